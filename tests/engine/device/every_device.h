@@ -1,4 +1,4 @@
-// For suites that run on every kind of device: which there are, and whether a suite has left one out.
+// For suites that run on every kind of device: the list of kinds, and a check that a suite leaves none out.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,19 +11,19 @@
 
 namespace tandem::test {
 
-// "opencl", "npu", ...: whatever the registry opens, also where there is none of it here.
+// All prefixes of the registry: "opencl", "npu", ..., also if this machine has no such device.
 inline std::vector<std::string> kinds_of_devices() {
   std::vector<std::string> all;
   for (const DeviceFactory& factory : device_factories()) all.emplace_back(factory.prefix);
   return all;
 }
 
-// The id of its first device.
+// The id of the factory's first device.
 inline std::string first_id(const DeviceFactory& factory) {
   return factory.prefix + std::string(factory.numbered ? ":0" : "");
 }
 
-// Of each kind of device that is one of these.
+// The id of the first device of each of these kinds.
 inline std::vector<std::string> first_ids(const std::vector<DeviceKind>& kinds) {
   std::vector<std::string> ids;
   for (const DeviceFactory& factory : device_factories()) {
@@ -32,7 +32,7 @@ inline std::vector<std::string> first_ids(const std::vector<DeviceKind>& kinds) 
   return ids;
 }
 
-// Every kind of device in the registry is one that the suite runs on, those that only this program has included.
+// Expects that the suite runs on every kind of device in the registry, also on kinds that only this program registers.
 inline void expect_every_device(const std::vector<std::string>& tested) {
   for (const std::string& kind : kinds_of_devices())
     EXPECT_NE(std::ranges::find(tested, kind), tested.end()) << "the suite leaves out " << kind;

@@ -1,4 +1,4 @@
-// A product of small integers in f16, for tests of what runs it: exact on every device.
+// A product of small integers in f16, for tests of the code that runs it. The result is exact on every device.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tandem::testing {
 
-// Packs weights [N, K]; value(n, k) is exact in f16.
+// Packs weights [N, K]. value(n, k) must be exact in f16.
 template <typename Value>
 void pack_f16_weights(sync::Slot& weights, int64_t N, int64_t K, const Value& value) {
   std::vector<uint16_t> row(static_cast<size_t>(K));
@@ -20,7 +20,7 @@ void pack_f16_weights(sync::Slot& weights, int64_t N, int64_t K, const Value& va
   }
 }
 
-// y [S, N] = W x, of such weights and x [S, K]; the slots hold nothing else.
+// y [S, N] = W x with such weights and x [S, K]. The slots hold nothing else.
 inline MatMul f16_product(int64_t S, int64_t N, int64_t K, sync::Slot& weights, sync::Slot& x, sync::Slot& y) {
   MatMul op;
   op.S = S;

@@ -1,7 +1,7 @@
-// Faults at the edge of a driver: a call of OpenCL or Vulkan that fails once, without the driver hearing of it.
+// Faults at the edge of a driver: a call of OpenCL or Vulkan fails once, and the driver does not see the call.
 //
-// A test program that links faults_opencl_api.cpp or faults_vulkan_api.cpp defines some of the API's functions itself;
-// they pass every call on to the driver, but for the ones that a test asked to fail. The product has no hook for this.
+// A test program that links faults_opencl_api.cpp or faults_vulkan_api.cpp defines some of the API's functions itself.
+// They pass every call on to the driver, except the calls that a test makes fail. The product has no hook for this.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,8 @@
 
 namespace tandem::testing {
 
-// While it lives, calls of `call` after the first `skip` fail with `code`, `times` times. One at a time for each call.
+// While an object lives, `times` calls of `call` after the first `skip` ones fail with `code`. Each call can have one
+// object at a time.
 class FailingCall {
  public:
   FailingCall(std::string call, int code, int skip = 0, int times = 1);
@@ -22,7 +23,7 @@ class FailingCall {
   std::string call_;
 };
 
-// For the functions that stand in for the API's: the code to fail with, or nothing.
+// For the functions that replace the API's: the code to fail with, or nothing.
 std::optional<int> injected(const char* call);
 
 // The API's own function.

@@ -1,4 +1,4 @@
-// OpenCL calls that can be made to fail (faults_api.h).
+// OpenCL functions that can be made to fail (faults_api.h).
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
@@ -25,7 +25,7 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
 
 cl_int clFinish(cl_command_queue queue) {
   REAL(clFinish);
-  const cl_int done = call(queue);  // what is queued ends all the same
+  const cl_int done = call(queue);  // the queued commands end all the same
   return injected("clFinish").value_or(done);
 }
 
@@ -38,7 +38,7 @@ cl_int clFlush(cl_command_queue queue) {
 cl_int clGetEventInfo(cl_event event, cl_event_info name, size_t size, void* value, size_t* needed) {
   REAL(clGetEventInfo);
   if (name == CL_EVENT_COMMAND_EXECUTION_STATUS) {
-    if (const auto code = injected("clGetEventInfo")) {  // the command ended with this failure
+    if (const auto code = injected("clGetEventInfo")) {  // the command ended with this error
       *static_cast<cl_int*>(value) = *code;
       return CL_SUCCESS;
     }
@@ -55,7 +55,7 @@ cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void*
   return call(context, flags, size, data, result);
 }
 
-// The source is spoilt, and the compiler says so itself.
+// Passes broken source to the driver, so that its compiler reports the fault.
 cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const char** texts, const size_t* lengths,
                                      cl_int* result) {
   REAL(clCreateProgramWithSource);

@@ -28,9 +28,9 @@ TEST_P(OpenclFaults, a_device_lost_at_any_call_of_a_run_is_named_and_runs_the_ne
       {
         const FailingCall fault(call, CL_OUT_OF_RESOURCES, skip);
         error = bench.run();
-        if (fault.hits() == 0) break;  // this way of running has no such call
+        if (fault.hits() == 0) break;  // this way of running makes no such call
       }
-      // A flush that fails at the end of a batch is made up for by the wait for the end.
+      // If a flush at the end of a batch fails, the later wait makes up for it.
       if (error.empty()) {
         EXPECT_EQ(bench.plan.wrong(), 0) << call << " after " << skip;
       } else {
@@ -62,7 +62,7 @@ TEST_P(OpenclFaults, a_source_that_does_not_compile_is_named_with_the_compilers_
     {
       const FailingCall fault("clCreateProgramWithSource", 1, skip);
       error = bench.run();
-      if (fault.hits() == 0) break;  // all are compiled
+      if (fault.hits() == 0) break;  // all programs are compiled
     }
     EXPECT_THAT(error, HasSubstr("clBuildProgram failed with CL_BUILD_PROGRAM_FAILURE"));
     EXPECT_THAT(error, HasSubstr(".cl"));
@@ -102,7 +102,7 @@ TEST_P(OpenclFaults, a_slot_larger_than_the_devices_largest_buffer_is_refused_by
     device = open_way(GetParam());
   }
   if (device->info().max_allocation_bytes != 8192) GTEST_SKIP() << "skipped: the limit is read in another way";
-  const Operator op = plan.product();  // its weights take more
+  const Operator op = plan.product();  // the weights need more than 8192 bytes
   const Support support = device->supports(op);
   EXPECT_FALSE(support.yes);
   EXPECT_THAT(support.reason, HasSubstr("'weights'"));

@@ -1,5 +1,5 @@
-// What the fault tests share: a plan of three steps over the host and one device, whose results are known, and a device
-// that misbehaves as it is told.
+// Shared parts of the fault tests. A plan of three steps runs on the host and on one device, and its results are known.
+// A device can be told to fail.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -26,17 +26,17 @@ namespace tandem::testing {
 
 using test::message_of;
 
-// A device in one of its ways of running.
+// A device and one way of running it.
 struct FaultyWay {
-  std::string name;  // in tests' names
+  std::string name;  // a part of the names of tests
   std::string prefix;
   sync::Policy policy = sync::Policy::predict;
   bool copies = false;
-  int64_t tokens = 3;  // one: PoCL takes a pass as a list
+  int64_t tokens = 3;  // with one token PoCL runs a pass as a list
 };
 inline void PrintTo(const FaultyWay& way, std::ostream* out) { *out << way.name; }
 
-// Empty when there is no such device.
+// Returns nullptr if there is no such device.
 inline std::unique_ptr<Device> open_way(const FaultyWay& way) {
   for (const DeviceFactory& factory : device_factories()) {
     if (factory.prefix != way.prefix || factory.count().all == 0) continue;
@@ -50,18 +50,18 @@ inline std::unique_ptr<Device> open_way(const FaultyWay& way) {
   return nullptr;
 }
 
-// Passes everything on to a device, but one launch goes wrong.
+// Passes every call on to a device, except that one launch fails.
 class FaultyDevice final : public Device {
  public:
   enum class Fault {
     none,
     mute,         // the step runs and never raises its flag
-    lost,         // the step does not run, the device says that it is lost
+    lost,         // the step does not run, and the device reports that it is lost
     twice,        // the flag is raised twice
-    wrong_epoch,  // the flag is raised with the epoch of a step long past
+    wrong_epoch,  // the flag is raised with the epoch of a much earlier step
   };
   explicit FaultyDevice(Device& inner) : inner_(inner) {}
-  // The launch after the next `skip` ones.
+  // Makes one launch fail, after `skip` more launches.
   void fail_next(Fault fault, int skip = 0) {
     fault_ = fault;
     skip_ = skip;
@@ -82,7 +82,7 @@ class FaultyDevice final : public Device {
   DeviceLab& lab() override { return lab_of(inner_); }
 
  private:
-  // The same sequence with what the inner device has built of it.
+  // The same sequence, with the state that the inner device has built for it.
   std::shared_ptr<const LaunchSequence> inners(std::shared_ptr<const LaunchSequence> sequence) {
     std::shared_ptr<const LaunchSequence>& made = inners_[sequence];
     if (!made) made = make_sequence(inner_, {sequence->launches().begin(), sequence->launches().end()});
@@ -114,7 +114,8 @@ class FaultyDevice final : public Device {
   bool lost_ = false;
 };
 
-// x += x on the host, y = W x on the device under test, z += y on the host: small integers, exact on every device.
+// The plan runs x += x on the host, y = W x on the device under test, and z += y on the host. All values are small
+// integers, so they are exact on every device.
 class FaultPlan {
  public:
   static constexpr int64_t kK = 64, kN = 128;
@@ -134,7 +135,7 @@ class FaultPlan {
     std::fill_n(y_.as<float>(), S * kN, -1.0f);
     std::fill_n(z_.as<float>(), S * kN, 1.0f);
   }
-  // Of one run after reset().
+  // The number of wrong values after reset() and one run.
   int wrong() const {
     int count = 0;
     for (int64_t s = 0; s < S; ++s) {
@@ -167,7 +168,7 @@ class FaultBench {
     if (device_) start(way, deadline);
   }
   bool open() const { return device_ != nullptr; }
-  // Devices and executor anew, on the same memory.
+  // Opens the devices and the executor again, on the same memory.
   void reopen(const FaultyWay& way) {
     prepared_.reset();
     executor_.reset();
@@ -200,7 +201,7 @@ class FaultBench {
     executor_ = std::make_unique<Executor>(plan.pool, std::vector<Device*>{faulty.get(), faulty_host.get()},
                                            ExecutorOptions{way.policy, deadline, {}});
   }
-  std::unique_ptr<Device> host_, device_;  // before the plan's pool goes
+  std::unique_ptr<Device> host_, device_;  // destroyed before the plan's pool
 
  public:
   std::unique_ptr<FaultyDevice> faulty, faulty_host = std::make_unique<FaultyDevice>(*host_);

@@ -1,4 +1,4 @@
-// Faults in mid-plan on every kind of device: each ends in the named error within its deadline, and the next run works.
+// Faults in mid-plan on every kind of device. Each ends in the named error within its deadline, and the next run works.
 #include <pthread.h>
 #include <sched.h>
 
@@ -20,12 +20,12 @@ using ::testing::HasSubstr;
 using Fault = FaultyDevice::Fault;
 
 #if defined(__SANITIZE_THREAD__)
-constexpr bool kDrivers = false;  // their compiled kernels are not instrumented
+constexpr bool kDrivers = false;  // the compiled kernels of drivers are not instrumented
 #else
 constexpr bool kDrivers = true;
 #endif
 
-// The host is the other side of each.
+// All ways to run a device other than the host. The host is the other device of each plan.
 std::vector<FaultyWay> ways() {
   std::vector<FaultyWay> all;
   for (const DeviceFactory& factory : device_factories()) {
@@ -86,7 +86,7 @@ TEST_P(Faults, a_signal_raised_by_a_wrong_epoch_fails_its_flag_and_the_next_run_
   }
 }
 
-// The run may be over before the second signal comes; then the next wait for the flag meets it.
+// The run may end before the second signal arrives. Then the next wait for the flag reports it.
 TEST_P(Faults, a_signal_raised_twice_fails_its_flag_and_the_next_run_works) {
   OPEN_BENCH(bench);
   const Operator op = bench.plan.product();
@@ -97,7 +97,7 @@ TEST_P(Faults, a_signal_raised_twice_fails_its_flag_and_the_next_run_works) {
   for (uint32_t epoch = 5; epoch < 7; ++epoch) {
     launch_one(device, *program, {}, {done, epoch});
     launch_one(device, *program, {}, {done, epoch});
-    message_of([&] { device.finish(std::chrono::seconds(60)); });  // says so itself on some devices
+    message_of([&] { device.finish(std::chrono::seconds(60)); });  // some devices report it here
     sync::WaitContext context;
     context.step = "next", context.device = device.info().id, context.deadline = std::chrono::seconds(60);
     const std::string error =
@@ -110,7 +110,7 @@ TEST_P(Faults, a_signal_raised_twice_fails_its_flag_and_the_next_run_works) {
   EXPECT_TRUE(bench.runs_well());
 }
 
-// Takes a core for a while: a real-time thread where the system allows one, else a crowd of busy ones.
+// Occupies a core for a while, with a real-time thread if the system allows one, else with several busy threads.
 class TakenCore {
  public:
   TakenCore(int core, milliseconds time) {
@@ -151,7 +151,7 @@ TEST_P(Faults, a_run_whose_cores_are_taken_one_after_the_other_ends_well) {
   EXPECT_TRUE(bench.runs_well());
 }
 
-// The host is in every plan; its second step is the plan's last.
+// The host is in every plan. Its second step is the last step of the plan.
 TEST(HostFaults, end_in_an_error_that_names_step_and_device_and_the_next_run_works) {
   FaultBench bench({"npu", "npu"}, milliseconds(2000));
   ASSERT_TRUE(bench.runs_well());
@@ -161,7 +161,7 @@ TEST(HostFaults, end_in_an_error_that_names_step_and_device_and_the_next_run_wor
     const std::string error = bench.run();
     EXPECT_THAT(error, HasSubstr(text));
     EXPECT_THAT(error, HasSubstr("flag 'host done'"));
-    // A device may be lost before the NPU's step has seen the host's first one: then that step is the one that says so.
+    // The device may be lost before the NPU's step has seen the host's first step. Then the error names the NPU's step.
     if (fault != Fault::lost) {
       EXPECT_THAT(error, HasSubstr("step 'blk.0.sum', flag 'host done', device host"));
     }
@@ -180,7 +180,7 @@ TEST(FaultsSuite, runs_on_every_kind_of_device_there_is) {
 
 class TakenWaiter : public ::testing::TestWithParam<std::string> {
  protected:
-  // Waits on `core` while it is taken; the text of the error, or "".
+  // Waits on `core` while another thread occupies it. Returns the text of the error, or "".
   std::string wait_on(int core, milliseconds taken_for, milliseconds deadline, bool raise) {
     std::atomic<bool> waits{false};
     std::string error;
@@ -232,7 +232,7 @@ TEST(Memory, more_than_the_system_has_is_a_named_error_and_the_pool_goes_on) {
   EXPECT_NO_THROW(pool.acquire(4096, sync::SlotUse::weights, "small weights"));
 }
 
-// What compiling is on the NPU: a graph of what the chip has.
+// On the NPU, compiling means to compile a graph of operators that the chip has.
 TEST(Npu, refuses_a_graph_it_cannot_compile_by_name_and_compiles_the_next_one) {
   FaultPlan plan(3);
   const auto npu = open_device("npu:0", {});

@@ -1,4 +1,4 @@
-// Vulkan calls that can be made to fail (faults_api.h).
+// Vulkan functions that can be made to fail (faults_api.h).
 #include <vulkan/vulkan.h>
 
 #include "tests/engine/device/faults_api.h"
@@ -18,7 +18,7 @@ VkResult vkQueueSubmit(VkQueue queue, uint32_t count, const VkSubmitInfo* submit
 
 VkResult vkWaitForFences(VkDevice device, uint32_t count, const VkFence* fences, VkBool32 all, uint64_t timeout) {
   REAL(vkWaitForFences);
-  const VkResult done = call(device, count, fences, all, timeout);  // what is submitted ends all the same
+  const VkResult done = call(device, count, fences, all, timeout);  // the submitted work ends all the same
   if (const auto code = injected("vkWaitForFences")) return static_cast<VkResult>(*code);
   return done;
 }
@@ -30,7 +30,7 @@ VkResult vkWaitSemaphores(VkDevice device, const VkSemaphoreWaitInfo* info, uint
   return done;
 }
 
-// VK_NOT_READY: the semaphore has not counted.
+// VK_NOT_READY: the semaphore's counter has not changed.
 VkResult vkGetSemaphoreCounterValue(VkDevice device, VkSemaphore semaphore, uint64_t* value) {
   REAL(vkGetSemaphoreCounterValue);
   const auto code = injected("vkGetSemaphoreCounterValue");

@@ -1,5 +1,5 @@
-// Vulkan calls that fail: each ends in the named error, and the same device, or the device opened again, runs the next
-// plan.
+// Vulkan calls that fail. Each ends in the named error. Then the same device, or the device opened again, runs the
+// next plan.
 #include <vulkan/vulkan.h>
 
 #include "engine/device/vulkan/vulkan_tuning.h"
@@ -24,13 +24,13 @@ TEST_P(VulkanFaults, a_device_lost_at_any_call_of_a_run_is_named_and_runs_the_ne
   int seen = 0;
   for (const char* call : {"vkQueueSubmit", "vkWaitForFences", "vkWaitSemaphores", "vkGetSemaphoreCounterValue"}) {
     for (int skip = 0; skip < 4; ++skip) {
-      bench.reopen(GetParam());  // so that weights are uploaded in the run that fails (copies)
+      bench.reopen(GetParam());  // so that the failing run uploads weights (copies)
       bench.prepare();
       std::string error;
       {
         const FailingCall fault(call, VK_ERROR_DEVICE_LOST, skip);
         error = bench.run();
-        if (fault.hits() == 0) break;  // this way of running has no such call
+        if (fault.hits() == 0) break;  // this way of running makes no such call
       }
       ++seen;
       EXPECT_THAT(error, HasSubstr(std::string(call) + " failed with VK_ERROR_DEVICE_LOST")) << skip;
@@ -44,7 +44,7 @@ TEST_P(VulkanFaults, a_device_lost_at_any_call_of_a_run_is_named_and_runs_the_ne
   EXPECT_GT(seen, 0);
 }
 
-// The driver says that the program's time has passed: what a shader that hangs comes to.
+// The driver reports a timeout, as it does for a shader that hangs.
 TEST_P(VulkanFaults, a_program_that_does_not_end_is_named_and_the_next_run_works) {
   OPEN_BENCH(bench);
   ASSERT_TRUE(bench.runs_well());
@@ -88,7 +88,7 @@ TEST_P(VulkanFaults, memory_that_the_device_does_not_have_is_named_and_can_be_ha
       if (fault.hits() == 0) break;
     }
     ++seen;
-    if (bench.device().info().own_memory && error.empty()) continue;  // it was for weights: the host's serve as well
+    if (bench.device().info().own_memory && error.empty()) continue;  // it was for weights: host memory works, too
     EXPECT_THAT(error, HasSubstr("vkAllocateMemory failed with VK_ERROR_OUT_OF_DEVICE_MEMORY")) << skip;
     EXPECT_THAT(error, HasSubstr("out of memory")) << "what to do";
     EXPECT_TRUE(bench.runs_well()) << skip;
@@ -115,7 +115,7 @@ TEST(VulkanWeights, that_a_card_has_no_room_for_are_the_hosts) {
     launch_one(*device, *program, {}, {});
     device->finish(std::chrono::seconds(60));
     EXPECT_EQ(bias.last(), expected);
-    bias.set_weights(99);  // seen: it is no copy
+    bias.set_weights(99);  // the device sees the value, because it made no copy
   }
 }
 
@@ -127,7 +127,7 @@ TEST_P(VulkanFaults, a_slot_larger_than_the_devices_largest_allocation_is_refuse
     const FailingCall little("vkGetPhysicalDeviceProperties2", 8192, 0, 100);
     device = open_way(GetParam());
   }
-  const Operator op = plan.product();  // its weights take more
+  const Operator op = plan.product();  // the weights need more than 8192 bytes
   const Support support = device->supports(op);
   EXPECT_FALSE(support.yes);
   EXPECT_THAT(support.reason, HasSubstr("'weights'"));

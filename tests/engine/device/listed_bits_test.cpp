@@ -1,5 +1,5 @@
-// On OpenCL: operators of a few tokens have the bits in a list (engine/device/opencl/list_launcher.h) that they have
-// launched kernel by kernel.
+// On OpenCL, operators of a few tokens have the same bits in a list (engine/device/opencl/list_launcher.h) as in single
+// launches of kernels.
 #include <map>
 #include <set>
 
@@ -13,8 +13,8 @@ namespace {
 
 constexpr int64_t kMost = 16;
 
-// Each variant is compiled twice, which takes a part of a second: so many of each kind, of products so many of each
-// kind of codes.
+// The number of cases for each kind of operator, and for products for each kind of codes. Each variant is compiled
+// twice, which takes a fraction of a second.
 constexpr int kOfEachKind = 2;
 
 std::string kind_of(const Operator& op) {
@@ -54,7 +54,7 @@ std::vector<OpCase> cases_of_few_tokens() {
   return chosen;
 }
 
-// A device with one worker.
+// Opens a device with one worker.
 std::unique_ptr<Device> open_listing(int64_t tokens) {
   DeviceOptions options;
   options.gpu_family = KernelFamily::simd;
@@ -95,7 +95,7 @@ TEST(ListedBits, of_operators_of_a_few_tokens_are_those_of_single_launches) {
   launches.back().signal = {listing.done, ++listing.epoch};
   lab_of(*listing.device).record_spans(true);
   listing.device->launch(make_sequence(*listing.device, std::move(launches)), 0);
-  listing.device->finish(std::chrono::minutes(10));  // the kernel that stamps is compiled now
+  listing.device->finish(std::chrono::minutes(10));  // the kernel that writes time stamps is compiled here
   for (const DeviceSpan& span : lab_of(*listing.device).take_spans()) EXPECT_FALSE(span.alone) << "no list ran it";
   ASSERT_TRUE(listing.done.reached(listing.epoch));
   for (size_t i = 0; i < ran.size(); ++i) EXPECT_TRUE(same_bits(alone[i], listed[i])) << ran[i].name;

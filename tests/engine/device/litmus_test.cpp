@@ -1,4 +1,4 @@
-// Memory ordering between every two processors that can be opened here, both ways round.
+// Memory ordering between every two processors that can be opened here, in both directions.
 #include "engine/device/lab/litmus.h"
 
 #include <gmock/gmock.h>
@@ -22,12 +22,12 @@ namespace {
 using testing::HasSubstr;
 
 #if defined(__SANITIZE_THREAD__)
-constexpr bool kThreadSanitizer = true;  // drivers' compiled kernels are not instrumented
+constexpr bool kThreadSanitizer = true;  // the compiled kernels of drivers are not instrumented
 #else
 constexpr bool kThreadSanitizer = false;
 #endif
 
-// Instances at which both sides were there: more by hand, TANDEM_LITMUS_ITERATIONS.
+// The number of instances at which both sides must be there. TANDEM_LITMUS_ITERATIONS sets more.
 uint64_t iterations() {
   const char* wanted = std::getenv("TANDEM_LITMUS_ITERATIONS");
   return wanted ? std::strtoull(wanted, nullptr, 10) : 1000;
@@ -36,11 +36,11 @@ LitmusLimits limits() {
   return {100000, std::chrono::milliseconds(std::getenv("TANDEM_LITMUS_ITERATIONS") ? 120000 : 1500)};
 }
 
-// Devices stay open, because opening takes longer than a test; each can take part twice ("npu:0", "npu:0 again") where
-// opening it again gives a queue of its own.
+// Devices stay open, because opening one takes longer than a test. A device can take part twice ("npu:0", "npu:0
+// again") if opening it again creates another queue.
 struct Side {
-  std::string name;    // in tests' names
-  std::string prefix;  // of the factory; empty: a thread of the host
+  std::string name;    // a part of the names of tests
+  std::string prefix;  // the factory's prefix; empty for a thread of the host
   bool again = false;
 };
 
@@ -51,7 +51,7 @@ Device* device_of(const Side& side) {
     std::unique_ptr<Device>& device = open[side.name];
     DeviceOptions options;
     options.program_folder = test::program_folder();
-    options.gpu_cores = {0};  // PoCL's worker is there; other sides find another core
+    options.gpu_cores = {0};  // PoCL's worker runs there; other sides use another core
     if (side.prefix != "opencl") options.gpu_cores.clear();
     if (!device) device = factory.open(0, options);
     return device.get();
@@ -59,7 +59,7 @@ Device* device_of(const Side& side) {
   return nullptr;
 }
 
-// Empty, and why in `reason`, when this side cannot take part.
+// Returns nullptr, and says why in `reason`, if this side cannot take part.
 std::unique_ptr<LitmusAgent> agent_of(const Side& side, std::string& reason) {
   if (side.prefix.empty()) return make_thread_litmus_agent(side.name, {});
   if (kThreadSanitizer && (side.prefix == "opencl" || side.prefix == "vulkan")) {
@@ -79,7 +79,7 @@ std::unique_ptr<LitmusAgent> agent_of(const Side& side, std::string& reason) {
   return nullptr;
 }
 
-// The host's threads stand for the host, whose device is one of them.
+// A thread of the host stands for the host device, which is such a thread.
 std::vector<Side> sides() {
   std::vector<Side> all = {{"host_thread", ""}};
   for (const DeviceFactory& factory : device_factories()) {
@@ -145,12 +145,12 @@ TEST_P(Litmus, writers_of_one_line_lose_no_update) { EXPECT_EQ(run(LitmusTest::f
 INSTANTIATE_TEST_SUITE_P(Pairs, Litmus, testing::ValuesIn(pairs()),
                          [](const auto& info) { return info.param.left.name + "_and_" + info.param.right.name; });
 
-// The harness must be able to see what it looks for. Two sides that share a core do not race, so without a thousand
-// instances together nothing is asked.
+// The harness must see the faults that it looks for. Two sides that share a core do not race. So the test fails only
+// after a thousand instances with both sides there.
 class BrokenLitmus : public Litmus {
  protected:
-  // One of the tests is enough: a side that is much slower than the other hardly ever meets it between two plain
-  // stores.
+  // One of the tests must show the fault. A side that is much slower than the other rarely runs between two plain
+  // stores of the other.
   void expect_seen(std::initializer_list<LitmusTest> tests) {
     uint64_t together = 0;
     for (int attempt = 0; attempt < 10; ++attempt) {
@@ -174,7 +174,7 @@ TEST_P(BrokenLitmus, is_seen_when_both_sides_add_to_one_word) { expect_seen({Lit
 INSTANTIATE_TEST_SUITE_P(Pairs, BrokenLitmus, testing::ValuesIn(pairs()),
                          [](const auto& info) { return info.param.left.name + "_and_" + info.param.right.name; });
 
-// A side that does what a test tells it, alone.
+// A side that does alone what a test prescribes.
 class ScriptedAgent final : public LitmusAgent {
  public:
   explicit ScriptedAgent(std::string name) : name_(std::move(name)) {}

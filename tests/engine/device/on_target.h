@@ -9,26 +9,27 @@
 
 namespace tandem::testing {
 
-// A test on every target: opens it where no test before has, or skips with the reason it is missing (a failure where it
-// is required). All tests of a program share the target's bench, so a kernel is loaded once for all of them.
+// A test on every target. It opens the target if no earlier test has. If the target is missing, it skips with the
+// reason, or fails if the target is required. All tests of a program share the target's bench, so a kernel is loaded
+// once for all of them.
 class OnTarget : public ::testing::TestWithParam<Target> {
  protected:
   void SetUp() override;
   void TearDown() override;
 
-  // The slots of both are released behind the test, or by forget().
+  // The slots of new_memory() and acquire() are released after the test, or by forget().
   CaseMemory& new_memory() { return memories_.emplace_back(bench_.pool); }
   sync::Slot& acquire(size_t bytes, sync::SlotUse use, const std::string& label) {
     return *slots_.emplace_back(&bench_.pool.acquire(bytes, use, label));
   }
-  // Nobody looks at what was built before any more. Every slot is an import of the driver's, and some take no more than
-  // 4,096 of them (SwiftShader).
+  // Releases the slots of earlier cases, which the test no longer reads. Every slot is imported into the driver, and
+  // some drivers take at most 4,096 imports (SwiftShader).
   void forget();
 
  private:
   struct Shared {
     Bench bench;
-    bool has_failed = false;  // it may hang or be damaged: the next test gets another one
+    bool has_failed = false;  // it may hang or be damaged, so the next test opens another one
   };
   static Shared& shared_bench();
   Shared& shared_ = shared_bench();

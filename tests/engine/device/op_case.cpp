@@ -11,7 +11,7 @@
 namespace tandem::testing {
 namespace {
 
-constexpr uint32_t kFill = 0x7fc5c5c5;  // a quiet NaN: whoever reads it gives it away in his result
+constexpr uint32_t kFill = 0x7fc5c5c5;  // a quiet NaN: a kernel that reads it shows it in its result
 constexpr size_t kMargin = 256;         // bytes in front of and behind every operand
 
 }  // namespace

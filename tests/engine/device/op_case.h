@@ -1,9 +1,9 @@
-// One operator with inputs, expected precision and work: what the conformance suite runs on every device, and bench
-// measures.
+// One operator with inputs, expected precision and work. The conformance suite runs it on every device, and bench
+// measures it.
 //
-// Contract: a case builds itself into pool slots, the same bytes every time (its seed is part of it). Every operand has
-// a slot of its own, filled with NaN words before the inputs are written, at an offset that is only 4-byte aligned
-// where the rules allow it.
+// Contract: a case builds itself into pool slots, and its seed makes the bytes the same every time. Every operand has a
+// slot of its own, which is filled with NaN words before the inputs are written. Its offset in the slot is only 4-byte
+// aligned where the rules allow it.
 #pragma once
 
 #include <cstring>
@@ -21,16 +21,16 @@ inline constexpr double kEpsilon = 0x1p-24;  // half an ulp of f32 at 1: the rel
 inline constexpr double kHalfStep =
     0x1p-10;  // one ulp of f16 at 1: two f32 values on both sides of a tie round one step apart
 
-// Memory of one built case.
+// The memory of one built case.
 class CaseMemory {
  public:
   explicit CaseMemory(sync::Pool& pool) : pool_(pool) {}
 
-  // `bytes` bytes in a slot of their own; aligned: at a multiple of 64, as weights and caches need.
+  // Takes `bytes` bytes in a slot of their own. aligned: at a multiple of 64, as weights and caches need.
   Operand take(size_t bytes, sync::SlotUse use, bool aligned, const std::string& label);
   Operand floats(const std::vector<float>& values, const std::string& label);
   Operand ids(const std::vector<int32_t>& values, const std::string& label);
-  // [rows, width] with `stride` elements from row to row; what lies between stays filled.
+  // [rows, width] with `stride` elements from row to row. The gaps keep their fill.
   Operand matrix(const std::vector<float>& values, int64_t width, int64_t stride, const std::string& label);
   Operand empty_matrix(int64_t rows, int64_t width, int64_t stride, const std::string& label);
 
@@ -43,13 +43,13 @@ class CaseMemory {
 
 enum class ElementType { f32, i32, bytes };
 
-// What the operator computes: [rows, width] elements. Bytes and integers are compared exactly.
+// A result of the operator: [rows, width] elements. Bytes and integers are compared exactly.
 struct Output {
   std::string name;
   Operand at;
   int64_t rows = 0, width = 0, stride = 0;
   ElementType type = ElementType::f32;
-  // Largest |difference| from the reference allowed at (row, column) where the reference says `expected`; with
+  // The largest |difference| from the reference that (row, column) may have. `expected` is the reference's value. With
   // f16_operands the device rounds weights to f16.
   std::function<double(int64_t row, int64_t column, double expected, bool f16_operands)> tolerance;
 };
@@ -71,24 +71,24 @@ inline constexpr StorageType kTypeOfEachFormat[] = {
     StorageType::q8_0, StorageType::q5_1, StorageType::q5_k, StorageType::q6_k, StorageType::iq4_xs,
     StorageType::f16,  StorageType::bf16, StorageType::f32};
 
-// One format of each kind of codes, and a dense one.
+// One format for each kind of codes, and a dense one.
 inline bool is_typical(StorageType type) {
   return type == StorageType::q4_1 || type == StorageType::q6_k || type == StorageType::f16;
 }
 
-// The tolerance of what is equal to the bit.
+// The tolerance of results that must be equal to the bit.
 double exact(int64_t row, int64_t column, double expected, bool f16_operands);
 // A part of a case's name: " S=7".
 std::string size_text(const char* name, int64_t value);
 
 std::vector<OpCase> matmul_cases();
-std::vector<OpCase> act_i8_cases();  // matmuls of 8-bit activations
+std::vector<OpCase> act_i8_cases();  // matmuls with 8-bit activations
 std::vector<OpCase> embed_cases();
 std::vector<OpCase> norm_cases();
 std::vector<OpCase> rope_cases();
 std::vector<OpCase> kv_append_cases();
 std::vector<OpCase> attention_cases();
-// Of batches with trees of drafts, and the same with each token of a tree in a sequence of its own.
+// Pairs of cases: a batch with trees of drafts, and the same batch with each token of a tree in a sequence of its own.
 std::vector<std::pair<OpCase, OpCase>> attention_cases_of_trees();
 std::vector<OpCase> elementwise_cases();  // gated units, add, bias, scale
 std::vector<OpCase> softmax_cases();
@@ -96,24 +96,23 @@ std::vector<OpCase> selection_cases();  // argmax, top-k
 std::vector<OpCase> routing_cases();    // routes, lists of experts
 std::vector<OpCase> grouped_matmul_cases();
 std::vector<OpCase> expert_cases();  // sums of experts, copies, gated units of several rows
-// Experts' rows in static graphs: who has one, gathering, sums of them. Only the host beside an NPU needs them, so they
-// are none of all_cases(), which every GPU runs.
+// Experts' rows in static graphs: assigning, gathering and summing them. Only the host beside an NPU needs these
+// operators. So the cases are not in all_cases(), which every GPU runs.
 std::vector<OpCase> expert_row_cases();
 std::vector<OpCase> all_cases();
 
-// Bounds that are computed when the first one is asked for: comparisons of bits never ask.
+// Bounds that are computed when a test first uses one. Comparisons of bits never use them.
 std::function<const std::vector<double>&()> when_asked(std::function<std::vector<double>()> compute);
 
-// `count` values spread over [-magnitude, magnitude]; f16: rounded to f16, as the inputs of a matmul are with --act
-// f16.
+// `count` values spread over [-magnitude, magnitude]. f16: rounded to f16, as --act f16 rounds the inputs of a matmul.
 std::vector<float> random_floats(std::mt19937& random, int64_t count, float magnitude, bool f16 = false);
-// |code * scale| + |minimum| of row n's weights, and their products with what the 8-bit codes of x stand for at most. x
-// is at most 2.
+// act_i8_magnitudes: |code * scale| + |minimum| of row n's weights. act_i8_magnitude: the sum of their products with
+// the largest values that the 8-bit codes of x can stand for. |x| is at most 2.
 std::vector<double> act_i8_magnitudes(const PackedMatrix& w, int64_t n);
 double act_i8_magnitude(const std::vector<double>& row, const float* x);
-// Random blocks, packed. They are made once in a process: every device multiplies the same ones.
+// Random packed blocks. A process makes them once, so every device multiplies the same ones.
 const std::vector<std::byte>& random_packed(StorageType type, int64_t rows, int64_t columns, uint32_t seed);
-// A packed matrix of them in a weights slot.
+// A packed matrix of such blocks in a weights slot.
 PackedMatrix random_weights(CaseMemory& memory, StorageType type, int64_t rows, int64_t columns, uint32_t seed);
 
 }  // namespace tandem::testing

@@ -6,10 +6,10 @@
 namespace tandem::testing {
 namespace {
 
-// The tokens of one more sequence in the batch: at positions first .. first + S - 1, or a tree that goes on there.
+// The tokens of one more sequence in the batch: positions first .. first + S - 1, or a tree that begins at `first`.
 struct Part {
   int64_t S, first;
-  std::vector<int32_t> parents{};  // of a tree: each token's, -1 where it follows the text
+  std::vector<int32_t> parents{};  // in a tree: the parent of each token, or -1 if it follows the text
 };
 
 Part tree(int64_t first, const std::vector<int32_t>& parents) { return {std::ssize(parents), first, parents}; }
@@ -22,7 +22,7 @@ struct AttentionShape {
   int64_t window = 0;
   float cap = 0;
   std::vector<Part> others{};
-  bool alone = false;  // each token of a tree is in a sequence of its own, behind its ancestors
+  bool alone = false;  // each token of a tree has a sequence of its own, behind its ancestors
 
   std::vector<Part> parts() const {
     std::vector<Part> all{{S, first}};
@@ -62,7 +62,8 @@ void put(const Operand& operand, int64_t index, float value) {
 struct Run {
   size_t part;
   int64_t tokens, first, sequence;
-  std::vector<int32_t> path{};  // of a tree's token: it and its ancestors, as indices in the tree, from its root on
+  std::vector<int32_t> path{};  // for a token of a tree: its ancestors and itself, as indices in the tree, from the
+                                // root on
 };
 
 std::vector<Run> runs_of(const AttentionShape& shape) {
@@ -84,7 +85,7 @@ std::vector<Run> runs_of(const AttentionShape& shape) {
   return runs;
 }
 
-// A key and a value of each KV head.
+// A key and a value for each KV head.
 struct CachedToken {
   std::vector<float> keys, values;
 };
@@ -99,7 +100,8 @@ void put(const KvCache& cache, int64_t cell, const CachedToken& token) {
   }
 }
 
-// Fills what each segment's tokens see; other places keep the NaN fill, so that a kernel that lets them in is caught.
+// Fills the places that each segment's tokens see. Other places keep the NaN fill, which shows a kernel that
+// reads them.
 void fill(const KvCache& cache, const Segments& segments, const AttentionShape& shape, std::mt19937& random) {
   const auto token = [&] {
     return CachedToken{random_floats(random, cache.kv_heads * cache.head_dim, kKeyMagnitude),
@@ -108,7 +110,7 @@ void fill(const KvCache& cache, const Segments& segments, const AttentionShape& 
   const std::vector<Part> parts = shape.parts();
   const std::vector<Run> runs = runs_of(shape);
   for (size_t i = 0; i < parts.size(); ++i) {
-    std::vector<CachedToken> text;  // of a tree: what it goes on from, and its tokens behind that
+    std::vector<CachedToken> text;  // for a tree: the text before it, then its tokens
     for (int64_t at = 0; at < parts[i].first + parts[i].S; ++at) text.push_back(token());
     for (size_t run = 0; run < runs.size(); ++run) {
       if (runs[run].part != i) continue;
@@ -122,7 +124,7 @@ void fill(const KvCache& cache, const Segments& segments, const AttentionShape& 
   }
 }
 
-// Pages lie in falling order and in turns with those of the other sequences, behind one that nobody has.
+// Pages lie in falling order and alternate with those of the other sequences. No sequence uses the first page.
 Segments make_segments(CaseMemory& memory, const AttentionShape& shape) {
   const std::vector<Part> parts = shape.parts();
   const std::vector<Run> runs = runs_of(shape);
@@ -146,7 +148,7 @@ Segments make_segments(CaseMemory& memory, const AttentionShape& shape) {
   return segments;
 }
 
-// In activations, not device_local: here the host fills and reads the cache as well.
+// The cache uses activation slots instead of device_local ones, because the host fills and reads it here.
 KvCache make_cache(CaseMemory& memory, const AttentionShape& shape) {
   const int64_t pages = 1 + (runs_of(shape).back().sequence + 1) * pages_of(shape.capacity);
   KvCache cache = kv_cache(shape.type, shape.kv_heads, shape.head_dim, shape.head_dim_v, shape.capacity, pages);
@@ -180,10 +182,10 @@ BuiltCase build_attention(CaseMemory& memory, const AttentionShape& shape) {
   op.positions = memory.ids(positions_of(shape), "positions");
   op.scratch = memory.take(attention_scratch_bytes(op.S, shape.heads, shape.head_dim_v, shape.capacity),
                            sync::SlotUse::device_local, true, "scratch");
-  // A score is off by d + 1 roundings of at most scale * d * |q| * |k|, so a weight by that factor; softmax, the sum
-  // over the positions and the quotient add count + 30 roundings. All weights are positive and sum to one, so the value
-  // is off by that factor of |v|, twice (numerator and denominator). A cap adds, of itself, two roundings and those of
-  // an exponential, a sum and a quotient below 2; its slope is at most 1.
+  // A score is off by d + 1 roundings of at most scale * d * |q| * |k|, and a weight by that factor. Softmax, the sum
+  // over the positions and the quotient add count + 30 roundings. All weights are positive and sum to one. So the value
+  // is off by that factor of |v|, twice (numerator and denominator). A cap itself adds two roundings and those of an
+  // exponential, a sum and a quotient below 2. The slope of the cap is at most 1.
   const double dim = static_cast<double>(shape.head_dim);
   const double score = (dim + 1) * kEpsilon * op.score.scale * dim * kQueryMagnitude * kKeyMagnitude +
                        (shape.cap > 0 ? 8 * kEpsilon * shape.cap : 0);
@@ -215,27 +217,28 @@ BuiltCase build_append(CaseMemory& memory, const AttentionShape& shape) {
 
 namespace {
 
-// Depths 1 to 4, two roots, an unlucky order: the path of the last token is 1, 3, 6, 8.
+// The tree has depths 1 to 4, two roots, and an order that is hard for paths: the last token's path is 1, 3, 6, 8.
 const std::vector<int32_t> kTree = {-1, -1, 0, 1, 2, 0, 3, 3, 6};
 
 std::vector<AttentionShape> shapes_with_trees(KvType type) {
-  std::vector<int32_t> deep{-1};  // a branch at every second token: 24 tokens, 16 deep
+  std::vector<int32_t> deep{-1};  // a branch at every second token of the longest path: 24 tokens, 16 deep
   for (int32_t i = 1; i < 24; ++i) deep.push_back(i % 3 == 2 ? i - 2 : i - 1);
   std::vector<AttentionShape> shapes{
-      // Over a page's edge, beside pieces and single tokens; a window that begins within the trees.
+      // The trees cross a page's edge, beside pieces and single tokens. A window begins within the trees.
       {9, 240, 9, 3, 64, 64, 512, type, true, 0, 0, {tree(253, kTree), {1, 255}, tree(250, deep)}},
       {0, 0, 4, 1, 32, 32, 512, type, false, 5, 0, {tree(255, deep), tree(10, deep)}},
-      // At the beginning of a text, in the last places of a cache; a window that begins before; caps; latent attention.
+      // Trees at the beginning of a text and in a cache's last places; a window that begins before the tree; caps;
+      // latent attention.
       {1, 300, 3, 1, 64, 64, 640, type, false, 0, 0, {tree(0, kTree), tree(631, kTree), {2, 17}}},
       {2, 500, 6, 2, 48, 20, 640, type, false, 190, 2.0f, {tree(508, kTree), {3, 17}}},
       {0, 0, 2, 1, 33, 17, 320, type, false, 0, 1.5f, {tree(200, deep)}},
       {0, 0, 6, 1, 576, 512, 320, type, false, 0, 0, {tree(254, kTree)}}};
-  if (type == KvType::f32) shapes.resize(2);  // every further one is a kernel to compile
+  if (type == KvType::f32) shapes.resize(2);  // each further shape is another kernel to compile
   return shapes;
 }
 
-// The type of keys and values changes how they are loaded and nothing else, and each shape is a kernel to compile for
-// each type. So f32 has a width that fills vectors and one that does not.
+// The type of keys and values only changes how they are loaded. Each shape is another kernel to compile for each type.
+// So f32 has one width that fills vectors and others that do not.
 bool has_f32(int64_t head_dim) { return head_dim == 64 || head_dim % 16 != 0; }
 
 OpCase attention_case(const AttentionShape& shape) {
@@ -257,7 +260,8 @@ std::vector<std::pair<OpCase, OpCase>> attention_cases_of_trees() {
 
 std::vector<OpCase> attention_cases() {
   std::vector<AttentionShape> shapes;
-  // Heads of one width have one number of queries for each head of keys: another number is another kernel to compile.
+  // All heads of one width have the same number of queries for each head of keys. Another number is another kernel
+  // to compile.
   for (KvType type : {KvType::f16, KvType::f32}) {
     std::ranges::copy(shapes_with_trees(type), std::back_inserter(shapes));
     const std::vector<AttentionShape> of_type = {
@@ -278,24 +282,24 @@ std::vector<OpCase> attention_cases() {
         {2, 70, 6, 2, 48, 20, 128, type, false},
         {4, 61, 6, 2, 33, 17, 128, type, false},
         {70, 200, 4, 1, 32, 32, 320, type, true},
-        // Windows: of one position; within a split, over its edge, over whole splits; longer
-        // than what there is; tiles whose queries begin to see in different splits.
+        // Windows: of one position, within a split, over its edge, over whole splits, and longer than the text. One has
+        // tiles whose queries begin to see in different splits.
         {3, 5, 4, 1, 32, 32, 64, type, false, 1},
         {1, 600, 6, 2, 64, 64, 640, type, false, 40},
         {1, 530, 6, 2, 64, 64, 640, type, true, 300},
         {9, 700, 3, 1, 16, 16, 768, type, false, 190},
         {70, 480, 4, 1, 32, 20, 640, type, false, 256},
         {7, 30, 6, 2, 48, 48, 64, type, false, 64},
-        // Soft caps: that bend most scores, that hardly bend any; in a window.
+        // Soft caps: one bends most scores, one hardly any, one stands in a window.
         {1, 300, 6, 2, 64, 64, 320, type, false, 0, 0.75f},
         {1, 700, 3, 1, 32, 20, 768, type, true, 0, 50.0f},
         {9, 250, 6, 2, 48, 48, 320, type, false, 0, 2.0f},
         {70, 480, 4, 1, 32, 20, 640, type, false, 256, 1.5f},
-        // Latent attention: keys are values and 64 elements more, one head for all queries.
+        // Latent attention: keys are values plus 64 elements, with one head for all queries.
         {1, 300, 6, 1, 576, 512, 320, type, false},
         {3, 254, 4, 1, 576, 512, 320, type, true},
-        // Several sequences: one token each, deep and shallow; pieces beside single tokens;
-        // one that has no token.
+        // Several sequences: one token each, deep and shallow; pieces beside single tokens; one sequence without
+        // a token.
         {1, 0, 3, 1, 64, 64, 640, type, false, 0, 0, {{1, 600}, {1, 255}, {1, 256}}},
         {33, 240, 9, 3, 64, 64, 512, type, true, 0, 0, {{1, 300}, {0, 0}, {7, 0}, {5, 254}}},
         {2, 500, 6, 2, 48, 20, 640, type, false, 190, 2.0f, {{3, 17}, {1, 639}}}};

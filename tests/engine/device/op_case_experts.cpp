@@ -1,4 +1,4 @@
-// Cases of a mixture of experts: routing, lists, products with a stack of matrices, sums of what experts found, copies.
+// Cases of a mixture of experts: routing, lists, products with a stack of matrices, sums of experts' results, copies.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -13,7 +13,7 @@ Operand words(CaseMemory& memory, int64_t count, const std::string& label) {
   return memory.take(static_cast<size_t>(count) * sizeof(int32_t), sync::SlotUse::activations, false, label);
 }
 
-// What lies between runs of `width` elements, `stride` apart, is written by nobody.
+// Expects that no kernel writes the gaps between runs of `width` elements, which are `stride` apart.
 void expect_gaps_untouched(BuiltCase& built, const Operand& y, int64_t rows, int64_t width, int64_t stride) {
   if (width == stride) return;
   built.outputs.push_back({"gap", y.advanced(static_cast<size_t>(width) * sizeof(float)), rows, stride - width, stride,
@@ -48,18 +48,18 @@ BuiltCase build_route(CaseMemory& memory, const RouteShape& shape) {
   op.x = memory.matrix(scores_of(shape), E, op.x_stride, "x");
   op.ids = words(memory, S * k, "ids");
   op.weights = memory.empty_matrix(S, k, k, "weights");
-  // A difference of scores rounds once, at most 8 ulp/2 in the exponent; exp 7 roundings; on both sides of a quotient;
-  // the sums E and k roundings; quotients and products 4.
+  // A difference of scores rounds once, at most 8 ulp/2 in the exponent. exp takes 7 roundings, on both sides of a
+  // quotient. The sums take E and k roundings, quotients and products 4.
   const double relative = static_cast<double>(2 * (8 + 7) + E + k + 4) * kEpsilon;
   const auto tolerance = [=](int64_t, int64_t, double expected, bool) { return expected * relative + 1e-30; };
   const Output ids{"ids", op.ids, S, k, k, ElementType::i32, exact};
-  // With a NaN in every row all weights are one NaN, to the bit.
+  // With a NaN in every row, all weights are the same NaN to the bit.
   if (scores == Scores::some_nan)
     return {{"route", op}, {ids, {"weights", op.weights, S, k, k, ElementType::i32, exact}}};
   return {{"route", op}, {ids, {"weights", op.weights, S, k, k, ElementType::f32, tolerance}}};
 }
 
-// k experts of each token, all different, ascending; `from` and `to`: of these experts alone.
+// k different experts for each token, in ascending order.
 std::vector<int32_t> chosen(int64_t S, int64_t E, int64_t k, uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<int32_t> all(static_cast<size_t>(E)), ids;
@@ -72,7 +72,7 @@ std::vector<int32_t> chosen(int64_t S, int64_t E, int64_t k, uint32_t seed) {
   return ids;
 }
 
-// The same expert for everybody.
+// The same expert for all tokens.
 std::vector<int32_t> all_to_one(int64_t S, int64_t E) {
   return std::vector<int32_t>(static_cast<size_t>(S), static_cast<int32_t>(E - 2));
 }
@@ -102,7 +102,7 @@ BuiltCase build_lists(CaseMemory& memory, const Choices& shape) {
            part("choices", expert_list_choices(E), S * k)}};
 }
 
-// As ExpertLists makes them.
+// The lists that ExpertLists makes.
 Operand lists_of(CaseMemory& memory, const Choices& shape, const std::vector<int32_t>& ids) {
   const Operand at = words(memory, shape.S * expert_list_words(shape.E, shape.k), "lists");
   auto* lists = at.as<int32_t>();
@@ -132,7 +132,7 @@ PackedStack random_stack(CaseMemory& memory, StorageType type, int64_t count, in
 }
 
 struct GroupedShape {
-  Choices choices;  // k: slots
+  Choices choices;  // here k means slots
   int64_t N, K;
   bool routed = true, lists = false, shared_row = false, act_i8 = false;
 };
@@ -155,8 +155,8 @@ BuiltCase build_grouped(CaseMemory& memory, StorageType type, const GroupedShape
   op.y_slot = N + 5, op.y_stride = slots * op.y_slot;
   op.y = memory.empty_matrix(S * slots, op.y_slot, op.y_slot, "y");
 
-  // The bound of a matmul (op_case_matmul.cpp): K roundings of partial sums, none of which is above sum |w| |x|, and
-  // one of the decoding.
+  // The bound of a matmul (op_case_matmul.cpp): K roundings of partial sums, and one rounding of the decoding. No
+  // partial sum is above sum |w| |x|.
   const auto magnitudes = when_asked([op, ids, x] {
     const int64_t N = op.w.rows, K = op.w.columns;
     std::vector<double> all(static_cast<size_t>(op.S * op.slots * N));
@@ -193,13 +193,13 @@ BuiltCase build_sum(CaseMemory& memory, int64_t S, int64_t k, int64_t width, boo
   op.gate_stride = 4;
   if (gate) op.gate = memory.matrix(random_floats(random, S, 6.0f), 1, op.gate_stride, "gate");
   op.y = memory.empty_matrix(S, width, width, "y");
-  // At most two roundings a step of partial sums up to 3 (k + 1); the gate is off by 14.
+  // Each step rounds partial sums up to 3 (k + 1) at most twice. The gate is off by 14 roundings.
   const double bound = static_cast<double>(2 * k + 16) * kEpsilon * 3 * static_cast<double>(k + 1);
   const auto tolerance = [=](int64_t, int64_t, double, bool) { return bound; };
   return {{"expert_sum", op}, {{"y", op.y, S, width, width, ElementType::f32, tolerance}}};
 }
 
-// Rows for every other expert, the last one's first, with a gap in between.
+// Every other expert has rows. The rows of the last one come first, with gaps in between.
 struct SlotShape {
   int64_t S, E, k, capacity;
   bool drops = false, to_one = false;
@@ -231,7 +231,7 @@ ExpertSlots slots_of(CaseMemory& memory, const SlotShape& shape) {
 
 BuiltCase build_slots(CaseMemory& memory, const SlotShape& shape) {
   const ExpertSlots op = slots_of(memory, shape);
-  // At least every expert without rows is listed, which is all that is certain of the lists' length.
+  // The first word counts the listed experts. Only that much of the lists' length is certain.
   return {{"expert_slots", op},
           {{"choice_of", op.choice_of, 1, op.rows, op.rows, ElementType::i32, exact},
            {"row_of", op.row_of, op.S, op.k, op.k, ElementType::i32, exact},
@@ -250,7 +250,7 @@ BuiltCase build_gather(CaseMemory& memory, int64_t S, int64_t k, int64_t width) 
   return {{"gather_rows", op}, {{"y", op.y, op.rows, width, width, ElementType::f32, exact}}};
 }
 
-// Of choices that have a row, that have none, and that were dropped.
+// The sum covers choices that have a row, choices without a row, and dropped choices.
 BuiltCase build_sum_of_slots(CaseMemory& memory, int64_t S, int64_t k, int64_t width) {
   BuiltCase built = build_sum(memory, S, k, width, false, false);
   auto& op = std::get<ExpertSum>(built.op.body);
@@ -284,7 +284,7 @@ BuiltCase build_copy_in_place(CaseMemory& memory, int64_t S, int64_t width) {
   return {{"copy", op}, {{"x", op.x, S, width, op.x_stride, ElementType::f32, exact}}};
 }
 
-// A row for each expert of a token, one behind the other.
+// The experts of a token have one row each, one behind the other.
 BuiltCase build_glu_rows(CaseMemory& memory, int64_t S, int64_t rows, int64_t I) {
   std::mt19937 random(static_cast<uint32_t>(S + I));
   Glu op;
@@ -292,13 +292,13 @@ BuiltCase build_glu_rows(CaseMemory& memory, int64_t S, int64_t rows, int64_t I)
   op.gate = memory.matrix(random_floats(random, S * rows * I, 12.0f), I, op.gate_stride, "gate");
   op.up = memory.matrix(random_floats(random, S * rows * I, 3.0f), I, op.up_stride, "up");
   op.y = memory.empty_matrix(S * rows, I, op.y_stride, "y");
-  const auto tolerance = [](int64_t, int64_t, double expected, bool) {  // as of one row (op_case_rows.cpp)
+  const auto tolerance = [](int64_t, int64_t, double expected, bool) {  // as for one row (op_case_rows.cpp)
     return std::fabs(expected) * 14 * kEpsilon + 1e-30;
   };
   return {{"swiglu", op}, {{"y", op.y, S * rows, I, op.y_stride, ElementType::f32, tolerance}}};
 }
 
-// A router's scores, of weights that an NPU would round.
+// The scores of a router, whose weights an NPU would round.
 BuiltCase build_router(CaseMemory& memory) {
   constexpr int64_t kTokens = 7, kExperts = 5, kColumns = 96;
   std::mt19937 random(11);
@@ -308,7 +308,7 @@ BuiltCase build_router(CaseMemory& memory) {
   op.x_stride = kColumns, op.y_stride = kExperts;
   op.x = memory.floats(random_floats(random, kTokens * kColumns, 2.0f, true), "x");
   op.y = memory.empty_matrix(kTokens, kExperts, kExperts, "y");
-  // Weights of at most 0.02, inputs of at most 2, and a rounding of the partial sums a column.
+  // Weights are at most 0.02, inputs at most 2. Each column rounds the partial sums once.
   const auto tolerance = [](int64_t, int64_t, double, bool) { return kColumns * 0.04 * (kColumns + 1) * kEpsilon; };
   return {{"matmul", op}, {{"y", op.y, kTokens, kExperts, kExperts, ElementType::f32, tolerance}}};
 }
@@ -316,8 +316,8 @@ BuiltCase build_router(CaseMemory& memory) {
 std::vector<GroupedShape> grouped_shapes(StorageType type) {
   const uint32_t block = info(type).block_values;
   const int64_t K = block == 1 ? 33 : block == 32 ? 96 : 256, longer = block == 1 ? 300 : block == 32 ? 288 : 512;
-  // Each kind of shape is a kernel to compile, so most formats have the two that experts need. How a matrix is found in
-  // its stack does not depend on the format.
+  // Each kind of shape is another kernel to compile, so most formats have only the two kinds that experts need. The
+  // search for a matrix in its stack does not depend on the format.
   std::vector<GroupedShape> shapes = {
       {{1, 5, 3}, 130, K, true, false, true}, {{7, 5, 3}, 63, longer}, {{33, 5, 3}, 65, longer, true, true, true}};
   if (!is_typical(type)) return shapes;

@@ -5,15 +5,15 @@
 namespace tandem::testing {
 namespace {
 
-// One storage type for each of the 13 packed formats.
+// The tokens, rows and columns of a matmul.
 struct Shape {
   int64_t S, N, K;
 };
 
-// Few tokens have a kernel for each number of them and each format. How a format is decoded does not depend on the
-// number: typical formats have all numbers, the others one token and a full tile.
+// Each small number of tokens has a kernel of its own for each format. Decoding a format does not depend on the number.
+// So typical formats have cases for all numbers, and the others for one token and a full tile.
 //
-// Every S, every N and every K of the lists at least once with each other's neighbours.
+// Every S, every N and every K of the lists occurs at least once beside the neighbours of the others.
 std::vector<Shape> shapes(StorageType type) {
   static constexpr int64_t kTokens[] = {1, 2, 3, 7, 8, 9, 33, 64}, kRows[] = {1, 63, 64, 65, 192, 200};
   const uint32_t block = info(type).block_values;
@@ -42,10 +42,10 @@ BuiltCase build_matmul(CaseMemory& memory, StorageType type, const Shape& shape,
   op.x = memory.matrix(x, K, op.x_stride, "x");
   op.y = memory.empty_matrix(S, N, op.y_stride, "y");
 
-  // A chain of K fused steps, in any order, is off by at most K roundings of partial sums, none of which is above sum
-  // |w| |x|; one rounding more is the decoding of w. Weights rounded to f16 add half an f16 ulp of each product: 2^-11.
-  // Of 8-bit codes each group of 16 or 32 columns adds four roundings at most in the place of its columns' ones; scales
-  // and minima go into sums of their own there.
+  // A chain of K fused steps, in any order, is off by at most K roundings of partial sums. No partial sum is above sum
+  // |w| |x|. Decoding w rounds once more. Weights rounded to f16 add half an f16 ulp of each product: 2^-11. With 8-bit
+  // codes each group of 16 or 32 columns adds at most four roundings in place of those of its columns. Scales and
+  // minima have sums of their own there.
   const auto magnitudes = when_asked([op, x] {
     std::vector<double> all(static_cast<size_t>(op.S * op.row_end));
     std::vector<float> row(static_cast<size_t>(op.K));
@@ -99,7 +99,7 @@ std::vector<double> act_i8_magnitudes(const PackedMatrix& w, int64_t n) {
 
 double act_i8_magnitude(const std::vector<double>& row, const float* x) {
   double sum = 0;
-  // Half a step of the codes beside the value itself: x is at most 2 here.
+  // Half a step of the codes is added to the value itself. |x| is at most 2 here.
   for (size_t k = 0; k < row.size(); ++k) sum += row[k] * (std::fabs(static_cast<double>(x[k])) + 1.0 / 127);
   return sum;
 }

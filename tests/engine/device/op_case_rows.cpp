@@ -30,18 +30,18 @@ BuiltCase build_norm(CaseMemory& memory, const NormShape& shape) {
   if (bias) op.bias = memory.floats(random_floats(random, width, 2.0f), "bias");
   op.y_stride = in_place ? op.x_stride : row + 2;
   op.y = in_place ? op.x : memory.empty_matrix(S, row, op.y_stride, "y");
-  // The sum of squares is off by at most width + 2 roundings, its root by half of that; four more for the quotient,
-  // root and products. A scaled sum may be rounded twice.
+  // The sum of squares is off by at most width + 2 roundings, and its root by half of that. The quotient, the root and
+  // the products add four. A scaled sum may be rounded twice.
   const double relative = (width / 2.0 + 6 + (add_scale == 1 ? 0 : 2)) * kEpsilon + (round ? kHalfStep : 0);
-  // The mean of values up to 3 is off by as many roundings of it, and so is every difference from it, against a spread
-  // of at least one; sums with a bias lose what they cancel. So these are bounded absolutely, by the largest result.
+  // The mean of values up to 3 is off by as many roundings of it. So is every difference from it, against a spread of
+  // at least one. Sums with a bias lose what they cancel. So both have an absolute bound, from the largest result.
   const double largest = 4 * std::sqrt(static_cast<double>(width));
   const double absolute = centred || bias ? largest * (width + 8) * kEpsilon : 0;
   const auto tolerance = [=](int64_t, int64_t, double expected, bool) {
     return std::fabs(expected) * relative + absolute + (round ? 0x1p-24 : 1e-30);
   };
   BuiltCase built{{"rms_norm", op}, {{"y", op.y, S, row, op.y_stride, ElementType::f32, tolerance}}};
-  // One product and one sum, of values up to 4: one rounding, or two on devices that do not fuse them.
+  // One product and one sum of values up to 4: one rounding, or two on devices without fused multiply-adds.
   const auto rounded = [](int64_t, int64_t, double, bool) { return 2 * 4 * kEpsilon; };
   if (add && !in_place) {
     if (add_scale == 1)
@@ -77,7 +77,7 @@ BuiltCase build_rope(CaseMemory& memory, const RopeShape& shape) {
       table.push_back(static_cast<float>(std::sin(angle)));
     }
   op.table = memory.floats(table, "table");
-  // Two products of at most 2 * 1 and their sum: three roundings of at most 4.
+  // Two products of at most 2 * 1 and their sum take three roundings of at most 4.
   const auto tolerance = [](int64_t, int64_t, double, bool) { return 3 * 4 * kEpsilon; };
   return {{"rope", op}, {{"x", op.x, S, heads * head_dim, op.x_stride, ElementType::f32, tolerance}}};
 }
@@ -92,9 +92,9 @@ BuiltCase build_glu(CaseMemory& memory, int64_t S, int64_t I, bool round, Activa
   op.gate = memory.matrix(gate, I, op.gate_stride, "gate");
   op.up = memory.matrix(random_floats(random, S * I, 3.0f), I, op.up_stride, "up");
   op.y = memory.empty_matrix(S, I, op.y_stride, "y");
-  // exp is off by 2 ulp (4 roundings); sum, quotient and product add one each. simt kernels may use the driver's exp: 3
-  // ulp more.
-  // GELU's exponent is four roundings off, of up to 100 where the result is not 0 to f32.
+  // exp is off by 2 ulp (4 roundings). Sum, quotient and product add one rounding each. simt kernels may use the
+  // driver's exp, which is off by 3 ulp more. The exponent of GELU is four roundings off, of up to 100 if the f32
+  // result is not 0.
   const double exponent = activation == Activation::silu ? 0 : 4 * 100;
   const double relative = (14 + exponent) * kEpsilon + (round ? kHalfStep : 0);
   const auto tolerance = [=](int64_t, int64_t, double expected, bool) {
@@ -126,8 +126,8 @@ BuiltCase build_scale(CaseMemory& memory, int64_t S, int64_t width, float cap) {
   Scale op;
   op.S = S, op.width = width, op.x_stride = width + 2, op.factor = 0.3f, op.cap = cap;
   op.x = memory.matrix(random_floats(random, S * width, 60.0f), width, op.x_stride, "x");
-  // With a cap the difference of 1 and a quotient: near 0 what is lost is a part of 1, not of the result. exp is off by
-  // 7 roundings on simt devices, its argument by 3 of up to 8.
+  // A cap adds the difference of 1 and a quotient. Near 0 the lost part is a part of 1, not of the result. exp is off
+  // by 7 roundings on simt devices, and its argument by 3 of up to 8.
   const auto tolerance = [=](int64_t, int64_t, double, bool) { return cap > 0 ? cap * (7 + 3 * 8 + 4) * kEpsilon : 0; };
   return {{"scale", op}, {{"x", op.x, S, width, op.x_stride, ElementType::f32, tolerance}}};
 }
@@ -137,14 +137,14 @@ BuiltCase build_softmax(CaseMemory& memory, int64_t S, int64_t width) {
   Softmax op;
   op.S = S, op.width = width, op.x_stride = width + 3;
   op.x = memory.matrix(random_floats(random, S * width, 8.0f), width, op.x_stride, "x");
-  // x - max rounds once: at most 16 ulp/2 in the exponent; exp 7 roundings on both sides of the quotient; the sum
-  // `width` roundings.
+  // x - max rounds once: at most 16 ulp/2 in the exponent. exp takes 7 roundings on both sides of the quotient, and the
+  // sum takes `width` roundings.
   const double relative = (2 * (16 + 7) + width + 1) * kEpsilon;
   const auto tolerance = [=](int64_t, int64_t, double expected, bool) { return expected * relative + 1e-30; };
   return {{"softmax", op}, {{"x", op.x, S, width, op.x_stride, ElementType::f32, tolerance}}};
 }
 
-// Few distinct values, so that every row has many equals, also of its largest value.
+// The values are few, so every row has many equals, also of its largest value.
 std::vector<float> values_with_ties(int64_t count, uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<float> values(static_cast<size_t>(count));

@@ -1,5 +1,6 @@
-// Devices that the tests of one program share. They are closed when the last test has ended, before the program's
-// statics: by then a driver may have taken down its own, and SwiftShader's queue crashes when its device is destroyed.
+// Devices that the tests of one program share. They close after the last test and before the program's statics are
+// destroyed. A driver may destroy its own statics first, and SwiftShader's queue crashes if its device is destroyed
+// after that.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@
 
 namespace tandem::test {
 
-// T: has a device.
+// T owns a device.
 template <typename T>
 class SharedByTests : public ::testing::Environment {
  public:
@@ -20,7 +21,7 @@ class SharedByTests : public ::testing::Environment {
   void TearDown() override { all.clear(); }
 };
 
-// GoogleTest owns it. It is registered before any test runs.
+// GoogleTest owns the object. It is registered before any test runs.
 template <typename T>
 inline SharedByTests<T>* const kSharedByTests =
     static_cast<SharedByTests<T>*>(::testing::AddGlobalTestEnvironment(new SharedByTests<T>));

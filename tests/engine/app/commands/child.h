@@ -43,7 +43,7 @@ class Child {
   const std::string& out() const { return out_; }
   const std::string& err() const { return err_; }
   bool has_open(const std::string& path) const;  // whether the child maps this file now
-  // Returns when the child has begun to read: then the pipe holds all bytes but the last one.
+  // Pads `text` to one byte more than the pipe holds. So it returns only when the child has begun to read.
   void write_until_read(const std::string& text);
   void close_input();
   void interrupt(int signal = SIGINT) const;  // like Ctrl-C

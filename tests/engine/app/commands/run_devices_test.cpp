@@ -216,9 +216,7 @@ TEST_P(RunTraces, hold_every_operator_in_spans_that_do_not_overlap_and_fit_the_w
   std::map<std::string, int> seen;
   std::set<std::string> at_work;
   for (const auto& [track, spans] : trace) {
-    if (devices.find(track) == std::string::npos)
-      continue;  // the track of waits, of passes or of the NPU's
-                 // model clock
+    if (devices.find(track) == std::string::npos) continue;  // waits, passes, or the NPU's model clock
     at_work.insert(track);
     EXPECT_LE(overlap_us(spans), 1e-3) << track;  // the number of printed digits limits how exact times are
     EXPECT_LE(sum_us(spans), sum_us(passes)) << track;

@@ -1,4 +1,4 @@
-// KV caches on GPU devices: the longest whose loops are proven, odd heads, positions in any order.
+// KV caches on GPU devices: the longest ones whose loops are proven, odd head sizes, positions in any order.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -20,7 +20,7 @@ void store(const KvCache& cache, const Operand& at, int64_t index, float value) 
     at.as<float>()[index] = value;
 }
 
-// Pages in falling order.
+// The pages lie in falling order.
 int64_t cell_of(const KvCache& cache, int64_t position) {
   return (cache.pages - 1 - position / kCachePage) * kCachePage + position % kCachePage;
 }
@@ -46,7 +46,7 @@ class Caches : public GpuBench {
     return segments;
   }
 
-  // S tokens that see all but the last position, which holds NaN, and one less each.
+  // S tokens at the last positions but one. The last position holds NaN, and no token sees it.
   Attention make_attention(const KvCache& cache, int64_t S, int64_t heads, bool scratch) {
     Attention op;
     op.S = S, op.heads = heads, op.cache = cache, op.score.scale = 0.5f;
@@ -63,8 +63,8 @@ class Caches : public GpuBench {
   }
 };
 
-// Every score is 0 but for each seventh position, whose key has -500 in one dimension: its weight is exactly 0. So the
-// result is the mean of small integers.
+// Every score is 0, except at each seventh position. The key there has -500 in one dimension, so its weight is exactly
+// 0. The result is the mean of small integers.
 bool is_hidden(int64_t position) { return position % 7 == 3; }
 int64_t value_of(int64_t h, int64_t position, int64_t d) { return (position + 2 * h + d) % 5 - 1; }
 
@@ -114,7 +114,7 @@ TEST_P(Caches, of_any_length_and_head_are_attended_to_to_the_last_position_or_re
        {Shape{KvType::f16, 1, 2, 1, 64, 64, 131072, true}, Shape{KvType::f16, 1, 1, 1, 256, 256, 131072, true},
         Shape{KvType::f32, 1, 1, 1, 256, 256, 65536, true}, Shape{KvType::f16, 3, 6, 2, 33, 17, 4096, true},
         Shape{KvType::f32, 5, 2, 1, 7, 5, 2048, true},
-        // Enough queries that one work-group runs through all splits in turn.
+        // The queries are enough for one work-group to run through all splits in turn.
         Shape{KvType::f16, 8, 8, 1, TANDEM_MAX_HEAD_DIM, TANDEM_MAX_HEAD_DIM,
               TANDEM_MAX_SPLITS_IN_TURN * kAttentionSplit, true},
         Shape{KvType::f16, 1, 1, 1, TANDEM_MAX_HEAD_DIM + 1, 3, 64, false},
@@ -153,17 +153,17 @@ TEST_P(Caches, without_scratch_give_the_bits_they_give_with_it_or_are_refused_wi
   }
 }
 
-// Tokens on both sides of a split's end share a tile: two of them see nothing of the second split, and nobody sees the
-// third. Scores of the second split are the same as those of the first, or so much larger, or smaller, that only one
-// split counts: its weights are exactly 0 or 1.
+// Tokens on both sides of a split's end share a tile. Two of them see nothing of the second split, and no token sees
+// the third. Scores of the second split equal those of the first, or are so much larger or smaller that only one split
+// counts: the weights of the other are exactly 0.
 class SplitCaches : public Caches {
  protected:
-  // `boost`: of every visible score of the second split.
+  // boost: added to every visible score of the second split.
   void fill_splits(const Attention& op, float boost) {
     const KvCache& cache = op.cache;
     fill_means(op);
     for (int64_t s = 0; s < op.S; ++s) op.positions.as<int32_t>()[s] = static_cast<int32_t>(kAttentionSplit - 2 + s);
-    const int64_t seen = kAttentionSplit - 2 + op.S;  // positions that some token sees; the rest holds NaN
+    const int64_t seen = kAttentionSplit - 2 + op.S;  // positions that some token sees; the others hold NaN
     for (int64_t h = 0; h < cache.kv_heads; ++h) {
       for (int64_t p = kAttentionSplit; p < cache.capacity; ++p) {
         for (int64_t d = 0; p >= seen && d < cache.head_dim_v; ++d)
@@ -176,8 +176,8 @@ class SplitCaches : public Caches {
       }
     }
   }
-  // The mean of the values that count for a token: those of the last split it sees if they are boosted, of the first if
-  // they are damped.
+  // The mean of the values that count for a token. With a positive boost the last split that it sees counts, with a
+  // negative one the first split.
   double expected(const Attention& op, int64_t s, int64_t head, int64_t d, float boost) const {
     const int64_t last = op.positions.as<int32_t>()[s];
     const bool both = last >= kAttentionSplit;
@@ -193,7 +193,7 @@ class SplitCaches : public Caches {
 
 TEST_P(SplitCaches, give_each_query_of_a_tile_what_it_sees_in_turn_and_merged) {
   for (const bool merged : {false, true}) {
-    // A cache of so many splits is merged where a driver counts loops (lavapipe), however many units a device has.
+    // If a driver counts loop iterations (lavapipe), a cache of so many splits is merged whatever the number of units.
     const int64_t splits = merged ? TANDEM_MAX_SPLITS_IN_TURN + 1 : 3;
     const KvCache cache = make_cache(KvType::f16, 2, 16, 20, splits * kAttentionSplit);
     const Attention op = make_attention(cache, 4, 2, merged);
@@ -212,7 +212,7 @@ TEST_P(SplitCaches, give_each_query_of_a_tile_what_it_sees_in_turn_and_merged) {
   }
 }
 
-// Not even with a weight of zero: the last token's value is infinite, and infinite only for it.
+// A weight of zero does not help: the last token's value is infinite, and only that token may see it.
 TEST_P(SplitCaches, keep_what_only_the_last_token_of_a_tile_sees_from_the_others) {
   const KvCache cache = make_cache(KvType::f16, 1, 16, 20, 3 * kAttentionSplit);
   const Attention op = make_attention(cache, 4, 1, false);
@@ -245,7 +245,7 @@ TEST_P(Caches, are_written_at_positions_in_any_order_and_nowhere_else) {
       op.v = take(static_cast<size_t>(op.S * op.v_stride) * 4, "v");
       op.positions = take(positions.size() * 4, "positions");
       std::copy(positions.begin(), positions.end(), op.positions.as<int32_t>());
-      // Values that round: ties, denormal halves, and more than a half holds, by a little and by a lot.
+      // Values that round: ties, denormal halves, and values slightly or far beyond the largest half.
       constexpr float kTooLarge[] = {65520.0f, -65536.0f, 1e30f, -1e30f, INFINITY};
       for (int64_t i = 0; i < op.S * op.k_stride; ++i) {
         op.k.as<float>()[i] = static_cast<float>(2049 + i) * (i % 3 == 0 ? 0x1p-26f : i % 3 == 1 ? -1.0f : 40.0f);

@@ -1,4 +1,5 @@
-// Giving back the pages of files that were mapped since: which ones leave memory, and that all of them still read.
+// DriverPages gives back pages of files that were mapped after its construction. Some pages leave memory, and all of
+// them can still be read.
 #include "engine/device/gpu/driver_pages.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@ namespace {
 
 constexpr size_t kBytes = size_t{4} << 20;
 
-// A file of kBytes whose byte i is i / 4096, mapped for this process alone.
+// A file of kBytes, mapped privately. Byte i is i / 4096.
 class MappedFile {
  public:
   MappedFile() {
@@ -76,7 +77,7 @@ TEST(DriverPages, keeps_a_writable_mapping) {
   EXPECT_EQ(kBytes, file.resident_bytes());
 }
 
-// As a loader leaves relocated data: written, then made read-only.
+// A loader leaves relocated data like this: written, then made read-only.
 TEST(DriverPages, keeps_pages_that_the_process_has_changed) {
   const DriverPages pages;
   MappedFile file;

@@ -1,4 +1,4 @@
-// Both ways of writing kernels, for tests of what holds for each.
+// Both families of kernels, for tests of properties that hold for each.
 #pragma once
 
 #include "engine/device/gpu/lower.h"

@@ -23,7 +23,7 @@ class GpuBench : public OnTarget {
     return {&acquire(bytes, use, label), 0};
   }
   void run(const Operator& op) { bench_.run({&op, 1}); }
-  // Runs what the device supports; else it must say why.
+  // Runs the operator if the device supports it. Otherwise expects a reason.
   bool run_or_refuse(const Operator& op) {
     const Support support = bench_.device->supports(op);
     if (support.yes) run(op);

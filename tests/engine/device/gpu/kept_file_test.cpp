@@ -1,4 +1,4 @@
-// What devices keep on disk has a size.
+// The files that devices keep on disk have a size limit. The files that were used last stay.
 #include "engine/device/gpu/kept_file.h"
 
 #include <gtest/gtest.h>

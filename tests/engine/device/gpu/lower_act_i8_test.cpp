@@ -1,4 +1,4 @@
-// Launches of products with 8-bit activations, and the memory of a device's own between them.
+// Launches of products with 8-bit activations, and the device's scratch memory between them.
 #include <gmock/gmock.h>
 
 #include "engine/device/gpu/lower.h"
@@ -89,8 +89,8 @@ TEST(LowerActI8, simt_groups_share_a_rows_tiles_for_few_tokens_and_have_64_by_64
   }
 }
 
-// Local memory of a wide group, by hand: 1,024 work-items, each with a sum of each token, a scale and perhaps a
-// minimum, for one group of 32 columns or two of 16.
+// The local memory of a wide group, worked out by hand. It has 1,024 work-items, each with a sum for each token, a
+// scale and perhaps a minimum, for one group of 32 columns or two of 16.
 TEST(LowerActI8, simt_groups_are_wide_only_where_sums_and_scales_fit_local_memory) {
   struct Case {
     StorageType type;
@@ -127,7 +127,7 @@ TEST(LowerActI8, experts_on_graphics_cards_come_in_tiles_of_64_choices_where_the
   const LoweringContext context = graphics_card(false);
   const auto many = lower_grouped_matmul(op, context);
   EXPECT_EQ(many[1].kernel, "grouped_gemm");
-  // 200 choices in tiles of 64, and each of 8 experts may have begun one: (200 + 8 * 63) / 64 = 11.
+  // There are 200 choices in tiles of 64, and each of 8 experts may begin another tile: (200 + 8 * 63) / 64 = 11.
   EXPECT_EQ(many[1].global, (std::array<size_t, 3>{768, 11, 1}));
   op.S = 1;
   const auto one = lower_grouped_matmul(op, context);

@@ -1,4 +1,4 @@
-// What lowering decides about a mixture of experts: which kernel, how many work-items, and what it refuses.
+// The lowering of a mixture of experts: which kernel, how many work-items, and which operators it refuses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ GroupedMatMul experts_of(int64_t S, int64_t slots, int64_t count, int64_t rows, 
   return op;
 }
 
-// One matrix for each slot.
+// Each slot has its own matrix.
 GroupedMatMul heads_of(int64_t S, int64_t heads, int64_t rows, int64_t columns) {
   GroupedMatMul op = experts_of(S, heads, heads, rows, columns);
   op.routed = false, op.x_slot = columns, op.x_stride = heads * columns;
@@ -74,7 +74,7 @@ TEST(LowerGroupedMatMul, with_lists_a_gpu_has_a_group_for_every_tile_that_there_
   ExpertMemory memory;
   GroupedMatMul op = experts_of(200, 2, 5, 130, 64);
   op.ids = memory.take(), op.lists = memory.take();
-  // 400 choices, of which each of 5 experts may leave a tile of 64 with one alone: 395 = 6 * 64 + 11, and 5.
+  // There are 400 choices. Each of 5 experts may leave a tile of 64 with one choice: 395 = 6 * 64 + 11, and 5 more.
   const KernelLaunch simt = one_launch(op, {.family = KernelFamily::simt});
   EXPECT_THAT(simt.local, ElementsAre(256, 1, 1));
   EXPECT_THAT(simt.global, ElementsAre(3 * 256, 11, 1));

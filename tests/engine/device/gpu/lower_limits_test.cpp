@@ -1,4 +1,4 @@
-// What lowering does with rows, heads and caches where a device counts loop iterations, and where queries must fit
+// The lowering of rows, heads and caches on devices that count loop iterations, and for queries that must fit
 // shared memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -84,7 +84,7 @@ TEST(LowerLimits, split_every_cache_that_one_work_group_may_not_run_through) {
   const Operand scratch{&pool.acquire(64, sync::SlotUse::device_local, "scratch"), 0};
   constexpr int64_t kInTurn = TANDEM_MAX_SPLITS_IN_TURN * kAttentionSplit;
   for (KernelFamily family : kFamilies) {
-    // One unit gains nothing from splits, and 200 tokens fill the others: loops are the only reason.
+    // Splits do not help one unit, and 200 tokens fill several units. So loops are the only reason to split.
     const LoweringContext counted{.family = family, .compute_units = 1, .loop_budget = 65535};
     Attention op = attention_of(200, 4, 2, 64, kInTurn);
     EXPECT_EQ(lower_attention(op, counted).size(), 1u);
@@ -105,7 +105,7 @@ TEST(LowerLimits, share_loads_among_as_many_queries_as_fit_shared_memory) {
     return constant_of(lower_attention(attention_of(9, 4, 2, head_dim, 64), context).at(0), "TILE");
   };
   EXPECT_EQ(tile(64, 32768, KernelFamily::simd), 8);
-  EXPECT_EQ(tile(512, 32768, KernelFamily::simd), 6);  // 5,120 bytes a query, and 416 for all
+  EXPECT_EQ(tile(512, 32768, KernelFamily::simd), 6);  // 5,120 bytes for a query, and 416 for all of them
   EXPECT_EQ(tile(256, 16384, KernelFamily::simt), 4);
   EXPECT_EQ(tile(512, 16384, KernelFamily::simt), 3);
   EXPECT_THAT(message_of([&] { tile(512, 5000, KernelFamily::simt); }), HasSubstr("shared memory"));

@@ -26,7 +26,7 @@ TEST(LowerMatMul, one_token_is_one_work_item_for_each_panel_of_64_rows) {
   EXPECT_THAT(launches[0].options, HasSubstr("-DTOKENS=1"));
 }
 
-// Its kernel is made for all numbers of tokens together.
+// The kernel of a list is compiled once for all numbers of tokens.
 TEST(LowerMatMul, of_a_list_takes_eight_tokens_at_a_time_and_then_the_rest) {
   LoweringContext lists;
   lists.listed_tokens = 13;
@@ -46,7 +46,7 @@ TEST(LowerMatMul, of_a_list_takes_eight_tokens_at_a_time_and_then_the_rest) {
   EXPECT_EQ(lower_matmul(op, lists)[0].kernel, "matmul_gemm");
 }
 
-// 64 rows and 16 runs of K: 17 sums of four bytes for each of 64 rows and each token.
+// A group has 64 rows and 16 runs of K: 17 sums of four bytes for each row and each token.
 TEST(LowerMatMul, of_few_tokens_on_gpus_takes_all_runs_at_once_where_groups_and_local_memory_are_large_enough) {
   LoweringContext gpu;
   gpu.family = KernelFamily::simt;
@@ -117,7 +117,7 @@ TEST(Defines, are_macros_with_a_space_between_them) {
   EXPECT_EQ(defines({}), "");
 }
 
-// What operators are called in errors costs more than many of them take to be lowered.
+// Making an operator's name for an error costs more than lowering many of the operators.
 TEST(Limits, name_an_operator_only_where_it_is_beyond_them) {
   LoweringContext context;
   context.loop_budget = 65535, context.max_buffer_bytes = 1000;

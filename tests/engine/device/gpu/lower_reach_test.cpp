@@ -1,5 +1,5 @@
-// What lowering does where a device's loops or the reach of its arguments are limited: a small artificial reach cuts
-// operators into launches that cover every row and token once, each within reach.
+// The lowering for devices that limit loops or the reach of arguments. A small artificial reach cuts operators into
+// launches. They must cover every row and token once, and each must stay within reach.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 using tandem::test::message_of;
 using testing::HasSubstr;
 
-// Operators over slots, which are only looked at: nothing runs.
+// Operators over slots. Nothing runs: the tests only look at launches.
 struct ReachMemory {
   sync::Pool pool;
   Operand take(size_t bytes) { return {&pool.acquire(bytes, sync::SlotUse::weights, "operand"), 0}; }
@@ -43,7 +43,7 @@ struct ReachMemory {
 const Operand& buffer(const KernelLaunch& launch, size_t i) { return std::get<BufferArg>(launch.args.at(i)).at; }
 int32_t integer(const KernelLaunch& launch, size_t i) { return std::get<int32_t>(launch.args.at(i)); }
 
-// The tokens of a matmul's launch.
+// The tokens of a launch of a matmul.
 int64_t tokens_of(const KernelLaunch& launch) {
   if (launch.kernel == "matmul_gemm") return integer(launch, 9);
   for (const auto& [name, value] : constants(launch.options))
@@ -51,8 +51,8 @@ int64_t tokens_of(const KernelLaunch& launch) {
   return -1;
 }
 
-// How often launches compute each element of y, as the shader computes addresses; and that no argument leaves its
-// reach.
+// How often the launches compute each element of y, with the shader's address computation. Expects that no argument
+// leaves its reach.
 std::vector<int> computed(const MatMul& op, const std::vector<KernelLaunch>& launches, int64_t reach) {
   const auto panel = static_cast<int64_t>(panel_bytes(op.w.format, op.K));
   std::vector<int> times(static_cast<size_t>(op.S * op.y_stride));
@@ -89,11 +89,11 @@ void expect_every_element_once(const MatMul& op, const LoweringContext& context,
 TEST(Reach, weights_beyond_one_argument_are_cut_into_launches_of_whole_panels) {
   for (KernelFamily family : kFamilies) {
     ReachMemory memory;
-    // A panel is 64 x 96 / 2 bytes of quants and 3 x 128 of scales: 3,456; two fit.
+    // A panel has 64 x 96 / 2 bytes of quants and 3 x 128 bytes of scales, 3,456 in all. Two panels fit.
     MatMul op = memory.matmul(StorageType::q4_0, 3, 300, 96);
     const LoweringContext context{.family = family, .max_buffer_bytes = 2 * 3456};
     expect_every_element_once(op, context, 3);
-    op.row_begin = 128, op.row_end = 256;  // a slice far into the weight reaches as far as the whole
+    op.row_begin = 128, op.row_end = 256;  // a slice deep in the weights reaches as far as the whole matrix
     expect_every_element_once(op, context, 1);
     op.row_begin = 64, op.row_end = 300;
     expect_every_element_once(op, context, 2);
@@ -112,7 +112,7 @@ TEST(Reach, a_weight_within_reach_stays_one_launch) {
 
 TEST(Reach, rows_are_cut_too_where_a_row_of_the_result_is_beyond_one_argument) {
   ReachMemory memory;
-  const MatMul op = memory.matmul(StorageType::f16, 2, 1000, 8);  // panels of 1,024 bytes, rows of y of 4 x 1,005
+  const MatMul op = memory.matmul(StorageType::f16, 2, 1000, 8);  // a panel has 1,024 bytes, a row of y 4 x 1,005
   expect_every_element_once(op, {.max_buffer_bytes = 16 * 1024}, 1);
   expect_every_element_once(op, {.max_buffer_bytes = 3 * 1024}, 12);
 }
@@ -120,10 +120,10 @@ TEST(Reach, rows_are_cut_too_where_a_row_of_the_result_is_beyond_one_argument) {
 TEST(Reach, activations_beyond_one_argument_are_cut_by_tokens) {
   for (KernelFamily family : kFamilies) {
     ReachMemory memory;
-    // Rows of y are 4 x 69 bytes, those of x 4 x 99: 20,000 bytes are 50 tokens of x.
+    // Rows of y have 4 x 69 bytes, rows of x 4 x 99: so 20,000 bytes are 50 tokens of x.
     const MatMul op = memory.matmul(StorageType::q4_0, 120, 64, 96);
     expect_every_element_once(op, {.family = family, .max_buffer_bytes = 20000}, 3);
-    // Tiles of 64 tokens stay whole where more than one fits: 64, 56 rather than 82, 38.
+    // Tiles of 64 tokens stay whole if more than one fits: the cut is 64 and 56, not 82 and 38.
     const auto launches = lower_matmul(op, {.family = family, .max_buffer_bytes = 32500});
     ASSERT_EQ(launches.size(), 2u);
     EXPECT_EQ(tokens_of(launches[0]), 64);
@@ -146,7 +146,7 @@ TEST(Reach, every_id_of_an_embedding_is_looked_up_by_one_launch) {
     ReachMemory memory;
     const Embed op = memory.embed(StorageType::q4_0, 7, 300, 96);
     const auto panel = static_cast<int64_t>(panel_bytes(op.w.format, op.H));
-    // Two panels and eight tokens are within reach; then one panel and three tokens.
+    // First two panels and eight tokens are within reach, then one panel and three tokens.
     for (const auto& [reach, wanted] : {std::pair{2 * panel, 3u}, std::pair{3 * panel / 2, 5u}}) {
       const auto launches = lower_embed(op, {.family = family, .max_buffer_bytes = reach});
       EXPECT_EQ(launches.size(), wanted);
@@ -170,7 +170,7 @@ TEST(Reach, every_id_of_an_embedding_is_looked_up_by_one_launch) {
 TEST(Reach, an_embedding_of_many_tokens_is_cut_by_tokens) {
   ReachMemory memory;
   const Embed op = memory.embed(StorageType::f32, 100, 64, 8);
-  // A panel is 2,048 bytes, a token 32.
+  // A panel has 2,048 bytes, a token 32.
   const auto launches = lower_embed(op, {.max_buffer_bytes = 2048});
   ASSERT_EQ(launches.size(), 2u);
   EXPECT_EQ(launches[0].global[1], 64u);

@@ -1,4 +1,5 @@
-// Lowering is made of pure functions: what it promises about launches holds for every operator, without any device.
+// Lowering consists of pure functions. Their promises about launches hold for every operator, and the tests need
+// no device.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -16,7 +17,7 @@ struct Named {
   std::vector<KernelLaunch> launches;
 };
 
-// One operator of each kind with S tokens, shapes only.
+// Lowers one operator of each kind with S tokens. The operators have shapes only.
 std::vector<Named> lower_all(int64_t S, const LoweringContext& context) {
   MatMul matmul;
   matmul.S = S, matmul.K = 96, matmul.row_end = matmul.w.rows = 130, matmul.w.columns = 96;
@@ -142,7 +143,7 @@ TEST(Lowering, refuses_malformed_operators) {
   EXPECT_ANY_THROW(lower_rope(rope, {})) << "more rotated than there is";
 }
 
-// Each variant more is compiled into the list's kernel: two, and one for trees.
+// Each additional variant is compiled into the list's kernel. There are two variants, and one for trees.
 TEST(LowerAttention, of_a_list_has_as_few_variants_as_there_are_kinds_of_batches) {
   LoweringContext lists;
   lists.listed_tokens = 16;

@@ -1,4 +1,4 @@
-// What a program brings to a device that shares no memory, and what it takes back.
+// The regions that a program copies to a device without shared memory, and the regions that it copies back.
 #include "engine/device/gpu/regions.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ class CopiesAround : public ::testing::Test {
   sync::Slot& slot(const char* name) {
     return pool_.acquire(kRows * kWidth * sizeof(float), sync::SlotUse::activations, name);
   }
-  // y = x in the first `width` columns; then z += y.
+  // The program runs y = x in the first `width` columns, then z += y.
   CopiedRegions copied_then_added(int64_t width) {
     const Copy copy{kRows, 1, width, {&x_, 0}, {&y_, 0}, kWidth, 0, kWidth, 0};
     const Add add{kRows, kWidth, {&z_, 0}, {&y_, 0}, kWidth, kWidth};

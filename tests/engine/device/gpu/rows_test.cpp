@@ -1,4 +1,4 @@
-// The longest rows whose loops are proven, on GPU devices. Values are chosen so that results are exact in any order and
+// The longest rows whose loops are proven, on GPU devices. With the chosen values results are exact in any order, and
 // an element that a loop did not reach shows.
 #include <algorithm>
 #include <cmath>
@@ -31,7 +31,7 @@ TEST_P(Rows, of_a_norm_reach_their_last_element) {
     op.weight.as<float>()[i] = static_cast<float>(i % 7);
   }
   run({"rms_norm", op});
-  for (int64_t i = 0; i < kWidth; ++i) {  // 2 or -2, so a mean square of 4
+  for (int64_t i = 0; i < kWidth; ++i) {  // 2 or -2, so the mean square is 4
     const float sign = i % 2 == 0 ? 1.0f : -1.0f;
     ASSERT_EQ(op.x.as<float>()[i], 2 * sign) << i;
     ASSERT_FLOAT_EQ(op.y.as<float>()[i], sign * static_cast<float>(i % 7)) << i;
@@ -56,7 +56,7 @@ TEST_P(Rows, of_a_norm_whose_squares_overflow_are_nan) {
   }
 }
 
-// Widths around those of a vector and a work-group; what lies between rows keeps its mark.
+// Widths around those of a vector and of a work-group. The gaps between rows keep their mark.
 TEST_P(Rows, of_a_norm_take_the_residual_once_whatever_their_width) {
   constexpr float kMark = 77;
   for (const int64_t width : {1, 15, 16, 17, 63, 64, 65, 577}) {
@@ -82,8 +82,8 @@ TEST_P(Rows, of_a_norm_take_the_residual_once_whatever_their_width) {
         ASSERT_EQ(x[s * op.x_stride + i], sum) << "token " << s << " element " << i;
         squares += static_cast<double>(sum) * sum;
       }
-      // The squares and their sum are whole numbers below 2^24: exact. Seven roundings follow (mean, root, quotient,
-      // two products, and the ulp more that a shader's root and quotient may each be off).
+      // The squares and their sum are whole numbers below 2^24, so they are exact. Seven roundings follow: mean, root,
+      // quotient, two products, and one more ulp each for a shader's root and quotient.
       const double inverse = 1 / std::sqrt(squares / static_cast<double>(width));
       for (int64_t i = 0; i < width; ++i) {
         const double expected = 3 * inverse * x[s * op.x_stride + i];
@@ -142,7 +142,7 @@ TEST_P(Rows, of_argmax_reach_their_last_element_and_give_the_first_of_equals) {
   EXPECT_EQ(std::vector<int32_t>(op.ids.as<int32_t>(), op.ids.as<int32_t>() + 4), expected);
 }
 
-// Row s of `values` with its indices as top-k orders them.
+// The indices of the row x, in the order of top-k.
 std::vector<int32_t> falling(const float* x, int64_t width) {
   std::vector<int32_t> order(static_cast<size_t>(width));
   std::iota(order.begin(), order.end(), 0);
@@ -158,11 +158,11 @@ TEST_P(Rows, of_top_k_reach_their_last_element_and_order_equals_by_index) {
     op.S = 4, op.width = width, op.x_stride = width + 1, op.k = 64;
     op.x = row_of(4 * op.x_stride, "x"), op.ids = row_of(4 * op.k, "ids"), op.values = row_of(4 * op.k, "values");
     float* x = op.x.as<float>();
-    std::fill_n(x, 4 * op.x_stride, kInfinity);  // also between the rows, where nobody may look
+    std::fill_n(x, 4 * op.x_stride, kInfinity);  // also between the rows, which no kernel may read
     for (int64_t i = 0; i < width; ++i) {
-      x[i] = static_cast<float>(random() % 1000000) - 500000.0f;                             // few equals
-      x[op.x_stride + i] = static_cast<float>(i);                                            // all at the end
-      x[2 * op.x_stride + i] = random() % 3 == 0 ? kNaN : random() % 2 == 0 ? -0.0f : 0.0f;  // nothing but equals
+      x[i] = static_cast<float>(random() % 1000000) - 500000.0f;                             // few equal values
+      x[op.x_stride + i] = static_cast<float>(i);                                            // the largest at the end
+      x[2 * op.x_stride + i] = random() % 3 == 0 ? kNaN : random() % 2 == 0 ? -0.0f : 0.0f;  // only equal values
       x[3 * op.x_stride + i] = i % 4000 == 63 ? 1.0f : i % 64 == 7 ? -kInfinity : kNaN;      // fewer than k
     }
     run({"top_k", op});
@@ -178,7 +178,8 @@ TEST_P(Rows, of_top_k_reach_their_last_element_and_order_equals_by_index) {
   }
 }
 
-// Products of f16 values are exact in f32, so that fused or not cannot matter and only the order of the sums does.
+// Products of f16 values are exact in f32. So fused and unfused sums are the same, and only the order of the
+// sums matters.
 TEST_P(Rows, of_norms_and_rope_on_f16_values_have_the_bits_of_the_host_whether_or_not_fma_is_fused) {
   if (!GetParam().same_bits) GTEST_SKIP() << "skipped: this family may split the chain";
   Bench host;

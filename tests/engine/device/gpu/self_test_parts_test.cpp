@@ -1,4 +1,4 @@
-// What decides whether a device's multiply-adds are fused.
+// Parts of a GPU's self-test: fused multiply-adds, exact quotients and roots, exact products of bytes.
 #include "engine/device/gpu/self_test_parts.h"
 
 #include <gtest/gtest.h>
@@ -13,13 +13,13 @@ std::vector<float> results(bool fused) {
   const std::vector<float> cases = fma_cases();
   std::vector<float> out;
   for (size_t i = 0; i + 2 < cases.size(); i += 3) {
-    volatile float product = cases[i] * cases[i + 1];  // rounded, as without a fused multiply-add
+    volatile float product = cases[i] * cases[i + 1];  // rounded, like a multiply-add that is not fused
     out.push_back(fused ? std::fma(cases[i], cases[i + 1], cases[i + 2]) : product + cases[i + 2]);
   }
   return out;
 }
 
-// Sums of four products of bytes; a device that takes the first ones for unsigned has others.
+// Sums of four products of bytes. A device that treats the first factors as unsigned computes other sums.
 std::vector<int32_t> sums_of_bytes(bool first_signed) {
   const std::vector<uint32_t> words = packed_dot_cases();
   std::vector<int32_t> sums(words.size() / 2);
@@ -48,14 +48,14 @@ TEST(ExactQuotients, are_proven_by_quotients_and_roots_that_were_rounded_once_an
   std::vector<float> out(cases.size());
   for (size_t i = 0; i < cases.size(); i += 2) out[i] = cases[i] / cases[i + 1], out[i + 1] = std::sqrt(cases[i]);
   EXPECT_TRUE(divided_exactly(cases, out));
-  for (const size_t wrong : {size_t{0}, out.size() - 1}) {  // a quotient, a root
+  for (const size_t wrong : {size_t{0}, out.size() - 1}) {  // a wrong quotient, then a wrong root
     std::vector<float> one = out;
     one[wrong] = std::nextafter(one[wrong], 0.0f);
     EXPECT_FALSE(divided_exactly(cases, one)) << wrong;
   }
 }
 
-// A driver that multiplies by an inverse, as quick ones do.
+// A fast driver multiplies by the inverse.
 TEST(ExactQuotients, are_not_proven_by_products_with_inverses) {
   const std::vector<float> cases = quotient_cases();
   std::vector<float> out(cases.size());

@@ -1,5 +1,5 @@
-// Weights at the limits of GPU devices: the most columns whose loops are proven, and more bytes than one argument of a
-// kernel may reach. Values are small integers, so that every sum is exact in any order and a lost column shows.
+// Weights at the limits of GPU devices: the most columns whose loops are proven, and more bytes than one kernel
+// argument may reach. Values are small integers, so every sum is exact in any order, and a lost column shows.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -16,7 +16,7 @@ class Weights : public GpuBench {
   std::mt19937 random_{7};
 };
 
-// Rows of a block type whose decoded values are integers: random bytes, and 1.0 wherever the type keeps an f16.
+// Rows of a block type whose decoded values are integers: random bytes, and 1.0 for each f16 of the type.
 std::vector<std::byte> integer_rows(StorageType type, int64_t rows, int64_t columns, std::mt19937& random) {
   std::vector<std::byte> bytes(row_bytes(type, columns) * static_cast<size_t>(rows));
   for (std::byte& b : bytes) b = static_cast<std::byte>(random());
@@ -76,8 +76,8 @@ TEST_P(Weights, of_the_most_proven_columns_are_multiplied_to_their_last_one) {
   }
 }
 
-// Rows whose scales and minima are small integers of their own: what is taken from a neighbour, left out or read too
-// far shows in a sum.
+// The scales and minima of these rows are different small integers. A sum shows a value that was read from a neighbour,
+// left out, or read too far.
 std::vector<std::byte> uneven_rows(StorageType type, int64_t rows, int64_t columns, std::mt19937& random) {
   std::vector<std::byte> bytes = integer_rows(type, rows, columns, random);
   const bool explicit_minima = type == StorageType::q4_1;
@@ -91,14 +91,14 @@ std::vector<std::byte> uneven_rows(StorageType type, int64_t rows, int64_t colum
   return bytes;
 }
 
-// x is NaN between its rows, and y holds a mark wherever nothing belongs.
+// x is NaN between its rows. y holds a mark wherever no result belongs.
 constexpr float kMark = 77;
 
 MatMul edge_product(int64_t S, int64_t N, int64_t K, const PackedMatrix& w, const Operand& x, const Operand& y,
                     std::mt19937& random) {
   MatMul op;
   op.S = S, op.K = K, op.row_end = N, op.w = w, op.x = x, op.y = y;
-  op.x_stride = K + 3, op.y_stride = N + 70;  // more than a panel: what is written beyond the last row stays visible
+  op.x_stride = K + 3, op.y_stride = N + 70;  // more than a panel: values written beyond the last row stay visible
   std::fill_n(x.as<float>(), S * op.x_stride, std::numeric_limits<float>::quiet_NaN());
   std::fill_n(y.as<float>(), S * op.y_stride, kMark);
   for (int64_t s = 0; s < S; ++s)
@@ -107,8 +107,8 @@ MatMul edge_product(int64_t S, int64_t N, int64_t K, const PackedMatrix& w, cons
   return op;
 }
 
-// Rows that end one past a panel and inside one, columns that end inside the pieces a kernel takes (runs of 32, a panel
-// of 256 decoded columns, quarters of K), tokens that end one past a group of 8 and of 64.
+// Rows end one past a panel and inside one. Columns end inside the pieces that a kernel processes: runs of 32, a panel
+// of 256 decoded columns, quarters of K. Tokens end one past a group of 8 and of 64.
 TEST_P(Weights, that_end_inside_panels_runs_or_groups_of_tokens_are_exact_and_nothing_beyond_is_touched) {
   struct Shape {
     int64_t S, N, K;
@@ -116,7 +116,7 @@ TEST_P(Weights, that_end_inside_panels_runs_or_groups_of_tokens_are_exact_and_no
   constexpr int64_t kMostTokens = 65, kMostRows = 150, kMostColumns = 544;
   const Operand x = take(kMostTokens * (kMostColumns + 3) * 4, "x"), y = take(kMostTokens * (kMostRows + 70) * 4, "y");
   for (const StorageType type : {StorageType::q4_0, StorageType::q4_1, StorageType::f16}) {
-    const bool any = type == StorageType::f16;  // any number of columns
+    const bool any = type == StorageType::f16;  // f16 allows any number of columns
     for (const Shape& shape : {Shape{1, 65, any ? 33 : 96}, Shape{1, kMostRows, any ? 543 : kMostColumns},
                                Shape{9, 19, any ? 33 : 96}, Shape{kMostTokens, 65, any ? 289 : 288}}) {
       const auto [S, N, K] = shape;
@@ -133,7 +133,7 @@ TEST_P(Weights, that_end_inside_panels_runs_or_groups_of_tokens_are_exact_and_no
   }
 }
 
-// 1,100 rows of 32,768 floats: 137 MiB, where lavapipe's arguments reach 128.
+// 1,100 rows of 32,768 floats are 137 MiB. An argument of lavapipe reaches 128 MiB.
 TEST_P(Weights, beyond_the_reach_of_one_argument_give_every_row_and_every_embedding) {
   const int64_t K = TANDEM_MAX_K, N = 1100;
   const PackedFormat format = packed_format(StorageType::f32);

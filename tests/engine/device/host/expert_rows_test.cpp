@@ -1,5 +1,5 @@
-// N3 and N7 on numbers worked out by hand: who gets a row of an expert, who is listed, who is dropped, and what the sum
-// takes from where.
+// Checks N3 and N7 on numbers worked out by hand: which tokens get a row of an expert, which are listed, which are
+// dropped, and what the sum reads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Five tokens, each of which goes to expert 0 and to one other of three. Expert 0 has two rows, from row 1 on; expert 1
-// has one, row 0; expert 2 has none.
+// Each of five tokens goes to expert 0 and to one of three others. Expert 0 has two rows, beginning with row 1. Expert
+// 1 has one row, row 0. Expert 2 has none.
 class ExpertRowsOfTokens : public ::testing::Test {
  protected:
   Operand words(const std::vector<int32_t>& values) {
@@ -47,7 +47,7 @@ class ExpertRowsOfTokens : public ::testing::Test {
 TEST_F(ExpertRowsOfTokens, go_to_the_first_and_the_rest_is_listed) {
   const ExpertSlots op = slots();
   run_expert_slots(op);
-  // Choices of expert 0: 0, 2, 4, 6, 8; of expert 1: 1, 5; of expert 2: 3, 7, 9.
+  // The choices of expert 0 are 0, 2, 4, 6, 8; of expert 1: 1, 5; of expert 2: 3, 7, 9.
   EXPECT_THAT(read(op.choice_of, 0, 3), ElementsAre(1, 0, 2));
   EXPECT_THAT(read(op.row_of, 0, 10),
               ElementsAre(1, 0, 2, kElsewhere, kElsewhere, kElsewhere, kElsewhere, kElsewhere, kElsewhere, kElsewhere));
@@ -58,7 +58,7 @@ TEST_F(ExpertRowsOfTokens, go_to_the_first_and_the_rest_is_listed) {
 
 TEST_F(ExpertRowsOfTokens, are_kept_for_the_most_salient_where_the_rest_is_dropped) {
   ExpertSlots op = slots();
-  op.width = 2, op.x_stride = 3;  // lengths 5, 1, 5, 7 and 2: expert 0 keeps tokens 3 and 0, of equals the earlier one
+  op.width = 2, op.x_stride = 3;  // lengths 5, 1, 5, 7 and 2: expert 0 keeps tokens 3 and 0, the earlier one of equals
   op.x = floats({3, 4, 9, 0, 1, 9, 5, 0, 9, 0, 7, 9, 2, 0, 9});
   run_expert_slots(op);
   EXPECT_THAT(read(op.choice_of, 0, 3), ElementsAre(1, 0, 6)) << "of expert 1 token 0 is as long as token 2";

@@ -28,7 +28,7 @@ struct HostDeviceTest : ::testing::Test {
   sync::Slot& slot = pool.acquire(4096, sync::SlotUse::activations, "numbers");
   std::unique_ptr<Device> device = make_host_device(HostArithmetic::contract, 2);
 
-  // x[0..3] += y[0..3], y being ones.
+  // Runs x[0..3] += y[0..3], where y holds ones.
   Operator add_ones() {
     Add op;
     op.S = 1, op.width = 4, op.x = {&slot, 0}, op.y = {&slot, 64}, op.x_stride = op.y_stride = 4;
@@ -180,10 +180,10 @@ TEST_F(HostDeviceTest, closing_it_ends_a_wait_for_a_flag_that_nobody_raises) {
   const sync::WaitFor wait{gate, 1};
   launch_one(*device, *program, {&wait, 1}, {done, 1});
   launch_one(*device, *program, {}, {later, 1});
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // it waits by now, asleep
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // by now it waits, asleep
   const auto begin = std::chrono::steady_clock::now();
   device.reset();
-  // Not speed: whoever waits for the flag's deadline is two minutes late.
+  // This checks no speed: a wait that ends at the flag's deadline takes two minutes.
   EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(60));
   EXPECT_NE(done.failure().find("the device was closed"), std::string::npos) << done.failure();
   EXPECT_NE(later.failure().find("the device was closed"), std::string::npos) << later.failure();
@@ -195,15 +195,15 @@ TEST(HostLoops, the_portable_ones_are_always_there) {
   EXPECT_THROW(make_host_device(HostArithmetic::contract, 1, {}, "sse9"), Error);
 }
 
-std::vector<const host::HostLoops*> all_loops() {  // that this machine can run
+std::vector<const host::HostLoops*> all_loops() {  // the loops that this machine can run
   std::vector<const host::HostLoops*> all;
   for (const char* name : {"avx512", "avx2", "portable"})
     if (const host::HostLoops* loops = host::find_loops(name)) all.push_back(loops);
   return all;
 }
 
-// Attention with random queries over a cache that holds NaN beyond the last position. The last position's values are
-// infinite: the queries before it must not even multiply them by zero.
+// Attention with random queries over a cache that holds NaN beyond the last position. The values of the last position
+// are infinite: the queries before it must not even multiply them by zero.
 struct AttentionCase {
   sync::Pool pool;
   Attention op;
@@ -230,7 +230,7 @@ struct AttentionCase {
   }
   Operand take(size_t bytes) {
     sync::Slot& slot = pool.acquire(bytes, sync::SlotUse::activations, "attention");
-    std::memset(slot.data(), 0xff, slot.size_bytes());  // NaN, as f32 and as f16
+    std::memset(slot.data(), 0xff, slot.size_bytes());  // NaN as f32 and as f16
     return {&slot, 0};
   }
   float number() { return std::normal_distribution<float>()(random); }
@@ -241,7 +241,7 @@ struct AttentionCase {
       cache.as<float>()[index] = value;
   }
 
-  // The words of y with what lies between its rows, after `run`.
+  // The words of y after `run`, including the gaps between its rows.
   template <typename Run>
   std::vector<uint32_t> result(const Run& run) {
     std::memset(op.y.as<float>(), 0xff, op.S * op.y_stride * 4);
@@ -249,7 +249,7 @@ struct AttentionCase {
     const auto* words = op.y.as<uint32_t>();
     return {words, words + op.S * op.y_stride};
   }
-  // The queries of a KV head are numbered token * group + head in the group and cut into tiles.
+  // A KV head's queries have the number token * group + head in the group. They are cut into tiles of `tile` queries.
   std::vector<uint32_t> in_tiles(const host::HostLoops& loops, int64_t tile) {
     return result([&] {
       const int64_t queries = op.S * op.heads / op.cache.kv_heads;
@@ -317,7 +317,7 @@ TEST(HostLoops, attention_shared_by_threads_has_the_same_bits) {
   struct Shape {
     int64_t S, past, kv_heads, group;
   };
-  // Prefill; decoding with fewer tiles of queries than threads. Both are enough work to be shared.
+  // The shapes are prefill, and decoding with fewer tiles of queries than threads. Each has enough work to be shared.
   for (const Shape& shape : {Shape{65, 200, 2, 3}, Shape{1, 9000, 1, 4}, Shape{3, 6000, 1, 2}}) {
     AttentionCase attention(shape.S, shape.past, shape.kv_heads, shape.group, 64, KvType::f16);
     const auto expected = attention.in_tiles(host::best_loops(), 1);
@@ -356,7 +356,7 @@ TEST(HostLoops, a_rotation_has_the_bits_of_the_pairs_formula) {
       }
 }
 
-// 37 values are two vectors of every instruction set and a part of one.
+// 37 values are two vectors of every instruction set and a part of another one.
 TEST(HostLoops, halves_are_rounded_to_nearest_even_at_any_count) {
   std::vector<float> values = {1.0f,           -1.0f,    0.0f, -0.0f, 65504.0f,
                                65519.0f,       65520.0f, 1e9f, 1e-8f, 5.9604645e-8f,

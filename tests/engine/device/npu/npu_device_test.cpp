@@ -1,4 +1,4 @@
-// The NPU as a device: bits against a plain fma loop over decoded weights, slices, failures, deadlines, support.
+// The NPU as a device: its bits against a plain fma loop over decoded weights, slices, failures, deadlines, support.
 #include "engine/device/npu/npu_device.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ bool is_half_of(StorageType type, uint32_t byte_in_block) {
   }
 }
 
-// One row of valid blocks: random codes, halves of moderate size where the block keeps halves.
+// One row of valid blocks with random codes. Halves in the blocks have moderate size.
 std::vector<std::byte> random_row(StorageType type, int64_t columns, std::mt19937& random) {
   std::vector<std::byte> row(row_bytes(type, columns));
   std::uniform_real_distribution<float> uniform(-1, 1);
@@ -101,7 +101,7 @@ struct Case {
   std::vector<float> result() const {
     return {matmul.y.as<float>(), matmul.y.as<float>() + matmul.S * matmul.y_stride};
   }
-  // acc = fma(w_k, half(x_k), acc) for the rows of the slice; canaries elsewhere.
+  // acc = fma(w_k, half(x_k), acc) for the rows of the slice, and canaries elsewhere.
   std::vector<float> expected() const {
     std::vector<float> y(static_cast<size_t>(matmul.S * matmul.y_stride), kCanary), w(static_cast<size_t>(matmul.K));
     for (int64_t n = matmul.row_begin; n < matmul.row_end; ++n) {
@@ -185,7 +185,7 @@ TEST(NpuDevice, gives_the_same_bits_for_a_slice_of_the_tokens) {
 
 TEST(NpuDevice, gives_the_same_bits_on_any_number_of_cores) {
   DeviceOptions options;
-  options.npu_cores = {0, 0, 0};  // three threads, whatever this machine has
+  options.npu_cores = {0, 0, 0};  // three threads, whatever the number of cores
   const auto device = open_npu_device(0, options);
   EXPECT_EQ(3, device->info().compute_units);
   for (const int64_t S : {1, 20}) {
@@ -202,7 +202,7 @@ TEST(NpuDevice, reads_activations_again_when_a_step_of_the_program_wrote_them) {
   const auto device = open_npu_device(0, {});
   Case test(StorageType::f16, 6, 64, 64);
   test.matmul.x_stride = test.matmul.y_stride = 64;
-  // y = W x, then x = W x in place of the input's memory, then y = W x of the new x.
+  // The program runs y = W x, then x = W x over the old input, then y = W x with the new x.
   MatMul forward = test.matmul, back = test.matmul;
   sync::Slot& spare = test.pool.acquire(6 * 64 * 4, sync::SlotUse::activations, "spare");
   back.x = forward.y;
@@ -220,7 +220,7 @@ TEST(NpuDevice, reads_activations_again_when_a_step_of_the_program_wrote_them) {
                    "third step");
 }
 
-// x = W x twice: the second step has the first one's input by its place, but not by its values.
+// The program runs x = W x twice. The second step has the same input place as the first step, but other values.
 TEST(NpuDevice, reads_activations_again_when_the_step_before_wrote_them_in_place) {
   const auto device = open_npu_device(0, {});
   for (const int64_t S : {1, 6}) {
@@ -447,8 +447,8 @@ TEST(NpuDevice, plans_but_does_not_prepare_a_shape_without_memory) {
   shape.x_stride = shape.y_stride = 4096;
   const Operator op{"big", shape};
   EXPECT_TRUE(device->supports(op).yes);
-  // 64 x 64 folds of (64 load + 256 stream + 63 skew + 63 drain) cycles, less one, at 1 GHz, plus 10 us to launch;
-  // the memory needs (4096*4096*2 + 256*8192*4) / 42e9 = 1.0 ms, less than the array's 1.83 ms.
+  // 64 x 64 folds take (64 load + 256 stream + 63 skew + 63 drain) cycles, less one in all, at 1 GHz, plus 10 us to
+  // launch. The memory needs (4096*4096*2 + 256*8192*4) / 42e9 = 1.0 ms, less than the array's 1.83 ms.
   const Cost cost = device->estimate(std::vector<Operator>{op});
   EXPECT_DOUBLE_EQ((4096.0 * 446 - 1) / 1e9 + 10e-6, cost.seconds);
   EXPECT_DOUBLE_EQ(2.0 * 256 * 4096 * 4096, cost.flops);
@@ -462,7 +462,7 @@ TEST(NpuDevice, reports_modelled_compile_time_that_grows_with_the_tensors) {
   const Case small(StorageType::f16, 1, 64, 64), large(StorageType::f16, 1, 640, 640);
   const double few = device->prepare(std::vector<Operator>{small.op()})->compile_seconds();
   const double many = device->prepare(std::vector<Operator>{large.op()})->compile_seconds();
-  // 1 ns a byte: weights 640*640*2 against 64*64*2, activations 4*1280 against 4*128.
+  // Compiling takes 1 ns a byte. Weights have 640*640*2 against 64*64*2 bytes, activations 4*1280 against 4*128.
   EXPECT_NEAR(1e-9 * ((640.0 * 640 - 64 * 64) * 2 + 4 * (1280 - 128)), many - few, 1e-12);
 }
 

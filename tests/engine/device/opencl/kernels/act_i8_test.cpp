@@ -1,5 +1,5 @@
-// Kernels of products with 8-bit activations, by every instruction that this processor has for products of bytes, with
-// many registers and with few: the bits of the plain definition.
+// Kernels of products with 8-bit activations have the bits of the plain definition. The tests use each instruction of
+// this processor for products of bytes, with many registers and with few.
 #include "packed/act_i8.h"
 
 #include <bit>
@@ -17,7 +17,7 @@ constexpr StorageType kFewTypes[] = {StorageType::q4_0, StorageType::q4_1, Stora
 
 class ActI8Kernel : public KernelTest {
  protected:
-  // Every byte pattern is a block; clearing bit 6 of each byte keeps all halves in it finite and below 2.
+  // Every byte pattern is a valid block. With bit 6 of each byte cleared, all halves in it are finite and below 2.
   PackedMatrix make_weights(StorageType type, int64_t rows, int64_t columns) {
     std::vector<std::byte> blocks(static_cast<size_t>(rows) * row_bytes(type, columns));
     for (std::byte& b : blocks) b = static_cast<std::byte>(generator_() & 0xbf);
@@ -52,7 +52,7 @@ class ActI8Kernel : public KernelTest {
     }
   }
 
-  // Whatever the device has: a stand-in for the extension's function, where kernels are to name it.
+  // Runs the launches on any device. If kernels use the function of the dot-product extension, a stand-in defines it.
   void run(const std::vector<KernelLaunch>& launches) {
     if (!context_.packed_dot) {
       runner_->run(launches);
@@ -75,12 +75,12 @@ class ActI8Kernel : public KernelTest {
 TEST_P(ActI8Kernel, have_the_bits_of_the_plain_definition_however_bytes_are_multiplied) {
   const bool simt = GetParam() == KernelFamily::simt;
   for (const ByteProducts how : simt ? std::vector{ByteProducts::plain} : host_byte_products()) {
-    // Intel's compiler knows no instructions by name; what PoCL must know is in products_test.cpp.
+    // Intel's compiler knows no instructions by name. products_test.cpp tests which ones PoCL must know.
     if (how != ByteProducts::plain &&
         !runner_->builds("products_probe", std::string(byte_products_option(how)) + " -DBITS=8"))
       continue;
     context_.byte_products = how;
-    const bool counts_registers = !simt && how == ByteProducts::plain;  // what names instructions knows them
+    const bool counts_registers = !simt && how == ByteProducts::plain;  // other ways know the number of registers
     const int64_t own = runner_->context().vector_registers;
     for (const int64_t registers : counts_registers ? std::vector<int64_t>{32, 8} : std::vector{own}) {
       context_.vector_registers = registers;
@@ -89,7 +89,7 @@ TEST_P(ActI8Kernel, have_the_bits_of_the_plain_definition_however_bytes_are_mult
                      std::to_string(registers));
         MatMul op;
         op.K = 512, op.row_end = 130, op.act_i8 = true, op.w = make_weights(type, 130, op.K);
-        // Few tokens are builds of their own: all of them for one format only.
+        // Each small number of tokens is a build of its own. Only one format tries all numbers.
         const bool all = type == StorageType::q4_1 && how != ByteProducts::plain;
         for (const int64_t S : all ? std::vector<int64_t>{1, 2, 3, 10} : std::vector<int64_t>{1, 7}) {
           op.S = S;
@@ -100,8 +100,8 @@ TEST_P(ActI8Kernel, have_the_bits_of_the_plain_definition_however_bytes_are_mult
   }
 }
 
-// Tiles of 32 columns that do not fill a round of 4 or 16 at once, tokens that are few, and one more than a tile of 64;
-// formats of one and of two groups, with and without minima and zero points.
+// Tiles of 32 columns do not fill a round of 4 or 16. There are few tokens, and one more than a tile of 64. The formats
+// have one group or two, with and without minima and zero points.
 TEST_P(ActI8Kernel, of_a_graphics_card_have_the_bits_of_the_plain_definition_in_groups_of_any_size) {
   if (GetParam() == KernelFamily::simd) GTEST_SKIP() << "skipped: its groups have one work-item";
   for (const StorageType type : {StorageType::q4_0, StorageType::q4_1, StorageType::q8_0, StorageType::q2_k})

@@ -1,5 +1,4 @@
-// Rope, KvAppend and Attention. What the cache holds beyond a token's position is NaN here: it must not be read into
-// any result.
+// Rope, KvAppend and Attention. The cache holds NaN beyond a token's position, so a result shows a read from there.
 #include <algorithm>
 #include <numeric>
 
@@ -48,8 +47,8 @@ TANDEM_BOTH_FAMILIES(RopeKernel);
 
 class AttentionKernel : public KernelTest {
  protected:
-  // One layer's cache whose first `filled` positions were appended; the rest is NaN. The values the cache holds,
-  // rounded, are kept.
+  // The cache of one layer. Its first `filled` positions were appended, and the rest is NaN. k_ and v_ keep the cache's
+  // rounded values.
   KvCache make_cache(KvType type, int64_t kv_heads, int64_t head_dim, int64_t head_dim_v, int64_t capacity,
                      int64_t filled) {
     KvCache cache = kv_cache(type, kv_heads, head_dim, head_dim_v, capacity);
@@ -136,7 +135,7 @@ class AttentionKernel : public KernelTest {
     return y;
   }
 
-  std::vector<float> k_, v_;  // [filled, kv_heads, width], rounded as the cache rounds
+  std::vector<float> k_, v_;  // [filled, kv_heads, width], rounded to the cache's type
   Segments segments_;
   size_t launches_ = 0;
 };
@@ -189,7 +188,7 @@ TEST_P(AttentionKernel, equals_the_formula_for_odd_heads_and_positions) {
       {KvType::f32, 2, 1, 8, 8, 64, {0}},
       {KvType::f16, 6, 2, 20, 35, 320, {0, 3, 17, 255, 256}},
       {KvType::f16, 14, 2, 64, 64, 320, {300}},
-      {KvType::f16, 6, 2, 48, 20, 128, {70, 71}},  // rows of 40 bytes: no multiple of a vector
+      {KvType::f16, 6, 2, 48, 20, 128, {70, 71}},  // rows of 40 bytes are no multiple of a vector
       {KvType::f32, 3, 1, 80, 80, 128, ascending(60, 7)},
       {KvType::f16, 12, 1, 128, 128, 576, {63, 511, 512}},
       {KvType::f32, 1, 1, 5, 3, 64, ascending(0, 9)},
@@ -206,7 +205,7 @@ TEST_P(AttentionKernel, equals_the_formula_for_odd_heads_and_positions) {
     const auto want = reference(op, q, c.positions);
     const auto got = attend(op, q, c.positions);
     ASSERT_EQ(got.size(), want.size());
-    // Scores up to |s| are off by s * head_dim * 2^-24 at most, which moves weights by that relative amount; |v| <= 2.
+    // Scores up to |s| are off by at most s * head_dim * 2^-24. Weights move by that relative amount, and |v| <= 2.
     const double tolerance = 2 * (20.0 * static_cast<double>(c.head_dim) + 300) / (1 << 24);
     for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], tolerance) << i;
   }
@@ -216,9 +215,9 @@ TEST_P(AttentionKernel, gives_the_same_bits_in_chunks_of_any_size_and_over_split
   for (int64_t heads : {9, 3, 8}) {
     const int64_t kv_heads = heads == 8 ? 1 : 3;
     const size_t S = 130;
-    const int32_t before = 300;  // positions 300 .. 429 cross the split at 256 from behind, chunks cross blocks
+    const int32_t before = 300;  // positions 300 .. 429 begin behind the split at 256; chunks cross blocks
     for (bool round : {false, true}) {
-      if (round && heads != 9) continue;  // every head is rounded in the same way
+      if (round && heads != 9) continue;  // all heads round in the same way
       Attention op;
       op.heads = heads;
       op.score.scale = 0.25f;
@@ -254,7 +253,7 @@ TEST_P(AttentionKernel, gives_the_same_bits_in_chunks_of_any_size_and_over_split
   }
 }
 
-// What a processor with few registers is given runs on every other one too.
+// The kernels for a processor with few registers run on every other processor, too.
 TEST_P(AttentionKernel, gives_the_same_bits_whatever_the_registers_hold) {
   if (GetParam() == KernelFamily::simt) GTEST_SKIP() << "skipped: simt kernels take no account of registers";
   for (int64_t head_dim_v : {64, 35}) {
@@ -286,7 +285,7 @@ TEST_P(AttentionKernel, survives_scores_that_overflow_a_plain_exp) {
   const auto got = attend(op, q, {299});
   const auto want = reference(op, q, {299});
   for (size_t i = 0; i < got.size(); ++i)
-    EXPECT_NEAR(got[i], want[i], 2e-3) << i;  // scores near 500: absolute error 500 * 2^-24 * 16
+    EXPECT_NEAR(got[i], want[i], 2e-3) << i;  // scores are near 500: the absolute error is 500 * 2^-24 * 16
 }
 TANDEM_BOTH_FAMILIES(AttentionKernel);
 

@@ -43,8 +43,8 @@ struct BareRunner::State {
     cl_int code = 0;
     found = clCreateProgramWithSource(context, 1, &source, nullptr, &code);
     check(code, "clCreateProgramWithSource");
-    // In the words and the order of ProgramCache, so that a driver that keeps what it compiled has these kernels
-    // already.
+    // The options have the text and the order of ProgramCache's. So a driver that keeps compiled kernels already
+    // has these.
     const std::string all = "-cl-std=CL1.2 " + always + " " + options;
     if (clBuildProgram(found, 1, &device, all.c_str(), nullptr, nullptr) != CL_SUCCESS) {
       std::vector<char> log(65536);
@@ -150,7 +150,7 @@ double BareRunner::run_whole(const std::string& text, const KernelLaunch& launch
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   clReleaseKernel(kernel);
   check(code, "running " + launch.kernel);
-  for (cl_mem memory : written) {  // a map makes the writes visible to the host, by the letter of OpenCL 1.2
+  for (cl_mem memory : written) {  // a map makes the writes visible to the host, as OpenCL 1.2 requires
     size_t bytes = 0;
     clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof bytes, &bytes, nullptr);
     void* mapped = clEnqueueMapBuffer(state_->queue, memory, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, nullptr,

@@ -1,6 +1,6 @@
-// Carries out KernelLaunch values on the first OpenCL device with nothing but the OpenCL C API, so that kernels and
-// lowering are tested apart from the runtime. Blocking, zero-copy by CL_MEM_USE_HOST_PTR; programs are compiled once
-// per source and options.
+// Runs KernelLaunch values on the first OpenCL device with only the OpenCL C API. So tests can check kernels and
+// lowering without the runtime. It blocks, and shares memory by CL_MEM_USE_HOST_PTR. A program is compiled once for
+// each source and options.
 #pragma once
 
 #include <map>
@@ -17,17 +17,17 @@ using namespace gpu;  // the launches under test
 
 class BareRunner {
  public:
-  static BareRunner* instance();  // nullptr: no OpenCL device here
+  static BareRunner* instance();  // nullptr if there is no OpenCL device
   ~BareRunner();
 
-  // The device lowers its own operators with this context too, so a driver has compiled the same kernels already.
+  // The device lowers its own operators with the same context, so a driver may have compiled the kernels already.
   LoweringContext context() const;
-  // Runs the launches in order and waits. Returns the seconds the whole took; throws std::runtime_error with the build
-  // log.
+  // Runs the launches in order and waits. Returns the seconds of the whole; throws std::runtime_error with the
+  // build log.
   double run(const std::vector<KernelLaunch>& launches);
-  // Builds `source` (kernels/common.cl in front) and runs `kernel` over raw arguments: for tests of common.cl itself.
+  // Builds `text` behind kernels/common.cl and runs the kernel of `launch`, for tests of common.cl itself.
   double run_source(const std::string& text, const KernelLaunch& launch);
-  // The driver's compiler takes kernels/STEM.cl with these options.
+  // Whether the driver's compiler accepts kernels/STEM.cl with these options.
   bool builds(const std::string& stem, const std::string& options);
 
  private:
@@ -37,7 +37,7 @@ class BareRunner {
   std::unique_ptr<State> state_;
 };
 
-// Test memory: a pool and operands filled from vectors. Every operand is followed by canary words.
+// Memory for tests: a pool, and operands filled from vectors. Canary words follow every operand.
 class Memory {
  public:
   template <typename T>

@@ -1,4 +1,4 @@
-// What the kernel tests share: the family as a parameter, seeded values, comparisons of bits and of values.
+// Shared parts of the kernel tests: the family as a parameter, seeded values, comparisons of bits and of values.
 #pragma once
 
 #include <gmock/gmock.h>
