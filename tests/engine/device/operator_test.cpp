@@ -34,7 +34,7 @@ TEST_F(OperatorTest, a_matmul_reads_only_the_panels_of_its_rows) {
   const Operator op{"m", matmul()};
   const auto read = reads(op);
   ASSERT_EQ(read.size(), 2u);
-  EXPECT_EQ(read[0].at.offset_bytes, 4096u + 2560);  // one panel of two tiles of 1280 bytes is skipped
+  EXPECT_EQ(read[0].at.offset_bytes, 4096u + 2560);  // skips one panel: two tiles of 1280 bytes
   EXPECT_EQ(read[0].width_bytes, 3u * 2560);         // rows 64..199 lie in panels 1 to 3
   EXPECT_EQ(read[1].rows, 5);
   EXPECT_EQ(read[1].width_bytes, 256u);
@@ -83,7 +83,7 @@ TEST_F(OperatorTest, a_token_slice_of_attention_has_its_own_scratch_and_position
   const Operator part = slice_tokens({"a", op}, 1, 4);
   const auto& slice = std::get<Attention>(part.body);
   EXPECT_EQ(slice.positions.offset_bytes, 16384u + 4);
-  EXPECT_EQ(slice.scratch.offset_bytes, 32768u + 6 * 2 * 48 * 4);  // 2 + 32 floats become 48, two splits of 256
+  EXPECT_EQ(slice.scratch.offset_bytes, 32768u + 6 * 2 * 48 * 4);  // 2 + 32 floats are padded to 48; two splits of 256
   EXPECT_EQ(slice.cache.k, op.cache.k);
 }
 
@@ -102,7 +102,7 @@ TEST_F(OperatorTest, a_head_slice_advances_what_belongs_to_heads) {
   EXPECT_EQ(slice.cache.k.offset_bytes, 131072u + 512 * 16 * 2);
   EXPECT_EQ(slice.cache.v.offset_bytes, 262144u + 512 * 20 * 2);
   EXPECT_EQ(slice.positions.offset_bytes, 8192u);
-  EXPECT_EQ(slice.scratch.offset_bytes, 32768u + 5 * 2 * 2 * 32 * 4);  // 2 + 20 floats become 32, two splits
+  EXPECT_EQ(slice.scratch.offset_bytes, 32768u + 5 * 2 * 2 * 32 * 4);  // 2 + 20 floats are padded to 32; two splits
 }
 
 TEST_F(OperatorTest, a_head_slice_beyond_the_heads_is_refused) {
@@ -188,7 +188,7 @@ TEST_F(OperatorTest, a_token_slice_beyond_the_end_is_refused) {
   EXPECT_THROW(slice_tokens({"m", matmul()}, 3, 2), Error);
 }
 
-// Bytes that regions touch, counted: a byte that two of them touch counts twice.
+// Counts how often the regions touch each byte.
 std::map<size_t, int> touched(const std::vector<Region>& regions) {
   std::map<size_t, int> bytes;
   for (const Region& region : regions) {
@@ -200,7 +200,7 @@ std::map<size_t, int> touched(const std::vector<Region>& regions) {
   return bytes;
 }
 
-// What is written of each kind of operator, for each token a place of its own.
+// The regions that each kind of operator writes. Each token has a place of its own.
 TEST_F(OperatorTest, token_slices_of_every_kind_write_each_byte_of_the_whole_once) {
   RmsNorm norm{5, 2, 16, at(0), at(4096), 40, 48, at(8192), 32, at(12288)};
   const KvCache cache = cache_at(kv_cache(KvType::f16, 2, 16, 16, 64), 65536, 131072);
@@ -256,7 +256,7 @@ TEST_F(OperatorTest, attention_scratch_has_room_for_a_last_split_that_is_not_who
 }
 
 TEST_F(OperatorTest, an_embedding_reads_the_rows_it_looks_up_and_not_the_table) {
-  // A row of 64 q4_1 values in two tiles of 1280 bytes for 64 rows: 40 bytes. An id and 64 floats beside it.
+  // A row of 64 q4_1 values has 40 bytes, because two tiles of 1280 bytes hold 64 rows. An id and 64 floats are added.
   EXPECT_EQ(work({"e", Embed{5, 64, matmul().w, at(0), at(4096)}}).bytes, 5.0 * (40 + 4 + 64 * 4));
 }
 

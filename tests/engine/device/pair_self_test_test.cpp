@@ -1,4 +1,4 @@
-// Hand-overs between every two devices that can be opened here, and between devices that do it wrongly.
+// Hand-overs between every two devices that can be opened here, and between devices that do them wrongly.
 #include "engine/device/pair_self_test.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ TEST(PairSelfTest, passes_where_memory_is_copied) {
   }
 }
 
-// Accepts everything and computes nothing.
+// A device that accepts every operator and computes nothing.
 class IdleDevice : public Device {
  public:
   explicit IdleDevice(bool raises) : raises_(raises) { info_.id = "idle:0"; }

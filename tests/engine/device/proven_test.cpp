@@ -1,5 +1,5 @@
-// What must be proven at start, per driver. Tests that need an ability skip where it was not proven, so that one whose
-// proof fails by mistake would silently leave them all out: here that is a failure.
+// The abilities that must be proven at start, for each driver. A test that needs an ability skips without a proof. So a
+// proof that fails by mistake would silently leave out all of those tests. Here it is a failure.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,14 +21,14 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-// On two cores or more, with one core for the driver.
+// The driver has one core of two or more.
 struct Proven {
-  const char* driver;  // how DeviceInfo::driver begins
+  const char* driver;  // the beginning of DeviceInfo::driver
   KernelFamily family;
   bool zero_copy, fused_fma;
-  std::map<sync::Policy, std::string> refused = {};  // policies, with a part of the reason; all others pass
+  std::map<sync::Policy, std::string> refused = {};  // policies that fail, with a part of the reason; all others pass
   std::map<sync::Policy, std::string> closed =
-      {};  // that pass, and by which no run can wait, with a part of the reason
+      {};  // policies that pass but that no run can use, with a part of the reason
 };
 const Proven kTable[] = {
     // Debian 12 has PoCL 3.1 and lavapipe of Mesa 22.3.6, Debian 13 PoCL 6.0 and lavapipe of Mesa 25.0.7.
@@ -39,15 +39,14 @@ const Proven kTable[] = {
      false,
      {{sync::Policy::doorbell, "after 65535 iterations"}}},  // the loop budget
     {"llvmpipe Mesa 25.", KernelFamily::simd, true, false, {{sync::Policy::doorbell, "has no shader that stays"}}},
-    // Fetched by ./dev drivers.
-    {"Intel(R) OpenCL", KernelFamily::simd, true, true, {}, {{sync::Policy::doorbell, "single worker"}}},  // as many as
-                                                                                                           // cores
+    // These drivers are fetched by ./dev drivers. Intel's has as many workers as it has cores.
+    {"Intel(R) OpenCL", KernelFamily::simd, true, true, {}, {{sync::Policy::doorbell, "single worker"}}},
     {"SwiftShader", KernelFamily::simd, true, false, {{sync::Policy::doorbell, "has no shader that stays"}}},
     {"emulated", KernelFamily::none, true, true},
     {"built in", KernelFamily::none, true, true},
 };
 
-// Devices that must be left out, with a part of the reason. Mesa's software renderer has OpenCL through rusticl.
+// Devices that must be left out, with a part of the reason. rusticl offers Mesa's software renderer to OpenCL.
 struct Unfit {
   const char *interface, *device, *reason;
 };
@@ -162,7 +161,7 @@ TEST_P(ProvenOf, every_policy_in_the_table_opens_its_device_and_no_other_does) {
 INSTANTIATE_TEST_SUITE_P(Kinds, ProvenOf, ::testing::ValuesIn(test::kinds_of_devices()),
                          [](const auto& info) { return info.param; });
 
-// Plans put devices together that see each other's results.
+// Plans combine devices that see each other's results.
 TEST(Proven, devices_in_the_table_can_work_on_one_plan) {
   DeviceOptions options;
   options.program_folder = gpu::default_cache_folder();

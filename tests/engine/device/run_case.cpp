@@ -59,7 +59,7 @@ std::vector<Target> targets() {
 
 namespace {
 
-// Loops of a host target: "" for the fastest.
+// The loops of a host target, or "" for the fastest ones.
 const char* loops_of(const Target& target) {
   const std::string_view name = target.name;
   return name == "host_portable" ? "portable" : name == "host_avx2" ? "avx2" : "";
@@ -93,7 +93,7 @@ std::unique_ptr<Device> open_target(const Target& target, vulkan::Messages& mess
 std::vector<OpCase> telling(const Target& target, std::vector<OpCase> cases) {
   if (!target.force_copies) return cases;
   std::vector<OpCase> chosen;
-  std::set<std::string> operators;  // a name begins with that of its operator
+  std::set<std::string> operators;  // a case's name begins with its operator's
   for (size_t i = 0; i < cases.size(); ++i) {
     const std::string& name = cases[i].name;
     if (operators.insert(name.substr(0, name.find(' '))).second || i % 5 == 0) chosen.push_back(std::move(cases[i]));
@@ -132,7 +132,7 @@ Snapshot snapshot(const CaseMemory& memory) {
 ::testing::AssertionResult close_to(const BuiltCase& reference, const BuiltCase& actual, bool f16_operands) {
   for (size_t o = 0; o < reference.outputs.size(); ++o) {
     const Output &want = reference.outputs[o], &have = actual.outputs[o];
-    if (want.type == ElementType::bytes) continue;  // same_bits judges them
+    if (want.type == ElementType::bytes) continue;  // same_bits() compares them
     for (int64_t row = 0; row < want.rows; ++row)
       for (int64_t column = 0; column < want.width; ++column) {
         const int64_t at = row * want.stride + column;

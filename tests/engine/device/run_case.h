@@ -1,4 +1,4 @@
-// Runs built cases on a device and judges what it left in memory.
+// Runs built cases on a device and judges the results in memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@
 
 namespace tandem::testing {
 
-// A device under test; its pool and flags die after it. What Vulkan's validation layers say about it, to the end, fails
-// the test.
+// A device under test. Its pool and flags are destroyed after it. A message of Vulkan's validation layers, up to the
+// device's end, fails the test.
 struct Bench {
   Bench() = default;
   ~Bench();
@@ -29,43 +29,43 @@ struct Bench {
   uint32_t epoch = 0;
   std::unique_ptr<Device> device;
 
-  // Prepares, launches, waits for the signal. Throws what the device throws.
+  // Prepares and launches the operators, and waits for the signal. Throws the device's errors.
   void run(std::span<const Operator> operators);
   // Fails the running test with each message of Vulkan's validation layers.
   void report_messages();
 };
 
-// A way to open a device: "host", "host_avx2", "host_portable", "opencl_simd", "opencl_simt", "opencl_copies",
-// "vulkan_simd", "vulkan_simt", "vulkan_copies", and by its prefix each other kind of device that the registry opens.
+// A way to open a device. The names are "host", "host_avx2", "host_portable", "opencl_simd", "opencl_simt",
+// "opencl_copies", "vulkan_simd", "vulkan_simt" and "vulkan_copies". Each other kind of device in the registry has its
+// prefix as name.
 struct Target {
   std::string name;
-  std::string id;  // of open_device
+  std::string id;  // the argument of open_device
   std::string family = "";
   bool force_copies = false;
   bool same_bits = true;  // keeps the numeric contract across devices
 };
 inline void PrintTo(const Target& target, std::ostream* out) { *out << target.name; }
 std::vector<Target> targets();
-// Why the target cannot be opened here; empty when it can.
+// The reason why the target cannot be opened here, or "".
 std::string missing(const Target& target);
 std::unique_ptr<Device> open_target(const Target& target, vulkan::Messages& messages);
-// What of these cases says something new on the target: copied memory changes nothing about the kernels of a family
-// (but that plain ones are used for 8-bit activations), so the first case of each operator
-// and one in five are enough there.
+// The cases that show something new on the target. Copied memory does not change the kernels of a family, except that
+// 8-bit activations use plain ones. So with copies the first case of each operator and every fifth case are enough.
 std::vector<OpCase> telling(const Target& target, std::vector<OpCase> cases);
 
-// Whether a case that takes turns is run on the target. Each is run on one target of every interface and of every
-// family of kernels, and on all targets that are no GPU's.
+// Whether the target runs a case that takes turns. Each case runs on one target of every interface and of every family
+// of kernels, and on all targets other than GPUs.
 bool has_turn(const Target& target, int turn);
 
 // The bytes of all slots of a case.
 using Snapshot = std::vector<std::vector<std::byte>>;
 Snapshot snapshot(const CaseMemory& memory);
-// Every byte outside the operator's writes is as it was.
+// Whether every byte outside the operator's writes is unchanged.
 ::testing::AssertionResult untouched_elsewhere(const CaseMemory& memory, const Snapshot& before, const Operator& op);
-// The outputs are within the case's tolerance of the reference's.
+// Whether the outputs are within the case's tolerance of the reference.
 ::testing::AssertionResult close_to(const BuiltCase& reference, const BuiltCase& actual, bool f16_operands);
-// The outputs have equal bits.
+// Whether the outputs have equal bits.
 ::testing::AssertionResult same_bits(const BuiltCase& one, const BuiltCase& other);
 
 }  // namespace tandem::testing

@@ -1,4 +1,4 @@
-// Which tokens of a batch are one sequence's, and where its keys and values lie.
+// The tokens of a batch that belong to one sequence, and the places of the sequence's keys and values.
 #include "engine/device/operators/segments.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,8 @@ std::vector<int64_t> told(const QueryTile& tile) {
   return {tile.segment, tile.first_token, tile.last_token, tile.begin, tile.end};
 }
 
-// Segments of 3, 0, 1 and 2 tokens, 3 queries each, in tiles of 4: 9 queries are three tiles, 3 are one, 6 are two.
+// The segments have 3, 0, 1 and 2 tokens with 3 queries each, in tiles of 4. 9 queries make three tiles, 3 make one, 6
+// make two.
 TEST_F(Batches, are_cut_into_tiles_of_one_sequence_each) {
   const Segments segments = of({0, 3, 3, 4, 6});
   const auto tile = [&](int64_t n) { return told(query_tile(segments, 6, 3, 4, n)); };
@@ -46,7 +47,7 @@ TEST_F(Batches, are_cut_into_tiles_of_one_sequence_each) {
 }
 
 TEST_F(Batches, of_a_slice_have_the_slices_tokens) {
-  // Tokens 2 to 4 of those above: one of the first segment, one of the third, one of the last.
+  // The slice has tokens 2 to 4 of those above: one of the first segment, one of the third, one of the last.
   const Segments segments = of({0, 3, 3, 4, 6}, 2);
   EXPECT_EQ(told(query_tile(segments, 3, 1, 8, 0)), (std::vector<int64_t>{0, 0, 0, 0, 1}));
   EXPECT_EQ(told(query_tile(segments, 3, 1, 8, 1)), (std::vector<int64_t>{2, 1, 1, 0, 1}));
@@ -95,15 +96,15 @@ TEST_F(Batches, find_positions_in_the_pages_of_the_table) {
   EXPECT_EQ(cell_of(segments, cache, 1, 255), 2 * 256 + 255);
   EXPECT_THROW(cell_of(segments, cache, 1, 256), Error) << "page 9 of 9";
   EXPECT_THROW(cell_of(segments, cache, 1, 512), Error);
-  // Position 17 of page 2: block 1 of 16 and lane 1; head 1 lies behind the nine pages of head 0.
+  // Position 17 of page 2 is lane 1 of block 1 of 16. Head 1 lies behind the nine pages of head 0.
   EXPECT_EQ(cache.k_index(2 * 256 + 17, 1, 3), ((9 + 2) * 16 + 1) * 16 * 16 + 3 * 16 + 1);
   EXPECT_EQ(cache.v_index(2 * 256 + 17, 1, 3), ((9 + 2) * 256 + 17) * 20 + 3);
   EXPECT_EQ(cache.k_bytes(), 9u * 2 * 256 * 16 * 2);
   EXPECT_EQ(cache.v_bytes(), 9u * 2 * 256 * 20 * 2);
 }
 
-// A text of 254 positions, and a tree of five tokens that lie at places 254 to 258: two roots (0 and 1), two behind the
-// second one (2 and 3), one behind the last of these (4). Segment 0 is a text, segments 1 to 3 are tokens 1, 3 and 4.
+// A text has 254 positions, and a tree of five tokens lies at places 254 to 258. Tokens 0 and 1 are roots, 2 and 3
+// follow 1, and 4 follows 3. Segment 0 is a text. Segments 1 to 3 are tokens 1, 3 and 4.
 TEST_F(Batches, with_a_tree_find_positions_at_the_places_of_its_paths) {
   KvCache cache = kv_cache(KvType::f16, 1, 16, 16, 512, 9);
   Segments segments = of({0, 1, 2, 3, 4});
@@ -136,7 +137,8 @@ TEST_F(Batches, cut_by_tokens_say_where_the_slice_begins) {
       << "of one sequence all slices are alike";
 }
 
-// Eight tokens of four sequences, 100 positions before each: two tokens see 101 and 102 positions.
+// Eight tokens belong to four sequences with 100 earlier positions each. The two tokens of a sequence see 101 and
+// 102 positions.
 TEST_F(Batches, of_many_sequences_see_the_positions_of_each) {
   Attention op;
   op.S = 8, op.heads = 1, op.cache = kv_cache(KvType::f16, 1, 16, 16, 640);

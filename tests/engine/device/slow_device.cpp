@@ -1,6 +1,6 @@
-// A toy, and what a device on a thread takes at the least: an NPU that multiplies with the host's reference and sleeps
-// `delay_us` before each operator; the one with the number `fails_at`, counted from 1, fails, and so does preparing the
-// program with the number `refuses_at`. Whatever it is linked into has "slow:0" among its devices.
+// A toy that shows the least code for a device on a thread. It is an NPU that multiplies with the host's reference and
+// sleeps `delay_us` before each operator. The operator with the number `fails_at`, counted from 1, fails. So does
+// preparing the program with the number `refuses_at`. Programs that link this file have "slow:0" among their devices.
 #include <chrono>
 #include <memory>
 #include <string>
@@ -39,8 +39,8 @@ class SlowProcessor final : public Processor {
 
  private:
   const std::chrono::microseconds delay_;
-  int left_;             // operators to the one that fails; 0: none does
-  int left_to_prepare_;  // programs to the one that is refused; 0: none is
+  int left_;             // operators until the one that fails; 0: none fails
+  int left_to_prepare_;  // programs until the refused one; 0: none is refused
 };
 
 std::unique_ptr<Device> open_slow_device(int index, const DeviceOptions& options) {

@@ -26,7 +26,7 @@ namespace {
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
-constexpr milliseconds kLong{120000};  // a guard against hangs: on a busy machine each hand-over may wait for a core
+constexpr milliseconds kLong{120000};  // only against hangs: on a busy machine each hand-over may wait for a core
 
 struct Case {
   std::string prefix;
@@ -42,7 +42,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-// Devices are opened once: what is tested here is that they stay usable.
+// Devices are opened once, because the tests check that they stay usable.
 Device* device_of(const std::string& prefix) {
   auto& open = test::kSharedByTests<std::unique_ptr<Device>>->all;
   for (const DeviceFactory& factory : device_factories()) {
@@ -57,8 +57,8 @@ Device* device_of(const std::string& prefix) {
   return nullptr;
 }
 
-// A device whose hand-over takes 200 us longer in its first steps than later, as when its worker has to be woken first:
-// in two to show that it works, five for the hand-over alone, and five of the first round with work.
+// The first steps of this device take 200 us longer, as if its worker had to wake up. These are two steps that show
+// that it works, five for the hand-over alone, and five of the first round with work.
 class SlowAtFirst final : public SteppedProbe {
  public:
   SlowAtFirst() : SteppedProbe("slow", sync::Policy::spin, false) {}
@@ -118,7 +118,7 @@ TEST_P(SyncProbes, complete_steps_with_the_right_values) {
   for (double work_seconds : {0.0, 200e-6}) {
     const auto steps = probe(work_seconds);
     for (int i = 0; i < 50; ++i) {
-      if (i % 3 != 0) steps->arm();  // and without: start() makes up for it
+      if (i % 3 != 0) steps->arm();  // also without arm(): start() makes up for it
       steps->start();
       const sync::WaitReport report = steps->wait(work_seconds, kLong);
       EXPECT_GE(report.seconds, 0.0);
@@ -157,7 +157,7 @@ TEST_P(SyncProbes, name_device_policy_and_step_when_one_never_started_and_go_on)
 }
 
 TEST_P(SyncProbes, leave_the_device_usable_and_can_be_made_again) {
-  probe(0)->arm();  // given up with a step queued ahead
+  probe(0)->arm();  // destroyed while a step is queued ahead
   const auto again = probe(0);
   again->start();
   again->wait(0, kLong);
@@ -222,7 +222,7 @@ TEST(SyncProbe, says_why_a_policy_is_switched_off) {
   }
 }
 
-// A device that does what a test tells it.
+// A device that fails as a test prescribes.
 class FaultyProbe : public SteppedProbe {
  public:
   enum class Fault { none, lost, repeated, wrong_epoch, wrong_value, failed };
@@ -283,7 +283,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ProbeFaults,
 
 TEST(ProbeChain, has_the_value_of_its_definition) {
   EXPECT_EQ(probe_chain(1, 0), 1u);
-  // 1 * 747796405 + 2891336453 = 3639132858; its upper bits (>> 15) are 111057; exclusive or of both.
+  // 1 * 747796405 + 2891336453 = 3639132858. Its upper bits (>> 15) are 111057. The link is the exclusive or of both.
   EXPECT_EQ(probe_chain(1, 1), 3639132858u ^ 111057u);
   EXPECT_EQ(probe_chain(probe_chain(5, 3), 4), probe_chain(5, 7)) << "links are independent of where they began";
 }

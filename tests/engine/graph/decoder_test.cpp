@@ -18,7 +18,7 @@ MatrixGroup group(int64_t rows, int64_t columns) {
   return {{{{packed_format(StorageType::q4_0), rows, columns, {}}, 0}}, rows, columns, {}};
 }
 
-// A shape-only model of two layers: no pool, no weights.
+// A model of two layers with shapes only: no pool, no weights.
 Model two_layers() {
   Model model;
   ModelConfig& c = model.config;
@@ -170,7 +170,7 @@ TEST(Decoder, normalises_heads_and_adds_biases_where_the_model_has_them) {
   EXPECT_FALSE(k_norm.round_f16) << "it is no matmul's input";
 }
 
-// A model of shapes alone has no operand of a bias, and adds it all the same.
+// A model of shapes has no operand for a bias. Its decoder adds the bias all the same.
 TEST(Decoder, adds_the_biases_that_the_configuration_says) {
   for (const char* shape : {"qwen2.5-1.5b", "phi-3.5-moe", "llama-3-8b"}) {
     const ModelConfig config = model_shape(shape);
@@ -265,8 +265,8 @@ TEST(Activations, say_where_the_runs_of_a_pass_begin_and_have_their_pages) {
   EXPECT_THAT(std::span(pages, 2), ElementsAre(0, 1)) << "one sequence has the first pages";
 }
 
-// A text's two tokens, and two tokens of a tree behind the 255 of another one: the second of two roots and what follows
-// it, at places 256 and 258.
+// One text has two tokens. A tree follows another text of 255 tokens. Two of its tokens run: the second of two roots
+// and its child, at places 256 and 258.
 TEST(Activations, say_where_the_ancestors_of_a_trees_token_lie) {
   const Model model = two_layers();
   sync::Pool pool;

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Eight experts, two of a token, and shared ones behind a gate.
+// Eight experts, two for each token, and shared experts behind a gate.
 ModelConfig mixture() {
   return parse_shape(R"({"schema": 1, "architecture": "qwen2moe", "layers": 2, "hidden": 64, "feed_forward": 96,
                          "heads": 4, "vocabulary": 512, "experts": 8, "experts_used": 2, "expert_feed_forward": 32,
@@ -107,13 +107,13 @@ TEST(Experts, are_chosen_by_weights_that_nothing_rounds) {
   EXPECT_EQ(routers, 2);
 }
 
-// Slices of all operators, as plans that cut by tokens make them: no two write to one place.
+// Plans that cut by tokens slice all operators like this. No two slices may write to the same place.
 TEST(Experts, are_cut_by_tokens_into_parts_that_share_nothing) {
   for (const ModelConfig& config : {mixture(), with_latents()}) {
     const Built built(config, {32, 32});
     for (const Operator& op : built.operators) {
       const Operator first = slice_tokens(op, 0, 20), second = slice_tokens(op, 20, 32);
-      if (std::holds_alternative<KvAppend>(op.body)) continue;  // positions say where
+      if (std::holds_alternative<KvAppend>(op.body)) continue;  // the positions say where it writes
       for (const Region& a : writes(first)) {
         for (const Region& b : writes(second)) EXPECT_FALSE(overlaps(a, b)) << op.name;
       }
@@ -121,12 +121,13 @@ TEST(Experts, are_cut_by_tokens_into_parts_that_share_nothing) {
   }
 }
 
-// As plans share them between two devices: the parts read some rows of every expert and write what belongs to these.
+// Plans share experts between two devices like this. Each part reads some rows of every expert and writes
+// their results.
 TEST(Experts, are_cut_by_rows_into_parts_that_write_what_the_whole_writes) {
   for (const char* name : {"blk.0.ffn_gate_up_exps", "blk.0.ffn_down_exps"}) {
     const Built built(mixture(), {32, 32});
     GroupedMatMul whole = built.find<GroupedMatMul>(name);
-    whole.w.rows = 100;  // two panels, the second of 36 rows
+    whole.w.rows = 100;  // two panels, and the second has 36 rows
     whole.y_slot = 100, whole.y_stride = 200;
     const GroupedMatMul first = slice_rows(whole, 0, 64), second = slice_rows(whole, 64, 100);
     EXPECT_EQ(first.w.matrix_bytes(), whole.w.matrix_bytes());

@@ -1,7 +1,7 @@
-// The two forms of latent attention (DeepSeek-AI 2024, arXiv:2405.04434) on every device: the decoder's operators,
-// which bring queries to the latents and values of heads out of what was attended to, and the form of the paper's
-// definition, which makes keys and values of every head from the latents and attends to those, here in double
-// precision.
+// The two forms of latent attention (DeepSeek-AI 2024, arXiv:2405.04434) on every device. The decoder's operators
+// multiply queries to the latents, and make the values of heads from the attended latents. The paper defines the
+// other form: it makes the keys and values of every head from the latents and attends to them. Here that form runs in
+// double precision.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,13 +21,13 @@ namespace {
 
 using Row = std::vector<double>;
 
-// Of one head: what makes its keys and its values of a latent.
+// The matrices of one head that make its keys and values from a latent.
 struct Head {
   std::vector<Row> keys;    // [nope][rank]
   std::vector<Row> values;  // [value][rank]
 };
 
-// What the cache keeps of a position: the latent, and the key that heads share.
+// The cache's content for a position: the latent, and the key that all heads share.
 struct Kept {
   Row latent;  // [rank]
   Row key;     // [rope]
@@ -44,7 +44,7 @@ Row magnitudes(Row values) {
   return values;
 }
 
-// A head's key of the position, with what the heads share behind it, or its value.
+// A head's key for the position, followed by the shared key.
 Row key_of(const Head& head, const Kept& kept) {
   Row key;
   for (const Row& row : head.keys) key.push_back(product(row, kept.latent));
@@ -66,16 +66,17 @@ Kept magnitudes(const Kept& kept) { return {magnitudes(kept.latent), magnitudes(
 
 struct Attended {
   Row value;
-  Row bound;  // largest difference that roundings to f32 can make in the absorbed form
+  Row bound;  // the largest difference that f32 roundings can make in the absorbed form
 };
 
-// With weights w, which are positive and add up to 1, and e the relative error of one rounding (a chain of
-// multiply-adds has at most two for each of its steps):
-//   a query brought to the latents is off by 2 nope e of the sum of the magnitudes of its products, and a score by
-//   2 (rank + rope) e + e of those of its own: together 2 (nope + rank + rope) e + e of scale * |q| . |k|, where |k| is
-//   made of magnitudes. An error d of scores changes weights by the factor exp(2 d); softmax, the sum over positions
-//   and the quotient add count + 30 roundings, in numerator and denominator. A head's value is a chain of rank products
-//   of that. |v| is a value made of magnitudes too.
+// The weights w are positive and add up to 1. e is the relative error of one rounding. Each step of a chain of
+// multiply-adds rounds at most twice.
+//
+// A query multiplied to the latents is off by 2 nope e of the sum of its products' magnitudes. A score is off by 2
+// (rank + rope) e + e of the sum of its own products' magnitudes. Together that is 2 (nope + rank + rope) e + e of
+// scale * |q| . |k|, where |k| is made of magnitudes. An error d of scores changes weights by the factor exp(2 d).
+// Softmax, the sum over positions and the quotient add count + 30 roundings, in numerator and denominator. A head's
+// value is a chain of rank products of that sum. |v| is also a value made of magnitudes.
 Attended attend_expanded(const Head& head, const Row& query, const std::vector<Kept>& seen, double scale) {
   const Head absolute = magnitudes(head);
   const auto nope = static_cast<double>(head.keys.size()), rank = static_cast<double>(seen[0].latent.size());
@@ -102,12 +103,13 @@ Attended attend_expanded(const Head& head, const Row& query, const std::vector<K
   return found;
 }
 
-// Scores 0 and 0.5 * (ln 4 * 1 * 1 + 0.5 ln 4 * 0) = ln 2, so weights 1/3 and 2/3, of the values 3 * 0 and 3 * 1.
+// The scores are 0 and 0.5 * (ln 4 * 1 * 1 + 0.5 ln 4 * 0) = ln 2. So the weights of the values 3 * 0 and 3 * 1 are 1/3
+// and 2/3.
 TEST(ExpandedForm, gives_what_is_worked_out_by_hand) {
   const Head head{{{1}}, {{3}}};
   const Attended found = attend_expanded(head, {std::log(4.0), std::log(2.0)}, {{{0}, {0}}, {{1}, {0}}}, 0.5);
   EXPECT_NEAR(found.value[0], 2, 1e-12);
-  // The turned part alone: scores 0 and 0.5 * 2 ln 9 = ln 9, weights 0.1 and 0.9.
+  // With the rotated part alone the scores are 0 and 0.5 * 2 ln 9 = ln 9, and the weights 0.1 and 0.9.
   const Attended turned = attend_expanded(head, {0, 2}, {{{1}, {0}}, {{0}, {std::log(9.0)}}}, 0.5);
   EXPECT_NEAR(turned.value[0], 0.3, 1e-12);
 }
@@ -131,7 +133,7 @@ class LatentForms : public OnTarget {
     config.head_dim_v = shape.rank;
     config.rope.dim = shape.rope;
     config.rope.scaling = RopeScaling::none;
-    config.given_attention_scale = 0;  // the file says no YaRN, so reading it sets its own
+    config.given_attention_scale = 0;  // the file names no YaRN, so reading it sets its own
     RandomModel(config, shape.weights, 5).write([&](std::span<const std::byte> more) {
       bytes_.insert(bytes_.end(), more.begin(), more.end());
     });
@@ -141,7 +143,7 @@ class LatentForms : public OnTarget {
     read_heads();
   }
 
-  // Of the file, which has a head's rows for keys, then those for values.
+  // Reads the heads from the file. A head has rows for keys, then rows for values.
   void read_heads() {
     const LatentConfig& latent = *model_->config.latent;
     const GgufTensor& tensor = file_->require("blk.0.attn_kv_b.weight");
@@ -156,8 +158,8 @@ class LatentForms : public OnTarget {
     }
   }
 
-  // Tokens behind those of earlier calls go through the layer's attention, and every head's values are compared with
-  // those of the other form. Of no operators where the device leaves them to others.
+  // Runs S more tokens through the layer's attention, and compares every head's values with those of the other form.
+  // Skips if the device leaves these operators to others.
   void expect_the_same_forms(int64_t S) {
     std::vector<Operator> operators;
     for (Operator& op : build_decoder(*model_, *buffers_, {S, 1}, {.every_token = true})) {
@@ -187,7 +189,7 @@ class LatentForms : public OnTarget {
     return {at, at + count};
   }
 
-  // As the operators before the cache left it, rounded to the cache's type.
+  // The values that the operators before the cache left, rounded to the cache's type.
   Kept kept_of(int64_t s) const {
     const LatentConfig& latent = *model_->config.latent;
     const int64_t at = model_->config.query_width();
@@ -222,11 +224,11 @@ class LatentForms : public OnTarget {
   std::optional<Model> model_;
   std::optional<Activations> buffers_;
   std::vector<Head> heads_;
-  std::vector<Kept> kept_;  // of every position so far
+  std::vector<Kept> kept_;  // for every position so far
   std::mt19937 random_{11};
 };
 
-// A text, then one token more, as a prompt and the decoding behind it are computed.
+// A text, then one more token, like a prompt and the decoding behind it.
 TEST_P(LatentForms, agree_at_sizes_that_can_be_followed_by_hand) {
   open({2, 4, 3, 2, 5, StorageType::f32, KvType::f32});
   ASSERT_NO_FATAL_FAILURE(expect_the_same_forms(5));

@@ -29,7 +29,7 @@ TEST(CoreLoad, spinners_use_processor_time_and_end_with_their_object) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   EXPECT_GE(process_cpu_seconds(), wanted);
-  // Nobody but this thread runs any more: a sleep of the process uses next to nothing.
+  // Now only this thread runs: during a sleep the process uses almost no processor time.
   const double before = process_cpu_seconds();
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   EXPECT_LT(process_cpu_seconds() - before, 0.05);

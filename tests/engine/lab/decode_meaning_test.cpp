@@ -1,4 +1,4 @@
-// What waits cost a decode step, by a plan of four steps and figures made up by hand.
+// The cost of waits in a decode step, for a plan of four steps and made-up figures.
 #include "engine/lab/decode_meaning.h"
 
 #include <gmock/gmock.h>
@@ -27,12 +27,12 @@ TEST(DecodeMeaning, counts_the_waits_of_the_plan_and_the_end_of_each_device) {
   EXPECT_EQ(meaning.steps, 4);
   EXPECT_EQ(meaning.waits, 3 + 2);
   EXPECT_EQ(meaning.model, "m.gguf");
-  EXPECT_THAT(meaning.notes, ElementsAre(HasSubstr("npu:0")));  // whose rows are not in the result
+  EXPECT_THAT(meaning.notes, ElementsAre(HasSubstr("npu:0")));  // its rows are not in the result
 }
 
 TEST(DecodeMeaning, multiplies_the_difference_of_the_medians_of_empty_steps) {
   const DecodeMeaning meaning = decode_meaning("m.gguf", two_devices(), lab_result());
-  ASSERT_EQ(meaning.savings.size(), 4u);  // every policy but blocking, of empty steps only
+  ASSERT_EQ(meaning.savings.size(), 4u);  // every policy except blocking, only for empty steps
   for (const DecodeSaving& saving : meaning.savings) {
     EXPECT_EQ(saving.waits, 2);  // one for the NPU's step, one for the end
     if (saving.policy == sync::Policy::spin) {

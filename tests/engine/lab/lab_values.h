@@ -1,4 +1,4 @@
-// Results of the laboratory made up for tests: figures by hand, no device.
+// Results of the laboratory made up for tests: figures written by hand, without a device.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// The laboratory on the devices that are here: rows, verified steps, refusals and interruptions; no time is judged.
+// The laboratory on the devices of this machine: rows, verified steps, refusals and interruptions. The tests judge
+// no time.
 #include "engine/lab/sync_lab.h"
 
 #include <gmock/gmock.h>
@@ -48,7 +49,8 @@ TEST_P(SyncLabOn, measures_verified_steps_with_every_policy_or_says_why_not) {
   const DeviceResult& device = result.devices[0];
   ASSERT_THAT(device.problem, IsEmpty());
   const bool all = std::ranges::none_of(device.rows, [](const SyncRow& row) { return row.status == RowStatus::off; });
-  // Two lengths, each with a launch where a policy is off, and once more among spinners.
+  // There are rows for two lengths, and rows for one length among spinning threads. If a policy is off, each of the two
+  // lengths also has a launch.
   ASSERT_EQ(device.rows.size(), 3 * sync::waiter_names().size() + (all ? 0 : 2));
   std::set<sync::Policy> measured;
   for (const SyncRow& row : device.rows) {
@@ -73,7 +75,7 @@ TEST_P(SyncLabOn, measures_verified_steps_with_every_policy_or_says_why_not) {
   }
   EXPECT_TRUE(measured.contains(sync::Policy::blocking));
   EXPECT_TRUE(measured.contains(sync::Policy::predict) || usable_cores().size() == 1);
-  // Beside this device: from the core that waits to one that it works on, or a reason.
+  // The line beside this device goes from the waiting core to a core of the device. Otherwise there is a reason.
   EXPECT_NE(device.limit.has_value(), !device.no_limit.empty());
   if (device.limit) {
     ASSERT_EQ(device.limit->cores.size(), 2u);
@@ -91,7 +93,8 @@ INSTANTIATE_TEST_SUITE_P(Devices, SyncLabOn, ::testing::Values("host", "npu:0", 
 
 class SyncLabOfCopies : public ::testing::TestWithParam<const char*> {};
 
-// No kernel of such a device raises a flag that the host sees, so no policy can be measured by itself; a launch can.
+// The kernels of such a device raise no flag that the host sees. So no policy can be measured by itself, but a
+// launch can.
 TEST_P(SyncLabOfCopies, measures_launch_and_finish_and_names_them_where_memory_is_not_shared) {
   const std::string id = GetParam();
   if (!std::ranges::count(available_devices(), id)) SKIP_OR_FAIL(test::needs_of(id), "there is no " + id);
@@ -118,7 +121,7 @@ TEST_P(SyncLabOfCopies, measures_launch_and_finish_and_names_them_where_memory_i
     launched.push_back(row.work_seconds);
   }
   EXPECT_EQ(launched, options.work_seconds);
-  EXPECT_EQ(result.find(device.id, sync::Policy::blocking, 0), nullptr);  // it is no policy
+  EXPECT_EQ(result.find(device.id, sync::Policy::blocking, 0), nullptr);  // a launch is no policy
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, SyncLabOfCopies, ::testing::Values("opencl:0", "vulkan:0"), [](const auto& info) {
@@ -152,7 +155,7 @@ INSTANTIATE_TEST_SUITE_P(Sides, DependentReads, ::testing::Values("thread", "ope
                            return std::string(info.param).substr(0, std::string(info.param).find(':'));
                          });
 
-// A side on the calling thread, and what became of its launches.
+// A side on the calling thread that records its launches.
 struct Reader : LitmusAgent {
   const std::string called = "reader";
   std::vector<LitmusWalk> walks;
@@ -215,7 +218,7 @@ TEST(SyncLab, ends_when_its_check_throws_and_gives_the_cores_back) {
   EXPECT_EQ(cores_of_this_thread(), usable_cores());
 }
 
-// A device whose policies are as the test says; its probes count, and lose the step with this number.
+// A device with the policies that the test needs. Its probes count steps, and lose the step with this number.
 class Forgetful final : public Device, private DeviceLab {
  public:
   struct Counts {
@@ -232,7 +235,7 @@ class Forgetful final : public Device, private DeviceLab {
   Cost estimate(std::span<const Operator>) const override { return {}; }
   void finish(std::chrono::milliseconds) override {}
   DeviceLab& lab() override { return *this; }
-  Counts counts;  // of all probes
+  Counts counts;  // of all probes together
 
  private:
   void record_spans(bool) override {}
@@ -270,8 +273,8 @@ class Forgetful final : public Device, private DeviceLab {
   const int loses_;
 };
 
-// The figure of a chain counts one signal for many steps, so steps with a signal each have a figure of their own.
-// Round trips of 1 us and runs of 20 us are three runs of 20 steps, both ways; before them come 5 steps to warm up and
+// The figure of a chain counts one signal for many steps. So steps with a signal each have a figure of their own. Round
+// trips of 1 us and runs of 20 us make three runs of 20 steps, in both ways. Before them come 5 steps to warm up and
 // three passes of 7.
 TEST(SyncLab, starts_steps_one_by_one_and_hands_others_over_together) {
   Forgetful device(-1);
@@ -314,7 +317,7 @@ TEST(SyncLab, puts_the_waiter_on_a_core_that_the_device_leaves_free) {
   const CoreLayout layout{{0}, {1}, 1, true};
   EXPECT_EQ(waiter_core(layout, {0, 1}, {0}), 1);
   EXPECT_EQ(waiter_core(layout, {0, 1}, {1}), 0);
-  EXPECT_EQ(waiter_core(layout, {0, 1}, {0, 1}), 1);  // none is free
+  EXPECT_EQ(waiter_core(layout, {0, 1}, {0, 1}), 1);  // no core is free
   EXPECT_EQ(waiter_core(layout, {0, 1}, {}), 1);
 }
 

@@ -1,4 +1,4 @@
-// The targets, judged by figures made up by hand.
+// The laboratory's targets, judged with made-up figures.
 #include "engine/lab/targets.h"
 
 #include <gmock/gmock.h>
@@ -20,12 +20,12 @@ TEST(Targets, are_judged_by_the_ratios_of_the_rows) {
   EXPECT_NEAR(*targets[0].figure, 0.11 / 0.1, 1e-9);   // doorbell over the limit
   EXPECT_NEAR(*targets[1].figure, 0.8, 1e-9);          // gate, microseconds
   EXPECT_NEAR(*targets[2].figure, 50 / 0.11, 1e-6);    // blocking over doorbell
-  EXPECT_NEAR(*targets[3].figure, 22.0 / 20.0, 1e-9);  // beyond the work, which is 1000 of both
+  EXPECT_NEAR(*targets[3].figure, 22.0 / 20.0, 1e-9);  // without the work, which is 1000 for both
   EXPECT_NEAR(*targets[4].figure, 120.0 / 1020.0, 1e-9);
   for (const Target& target : targets) EXPECT_EQ(target.met(), &target != &targets[3]) << target.name;
 }
 
-// Twice spin's overhead is 2 % of a step of 1 ms: counted with the work it passed for "within 5 %".
+// Twice the overhead of spin is 2 % of a step of 1 ms. With the work included it would pass as "within 5 %".
 TEST(Targets, judge_the_overhead_of_predict_without_the_work) {
   LabResult result = lab_result();
   for (const double overhead : {20e-6, 21e-6, 40e-6}) {
@@ -38,7 +38,7 @@ TEST(Targets, judge_the_overhead_of_predict_without_the_work) {
   }
 }
 
-// Host and card are on different sides of a bus, which no cache line crosses.
+// Host and card are on different sides of a bus, and no cache line crosses it.
 TEST(Targets, of_a_card_set_its_gate_against_a_read_across_the_bus) {
   LabResult result = lab_result();
   DeviceResult& card = result.devices[0];
@@ -57,14 +57,14 @@ TEST(Targets, of_a_card_set_its_gate_against_a_read_across_the_bus) {
   EXPECT_FALSE(judge(result)[5].figure);
 }
 
-// No target is about a launch and its end, which are measured where a policy cannot be.
+// No target uses a launch and its end. They are measured where a policy cannot be.
 TEST(Targets, are_not_judged_by_a_launch_that_stands_for_a_policy) {
   LabResult result = lab_result();
   for (SyncRow& row : result.devices[0].rows) row.launched = true;
   for (const Target& target : judge(result)) EXPECT_FALSE(target.figure) << target.name;
 }
 
-// Two readings of 0.08 and 0.12 us: which of them the row ran at is not known.
+// The two readings are 0.08 and 0.12 us. It is unknown which of them held while the row ran.
 TEST(Targets, do_not_judge_the_doorbell_by_a_cache_line_that_changed_meanwhile) {
   LabResult result = lab_result();
   result.devices[0].limit->before_seconds = 0.08e-6;
@@ -77,7 +77,8 @@ TEST(Targets, do_not_judge_the_doorbell_by_a_cache_line_that_changed_meanwhile) 
   EXPECT_FALSE(judge(result)[0].figure);
 }
 
-// Sorted, a quarter cut off at each end: of 1 to 4 and of 5 to 8 the middle halves are 2, 3 and 6, 7; of both 3 to 6.
+// The values are sorted, and a quarter is cut off at each end. The middle halves of 1 to 4 and of 5 to 8 are 2, 3 and
+// 6, 7; that of both is 3 to 6.
 TEST(CacheLine, is_the_middle_of_both_readings_of_the_device_that_it_was_measured_beside) {
   const CacheLine line = line_of({1, 0}, {1, 4, 2, 3}, {8, 5, 7, 6});
   EXPECT_DOUBLE_EQ(line.before_seconds, 2.5);
@@ -93,7 +94,7 @@ TEST(CacheLine, goes_between_the_waiters_core_and_another_one_of_the_device) {
   EXPECT_EQ(line_cores(1, {0}), (std::vector{1, 0}));
   EXPECT_EQ(line_cores(0, {0, 3, 4}), (std::vector{0, 3}));
   EXPECT_TRUE(line_cores(0, {0}).empty());
-  EXPECT_TRUE(line_cores(0, {}).empty());  // a device that is no core of this machine
+  EXPECT_TRUE(line_cores(0, {}).empty());  // the device runs on no core of this machine
 }
 
 TEST(CacheLine, that_could_not_be_measured_is_a_reason) {
@@ -104,7 +105,7 @@ TEST(CacheLine, that_could_not_be_measured_is_a_reason) {
   device.cores = {0};
   LineMeter({}).into(device);
   EXPECT_THAT(device.no_limit, HasSubstr("only core"));
-  LineMeter({0, 1}).into(device);  // nothing was read
+  LineMeter({0, 1}).into(device);  // no reading was taken
   EXPECT_THAT(device.no_limit, HasSubstr("never free"));
 }
 
@@ -120,7 +121,7 @@ TEST(Targets, are_missed_just_beyond_their_bounds) {
   LabResult result = lab_result();
   for (SyncRow& row : result.devices[0].rows) {
     if (row.policy == sync::Policy::doorbell)
-      row.round_trip.p50 = row.round_trip.middle = 1.01e-6;  // 10.1 transfers; clFinish is 49.5 of it
+      row.round_trip.p50 = row.round_trip.middle = 1.01e-6;  // 10.1 transfers; clFinish takes 49.5 times as long
     if (row.policy == sync::Policy::gate) row.round_trip.p50 = 1.01e-6;
     if (row.policy == sync::Policy::predict) {
       row.overhead.p50 = 75e-6;

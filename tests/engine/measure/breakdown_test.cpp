@@ -1,4 +1,4 @@
-// From what devices measured to spans, and from spans to a table: on passes worked out by hand.
+// Measurements of devices become spans, and spans become a table, on passes worked out by hand.
 #include "engine/measure/breakdown.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ using ::testing::IsEmpty;
 Operator add(const std::string& name) { return {name, Add{1, 100, {}, {}, 100, 100}}; }
 Operator softmax(const std::string& name) { return {name, Softmax{1, 50, {}, 50}}; }
 
-// gpu: a (an addition, a softmax), then c, which waits for npu's b, which waits for a.
+// gpu runs a (an addition, a softmax), then c. c waits for b on npu, and b waits for a.
 Plan three_steps() {
   Plan plan;
   plan.name = "plan";
@@ -25,7 +25,8 @@ Plan three_steps() {
   return plan;
 }
 
-// Seconds: a1 in two launches 10.1-10.3, a2 -10.4; b 10.5-10.8; c 10.9-11.0; the run 10.0-11.1.
+// In seconds: a1 runs in two launches from 10.1 to 10.3, a2 until 10.4, b from 10.5 to 10.8, c from 10.9 to 11.0. The
+// run lasts from 10.0 to 11.1.
 std::vector<std::vector<StepSpan>> measured() {
   return {{{0, 0, 10.1, 10.2}, {0, 0, 10.2, 10.3}, {0, 1, 10.3, 10.4}, {2, 0, 10.9, 11.0}}, {{1, 0, 10.5, 10.8}}};
 }
@@ -141,7 +142,7 @@ TEST(Breakdown, leaves_out_modelled_time_that_names_its_device) {
   EXPECT_NEAR(line(break_down(timeline), "npu", "add").seconds, 0.3, 1e-9);
 }
 
-// A launch that a recording device finds within another one.
+// While it records, a device may report a launch within another one.
 TEST(Breakdown, counts_time_within_a_longer_span_as_no_gap) {
   auto spans = measured();
   spans[0] = {{0, 0, 10.1, 10.5}, {0, 1, 10.2, 10.3}, {2, 0, 10.9, 11.0}};
@@ -151,7 +152,7 @@ TEST(Breakdown, counts_time_within_a_longer_span_as_no_gap) {
 
 TEST(Breakdown, names_the_device_whose_spans_overlap_or_leave_the_pass) {
   auto spans = measured();
-  spans[1][0].end_seconds = 11.5;  // 0.4 s behind the end of the run
+  spans[1][0].end_seconds = 11.5;  // ends 0.4 s after the run
   const auto complaints = break_down(timeline_of(spans)).complaints();
   ASSERT_EQ(complaints.size(), 1u);
   EXPECT_THAT(complaints[0], HasSubstr("npu"));

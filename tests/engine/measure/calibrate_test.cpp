@@ -1,4 +1,5 @@
-// What a machine's rows and chains say of it, on the host device and the NPU. Times are only checked to be positive.
+// Calibration from a machine's rows and chains, on the host device and the NPU. The tests only check that times
+// are positive.
 #include "engine/measure/calibrate.h"
 
 #include <gtest/gtest.h>
@@ -19,8 +20,8 @@ ProfileRow row(const char* device, const char* kind, int64_t S, double flops, do
   return r;
 }
 
-// Small operators of one token: 1, 2 and 6 us, their median 2. Attention is none of them, nor is what another device or
-// more tokens took.
+// The small operators of one token take 1, 2 and 6 us, with the median 2. Attention, other devices and rows of more
+// tokens do not count.
 TEST(Calibrate, takes_the_least_of_each_operators_samples) {
   std::vector<ProfileRow> rows = {row("gpu", "rms_norm", 1, 10, 1e-6),   row("gpu", "rope", 1, 10, 2e-6),
                                   row("gpu", "swiglu", 1, 10, 6e-6),     row("host", "swiglu", 1, 10, 1),

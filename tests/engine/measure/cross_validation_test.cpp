@@ -35,7 +35,7 @@ TEST(HeldOut, takes_every_second_shape_with_all_its_tokens) {
 TEST(HeldOut, counts_errors_relative_to_what_was_measured) {
   const MatMulPrediction prediction =
       MatMulPrediction::fit(DeviceKind::npu, std::vector<MeasuredPoint>{{{kFormat, 1, 512, 64, false}, 1e-6}});
-  // Predicted 2 us each; measured 1, 2, 4 us: errors 100 %, 0, 50 %.
+  // Each is predicted as 2 us and measured as 1, 2 and 4 us: the errors are 100 %, 0 and 50 %.
   const MatMulPoint two{kFormat, 2, 512, 64, false};
   const PredictionErrors errors =
       errors_of(prediction, std::vector<MeasuredPoint>{{two, 1e-6}, {two, 2e-6}, {two, 4e-6}});
@@ -46,7 +46,8 @@ TEST(HeldOut, counts_errors_relative_to_what_was_measured) {
 
 TEST(HeldOut, compares_other_sizes_with_the_line_between_standard_ones) {
   const auto at = [](int64_t S, double seconds) { return MeasuredPoint{{kFormat, S, 512, 64, false}, seconds}; };
-  // 24 lies between 16 (2 s) and 32 (4 s): 3 s, measured 4: 25 % off. 100 has no standard size above it.
+  // 24 lies between 16 (2 s) and 32 (4 s), so the line says 3 s. The measurement is 4 s: 25 % off. No standard size is
+  // above 100.
   const PredictionErrors errors =
       errors_between_sizes(std::vector<MeasuredPoint>{at(16, 2), at(32, 4), at(24, 4), at(100, 9)});
   EXPECT_EQ(errors.points, 1u);

@@ -1,4 +1,4 @@
-// What the file of measurements may hold: a hand or a crash may have been at it.
+// Possible contents of the file of measurements: a user may have edited it, or a crash may have damaged it.
 #include "engine/measure/measurement_store.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Predicted against measured, on plans and timelines made by hand.
+// Predicted times against measured ones, on made-up plans and timelines.
 #include "engine/measure/prediction_check.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,8 @@ Timeline timeline(std::initializer_list<Span> spans) {
 class PredictionCheck : public ::testing::Test {
  protected:
   PredictionCheck() {
-    // Two layers of one wide matmul each, then the parts of another one, and what nobody predicts.
+    // Two layers have one wide matmul each. Then come the parts of another matmul, and an operator without
+    // a prediction.
     plan_.devices = {"npu:0"};
     plan_.steps = {{0, {matmul("a", 128)}, {}, false},
                    {0, {matmul("b", 128), matmul("c", 64, 8), matmul("c", 64, 2), {"kv", KvAppend{}}}, {}, true}};
@@ -38,8 +39,8 @@ class PredictionCheck : public ::testing::Test {
 };
 
 TEST_F(PredictionCheck, sets_each_kind_and_shape_beside_the_median_of_the_runs) {
-  // a took 4, 1, 1 s: median 1; b took 3, 3, 9 s: median 3. Both are alike: median (nearest rank) 1.
-  // c took 5 s in two launches each time.
+  // a took 4, 1 and 1 s, with the median 1. b took 3, 3 and 9 s, with the median 3. Both have the same shape, and their
+  // median (nearest rank) is 1. c took 5 s in two launches each time.
   const auto run = [](double a, double b) {
     return timeline({{"npu:0", "a", 0, a},
                      {"npu:0", "b", 10, 10 + b},

@@ -1,5 +1,4 @@
-// Drivers that crash, abort or hang, beside the ones that are installed: folders of manifests that loaders are pointed
-// to.
+// Drivers that crash, abort or hang, beside the installed ones. Loaders are pointed to folders with the manifests.
 #pragma once
 
 #include <cstdlib>
@@ -20,7 +19,7 @@ std::string fake_calls();   // fake_calls.c
 std::string prove_program();
 std::string tandem_program_path();
 
-// Variables of the environment for as long as it lives.
+// Sets environment variables, and restores them at its end.
 class Variables {
  public:
   Variables() = default;
@@ -67,15 +66,15 @@ class BrokenDrivers {
                                   fake_driver() + "\"}}");
   }
 
-  // OpenCL sees this folder alone, Vulkan nothing; children are this build's.
+  // OpenCL sees only this folder, and Vulkan sees no driver. Children are programs of this build.
   void set_up(Variables& variables) const {
     variables.set("OCL_ICD_VENDORS", path("vendors"));
     variables.set("OCL_ICD_FILENAMES", "");
     for (const char* name : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"}) variables.set(name, "/nonexistent.json");
     variables.set("XDG_CACHE_HOME", path("cache"));
     variables.set("TANDEM_PROVER", prove_program());
-    // What is loaded before the program comes before the sanitizer's library as well; and a driver's crash is to end
-    // the child as it does without a sanitizer.
+    // A preloaded library also comes before the sanitizer's library. And a driver's crash must end the child as it does
+    // without a sanitizer.
     const auto add = [&](const char* name, const std::string& more) {
       const char* given = std::getenv(name);
       variables.set(name, std::string(given ? given : "") + ":handle_segv=0:handle_sigbus=0" + more);

@@ -68,7 +68,7 @@ TEST(Child, is_not_silent_while_this_process_could_not_hear_it) {
   quiet.end(now);
   quiet.look(now += std::chrono::milliseconds(50));
   EXPECT_EQ(quiet.time(), std::chrono::milliseconds(50));
-  quiet.look(now += std::chrono::hours(1));  // stopped by Ctrl-Z
+  quiet.look(now += std::chrono::hours(1));  // the process was stopped by Ctrl-Z
   EXPECT_EQ(quiet.time(), std::chrono::milliseconds(1050));
   for (int i = 0; i < 59; ++i) quiet.look(now += std::chrono::seconds(1));
   EXPECT_EQ(quiet.time(), std::chrono::milliseconds(60050));
@@ -95,7 +95,7 @@ TEST(Child, has_the_environment_of_this_process_but_for_what_is_replaced) {
   EXPECT_THAT(heard.lines, ElementsAre("kept new"));
 }
 
-// An orchestrator is pinned to one core, and a compiler that it starts would share that core with others.
+// The orchestrator is pinned to one core. A compiler that it starts must not share that core with other threads.
 TEST(Child, may_use_the_cores_of_this_process_whatever_its_thread_is_pinned_to) {
   const char* cores = "grep Cpus_allowed_list /proc/self/status";
   const Heard whole = shell(cores);

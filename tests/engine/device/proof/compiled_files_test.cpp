@@ -28,7 +28,7 @@ class CompiledFilesOf : public ::testing::Test {
     std::ofstream(folder_ + "/program/" + name, std::ios::trunc) << content;
   }
   std::string at(const std::string& name) const { return folder_ + "/program/" + name; }
-  // As another process finds them.
+  // Asks as another process does.
   bool known() const { return CompiledFiles(record_, folder_).knows(kKey); }
   void make_known() const { CompiledFiles(record_, folder_).add(std::array{kKey}); }
 
@@ -44,7 +44,7 @@ TEST_F(CompiledFilesOf, a_driver_are_known_to_other_processes_while_they_stay_as
   EXPECT_FALSE(CompiledFiles(record_, folder_).knows(kKey + 1));
 }
 
-// The time of a file may be set to what it was.
+// A damaged file may have its old time.
 TEST_F(CompiledFilesOf, a_driver_are_not_known_when_one_of_them_was_damaged_in_any_way) {
   const std::function<void()> damages[] = {
       [&] { write("kernel.so", ""); },

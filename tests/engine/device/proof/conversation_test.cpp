@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Questions are of five letters here.
+// Questions have five letters here.
 constexpr const char* kTakeQuestion = "head -c 8 >/dev/null; question=$(head -c 5); ";
 
 ChildTask asked_shell(const std::string& script, std::chrono::seconds silence = std::chrono::seconds(30)) {

@@ -1,5 +1,5 @@
-// Files of the caches in every state that a full disk, a power loss or another user leaves them in, before every
-// command that opens a device: each ends as it would without the damage.
+// Cache files in every state in which a full disk, a power loss or another user leaves them. The tests run every
+// command that opens a device. Each command must end as it does without the damage.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ class DamagedCaches : public ::testing::Test {
     drivers_.add_installed();
     for (const char* name : {"REQUIRE_OPENCL", "REQUIRE_VULKAN", "TANDEM_DEVICE"}) variables_.set(name, "");
     variables_.set("LD_PRELOAD", testing::fake_calls());
-    variables_.set("TANDEM_FAKE_OPTIONS", "-cl-opt-disable");  // compiles in two thirds of the time
+    variables_.set("TANDEM_FAKE_OPTIONS", "-cl-opt-disable");  // compiles in a third less time
   }
 
   struct Outcome {
@@ -59,7 +59,7 @@ class DamagedCaches : public ::testing::Test {
                             [&](const std::string& line) { outcome.out += line + "\n"; });
     return outcome;
   }
-  // A command line with "tandem", the program.
+  // Runs a command line in which "tandem" stands for the program.
   Outcome shell(std::string line) const {
     line.replace(line.find("tandem"), 6, testing::tandem_program_path());
     Outcome outcome;
@@ -67,7 +67,7 @@ class DamagedCaches : public ::testing::Test {
                             [&](const std::string& text) { outcome.out += text + "\n"; });
     return outcome;
   }
-  // How many files there were to be damaged.
+  // Damages all such files, and returns their number.
   int damage(const std::string& folder, const std::string& suffix, Damage how) const {
     std::vector<fs::path> files;
     std::error_code none;
@@ -81,7 +81,7 @@ class DamagedCaches : public ::testing::Test {
   Variables variables_;
 };
 
-// PoCL compiles everything anew after each damage. compiled_files_test.cpp tests what counts as a change.
+// PoCL compiles again after each damage. compiled_files_test.cpp tests which changes count as damage.
 TEST_F(DamagedCaches, end_no_command_and_change_no_text) {
   const std::string model = testing::repository_data("tiny-models/stories260K-F16.gguf");
   const std::vector<std::string> write = {"run",    "-m", model, "-p",       "Once",     "-n",          "2",
@@ -119,7 +119,7 @@ TEST_F(DamagedCaches, end_no_command_and_change_no_text) {
       {"", "", cut},
   };
   for (size_t i = 0; i < std::size(cases); ++i) {
-    if (std::string(cases[i].suffix) == "measured.json")  // it is made when there was something to measure
+    if (std::string(cases[i].suffix) == "measured.json")  // the file exists if there was something to measure
       std::ofstream(drivers_.path("cache/tandem/measured.json"), std::ios::app) << " ";
     const std::string name = std::to_string(i) + ": " + cases[i].suffix + " in " + cases[i].folder;
     EXPECT_GT(damage(cases[i].folder, cases[i].suffix, cases[i].how), 0) << name;
@@ -152,7 +152,7 @@ TEST_F(DamagedCaches, that_cannot_be_written_are_said_once_and_nothing_is_promis
   EXPECT_TRUE(device.end.well) << "it works among the temporary files: " << device.out;
 }
 
-// Another process holds the lock of those that try drivers.
+// Another process holds the lock that a process needs before it tries drivers.
 TEST_F(DamagedCaches, are_waited_for_with_a_word_and_until_a_signal) {
   EXPECT_TRUE(shell("exec tandem devices --device opencl:0 2>&1").end.well);
   std::string lock;
@@ -173,7 +173,7 @@ TEST_F(DamagedCaches, are_waited_for_with_a_word_and_until_a_signal) {
   close(file);
 }
 
-// A child compiles first, so this process survives a compiler that dies.
+// A child compiles first. So this process survives if the compiler dies.
 TEST_F(DamagedCaches, and_a_compiler_that_dies_of_a_kernel_end_no_command) {
   const std::string model = testing::repository_data("tiny-models/stories260K-F16.gguf");
   variables_.set("TANDEM_FAKE_LAUNCH", "embed");
@@ -188,7 +188,7 @@ TEST_F(DamagedCaches, and_a_compiler_that_dies_of_a_kernel_end_no_command) {
   EXPECT_THAT(second.out, HasSubstr("SIGABRT"));
   const std::string record = drivers_.path("cache/tandem/drivers/compiled-");
   EXPECT_THAT(second.out, HasSubstr("when this file is deleted: " + record));
-  write.resize(write.size() - 2);  // on whatever there is
+  write.resize(write.size() - 2);  // on any devices that there are
   write.insert(write.end(), {"--compile", "now"});
   const Outcome others = program(write);
   EXPECT_TRUE(others.end.well) << others.end.in_one();
@@ -202,9 +202,9 @@ TEST_F(DamagedCaches, and_a_compiler_that_dies_of_an_instruction_by_name_are_spa
                               "heads": 2, "vocabulary": 300, "context_length": 128})";
   ASSERT_TRUE(program({"make-random", "--shape", shape, "--type", "q8_0", "-o", model, "-q"}).end.well);
   variables_.set("TANDEM_FAKE_BUILD", "-DTOKENS=1 -DHAS_VP");
-  for (const char* fatal_kernel : {"none", "list"}) {  // "list": kernels prepared for lists are launched one by one
+  for (const char* fatal_kernel : {"none", "list"}) {  // "list": kernels prepared for lists are launched separately
     variables_.set("TANDEM_FAKE_LAUNCH", fatal_kernel);
-    fs::remove_all(drivers_.path("cache/tandem"));  // what the driver survived before
+    fs::remove_all(drivers_.path("cache/tandem"));  // forget what the driver survived before
     const Outcome outcome =
         program({"run", "-m", model, "-p", "Once", "-n", "3", "--act", "i8", "--device", "opencl:0"});
     EXPECT_TRUE(outcome.end.well) << fatal_kernel << ": " << outcome.end.in_one();

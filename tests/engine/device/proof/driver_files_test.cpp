@@ -125,7 +125,7 @@ class Nodes : public ::testing::Test {
     std::filesystem::create_directories(whole.parent_path());
     std::ofstream(whole) << text;
   }
-  // A render node of a GPU at that place on the bus.
+  // Adds the render node of a GPU at that place on the bus.
   void add_render_node(const std::string& pci, const std::string& vendor) const {
     add("dev/dri/renderD128");
     add("devices/" + pci + "/vendor", vendor + "\n");

@@ -1,12 +1,12 @@
-// Loaded before a real driver (LD_PRELOAD): calls that end the process, or lie.
-//   TANDEM_FAKE_BUILD=TEXT    clBuildProgram aborts when its options contain TEXT
-//   TANDEM_FAKE_OPTIONS=TEXT  clBuildProgram gets these options too
-//   TANDEM_FAKE_KEPT=TEXT     clGetProgramInfo aborts when it is asked for the compiled form of a source with TEXT
-//   TANDEM_FAKE_LAUNCH=TEXT   clEnqueueNDRangeKernel aborts when the kernel's name begins with TEXT
+// This library is loaded before a real driver (LD_PRELOAD). Some calls end the process, others return false results.
+//   TANDEM_FAKE_BUILD=TEXT    clBuildProgram aborts if its options contain TEXT
+//   TANDEM_FAKE_OPTIONS=TEXT  clBuildProgram adds these options
+//   TANDEM_FAKE_KEPT=TEXT     clGetProgramInfo aborts if it must return the compiled form of a source with TEXT
+//   TANDEM_FAKE_LAUNCH=TEXT   clEnqueueNDRangeKernel aborts if the kernel's name begins with TEXT
 //   TANDEM_FAKE_MAP=1         clEnqueueMapBuffer accesses memory that is not there
-//   TANDEM_FAKE_COUNT=N       every single word that is read back is N
-//   TANDEM_FAKE_CONTEXT=WHAT  clCreateContext does what it says: abort, hang
-//   TANDEM_FAKE_SHADER=BYTES  vkCreateShaderModule aborts when the code has this length
+//   TANDEM_FAKE_COUNT=N       every read of a single word returns N
+//   TANDEM_FAKE_CONTEXT=WHAT  clCreateContext does WHAT: abort, hang
+//   TANDEM_FAKE_SHADER=BYTES  vkCreateShaderModule aborts if the code has this length
 #define _GNU_SOURCE
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>

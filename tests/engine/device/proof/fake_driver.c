@@ -1,6 +1,6 @@
-// A driver for the loaders of OpenCL and Vulkan that does, as soon as it is asked anything, what TANDEM_FAKE_DRIVER
-// says: "abort", "crash", "hang" or "exit". Otherwise it has no devices. "cut" does to OCL_ICD_FILENAMES what Khronos's
-// loader does, and adds what stood there to the file TANDEM_FAKE_DRIVER_LOG.
+// A driver for the loaders of OpenCL and Vulkan. At its first call it does what TANDEM_FAKE_DRIVER says: "abort",
+// "crash", "hang" or "exit". "cut" does to OCL_ICD_FILENAMES what Khronos's loader does, and appends the variable's old
+// value to the file TANDEM_FAKE_DRIVER_LOG. Otherwise the driver has no devices.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static void act(void) {
   if (!strcmp(what, "exit")) exit(3);
 }
 
-// OpenCL: cl_khr_icd.
+// The entry for OpenCL (cl_khr_icd).
 int clIcdGetPlatformIDsKHR(unsigned entries, void** platforms, unsigned* count) {
   (void)entries, (void)platforms;
   act();
@@ -43,7 +43,7 @@ void* clGetExtensionFunctionAddress(const char* name) {
   return NULL;
 }
 
-// Vulkan: what the loader calls first.
+// The function that the Vulkan loader calls first.
 int vk_icdNegotiateLoaderICDInterfaceVersion(unsigned* version) {
   (void)version;
   act();

@@ -1,4 +1,4 @@
-// A Vulkan driver that ends the process which makes one certain pipeline.
+// A Vulkan driver that ends each process which makes one certain pipeline.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@ namespace {
 
 using ::tandem::testing::Variables;
 
-// As Khronos's loader does where it reads a list.
+// Cuts a list as Khronos's loader does when it reads one.
 void cut_in_the_environment(const char* name) {
   char* list = std::getenv(name);
   *std::strchr(list, ':') = '\0';

@@ -1,4 +1,4 @@
-// Where the build puts what these tests start and load.
+// The places where the build puts programs and libraries that these tests start and load.
 #include "tests/engine/device/proof/broken_drivers.h"
 
 namespace tandem::testing {

@@ -1,4 +1,4 @@
-// The program itself beside drivers that would end it.
+// The program itself, beside drivers that would end it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,8 +31,8 @@ class ProgramTest : public ::testing::Test {
     drivers_.set_up(variables_);
     drivers_.add_fake();
     variables_.set("TANDEM_FAKE_DRIVER", "abort");
-    for (const char* required : {"REQUIRE_OPENCL", "REQUIRE_VULKAN"}) variables_.set(required, "");  // none is here
-    // Counts the children and passes on to the helper.
+    for (const char* required : {"REQUIRE_OPENCL", "REQUIRE_VULKAN"}) variables_.set(required, "");  // no device here
+    // Counts the children and starts the helper.
     const std::string counter = drivers_.write("prover", "#!/bin/sh\necho child >>" + drivers_.path("children") +
                                                              "\nexec " + testing::prove_program() + " \"$@\"\n");
     std::filesystem::permissions(counter, std::filesystem::perms::owner_all);
@@ -180,7 +180,7 @@ TEST_F(ProgramTest, says_nothing_of_a_device_where_its_child_finds_another_one) 
   }
 }
 
-// A process with other limits takes what was found out.
+// Processes with other limits use the same verdicts.
 TEST_F(ProgramTest, tries_drivers_without_the_callers_soft_limits_in_the_background) {
   const std::string limits = drivers_.path("limits");
   const std::string teller = drivers_.write(

@@ -30,7 +30,7 @@ class ProverTest : public ::testing::Test {
   Variables variables_;
 };
 
-// A helper that says what one on a machine with a card would say.
+// A helper that reports what a helper on a machine with a card reports.
 TEST_F(ProverTest, what_a_helper_has_seen_of_a_card_is_kept_with_what_it_lacks) {
   const std::string helper = drivers_.write("helper", R"(#!/bin/sh
 echo '{"device": {"name": "H", "driver": "1", "gpu": true, "uuid": "0a", "pci": "0000:65:00.0", "discrete": true}}'
@@ -54,7 +54,7 @@ echo '{"through": true}'
   EXPECT_EQ(card.spared, (std::map<std::string, std::string>{{"dot products", "they do not compile"}}));
 }
 
-// A helper that dies at one step of opening a device of PoCL, as long as that step is not spared.
+// A helper that dies at one step of opening a PoCL device, unless that step is spared.
 class ProverOfPocl : public ProverTest {
  protected:
   Verdict tried_with_kept_files(const std::string& step) {
@@ -98,7 +98,7 @@ TEST_F(ProverOfPocl, that_dies_of_anything_else_begins_without_its_compiled_file
   EXPECT_FALSE(kept_files_stay());
 }
 
-// With the installed OpenCL drivers, of which there must be one for this to be about anything.
+// Tests with the installed OpenCL drivers. Without one there is nothing to test.
 class ProverOnRealDrivers : public ProverTest {
  protected:
   void SetUp() override {
@@ -106,7 +106,8 @@ class ProverOnRealDrivers : public ProverTest {
     ProverTest::SetUp();
     drivers_.add_installed();
   }
-  // Has kernels with inline assembly: there are some for AVX2 and AVX-512, which PoCL takes and others may not.
+  // Whether the device has kernels with inline assembly. They exist for AVX2 and AVX-512. PoCL accepts them; other
+  // drivers may not.
   static bool assembles(const DeviceVerdict& device) {
 #if defined(__x86_64__)
     return device.identity.driver.starts_with("Portable Computing Language") && __builtin_cpu_supports("avx2");
@@ -181,7 +182,7 @@ TEST_F(ProverOnRealDrivers, a_compiler_that_aborts_on_prefetch_is_spared_it_and_
   ASSERT_TRUE(device.spared.contains("prefetch"));
   EXPECT_THAT(device.spared.at("prefetch"), HasSubstr("SIGABRT"));
   EXPECT_THAT(device.spared.at("prefetch"), HasSubstr("Unexpected intrinsic"));
-  // PoCL 5.0 and 6.0 die by themselves when they are asked for compiled assembly.
+  // PoCL 5.0 and 6.0 die without any fake call when they must return compiled assembly.
   EXPECT_EQ(device.spared.size() - device.spared.count("kept assembly"), 1u);
   EXPECT_EQ(verdict.wanting, "");
 }
@@ -205,7 +206,7 @@ TEST_F(ProverOnRealDrivers, a_crash_while_sharing_memory_leaves_a_device_that_co
   EXPECT_THAT(verdict.devices[0].spared.at("zero copy"), HasSubstr("SIGSEGV"));
 }
 
-// PoCL 5 and 6 die of programs with inline assembly in any case.
+// PoCL 5 and 6 always die of programs with inline assembly.
 TEST_F(ProverOnRealDrivers, a_driver_that_dies_when_it_is_asked_for_compiled_programs_is_asked_for_none) {
   variables_.set("LD_PRELOAD", ::tandem::testing::fake_calls());
   for (const auto& [text, step] : {std::pair{"probe_increment", "kept programs"}, {"__asm__", "kept assembly"}}) {

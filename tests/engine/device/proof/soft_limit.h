@@ -1,11 +1,11 @@
-// Soft limits of the process, for tests of what children get of them.
+// Soft limits of the process, for tests of the limits that children inherit.
 #pragma once
 
 #include <sys/resource.h>
 
 namespace tandem::proof {
 
-// A soft limit of this process, which ends with its scope.
+// Sets a soft limit of this process, and restores it at the end of the scope.
 class SoftLimit {
  public:
   SoftLimit(__rlimit_resource which, rlim_t value) : which_(which) {

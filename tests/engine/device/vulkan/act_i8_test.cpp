@@ -1,4 +1,4 @@
-// Products with 8-bit activations: four at once, where the device has that, or one by one, with the same bits.
+// Products with 8-bit activations have the same bits four at once, if the device supports that, as one by one.
 #include "packed/act_i8.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ class VulkanActI8 : public VulkanTest {
  protected:
   Operand filled(size_t bytes) {
     Operand at{&pool_.acquire(bytes, sync::SlotUse::activations, "operand"), 0};
-    // Clearing bit 6 of each byte keeps all halves finite and below 2, and all floats small.
+    // With bit 6 of each byte cleared, all halves are finite and below 2, and all floats are small.
     for (size_t i = 0; i < bytes; ++i) at.as<uint8_t>()[i] = static_cast<uint8_t>(random_() & 0xbf);
     return at;
   }

@@ -1,4 +1,4 @@
-// Devices that do not share memory: what is copied, and what is not.
+// Devices without shared memory: which memory they copy, and which they do not.
 #include <gmock/gmock.h>
 
 #include "tests/engine/device/vulkan/vulkan_test.h"
@@ -32,7 +32,7 @@ TEST_F(VulkanCopies, of_rows_leave_what_lies_between_them_to_the_host) {
   const Operator op = test.as_operator();
   const auto program = device_->prepare(std::span(&op, 1));
   for (int round = 1; round <= 3; ++round) {
-    // Another device writes between the rows, all the time.
+    // Another device writes between the rows in every round.
     const auto mark = static_cast<float>(100 * round);
     for (int64_t i = 0; i < test.floats; ++i)
       if (i % test.op.x_stride >= test.op.width) test.op.x.as<float>()[i] = mark;
@@ -45,14 +45,14 @@ TEST_F(VulkanCopies, of_rows_leave_what_lies_between_them_to_the_host) {
 TEST_F(VulkanCopies, leave_device_local_slots_on_the_device) {
   AddCase first(pool_, 2, 48, sync::SlotUse::device_local), second(pool_, 2, 48);
   second.op.y = first.op.x, second.op.y_stride = first.op.x_stride;
-  first.fill(-1, 5);  // the device's own copy starts zeroed
+  first.fill(-1, 5);  // the device's copy starts zeroed
   const std::vector<Operator> chain{first.as_operator(), second.as_operator()};
   run(chain);
   EXPECT_TRUE(first.all_are(-1, -1)) << "the host's side is untouched";
   EXPECT_TRUE(second.all_are(5)) << "yet the second operator read the first one's result";
 }
 
-// A bias whose weights are changed when the device has its copy: too late.
+// A bias whose weights change after the device made its copy. The change must have no effect.
 class WeightsOfItsOwn : public VulkanCopies {
  protected:
   void SetUp() override {
@@ -66,7 +66,7 @@ class WeightsOfItsOwn : public VulkanCopies {
     const Operator op{"bias", bias_};
     const auto first = device_->prepare(std::span(&op, 1)), second = device_->prepare(std::span(&op, 1));
     int round = 0;
-    for (const auto* program : {&first, &first, &second}) {  // a program of another length reads the same weights
+    for (const auto* program : {&first, &first, &second}) {  // another program reads the same weights
       launch_one(*device_, **program, {}, {});
       device_->finish(kDeadline);
       EXPECT_TRUE(rows_.all_are(static_cast<float>(2 * ++round)));

@@ -1,4 +1,4 @@
-// What a Vulkan device says about itself, what it refuses, and where its operands may lie.
+// A Vulkan device's report about itself, its refusals, and the places where its operands may lie.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -69,7 +69,7 @@ TEST_F(VulkanDeviceTest, is_watched_by_the_validation_layers) {
   {
     const Handle handle(0, {}, &messages);
     auto info = typed<VkBufferCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
-    info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;  // of no bytes: an error that drivers let pass
+    info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;  // zero bytes: an error that drivers accept
     VkBuffer buffer = VK_NULL_HANDLE;
     if (vkCreateBuffer(handle.device(), &info, nullptr, &buffer) == VK_SUCCESS)
       vkDestroyBuffer(handle.device(), buffer, nullptr);
@@ -120,7 +120,7 @@ TEST_F(VulkanDeviceTest, imports_in_place_only_what_is_aligned) {
   EXPECT_THROW(import_host(handle, slot.data(), 4000, "size"), Error);
 }
 
-// A binding reaches maxStorageBufferRange bytes, 128 MiB on lavapipe.
+// A binding reaches maxStorageBufferRange bytes, which are 128 MiB on lavapipe.
 TEST_F(VulkanDeviceTest, reaches_operands_far_into_a_slot_that_is_longer_than_a_binding) {
   const Handle handle(0, {}, nullptr);
   const uint64_t range = handle.limits().max_buffer_range;
@@ -190,7 +190,7 @@ TEST_F(VulkanDeviceTest, spans_lie_on_the_steady_clock_in_order_of_execution) {
   EXPECT_TRUE(lab_of(*device_).take_spans().empty()) << "taken once";
 }
 
-// gate = 128 makes SwiGLU 128 * up, exactly: what is stored is the rounding of chosen values.
+// gate = 128 makes SwiGLU exactly 128 * up. So the kernel stores the rounding of chosen values.
 TEST_F(VulkanDeviceTest, rounds_to_half_to_the_nearest_even_with_denormals_and_overflow) {
   std::vector<float> values{0.0f,         -0.0f,        1.0f + 0x1p-11f, 1.0f + 0x3p-11f, 1.0f + 0x1.8p-11f,
                             65504.0f,     65519.0f,     65520.0f,        -65536.0f,       1e30f,

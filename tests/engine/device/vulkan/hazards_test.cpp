@@ -1,5 +1,5 @@
-// Where barriers stand between the launches of a program: worked out by hand here, and by the validation layers, which
-// know nothing of operators.
+// The places of barriers between the launches of a program. The expected places are worked out by hand, and the
+// validation layers check them without knowledge of operators.
 #include "engine/device/vulkan/hazards.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 constexpr int64_t kHeads = 2, kHeadDim = 32, kWidth = kHeads * kHeadDim, kCapacity = 512, kTokens = 3;
 constexpr size_t kFloat = sizeof(float);
 
-// One bool a launch, in order: whether a barrier stands in front of it.
+// Whether a barrier stands in front of each launch, in order.
 std::vector<bool> barriers(const std::vector<Operator>& operators, const gpu::LoweringContext& context = {}) {
   std::vector<bool> found;
   Hazards hazards;
@@ -29,7 +29,7 @@ std::vector<bool> barriers(const std::vector<Operator>& operators, const gpu::Lo
   return found;
 }
 
-// Attention of one layer, with q, k and v as columns of one matrix or each in a slot of its own.
+// Attention of one layer. q, k and v are columns of one matrix, or each has a slot of its own.
 struct Layer {
   Layer(sync::Pool& from, int64_t tokens, bool together)
       : pool(from), S(tokens), stride(together ? 3 * kWidth : kWidth) {
@@ -97,8 +97,8 @@ TEST(Hazards, stand_where_a_launch_needs_another_ones_result_and_nowhere_else) {
   for (const int64_t tokens : {int64_t{1}, kTokens}) {
     for (const bool together : {false, true}) {
       Layer layer(pool, tokens, together);
-      // q, k and v: disjoint columns. rope q: reads q; the barrier closes k and v too, so rope k needs none. append:
-      // reads what rope k wrote. attention: reads the cache. o: reads what attention wrote.
+      // q, k and v write disjoint columns. rope q reads q, and its barrier closes k and v too, so rope k needs none.
+      // append reads what rope k wrote, attention reads the cache, and o reads what attention wrote.
       EXPECT_THAT(barriers(layer.operators()), ElementsAre(false, false, false, true, false, true, true, true))
           << tokens << (together ? " together" : " apart");
     }
@@ -108,7 +108,7 @@ TEST(Hazards, stand_where_a_launch_needs_another_ones_result_and_nowhere_else) {
 TEST(Hazards, stand_between_launches_of_one_operator_that_hand_over_by_scratch) {
   sync::Pool pool;
   Layer layer(pool, 1, true);
-  const gpu::LoweringContext many{.compute_units = 16};  // a launch a split, and a merge
+  const gpu::LoweringContext many{.compute_units = 16};  // a launch for each split, and a merge
   const Operator one = layer.attention(layer.attended, layer.scratch),
                  shared = layer.attention(layer.out, layer.scratch),
                  own = layer.attention(layer.out, layer.floats(1 << 16));
@@ -117,7 +117,8 @@ TEST(Hazards, stand_between_launches_of_one_operator_that_hand_over_by_scratch) 
   EXPECT_THAT(barriers({one, own}, many), ElementsAre(false, true, false, true)) << "nothing but inputs in common";
 }
 
-// Codes of activations lie in memory of the device's own: the second product's overwrite what the first one reads.
+// Codes of activations lie in the device's scratch memory. The second product overwrites the codes that the first
+// one reads.
 TEST(Hazards, stand_between_operators_that_use_memory_of_the_devices_own) {
   sync::Pool pool;
   Layer layer(pool, kTokens, false);
@@ -154,17 +155,17 @@ TEST(Hazards, are_reads_after_writes_writes_after_reads_and_writes_after_writes)
   EXPECT_THAT(barriers({add(p, q), add(q, r)}), ElementsAre(false, true)) << "overwrites what is read";
   EXPECT_THAT(barriers({add(p, q), add(p, r)}), ElementsAre(false, true)) << "overwrites what was written";
   EXPECT_THAT(barriers({add(p, q), add(r, q)}), ElementsAre(false, false)) << "reads what is read";
-  // Columns [0, 20) and [20, 40) are disjoint, [19, 39) meets both.
+  // Columns [0, 20) and [20, 40) are disjoint. [19, 39) overlaps both.
   EXPECT_THAT(barriers({add(p, q, 20), add(p.advanced(20 * kFloat), q, 20)}), ElementsAre(false, false));
   EXPECT_THAT(barriers({add(p, q, 20), add(p.advanced(19 * kFloat), q, 20)}), ElementsAre(false, true));
-  // The second one's barrier closes the first one too, so the third needs none, although it reads p; the fourth reads
-  // what the third wrote.
+  // The barrier of the second operator closes the first one, too. So the third needs none, although it reads p. The
+  // fourth reads what the third wrote.
   EXPECT_THAT(barriers({add(p, q), add(r, p), add(s, p), add(q, s)}), ElementsAre(false, true, false, true));
-  // Nothing closes the first one in between.
+  // No barrier closes the first operator in between.
   EXPECT_THAT(barriers({add(p, q), add(r, q), add(s, q), add(q, p)}), ElementsAre(false, false, false, true));
 }
 
-// An addition reads what it writes; this operator only writes.
+// An addition reads what it writes. This operator only writes.
 TEST(Hazards, are_writes_after_writes_of_what_nobody_reads) {
   sync::Pool pool;
   const auto rows = [&] { return AddCase(pool, 3, 50).op.x; };
@@ -176,7 +177,7 @@ TEST(Hazards, are_writes_after_writes_of_what_nobody_reads) {
   EXPECT_THAT(barriers({swiglu(p, r), swiglu(q, s)}), ElementsAre(false, false));
 }
 
-// The layers judge by whole bindings, so every operand has a slot of its own here.
+// The layers compare whole bindings, so every operand has a slot of its own here.
 TEST_F(VulkanHazards, agree_with_the_validation_layers) {
   for (const bool older_calls : {false, true}) {
     Tuning tuning;
@@ -197,7 +198,7 @@ TEST_F(VulkanHazards, change_no_bit) {
   const std::vector<Operator> operators = layer.operators();
   Tuning tuning;
   tuning.cache_folder = "";
-  device_ = open_device_tuned(0, {}, tuning);  // unwatched: the layers take columns of one matrix for the same place
+  device_ = open_device_tuned(0, {}, tuning);  // without the layers: to them all columns of one matrix are one place
   const size_t bytes = kTokens * kWidth * kFloat;
   auto result = [&] {
     std::vector<float> values(kTokens * kWidth);

@@ -1,5 +1,5 @@
-// Launching: flags, order, failures, deadlines; with shared memory and with copies, by semaphore and by fence, by
-// either way of submitting.
+// Launching: flags, order, failures and deadlines. It runs with shared memory and with copies, with semaphores and with
+// fences, with both ways of submitting.
 #include <gmock/gmock.h>
 
 #include <thread>
@@ -85,11 +85,11 @@ TEST_P(VulkanLaunching, launches_queued_ahead_read_what_was_written_before_their
 }
 
 TEST_P(VulkanLaunching, programs_in_flight_run_in_order_and_may_wait_for_each_other) {
-  AddCase next(pool_, 3, 50);  // adds the first one's result to its own
+  AddCase next(pool_, 3, 50);  // adds the first program's result to its own
   next.op.y = case_.op.x, next.op.y_stride = case_.op.x_stride;
   const Operator second = next.as_operator();
   const auto a = device_->prepare(std::span(&op_, 1)), b = device_->prepare(std::span(&second, 1));
-  constexpr uint32_t kRounds = 100;  // more than may be in flight
+  constexpr uint32_t kRounds = 100;  // more launches than may be in flight
   std::vector<PlannedLaunch> launches;
   for (uint32_t round = 1; round <= kRounds; ++round) {
     launches.push_back({a.get(), {{in_, 1}, {last_, round - 1}}, {out_, round}});
@@ -200,10 +200,10 @@ TEST_P(VulkanLaunching, closing_the_device_ends_waits_and_fails_what_has_not_sta
   const WaitFor waits[] = {{in_, 1}};
   launch_one(*device_, *program, waits, {out_, 1});
   launch_one(*device_, *program, {}, {last_, 1});
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the first one waits by now, asleep
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // by now the first program waits, asleep
   const auto begin = std::chrono::steady_clock::now();
   device_.reset();
-  // Not speed: whoever waits for the flag's deadline is a minute late, and says so.
+  // This checks no speed: a wait that ends at the flag's deadline takes a minute, and its error says so.
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
   EXPECT_TRUE(out_.failed());
   EXPECT_TRUE(last_.failed());

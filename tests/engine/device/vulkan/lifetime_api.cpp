@@ -32,7 +32,7 @@ struct State {
   std::mutex mutex;
   std::condition_variable released;
   std::map<VkCommandBuffer, VkCommandPool> pools;
-  std::vector<Submitted> submitted;  // those whose end the host was not told by everything that tells it
+  std::vector<Submitted> submitted;  // submissions until the host has seen their end by fence and by semaphore
   std::vector<std::string> early;
   size_t count = 0;
   bool held = false;
@@ -48,8 +48,8 @@ void forget_ended(State& all) {
   });
 }
 
-// All that a submission did has ended as soon as one of the two says so; only the semaphore itself is in use for
-// longer.
+// The work of a submission has ended when its fence or its semaphore says so. Only the semaphore itself stays in use
+// for longer.
 bool runs(const Submitted& one) { return !one.fence_told && !one.semaphore_told; }
 
 void add(std::span<const VkCommandBuffer> commands, VkSemaphore semaphore, uint64_t value, VkFence fence) {
@@ -83,7 +83,7 @@ void told(VkFence fence) {
   forget_ended(all);
 }
 
-// Whether ends are told within so many nanoseconds.
+// Whether the host may see ends within so many nanoseconds.
 bool released_within(uint64_t timeout) {
   const std::chrono::nanoseconds limit(std::min<uint64_t>(timeout, 600'000'000'000));
   std::unique_lock lock(state().mutex);
@@ -95,8 +95,8 @@ bool held() {
   return state().held;
 }
 
-// Notes what is destroyed although a submission is, and forgets what would be taken for one of the next things with the
-// same handle.
+// Notes an object that is destroyed while a submission uses it. Then forgets the submission, because a new object may
+// get the same handle.
 template <typename Uses>
 void destroyed(const char* what, const Uses& uses) {
   State& all = state();
@@ -105,7 +105,7 @@ void destroyed(const char* what, const Uses& uses) {
   std::erase_if(all.submitted, uses);
 }
 
-PFN_vkQueueSubmit2KHR submit2 = nullptr;  // the driver's own, of the one device that a test has open
+PFN_vkQueueSubmit2KHR submit2 = nullptr;  // the driver's own function for the one device that a test has open
 
 VkResult queue_submit2(VkQueue queue, uint32_t count, const VkSubmitInfo2* submits, VkFence fence) {
   for (const VkSubmitInfo2& each : std::span(submits, count)) {

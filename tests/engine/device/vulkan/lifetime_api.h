@@ -1,9 +1,9 @@
-// What is destroyed while the device may still use it, seen at the edge of the driver.
+// Watches at the edge of the driver which objects are destroyed while the device may still use them.
 //
-// A test program that links lifetime_api.cpp defines some of Vulkan's functions itself; they pass every call on to the
-// driver and write down what was submitted, what the host was told of its end, and what was destroyed. A semaphore
-// counts as in use until the host was told its last value: Vulkan would be content with the fence of the same
-// submission, but lavapipe's queue thread signals that fence before it is done with the semaphore.
+// A test program that links lifetime_api.cpp defines some of Vulkan's functions itself. They pass every call on to the
+// driver. They record submissions, the ends that the host has seen, and destroyed objects. A semaphore counts as in use
+// until the host has seen its last value. For Vulkan the fence of the same submission is enough. But lavapipe's queue
+// thread signals that fence before it has finished with the semaphore.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 
 namespace tandem::testing {
 
-// One sentence for each thing that was destroyed too early, or submitted after its end; empties the list.
+// One sentence for each object that was destroyed too early, or submitted after its end. Empties the list.
 std::vector<std::string> take_early_ends();
 
-size_t submissions();  // so far
+size_t submissions();  // the number so far
 
-// While it lives, no host call learns of a submission's end: looks say "not yet", and waits wait for this object's
-// end, or for as long as they may.
+// While an object lives, no host call sees the end of a submission. Queries return "not yet". Waits last until the
+// object's end, or until their own timeout.
 class HeldEnds {
  public:
   HeldEnds();

@@ -1,4 +1,4 @@
-// What the device still uses outlives its use: command buffers, fences and semaphores, by either way of submitting.
+// Command buffers, fences and semaphores that the device still uses outlive their owners, with both ways of submitting.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,8 @@ INSTANTIATE_TEST_SUITE_P(Ways, VulkanLifetimes,
                                            Way{sync::Policy::predict, true}, Way{sync::Policy::blocking, true}),
                          [](const auto& info) { return ::testing::PrintToString(info.param); });
 
-// Opening a device tries every waiting policy with a probe of its own, which goes as soon as its last step was seen.
+// Opening a device tries every waiting policy with a probe of its own. The probe is destroyed as soon as the host has
+// seen its last step.
 TEST_P(VulkanLifetimes, reach_beyond_the_end_of_what_was_submitted_when_a_device_is_opened_used_and_closed) {
   const size_t before = testing::submissions();
   open_way();
@@ -91,7 +92,7 @@ TEST_P(VulkanLifetimes, of_commands_reach_to_the_end_of_a_program_that_missed_it
     EXPECT_THAT(flag.failure(), ::testing::HasSubstr("blk.7.test")) << "who waits for it is told at once";
     program.reset();
     std::this_thread::sleep_for(
-        std::chrono::milliseconds(200));  // no less is proven when the launcher gets no core meanwhile
+        std::chrono::milliseconds(200));  // the test proves no less if the launcher gets no core meanwhile
     EXPECT_TRUE(testing::take_early_ends().empty()) << "it was let go while it may run";
   }
   EXPECT_THAT(message_of([&] { device_->finish(kDeadline); }), ::testing::HasSubstr("blk.7.test"));

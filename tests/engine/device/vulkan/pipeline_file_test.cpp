@@ -1,4 +1,4 @@
-// Compiled pipelines on disk: kept, and ignored when they are damaged or somebody else's.
+// Compiled pipelines on disk: they are kept, and ignored if they are damaged or belong to another device.
 #include "engine/device/vulkan/pipeline_file.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 namespace fs = std::filesystem;
 
-// A folder of its own, and the log of the test.
+// A fixture with a folder of its own, and the log of the test.
 class PipelineFiles : public VulkanTest {
  protected:
   PipelineFiles() {
@@ -32,7 +32,7 @@ class PipelineFiles : public VulkanTest {
   ~PipelineFiles() override { spdlog::set_default_logger(before_); }
   void SetUp() override {
     VulkanTest::SetUp();
-    log_.str("");  // drivers that nobody has tried yet are tried there, and the log says so
+    log_.str("");  // VulkanTest::SetUp() may try drivers, and the log says so
   }
   PipelineFile file() const { return PipelineFile(folder_, key_); }
   std::string content() const {

@@ -1,5 +1,5 @@
-// The shaders' own source of quotients and roots, compiled here over numbers whose division and roots are as wrong as
-// Vulkan lets a driver's be.
+// The shaders' own source for quotients and roots, compiled here with a number type. Its division and roots are as
+// inexact as Vulkan allows a driver's to be.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -11,14 +11,14 @@
 namespace tandem::vulkan {
 namespace {
 
-int error_units = 0;  // of every division and root that the driver does
+int error_units = 0;  // the error of every division and root of the driver
 
 float off(float exact) {
   if (!std::isnormal(exact)) return exact;
   return std::bit_cast<float>(std::bit_cast<int32_t>(exact) + error_units);
 }
 
-// What the shading language calls float: literals are rounded to it, and every operation is rounded once.
+// The shading language's float: literals are rounded to it, and every operation is rounded once.
 class Float {
  public:
   Float(double value) : value_(static_cast<float>(value)) {}
@@ -49,7 +49,8 @@ using uint = uint32_t;
 #undef float
 #undef precise
 
-// Mantissas at random and at both ends; exponents as far as neither a value nor its quotient leaves the normal numbers.
+// Mantissas are random or at both ends. Exponents are as large as possible while values and quotients stay
+// normal numbers.
 class Numbers {
  public:
   float next(int exponent) {
@@ -108,7 +109,7 @@ TEST(Roots, are_rounded_once_whatever_the_drivers_are_off_by) {
       const float x = numbers.next(124);
       ASSERT_EQ(root(x).value(), std::sqrt(x)) << x << ", off by " << error_units;
     }
-    for (uint32_t mantissa = 0; mantissa < 1u << 24; mantissa += 7) {  // both halves: even and odd exponents
+    for (uint32_t mantissa = 0; mantissa < 1u << 24; mantissa += 7) {  // even and odd exponents
       const float x = std::bit_cast<float>(0x3f800000u + mantissa);
       ASSERT_EQ(root(x).value(), std::sqrt(x)) << x << ", off by " << error_units;
     }

@@ -1,5 +1,5 @@
-// What lowering asks of shaders fits the shaders that are there, on drivers that count loop iterations (lavapipe) and
-// on those that do not (every other CPU driver, and GPUs). Runs without any driver.
+// Launches use only what the shaders have, on drivers that count loop iterations (lavapipe) and on others (every other
+// CPU driver, and GPUs). The tests need no driver.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 using gpu::KernelLaunch, gpu::lower, gpu::LoweringContext;
 
-// What of a launch its shader does not know; empty: nothing.
+// What the launch asks for and its shader lacks, or "".
 std::string misfit(const KernelLaunch& launch) {
   const std::string name = launch.kernel + " of " + launch.source;
   const auto words = shader_code(launch.source, launch.kernel);

@@ -41,7 +41,7 @@ TEST(Spirv, refuses_what_is_no_module_and_one_that_is_cut_off) {
   std::vector<uint32_t> damaged(words->begin(), words->end());
   EXPECT_THROW(read_facts(std::span(damaged).first(3), "short"), Error);
   EXPECT_THROW(read_facts(std::span(damaged).first(6), "cut"), Error);
-  damaged[5] &= 0xffff;  // an instruction of no words
+  damaged[5] &= 0xffff;  // an instruction with zero words
   EXPECT_THROW(read_facts(damaged, "endless"), Error);
   damaged[0] = 0x03022307;
   EXPECT_THROW(read_facts(damaged, "foreign"), Error);

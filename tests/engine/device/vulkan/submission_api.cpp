@@ -1,4 +1,4 @@
-// Submissions that can be made to fail, by either of the two calls (../faults_api.h).
+// Submissions that can be made to fail, with either of the two calls (../faults_api.h).
 #include <vulkan/vulkan.h>
 
 #include <string_view>
@@ -10,7 +10,7 @@ using tandem::testing::real;
 
 namespace {
 
-// The driver's own, of the one device that a test has open.
+// The driver's own function for the one device that a test has open.
 PFN_vkQueueSubmit2KHR submit2 = nullptr;
 
 VkResult queue_submit2(VkQueue queue, uint32_t count, const VkSubmitInfo2* submits, VkFence fence) {

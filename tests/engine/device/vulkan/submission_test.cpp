@@ -1,4 +1,4 @@
-// A device lost at a submission, by either way of submitting: the call is named, and the next run works.
+// A device lost at a submission, with both ways of submitting. The error names the call, and the next run works.
 #include <gmock/gmock.h>
 #include <vulkan/vulkan.h>
 

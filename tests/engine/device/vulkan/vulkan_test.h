@@ -1,4 +1,4 @@
-// What the tests of the Vulkan runtime share: a device under the eyes of the validation layers, and an operator whose
+// Shared parts of the tests of the Vulkan runtime: a device that the validation layers watch, and an operator whose
 // result is exact on every driver.
 #pragma once
 
@@ -23,8 +23,8 @@ using test::message_of;
 
 inline constexpr std::chrono::seconds kDeadline{60};
 
-// Skips without a device, and fails without one where REQUIRE_VULKAN is set. What the validation layers say, up to the
-// device's end, fails the test.
+// Skips without a device, or fails if REQUIRE_VULKAN is set. A message of the validation layers, up to the device's
+// end, fails the test.
 class VulkanTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -43,10 +43,10 @@ class VulkanTest : public ::testing::Test {
   Messages messages_;
   sync::Pool pool_;
   sync::FlagBank flags_{pool_, 64, "flags"};
-  std::unique_ptr<Device> device_;  // after the pool: it drops its imports before that goes
+  std::unique_ptr<Device> device_;  // declared after the pool, so it drops its imports first
 };
 
-// x += y over [rows, width] of small integers, with strides and odd offsets.
+// x += y on [rows, width] small integers, with strides and odd offsets.
 struct AddCase {
   AddCase(sync::Pool& pool, int64_t rows, int64_t width, sync::SlotUse x_use = sync::SlotUse::activations) {
     op.S = rows, op.width = width;
@@ -61,7 +61,7 @@ struct AddCase {
     std::fill_n(op.y.as<float>(), op.S * op.y_stride, y);
   }
   Operator as_operator(const char* name = "test.add") const { return {name, op}; }
-  // Every element of the rows has the value, and what lies between them still has `between`.
+  // Whether every element of the rows has the value, and the gaps still have `between`.
   ::testing::AssertionResult all_are(float value, float between = 0) const {
     for (int64_t i = 0; i < floats; ++i) {
       const float wanted = i % op.x_stride < op.width ? value : between;

@@ -1,4 +1,4 @@
-// MatMul in both families and every packed format against a double loop over the decoded weights.
+// MatMul in both families and every packed format, against a double loop over the decoded weights.
 #include "engine/tensor/types.h"
 #include "tests/engine/device/opencl/kernels/kernel_test.h"
 #include "tests/support/scale_edges.h"
@@ -12,7 +12,7 @@ constexpr StorageType kTypes[] = {StorageType::f32,  StorageType::f16,  StorageT
 
 class MatMulKernel : public KernelTest {
  protected:
-  // Random blocks of a storage type, packed; f16 scales of blocks are kept small and finite by the mask.
+  // Packs random blocks of a storage type. The mask keeps the f16 scales of blocks small and finite.
   PackedMatrix make_weights(StorageType type, int64_t rows, int64_t columns) {
     const StorageTypeInfo& kind = info(type);
     std::vector<std::byte> blocks(static_cast<size_t>(rows) * row_bytes(type, columns));
@@ -28,7 +28,7 @@ class MatMulKernel : public KernelTest {
         if (type != StorageType::f32) std::memcpy(&blocks[i * 2], &half, 2);
       }
     } else {
-      // Every byte pattern is a block; clearing bit 6 of each byte keeps all halves in it finite and below 2.
+      // Every byte pattern is a valid block. With bit 6 of each byte cleared, all halves in it are finite and below 2.
       for (std::byte& b : blocks) b = static_cast<std::byte>(generator_() & 0xbf);
     }
     pack_rows(type, blocks.data(), columns, 0, rows, w.data.as<std::byte>());
@@ -37,7 +37,7 @@ class MatMulKernel : public KernelTest {
 
   std::vector<float> multiply(MatMul op, const std::vector<float>& x) {
     op.x_stride = op.K + 5, op.y_stride = op.w.rows + 3;
-    std::vector<float> spread(static_cast<size_t>(op.S * op.x_stride), NAN);  // between the rows of x: never read
+    std::vector<float> spread(static_cast<size_t>(op.S * op.x_stride), NAN);  // never read: between the rows of x
     for (int64_t s = 0; s < op.S; ++s)
       std::copy_n(&x[static_cast<size_t>(s * op.K)], op.K, &spread[static_cast<size_t>(s * op.x_stride)]);
     op.x = memory_.put(spread);
@@ -56,7 +56,7 @@ TEST_P(MatMulKernel, equals_the_decoded_product_for_every_format_and_stays_withi
     SCOPED_TRACE(info(type).name);
     const PackedMatrix w = make_weights(type, N, K);
     for (int64_t S : {1, 3, 8, 9, 70}) {
-      // Each number of few tokens is a build of its own: all of them for one format only.
+      // Each small number of tokens is a build of its own. Only one format tries all numbers.
       if ((S == 3 || S == 8) && type != StorageType::q4_1) continue;
       for (auto [begin, end] : {std::pair<int64_t, int64_t>{0, N}, {64, 128}, {64, N}}) {
         if (S == 70 && begin != 64) continue;
@@ -80,7 +80,7 @@ TEST_P(MatMulKernel, equals_the_decoded_product_for_every_format_and_stays_withi
               want += product;
               magnitude += std::abs(product);
             }
-            // K roundings of partial sums that are at most `magnitude`.
+            // K roundings of partial sums, each at most `magnitude`.
             ASSERT_NEAR(got, want, magnitude * static_cast<double>(K) / (1 << 24) + 1e-30)
                 << "token " << s << " row " << n << " of " << S;
           }
@@ -116,7 +116,7 @@ TEST_P(MatMulKernel, gives_a_token_the_same_bits_in_any_batch_and_a_row_in_any_c
   }
 }
 
-// What a processor with few registers is given runs on every other one too.
+// The kernels for a processor with few registers run on every other processor, too.
 TEST_P(MatMulKernel, gives_the_same_bits_whatever_the_registers_hold) {
   if (GetParam() == KernelFamily::simt) GTEST_SKIP() << "skipped: simt kernels take no account of registers";
   const int64_t N = 150, K = 288;
@@ -134,7 +134,8 @@ TEST_P(MatMulKernel, gives_the_same_bits_whatever_the_registers_hold) {
   }
 }
 
-// One token's codes are put behind an offset where that is exact for all rows of a run; many tokens' are not.
+// The kernel for one token offsets the codes if that is exact for all rows of a run. The kernels for many tokens
+// do not.
 TEST_P(MatMulKernel, gives_the_same_bits_whatever_scales_and_minima_meet) {
   using tandem::testing::Edge;
   const Edge edges[] = {Edge::inside, Edge::below, Edge::above, Edge::anywhere};

@@ -10,7 +10,7 @@ class RmsNormKernel : public KernelTest {
   struct Result {
     std::vector<float> x, y;
   };
-  // x and y lie with strides larger than their rows; what is between the rows must stay.
+  // x and y have strides larger than their rows. The gaps between rows must not change.
   Result run(const std::vector<float>& x, const std::vector<float>& add, const std::vector<float>& weight, RmsNorm op) {
     op.x = memory_.put(x);
     op.y = memory_.put(std::vector<float>(static_cast<size_t>(op.S * op.y_stride), 77.0f));
@@ -50,7 +50,8 @@ TEST_P(RmsNormKernel, equals_the_formula_for_odd_widths_groups_and_strides) {
         }
       }
       EXPECT_TRUE(same_bits(got.x, want_x)) << "width " << width;  // the residual addition is one rounding
-      // width fma roundings of positive terms, halved by the root, and five more: well below (width / 32 + 8) epsilons.
+      // The sum has `width` fma roundings of positive terms, and the root halves their error. Five more follow. The
+      // result is well below (width / 32 + 8) epsilons.
       const float tolerance = (static_cast<float>(width) / 32 + 8) * 1.2e-7f * 8;
       EXPECT_THAT(got.y, ::testing::Pointwise(::testing::FloatNear(tolerance), want_y)) << "width " << width;
     }
@@ -121,7 +122,7 @@ TEST_P(SoftmaxKernel, equals_the_formula_and_takes_minus_infinity_as_zero) {
           EXPECT_EQ(value, row[i]) << "between the rows";
         } else {
           const double want = std::exp(row[i] - top) / sum;
-          // The difference row - top is rounded: |40| * 2^-24 relative, the rest a few epsilons.
+          // Rounding the difference row - top is off by |40| * 2^-24, relative. The rest is a few epsilons.
           EXPECT_NEAR(value, want, want * 5e-6 + 1e-37) << "width " << width << " at " << i;
         }
       }

@@ -1,4 +1,4 @@
-// ArgMax and TopK against a stable sort: of equals the lowest index is first.
+// ArgMax and TopK against a stable sort: the lowest index of equal values is first.
 #include <algorithm>
 #include <numeric>
 
@@ -9,7 +9,7 @@ namespace {
 
 class SelectionKernel : public KernelTest {
  protected:
-  // Few distinct values, so that equals are common, within and across lanes.
+  // Few distinct values, so that equal values are common within and across lanes.
   std::vector<float> with_equals(size_t count) {
     auto x = random(count, 40);
     for (float& v : x) v = std::round(v) / 4;

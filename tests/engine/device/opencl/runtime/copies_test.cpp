@@ -54,7 +54,7 @@ TEST_F(Copies, of_a_slice_touch_only_the_slice) {
   const auto program = device_->prepare(std::span(&op, 1));
   run(*program);
   EXPECT_TRUE(test.correct());
-  const float mark = 777.0f;  // what another device wrote beside the slice stays
+  const float mark = 777.0f;  // values that another device wrote beside the slice stay
   test.op.y.as<float>()[10] = mark;
   run(*program);
   EXPECT_EQ(test.op.y.as<float>()[10], mark);
@@ -80,14 +80,14 @@ TEST_F(Copies, bring_weights_once_for_all_programs) {
   for (Program* program : {first.get(), first.get(), second.get()}) {
     run(*program);
     EXPECT_EQ(bias.last(), expected += 2);
-    bias.set_weights(99);  // too late
+    bias.set_weights(99);  // the device already has its copy
   }
-  pool.release(bias.weights);  // and taken again, for others
+  pool.release(bias.weights);  // acquired again for other weights
   ASSERT_EQ(&pool.acquire(bias.weights.size_bytes(), sync::SlotUse::weights, "other weights"), &bias.weights);
   bias.set_weights(5);
   run(*second);
   EXPECT_EQ(bias.last(), expected + 5);
-  device_.reset();  // it has buffers of the pool's memory
+  device_.reset();  // the device has buffers in the pool's memory
 }
 
 }  // namespace

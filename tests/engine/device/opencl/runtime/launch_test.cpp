@@ -22,7 +22,8 @@ using test::MatMulCase;
 using testing::HasSubstr;
 constexpr std::chrono::seconds kDeadline{60};
 
-// One token: programs go into a list (kernels/list.cl) where gates work; more: each kernel is launched by itself.
+// With one token, programs go into a list (kernels/list.cl) if gates work. With more tokens, each kernel is
+// launched separately.
 struct Way {
   sync::Policy policy;
   int tokens;
@@ -32,7 +33,7 @@ void PrintTo(const Way& way, std::ostream* out) {
   *out << name_of(way.policy) << "_" << way.tokens << (way.c11_atomics ? "" : "_without_c11_atomics");
 }
 
-// Every test with lists, with gates in the queue, and with the host thread that takes their place.
+// Every test runs with lists, with gates in the queue, and with the host thread that replaces gates.
 class Launching : public testing::TestWithParam<Way> {
  protected:
   void SetUp() override {
@@ -63,7 +64,7 @@ class Launching : public testing::TestWithParam<Way> {
   Flag in_ = flags_.make("in"), out_ = flags_.make("out"), last_ = flags_.make("last");
   MatMulCase case_{StorageType::q4_0, GetParam().tokens, 96, 64};
   Operator op_ = case_.as_operator("blk.7.test");
-  std::unique_ptr<Device> device_;  // after the pools: it drops its imports before they go
+  std::unique_ptr<Device> device_;  // declared after the pools, so it drops its imports first
 };
 
 INSTANTIATE_TEST_SUITE_P(policies, Launching,

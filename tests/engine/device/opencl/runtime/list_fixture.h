@@ -1,5 +1,5 @@
-// For tests of lists of one-token programs: an OpenCL device, or the test is skipped, and two matrices of 4 x 64
-// values, x of zeros and y of ones.
+// For tests of lists of one-token programs: an OpenCL device and two matrices of 4 x 64 values, x of zeros and y of
+// ones. Without a device the test is skipped.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ class ListFixture {
   static constexpr std::chrono::seconds kDeadline{60};
 
   ListFixture() { std::fill_n(y_.as<float>(), 4 * 64, 1.0f); }
-  // One worker, waits by this policy.
+  // Opens the device with one worker and this waiting policy.
   void open_on_one_core(sync::Policy sync_policy) {
     if (opencl_device_count().all == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
     DeviceOptions options;
@@ -39,11 +39,11 @@ class ListFixture {
     }
     context_.step = "pass", context_.device = "opencl:0", context_.deadline = kDeadline;
   }
-  // As a sequence of this one program, which becomes a list where the device takes lists.
+  // Launches a sequence of this one program. A device that supports lists makes a list of it.
   void launch_listed(Program& program, std::vector<sync::WaitFor> waits, sync::Signal signal) {
     device_->launch(make_sequence(*device_, {{&program, std::move(waits), signal}}), 0);
   }
-  // x += y over `tokens` tokens of 64 values.
+  // x += y for `tokens` tokens of 64 values.
   Operator add(int64_t tokens) { return {"add", Add{tokens, 64, {&x_, 0}, {&y_, 0}, 64, 64}}; }
 
   sync::Pool pool_;

@@ -1,4 +1,4 @@
-// Batches of one-token programs, which run as one list kernel, mixed with programs that do not.
+// Batches of one-token programs, which run as one list kernel, mixed with other programs.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -93,7 +93,7 @@ TEST_F(ListLaunching, a_kernel_that_raises_a_signal_twice_fails_the_flag) {
   }
 }
 
-// Lists on a device with one worker, which stamp their own times where the processor's counter can be read.
+// Lists on a device with one worker. They stamp their own times if the processor's counter can be read.
 class StampedListLaunching : public ListLaunching {
  protected:
   void SetUp() override {
@@ -202,7 +202,7 @@ TEST_F(StampedListLaunching, give_no_spans_of_a_list_whose_device_failed_and_tho
   EXPECT_EQ(x_.as<float>()[0], 1.0f) << "the failed one did nothing";
 }
 
-// The same lists by a kernel that stays between them.
+// The same lists on a kernel that stays between lists.
 class ListDoorbellLaunching : public test::ListFixture, public testing::Test {
  protected:
   void SetUp() override { open_on_one_core(sync::Policy::doorbell); }
@@ -221,7 +221,8 @@ TEST_F(ListDoorbellLaunching, runs_every_list_once_whether_the_kernel_is_still_t
       std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
     }
   }
-  // On a busy core a kernel may be gone each time before the next list comes: some more tries, without a pause.
+  // On a busy core the kernel may end each time before the next list arrives. So the test tries more often, without
+  // a pause.
   for (int i = 0; i < 5000 && opencl::posted_lists(*device_) == 0; ++i) {
     run(*program, ++epoch);
     sync::make_waiter(sync::Policy::doorbell)->wait(out_, epoch, context_);
@@ -238,7 +239,7 @@ TEST_F(ListDoorbellLaunching, keeps_the_order_of_lists_handed_over_while_it_work
   uint32_t epoch = 0;
   for (int i = 0; i < 200; ++i) {
     run(*program, ++epoch);
-    if (i % 10 == 3) run(*launched, ++epoch);  // no list: it sends the kernel away
+    if (i % 10 == 3) run(*launched, ++epoch);  // no list: it ends the kernel that stays
     if (i % 50 == 7) device_->finish(kDeadline);
   }
   sync::make_waiter(sync::Policy::doorbell)->wait(out_, epoch, context_);

@@ -1,4 +1,4 @@
-// A run of one-token programs that is built once and launched again and again, each time from another base.
+// A sequence of one-token programs that is built once and launched repeatedly, each time with another base.
 #include <gtest/gtest.h>
 
 #include "engine/device/lab/lab.h"
@@ -17,7 +17,7 @@ class ListSequence : public test::ListFixture, public testing::TestWithParam<con
     const Operator op = add(tokens);
     return device_->prepare(std::span(&op, 1));
   }
-  // Raises out by base + 1, then waits for in, base + 2, and raises out by base + 3.
+  // Raises out to base + 1, waits until in reaches base + 2, and raises out to base + 3.
   std::vector<PlannedLaunch> two_steps(Program& program) const {
     return {{&program, {}, {out_, 1}}, {&program, {{in_, 2}}, {out_, 3}}};
   }
@@ -67,7 +67,7 @@ TEST_P(ListSequence, outlives_its_owner_until_it_has_run) {
   sequence.reset();
   program.reset();
   const auto next =
-      make_sequence(*device_, {{other.get(), {{in_, 1}}, {out_, 1}}});  // memory of the same size as the first's
+      make_sequence(*device_, {{other.get(), {{in_, 1}}, {out_, 1}}});  // as large as the memory of the first one
   in_.raise(1);
   wait(1);
   device_->finish(kDeadline);
@@ -75,12 +75,12 @@ TEST_P(ListSequence, outlives_its_owner_until_it_has_run) {
   EXPECT_EQ(x_.as<float>()[64], 0.0f) << "the other one was never launched";
 }
 
-// More lists than those whose waits are remembered by name: what an unfinished one is read from is kept for its own
-// sake.
+// There are more lists than the device remembers by the names of their waits. The memory of an unfinished list must
+// stay for the list's own sake.
 TEST_P(ListSequence, is_kept_until_it_has_run_however_many_are_launched_behind_it) {
   const Operator elsewhere{"add", Add{1, 64, {&x_, 256}, {&y_, 0}, 64, 64}};
   const auto program = prepared_add(1), other = device_->prepare(std::span(&elsewhere, 1));
-  // Waits, then adds; its owner goes at once.
+  // Waits, then adds. The owner of the sequence is destroyed immediately.
   const auto launch = [&](Program& what, uint32_t epoch) {
     device_->launch(make_sequence(*device_, {{&what, {{in_, 1}}, {out_, epoch}}}), 0);
   };
@@ -106,8 +106,8 @@ TEST_P(ListSequence, names_the_awaited_flag_and_epoch_of_a_run_that_failed_and_r
     EXPECT_NE(std::string(error.what()).find("flag 'in', wanted epoch 42"), std::string::npos) << error.what();
   }
   EXPECT_TRUE(out_.failed());
-  // A list leaves out the step behind the failed wait. On several workers there is no list: kernels that are queued
-  // behind a gate run, whatever it saw, and their flag has failed.
+  // A list leaves out the step behind the failed wait. With several workers there is no list: kernels queued behind a
+  // gate run whatever the gate saw, and their flag has failed.
   const float ran = device_->info().compute_units == 1 ? 1.0f : 2.0f;
   EXPECT_EQ(x_.as<float>()[0], ran);
   in_.clear_failure();

@@ -40,8 +40,8 @@ TEST(CanBeListed, is_said_of_single_work_items_of_as_many_tokens_as_lists_take) 
   EXPECT_FALSE(can_be_listed(group, 5));
 }
 
-// What the kernels share stands once at the head of the list, before any kernel's options: a condition on one of them
-// there (it once was TOKENS, and the list's GEMV lost its prefetches) would be false for all.
+// The source that kernels share stands once at the head of the list, before the options of any kernel. A condition on
+// an option would be false there for all kernels. It once named TOKENS, and the list's GEMV lost its prefetches.
 TEST(CommonSource, asks_for_no_option_of_a_kernel) {
   std::istringstream lines(expand_source("common"));
   int conditions = 0;
@@ -78,7 +78,7 @@ TEST(ListVariants, numbers_what_differs_in_source_options_or_arguments) {
   EXPECT_EQ(variants.size(), 3u);
 }
 
-// Or each process would compile what the one before has compiled.
+// Otherwise each process would compile again what an earlier process compiled.
 TEST(ListVariants, of_one_set_have_one_source_whatever_else_was_seen_before) {
   ListVariants one, another;
   const uint64_t alone[] = {one.number_of(norm_launch())};

@@ -1,4 +1,4 @@
-// Stamps of a list become spans: on stamps written by hand, in place of a kernel.
+// Stamps of a list become spans. The test writes the stamps in place of a kernel.
 #include "engine/device/opencl/list_stamps.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ struct StampedProgram : Program {};
 
 class ListStamps : public ::testing::Test {
  protected:
-  // A record of one program, a wait, two records of another one.
+  // One record of a program, a wait, and two records of another program.
   void SetUp() override {
     clock_.extend({2000, 150});
     const sync::Flag flag = flags_.make("awaited");
@@ -32,7 +32,7 @@ class ListStamps : public ::testing::Test {
   StampedProgram first_, second_;
   std::shared_ptr<const ProgramList> programs_;
   StampedList list_{slot_};
-  // Ten cycles a second: cycle 1000 is second 50.
+  // The clock counts ten cycles a second. Cycle 1000 is second 50.
   sync::CycleLine clock_{sync::ClockTie{1000, 50}};
 };
 

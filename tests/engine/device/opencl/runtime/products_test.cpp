@@ -1,5 +1,5 @@
-// By which instructions kernels add products of bytes is tried at start, and what fails is left out without a word: so
-// here it is said where it must not fail.
+// At start a device tries which instructions its kernels can use to add products of bytes. It drops failing ones
+// without a message. So these tests say where none may fail.
 #include "engine/device/opencl/products.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ class Products : public ::testing::Test {
   cl::CommandQueue queue_;
 };
 
-// PoCL's code is that of the processor the tests run on.
+// PoCL compiles for the processor that runs the tests.
 TEST_F(Products, of_every_instruction_that_the_processor_has_are_proven_on_pocl) {
   if (!pocl_) GTEST_SKIP() << "skipped: this compiler may not know instructions by name";
   for (const gpu::ByteProducts how : host_byte_products())

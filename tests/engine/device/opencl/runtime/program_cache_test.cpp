@@ -73,7 +73,7 @@ TEST_F(ProgramCacheTest, equal_source_and_options_are_built_once) {
   EXPECT_NE(first(), second()) << "arguments belong to the kernel object, so each launch has its own";
 }
 
-// Two that are in use at once are two; one that was dropped is the next one.
+// Two kernels in use at once are different objects. A dropped kernel is lent next.
 TEST_F(ProgramCacheTest, a_lent_kernel_that_was_dropped_is_lent_again) {
   ProgramCache programs(handle_);
   const LentKernel kept = programs.lend("probe", "probe_fma", "");
@@ -143,7 +143,7 @@ TEST_F(ProgramCacheTest, a_slot_is_imported_once_and_at_its_own_address) {
 
 class KeptPrograms : public ProgramCacheTest {
  protected:
-  // Runs probe_increment on 41, by a program from its source or from a file.
+  // Runs probe_increment on 41. The program comes from its source or from a file.
   int run(const std::string& folder) {
     ProgramCache programs(handle_, ProgramFiles(folder, handle_.device),
                           [this](const std::string& what) { told_.push_back(what); });
@@ -172,14 +172,14 @@ class KeptPrograms : public ProgramCacheTest {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
   }
 
-  std::string options_;            // of the program
-  std::vector<std::string> told_;  // before work that takes long
+  std::string options_;            // options of the program
+  std::vector<std::string> told_;  // announcements before work that takes long
   const testing::ScratchFolder scratch_;
   const std::string folder_ = scratch_.file("programs");
 };
 
 TEST_F(KeptPrograms, compiling_and_keeping_are_announced_and_taking_is_not) {
-  // New to PoCL, which keeps programs itself.
+  // The option makes the program new to PoCL, which keeps programs itself.
   options_ = "-DMOMENT=" + std::to_string(std::chrono::steady_clock::now().time_since_epoch().count());
   EXPECT_EQ(run(folder_), 42);
   EXPECT_THAT(told_, ElementsAre(HasSubstr("compiling"), HasSubstr("keeping")));
@@ -203,7 +203,7 @@ TEST_F(KeptPrograms, are_those_that_the_driver_may_be_asked_for) {
     {
       ProgramCache programs(handle_, ProgramFiles(folder, handle_.device));
       programs.kernel("probe", "probe_increment", "");
-      programs.kernel("products_probe", "products_probe", "-DBITS=8");  // plain C, of a source that has assembly too
+      programs.kernel("products_probe", "products_probe", "-DBITS=8");  // plain C in a source that also has assembly
       Precautions precautions;
       precautions.spared[spared_step] = "a test says so";
       settle_keeping(programs, gpu::ByteProducts::vpmaddubsw, precautions);
@@ -217,7 +217,7 @@ TEST_F(KeptPrograms, are_those_that_the_driver_may_be_asked_for) {
   EXPECT_EQ(kept_but_for("kept programs"), 0);
 }
 
-// PoCL loads what it has compiled before in a moment: nobody waits for it.
+// PoCL loads a program that it has kept in a moment, so the cache announces no work.
 TEST_F(KeptPrograms, of_the_driver_itself_are_no_long_work) {
   if (!handle_.platform.getInfo<CL_PLATFORM_NAME>().starts_with("Portable Computing Language"))
     GTEST_SKIP() << "skipped: only PoCL is known to keep programs";
@@ -227,7 +227,7 @@ TEST_F(KeptPrograms, of_the_driver_itself_are_no_long_work) {
     programs.kernel("probe", "probe_increment", "");
   };
   build();
-  // Another process may add to PoCL's files at that moment, and then they are tried again.
+  // Another process may add to PoCL's files at the same moment. Then the test tries again.
   for (int tries = 0; tries < 20 && (tries == 0 || told > 0); ++tries) {
     told = 0;
     build();

@@ -1,4 +1,4 @@
-// A list of programs as the list kernel reads it, from programs made by hand.
+// A list of programs as the list kernel reads it. The test writes the programs.
 #include "engine/device/opencl/program_list.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ class ProgramLists : public ::testing::Test {
   sync::FlagBank flags_{pool_, 2, "flags"};
   const sync::Flag in_ = flags_.make("in"), out_ = flags_.make("out");
   NoProgram owner_;
-  // Two records of six words, and one of five.
+  // The first program has two records of six words, the second one record of five.
   const std::shared_ptr<Prepared> first_ = program({4, 1, 1, 1, 6, 70, 2, 1, 1, 1, 6, 71}, {2, 4}, {0, 3}),
                                   second_ = program({4, 1, 1, 1, 5}, {4}, {0});
   static constexpr uint64_t kSignal = ~uint64_t{0} - 2, kWait = ~uint64_t{0} - 1, kEnd = ~uint64_t{0};

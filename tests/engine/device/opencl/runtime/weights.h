@@ -1,4 +1,4 @@
-// Random weights of any storage type and one matmul over them, with its own answer; for tests of OpenCL devices.
+// Random weights of any storage type and one matmul over them, with its expected result, for tests of OpenCL devices.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@
 
 namespace tandem::test {
 
-// Rows of finite values. Block types: random bytes in which no half, wherever it lies, has an exponent of all ones.
+// Rows of finite values. Block types have random bytes in which no half, at any place, has an exponent of all ones.
 inline std::vector<std::byte> random_rows(StorageType type, int64_t rows, int64_t columns, std::mt19937& random) {
   std::vector<std::byte> bytes(row_bytes(type, columns) * rows);
   if (type == StorageType::f32 || type == StorageType::bf16) {
@@ -31,8 +31,8 @@ inline std::vector<std::byte> random_rows(StorageType type, int64_t rows, int64_
 
 inline constexpr float kCanary = -12345.5f;
 
-// y = w x in pool slots, x and y at odd float offsets with odd strides; everything of y that is not the result is
-// kCanary.
+// y = w x in pool slots. x and y have odd strides and begin at odd float offsets. Every float of y outside the result
+// is kCanary.
 struct MatMulCase {
   MatMulCase(StorageType type, int64_t S, int64_t N, int64_t K, unsigned seed = 1,
              sync::SlotUse result_use = sync::SlotUse::activations) {
@@ -59,7 +59,7 @@ struct MatMulCase {
   void clear_y() { std::fill_n(op.y.as<float>(), y_floats, kCanary); }
   Operator as_operator(const char* name = "test.matmul") const { return {name, op}; }
 
-  // The contract as a plain loop, canaries where nothing is written.
+  // Computes the contract as a plain loop. Canaries stay where nothing is written.
   std::vector<float> expected() const {
     std::vector<float> out(y_floats, kCanary), row(op.K);
     for (int64_t n = op.row_begin; n < op.row_end; ++n) {
