@@ -1,4 +1,5 @@
-// The profiler on the host device and the NPU: no driver needed. What it measures is only checked to be positive.
+// The profiler on the host device and the NPU, without a driver. The tests only check that its measurements
+// are positive.
 #include "engine/measure/profiler.h"
 
 #include <gmock/gmock.h>
@@ -98,7 +99,7 @@ class Profiling : public ::testing::Test {
 TEST_F(Profiling, knows_how_many_tokens_the_buffers_hold) {
   EXPECT_EQ(most_tokens(wide()), kTokens);
   MatMul last = wide();
-  last.y = last.y.advanced(static_cast<size_t>(last.y_stride) * 4 * 60);  // 4 rows are left
+  last.y = last.y.advanced(static_cast<size_t>(last.y_stride) * 4 * 60);  // room for 4 rows is left
   EXPECT_EQ(most_tokens(last), 4);
   last.y = {};
   EXPECT_EQ(most_tokens(last), 0);
@@ -115,7 +116,7 @@ TEST_F(Profiling, groups_matmuls_by_their_weights) {
 TEST_F(Profiling, keeps_points_by_device_with_all_that_they_depend_on) {
   know(8, 256, 3e-6);
   know(8, 256, 4e-6, true);
-  cache_.set(measurement_key(npu()) + "|f16 S8 K64 N256", 1e-6);  // as an older version kept it
+  cache_.set(measurement_key(npu()) + "|f16 S8 K64 N256", 1e-6);  // the key of an older version
   store_point(cache_, devices_[0]->info(), {"f16", 1, kK, 64, false}, {1, 1, 1, 1});
   cache_.save();
   const DiskCache again(path_);
@@ -128,7 +129,7 @@ TEST_F(Profiling, keeps_points_by_device_with_all_that_they_depend_on) {
   EXPECT_THAT(key_of(npu(), points[1].point), ::testing::MatchesRegex("npu:0\\|.*\\|matmul f16 S8 K64 rows 256 both"));
 }
 
-// 8 heads of 64 values and 4 of 128 make as many multiplications of as many bytes.
+// 8 heads of 64 values need as many multiplications and as many bytes as 4 heads of 128.
 TEST_F(Profiling, tells_attention_with_other_heads_apart) {
   Attention many;
   many.S = 1;
@@ -181,7 +182,7 @@ TEST_F(Profiling, a_second_run_measures_only_what_is_missing) {
   EXPECT_EQ(part.measured, 2);
   EXPECT_EQ(part.rows.size(), 2u);
 
-  DiskCache next(path_);  // what is there when the process has ended
+  DiskCache next(path_);  // the file when the process has ended
   EXPECT_EQ(stored_seconds(next, "point 1")->median, 2);
   EXPECT_FALSE(stored_seconds(next, "point 2"));
   std::vector<std::pair<int64_t, int64_t>> progress;
@@ -200,7 +201,7 @@ TEST_F(Profiling, a_second_run_measures_only_what_is_missing) {
   EXPECT_EQ(stored_seconds(DiskCache(path_), "point 0")->median, 6);
 }
 
-// Whoever measures looks first whether it is known; asked to measure again, it must find nothing.
+// A measurement first looks for a known value. If the profiler must measure again, it must find none.
 TEST_F(Profiling, measures_anew_what_it_is_asked_to_measure_again) {
   store_seconds(cache_, "point", {7, 7, 7, 1});
   ProfileTask task;
@@ -221,8 +222,8 @@ TEST_F(Profiling, measures_every_point_that_a_device_runs_alone_and_beside_anoth
   for (ProfileTask& task : other_tasks(measurer(), devices_, operators_, 0, {.quick = true, .effort = {3, 256}}))
     tasks.push_back(std::move(task));
   const Profile profile = run_profile(tasks, cache_, {});
-  // 256, 128 and 64 rows (a half of 256 is all of 128) x (1, 8, 32 tokens and 1 beside another device) x 2 devices;
-  // Add on the host.
+  // There are 256, 128 and 64 rows; a half of 256 is all of 128. Each has 1, 8 and 32 tokens, and 1 token beside
+  // another device, on 2 devices. One row is Add on the host.
   ASSERT_EQ(profile.rows.size(), 3u * 4 * 2 + 1);
   for (const ProfileRow& row : profile.rows) {
     EXPECT_GT(row.seconds.least, 0) << row.shape;

@@ -1,5 +1,4 @@
-// The roofline's formulas on numbers worked out by hand, and its loops: that they compute what they say. No time is
-// judged.
+// The roofline's formulas on numbers worked out by hand, and the results of its loops. The tests judge no time.
 #include "engine/measure/roofline.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +39,8 @@ Work of(std::vector<Operator> operators, int64_t first_position) {
 }
 
 TEST(UsefulWork, of_a_matmul_is_its_own_rows_panels_and_two_flops_a_weight_and_token) {
-  // 4-bit blocks of 32 with a half scale: a tile of 64 rows x 32 columns takes 1024 + 128 bytes; 64 columns are two.
+  // Blocks have 32 4-bit values and a half scale. A tile of 64 rows x 32 columns takes 1024 + 128 bytes, and 64 columns
+  // are two tiles.
   const Work work = of({matmul(3, 64, 64, 192, StorageType::q4_0)}, 0);
   EXPECT_EQ(work.bytes, 2 * 2 * 1152);
   EXPECT_EQ(work.flops, 2.0 * 3 * 64 * 128);
@@ -54,7 +54,7 @@ TEST(UsefulWork, of_an_embedding_is_the_rows_that_are_gathered) {
 }
 
 TEST(UsefulWork, of_attention_is_the_causal_number_of_positions) {
-  // Tokens at 10, 11 and 12 see 11, 12 and 13 positions; 2 x (8 + 4) flops a head and position.
+  // Tokens at 10, 11 and 12 see 11, 12 and 13 positions. A head takes 2 x (8 + 4) flops for each position.
   const Work work = of({attention(3, 0)}, 10);
   EXPECT_EQ(work.flops, 6 * 24 * (11 + 12 + 13));
   EXPECT_EQ(work.bytes, 13 * 2 * 12 * 2) << "keys and values of 13 positions, two heads, f16";
@@ -80,7 +80,7 @@ TEST(Roofline, takes_the_median_of_each_figure_by_itself) {
   EXPECT_EQ(median.read_all_gbps, 8);
   EXPECT_EQ(median.int8_one_gops, 100);
   EXPECT_EQ(median.int8_all_gops, 150);
-  EXPECT_EQ(median_of(std::span(odd).first(2)).fma_one_gflops, 1);  // a figure that was measured
+  EXPECT_EQ(median_of(std::span(odd).first(2)).fma_one_gflops, 1);  // a measured figure
   EXPECT_EQ(median_of({}).read_all_gbps, 0);
 }
 

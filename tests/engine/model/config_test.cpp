@@ -87,7 +87,7 @@ TEST(ModelConfig, reads_every_rope_scaling) {
   EXPECT_THAT(factors.rope.frequency_factors, ElementsAre(1.0f, 8.0f));
 }
 
-// Files of the first days have neither window nor caps.
+// The first files of this model name neither window nor caps.
 TEST(ModelConfig, of_gemma2_is_as_published_where_a_file_says_nothing) {
   GgufWriter writer = tiny_writer({.architecture = "gemma2"});
   const ModelConfig silent = config_of(writer);
@@ -172,7 +172,7 @@ TEST(ModelConfig, of_every_dense_test_model_is_as_published) {
     SCOPED_TRACE(name);
     const std::string model = name;
     const auto path = larger_data("arch-models/" + model + "-F32.gguf");
-    if (!path) continue;  // tests/data has all but the first
+    if (!path) continue;  // tests/data has all except the first
     const ModelConfig config = read_config(GgufFile::open(*path));
     EXPECT_EQ(config.architecture, model == "llama3-rope" ? "llama" : model);
     EXPECT_EQ(config.layers, 3);

@@ -1,4 +1,4 @@
-// Mixtures of experts: what files say of them, and which tensors their layers are made of.
+// Mixtures of experts: the keys of their files, and the tensors of their layers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -94,8 +94,8 @@ TEST(ExpertConfig, of_latent_attention_keeps_one_head_of_latents) {
   }
 }
 
-// V2-Lite: a factor of 40 and mscale_all_dim 0.707 give m = 0.1 * 0.707 * ln(40) + 1 = 1.26080, on scores of heads of
-// 192 values m^2 / sqrt(192) = 0.114721.
+// V2-Lite has a factor of 40 and mscale_all_dim 0.707, so m = 0.1 * 0.707 * ln(40) + 1 = 1.26080. Heads have 192
+// values, and their scores are scaled by m^2 / sqrt(192) = 0.114721.
 TEST(ExpertConfig, of_latent_attention_has_yarns_magnitude_on_the_scores) {
   ModelConfig shape = model_shape("deepseek-v2-lite");
   shape.layers = 1;

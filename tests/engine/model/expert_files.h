@@ -1,4 +1,4 @@
-// Tiny models with experts as GGUF files, in every layout that files have them in.
+// Tiny models with experts as GGUF files, in every layout that files use.
 #pragma once
 
 #include <cstring>
@@ -12,16 +12,16 @@ namespace tandem::testing {
 
 struct TinyExperts {
   int64_t count = 6, used = 2;
-  int64_t feed_forward = 70;  // no whole panel
+  int64_t feed_forward = 70;  // not a whole panel
   StorageType gate = StorageType::f32, up = StorageType::f32, down = StorageType::f32;
 };
 
-// Rows of any type: made-up codes with made-up scales, so that no two rows are the same.
+// Rows of any type with made-up codes and scales, so that no two rows are equal.
 inline std::vector<std::byte> random_rows(std::mt19937_64& random, StorageType type, int64_t columns, int64_t rows) {
   if (info(type).block_values == 1) return random_tensor(random, columns * rows, type, 1.0f);
   std::vector<std::byte> bytes(row_bytes(type, columns) * static_cast<size_t>(rows));
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() >> 56);
-  const size_t scale_at = type == StorageType::q6_k ? 208 : 0;  // the only one here whose scale is behind the codes
+  const size_t scale_at = type == StorageType::q6_k ? 208 : 0;  // the only type here whose scale is behind the codes
   for (size_t block = 0; block < bytes.size(); block += info(type).block_bytes) {
     const uint16_t half = float_to_half(0.001f + static_cast<float>(random() >> 44) / 1048576.0f);
     std::memcpy(bytes.data() + block + scale_at, &half, sizeof half);
@@ -29,7 +29,7 @@ inline std::vector<std::byte> random_rows(std::mt19937_64& random, StorageType t
   return bytes;
 }
 
-// A layer's tensors "blk.N.ffn_gate_exps.weight" and so on: the bytes of all experts one behind the other.
+// Each tensor of a layer, "blk.N.ffn_gate_exps.weight" and so on, has the bytes of all experts one behind the other.
 inline GgufWriter expert_writer(const TinyModel& model, const TinyExperts& experts) {
   GgufWriter writer = tiny_writer(model);
   const std::string prefix = model.architecture + ".";

@@ -1,4 +1,4 @@
-// A file's tensors as numbers.
+// The tensors of a file as numbers.
 #pragma once
 
 #include <string>

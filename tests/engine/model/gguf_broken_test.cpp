@@ -1,5 +1,5 @@
-// A corpus of broken files, each made from a valid one by one deliberate fault, and the words that its error must
-// contain.
+// A corpus of broken files. Each is a valid file with one deliberate fault, and lists words that the error
+// must contain.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -23,7 +23,7 @@ ByteSink header(uint64_t tensors, uint64_t keys, uint32_t version = 3) {
   return ByteSink().put<uint32_t>(0x46554747).put(version).put(tensors).put(keys);
 }
 
-// A file with one key whose value is written by hand.
+// A file with one key. The caller writes its value.
 Bytes with_value(uint32_t type, const ByteSink& value, const std::string& key = "key") {
   return header(0, 1).put_string(key).put(type).put_bytes(value.bytes()).bytes();
 }
@@ -60,8 +60,8 @@ ByteSink nested_arrays(int levels) {
 struct Broken {
   const char* fault;
   Bytes bytes;
-  const char* field;     // where it was noticed
-  const char* expected;  // what was found or expected
+  const char* field;     // the place that the error names
+  const char* expected;  // the found or expected value
 };
 
 std::vector<Broken> corpus() {
@@ -198,7 +198,7 @@ TEST(BrokenGguf, every_prefix_of_a_valid_file_is_an_error) {
                           .bytes();
   GgufFile::parse(valid, "whole");
   for (size_t size = 0; size < valid.size(); ++size) {
-    // A copy of its own, so that a sanitizer sees a read past its end.
+    // Each cut is a copy, so that a sanitizer sees a read past its end.
     EXPECT_THROW(GgufFile::parse(Bytes(valid.begin(), valid.begin() + static_cast<ptrdiff_t>(size)), "cut"), Error)
         << size;
   }

@@ -1,5 +1,5 @@
-// Random damage to a valid model: it is read, or it is a tandem::Error; under the sanitizers, nothing else. Also a seed
-// corpus: a fault found by the libFuzzer target becomes a case here.
+// Random damage to a valid model. The model is read, or the reader throws a tandem::Error; the sanitizers find nothing
+// else. The file is also a seed corpus: a fault found by the libFuzzer target becomes a case here.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -26,7 +26,7 @@ Bytes small_model() {
                      .type = StorageType::f16});
 }
 
-// Where the tensor data begins: damage to it changes weights only.
+// The place where the tensor data begins. Damage behind it only changes weights.
 size_t header_bytes(const Bytes& model) {
   return static_cast<size_t>(GgufFile::parse(model, "whole").require("token_embd.weight").data - model.data());
 }

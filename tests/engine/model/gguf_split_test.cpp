@@ -19,7 +19,7 @@ class SplitGguf : public ::testing::Test {
   std::string path(int index, int count = 3) const {
     return folder_.file("m-0000" + std::to_string(index + 1) + "-of-0000" + std::to_string(count) + ".gguf");
   }
-  // Part `index` with one tensor full of its number.
+  // Part `index` has one tensor filled with its number.
   static GgufWriter part(uint16_t index, int32_t tensors = 3) {
     GgufWriter writer;
     if (index == 0) writer.set("general.name", "whole");

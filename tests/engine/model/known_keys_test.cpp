@@ -1,4 +1,5 @@
-// Which metadata keys a file may have: what may change the computation is known, or refused by its name.
+// The metadata keys that a file may have. A key that may change the computation must be known, or the file is refused
+// by its name.
 #include "engine/model/known_keys.h"
 
 #include <gmock/gmock.h>
@@ -18,8 +19,8 @@ using ::tandem::testing::Refusal;
 using ::tandem::testing::tiny_writer;
 using ::testing::HasSubstr;
 
-// All keys of the package gguf (0.19.0), Keys.LLM, Attention, Rope, SSM and others, that ask for a computation which no
-// llama has, each with a value that does.
+// All keys of the package gguf (0.19.0) in Keys.LLM, Attention, Rope, SSM and others that ask for a computation which
+// no llama has. Each key has a value that asks for it.
 TEST(KnownKeys, every_published_key_of_another_computation_is_refused) {
   std::vector<Refusal> refusals;
   for (const char* key : {"activation_sparsity_scale",
@@ -125,7 +126,7 @@ TEST(KnownKeys, a_value_that_says_what_is_computed_anyway_is_taken) {
   writer.set("llama.rope.dimension_sections", std::vector<int32_t>{0, 0, 0, 0});
   writer.set("llama.expert_count", uint32_t{0}).set("llama.expert_used_count", uint32_t{0});
   writer.set("llama.nextn_predict_layers", uint32_t{0}).set("llama.interleave_moe_layer_step", uint32_t{0});
-  ModelConfig with_window = plain;  // no position of the trained context feels it
+  ModelConfig with_window = plain;  // the window is not shorter than the trained context
   with_window.widest_context = plain.context_length;
   EXPECT_EQ(config_of(writer), with_window);
 }

@@ -24,7 +24,7 @@ namespace {
 using ::testing::HasSubstr;
 using namespace tandem::testing;
 
-// The rows of these tensors, one below the other, decoded from the file.
+// The rows of these tensors from the file, decoded, one below the other.
 std::vector<float> file_values(const GgufFile& file, const std::vector<std::string>& names) {
   std::vector<float> all;
   for (const std::string& name : names) {
@@ -114,7 +114,7 @@ TEST(LoadModel, packs_every_weight_of_every_architecture_at_its_place) {
 }
 
 TEST(LoadModel, packs_a_matrix_of_many_jobs) {
-  // 1024 x 3000 f32 are 12 jobs of a mebibyte; the last panel is not full.
+  // 1024 x 3000 f32 values are 12 jobs of a mebibyte. The last panel is not full.
   const auto bytes = write_gguf({.layers = 1, .hidden = 1024, .feed_forward = 40, .heads = 8, .vocabulary = 3000});
   const GgufFile file = GgufFile::parse(bytes, "tiny.gguf");
   sync::Pool pool;
@@ -160,7 +160,7 @@ TEST(LoadModel, reports_progress_up_to_the_whole) {
   EXPECT_EQ(last, whole);
 }
 
-// A file whose bytes in this process's memory can be counted.
+// A file that can count how many of its bytes are in this process's memory.
 class CountedFile {
  public:
   explicit CountedFile(const std::vector<std::byte>& bytes) {
@@ -175,8 +175,8 @@ class CountedFile {
   const std::string path_ = folder_.file("counted.gguf");
 };
 
-// Of 31 MB of weights no more than what the threads are packing is in memory, and nothing once they are packed. The
-// system maps up to 2 MiB with a page that is read, so a job's neighbours come with it, before and behind.
+// The file has 31 MB of weights. Memory holds only the parts that threads are packing, and nothing after that. A read
+// maps up to 2 MiB around its page, so the pages before and behind a job also appear.
 TEST(LoadModel, holds_no_more_of_the_file_than_its_threads_are_packing) {
   constexpr size_t kJob = size_t{1} << 20, kAround = size_t{2} << 20;
   constexpr int kThreads = 2;
@@ -191,7 +191,7 @@ TEST(LoadModel, holds_no_more_of_the_file_than_its_threads_are_packing) {
       load_model(file, pool, kThreads, [&](uint64_t, uint64_t) { most = std::max(most, counted.resident_bytes()); });
   EXPECT_LE(most, header + kThreads * (kJob + 2 * kAround));
   EXPECT_EQ(counted.resident_bytes(), 0u);
-  expect_weights_of(file, model);  // its pages come back when they are read
+  expect_weights_of(file, model);  // reading the values loads its pages again
 }
 
 TEST(LoadModel, ends_with_the_exception_of_the_progress_callback) {
@@ -255,7 +255,7 @@ TEST(LoadModel, keeps_every_value_of_every_storage_type) {
 TEST(LoadModel, keeps_every_value_of_a_model_of_one_storage_type) {
   if (!test_data("quant-models")) SKIP_FOR_WANT_OF(data, "no quant-models");
   for (const StorageTypeInfo& type : storage_types()) {
-    if (type.type == StorageType::f32) continue;  // the architectures' models are of this type
+    if (type.type == StorageType::f32) continue;  // the architectures' own models have this type
     SCOPED_TRACE(type.name);
     const auto path = test_data(std::string("quant-models/quant-") + type.name + ".gguf");
     ASSERT_TRUE(path);
@@ -269,7 +269,7 @@ TEST(LoadModel, loads_every_dense_test_model) {
   for (const char* name : {"llama", "llama3-rope", "internlm2", "qwen2", "qwen3"}) {
     SCOPED_TRACE(name);
     const auto path = larger_data(std::string("arch-models/") + name + "-F32.gguf");
-    if (!path) continue;  // tests/data has all but the first
+    if (!path) continue;  // tests/data has all except the first
     const GgufFile file = GgufFile::open(*path);
     sync::Pool pool;
     expect_weights_of(file, load_model(file, pool, 2));

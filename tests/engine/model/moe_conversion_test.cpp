@@ -1,5 +1,5 @@
-// Dense files made into mixtures of experts: what is in the new file is what was in the old one, dealt over experts.
-// What such models compute: tests/engine/run/converted_models_test.cpp.
+// Dense files converted to mixtures of experts: the new file holds the content of the old one, dealt over experts.
+// tests/engine/run/converted_models_test.cpp tests what such models compute.
 #include "engine/model/moe_conversion.h"
 
 #include <gmock/gmock.h>
@@ -67,7 +67,7 @@ std::string failure_of(const std::vector<std::byte>& bytes, const MoeShape& shap
   return "";
 }
 
-// Values of down are compared: expert e's are those of its columns, times k, to the bit.
+// For down the values are compared: those of expert e are the values of its columns, times k, to the bit.
 TEST(MoeConversion, splits_networks_of_every_storage_type) {
   constexpr size_t E = 3, k = 2, I = kWidth / E, H = kHidden;
   for (const StorageTypeInfo& type : storage_types()) {
@@ -98,7 +98,7 @@ TEST(MoeConversion, splits_networks_of_every_storage_type) {
 TEST(MoeConversion, clones_networks_byte_for_byte) {
   const auto before_bytes = dense_bytes(StorageType::q4_k);
   const GgufFile before = GgufFile::parse(before_bytes, "dense");
-  const auto bytes = bytes_of(MoeConversion(before, {5, 3, ExpertKind::cloned}));  // 5 divides nothing
+  const auto bytes = bytes_of(MoeConversion(before, {5, 3, ExpertKind::cloned}));  // 5 divides no width
   const GgufFile file = GgufFile::parse(bytes, "mixture");
   EXPECT_THAT(file.require("blk.1.ffn_gate_exps.weight").shape, ElementsAre(kHidden, kWidth, 5));
   for (const std::string name : {"ffn_gate", "ffn_up", "ffn_down"}) {

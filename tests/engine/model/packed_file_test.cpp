@@ -59,7 +59,7 @@ class PackedFileTest : public ::testing::Test {
     const std::vector<const sync::Slot*> slots(model_.weights.slots.begin(), model_.weights.slots.end());
     return PackedFile::header(identity(), slot_bytes(), slots);
   }
-  // Why the file cannot be used; "": it can.
+  // The reason why the file cannot be used, or "".
   std::string refusal() {
     std::string why;
     const bool opened = PackedFile::open(path_, identity(), slot_bytes(), why).has_value();
@@ -157,7 +157,7 @@ TEST_F(PackedFileTest, is_refused_for_another_model_or_other_slots) {
                   : reinterpret_cast<uint64_t&>(other.modified_ns)) += 1;
     EXPECT_FALSE(PackedFile::open(path_, other, slot_bytes(), why));
     EXPECT_THAT(why, HasSubstr("another version or model"));
-    const bool is_another_file = field != 2 && field != 3;  // else one that was written over
+    const bool is_another_file = field != 2 && field != 3;  // fields 2 and 3 mean that the file was overwritten
     EXPECT_EQ(PackedFile::name(other) != PackedFile::name(identity()), is_another_file);
   }
   std::vector<size_t> slots = slot_bytes();
@@ -167,7 +167,7 @@ TEST_F(PackedFileTest, is_refused_for_another_model_or_other_slots) {
   EXPECT_FALSE(PackedFile::open(path_, identity(), slots, why));
 }
 
-// 64 pages are looked at, from the first to the last.
+// Opening checks 64 pages, from the first to the last.
 TEST_F(PackedFileTest, is_refused_where_its_weights_are_damaged) {
   const std::string whole = read(path_);
   const size_t begin = header().size(), pages = (whole.size() - begin) / 4096;
@@ -207,7 +207,7 @@ TEST_F(PackedFileTest, that_is_written_to_while_it_is_mapped_is_an_error_and_one
   EXPECT_THROW(packed->require_unchanged(), Error);
 }
 
-// The date and the length of a model that was written over can be those of before.
+// An overwritten model can have the old date and the old length.
 TEST_F(PackedFileTest, tells_a_model_that_was_written_over_from_what_it_was) {
   const GgufIdentity before = identity();
   const auto date = std::filesystem::last_write_time(model_path_);

@@ -1,5 +1,5 @@
-// Models with made-up weights: what is read back from them is the shape that was asked for, and their values are of the
-// size that a trained model's are.
+// Models with random weights: they are read back with the requested shape, and their values are as large as those of
+// trained models.
 #include "engine/model/random_model.h"
 
 #include <gmock/gmock.h>
@@ -105,8 +105,8 @@ TEST(RandomModel, keeps_the_scaling_of_the_rotation) {
   EXPECT_EQ(read_config(GgufFile::parse(others, "factors")).rope.frequency_factors, factors.rope.frequency_factors);
 }
 
-// Every type, in matrices of 256 columns: mean 0 within the codes' own asymmetry (Q4_0 has 8 below zero and 7 above),
-// deviation 1 / sqrt(256).
+// Every type, in matrices of 256 columns. The mean is 0 within the asymmetry of the codes (Q4_0 has 8 below zero and 7
+// above). The deviation is 1 / sqrt(256).
 TEST(RandomModel, has_values_of_one_size_in_every_type) {
   for (const StorageTypeInfo& type : storage_types()) {
     SCOPED_TRACE(type.name);
@@ -124,7 +124,8 @@ TEST(RandomModel, has_values_of_one_size_in_every_type) {
   }
 }
 
-// 66 = 2 x 33 columns are no whole blocks of anything; 288 = 9 x 32 are of Q8_0 and not of 256.
+// 66 = 2 x 33 columns are whole blocks of no type. 288 = 9 x 32 columns are whole blocks of Q8_0, but not of types with
+// blocks of 256.
 TEST(RandomModel, stores_what_is_no_whole_blocks_in_another_type_and_says_so) {
   ModelConfig config = small_shape("tinyllama-1.1b");
   config.hidden = 288;

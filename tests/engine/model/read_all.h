@@ -1,4 +1,4 @@
-// Touches everything that a reader of a GGUF file may touch: what a fuzzer wants to see survive.
+// Reads everything that a user of a GGUF file may read. A fuzzer checks that the reader survives it.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ inline uint64_t read_all(const GgufFile& file) {
       try {
         sum += read();
       } catch (const Error&) {
-        ++sum;  // another type
+        ++sum;  // the key has another type
       }
     };
     attempt([&] { return file.get_uint(key).value(); });
@@ -45,8 +45,8 @@ inline uint64_t read_all(const GgufFile& file) {
   return sum;
 }
 
-// Reads and loads the bytes as far as they go. True when a whole model came out; false for a tandem::Error; anything
-// else escapes.
+// Reads and loads the bytes as far as possible. Returns true for a whole model and false for a tandem::Error. Any other
+// exception leaves the function.
 inline bool read_as_model(std::span<const std::byte> bytes) {
   try {
     const GgufFile file = GgufFile::parse(bytes, "fuzzed.gguf");

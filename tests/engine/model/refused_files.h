@@ -1,4 +1,4 @@
-// Files that are good but for one fault, and what reading them must say.
+// Files with exactly one fault, and the error that reading them must produce.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -16,8 +16,8 @@ namespace tandem::testing {
 
 struct Refusal {
   const char* fault;
-  std::function<void(GgufWriter&)> change;  // makes it, of a good file
-  const char* expected;                     // part of what the Error says
+  std::function<void(GgufWriter&)> change;  // makes the fault in a good file
+  const char* expected;                     // a part of the Error's text
 };
 
 inline ModelConfig config_of(const GgufWriter& writer) {
@@ -25,7 +25,7 @@ inline ModelConfig config_of(const GgufWriter& writer) {
   return read_config(GgufFile::parse(bytes, "tiny.gguf"));
 }
 
-// Loads it all. A file that is refused has taken no memory before.
+// Loads the whole file. Expects that a refused file has not taken memory.
 inline void load_all(const GgufWriter& writer) {
   const auto bytes = writer.bytes();
   sync::Pool pool;
@@ -37,10 +37,10 @@ inline void load_all(const GgufWriter& writer) {
   }
 }
 
-// `make` gives a good file; with each change `read` ends with an Error that names the file.
+// `make` makes a good file. With each change `read` must throw an Error that names the file.
 inline void expect_refused(const std::vector<Refusal>& refusals, const std::function<GgufWriter()>& make,
                            const std::function<void(const GgufWriter&)>& read = config_of) {
-  read(make());  // it is the change that is refused
+  read(make());  // without a change the file is good
   for (const Refusal& refusal : refusals) {
     SCOPED_TRACE(refusal.fault);
     GgufWriter writer = make();

@@ -40,10 +40,12 @@ TEST(Rope, frequency_factors_divide_their_own_pair) {
   EXPECT_THAT(rope_frequencies(config), ElementsAre(1.0, DoubleNear(0.00125, 1e-17)));
 }
 
-// dim 16, base 10000, context 4096, fast 32, slow 1. The pair with b turns is 16 ln(4096 / (2 pi b)) / (2 ln 10000):
+// The rotation has dim 16, base 10000, context 4096, fast 32 and slow 1. The pair with b turns is 16 ln(4096 / (2 pi
+// b)) / (2 ln 10000):
 //   b = 32: 8 * ln(20.3718) / 9.21034 = 8 * 3.01415 / 9.21034 = 2.618 -> low 2
 //   b = 1:  8 * ln(651.899) / 9.21034 = 8 * 6.47989 / 9.21034 = 5.628 -> high 6
-// Pairs 0..2 keep their frequency, 6 and 7 are divided by 8, and pair 3, 4, 5 mix in 1/4, 1/2, 3/4 of the slow one:
+// Pairs 0..2 keep their frequency. Pairs 6 and 7 are divided by 8. Pairs 3, 4 and 5 mix in 1/4, 1/2 and 3/4 of the
+// slow one:
 //   factor on theta: 1 - m * (1 - 1/8) = 0.78125, 0.5625, 0.34375.
 TEST(Rope, yarn_ramps_between_fast_and_slow_pairs) {
   RopeConfig config = rotation(16, 10000.0f);
@@ -62,8 +64,8 @@ TEST(Rope, yarn_ramps_between_fast_and_slow_pairs) {
   EXPECT_NEAR(rope_magnitude(config), 0.6039720770839918, 1e-12);
 }
 
-// A context so short that no pair makes beta_fast turns: low is clamped to 0. ln(64 / (2 pi 32)) < 0; for b = 1:
-// 8 * ln(10.1859) / 9.21034 = 2.016 -> high 3. Pair 1 and 2 mix 1/3 and 2/3 of the slow one.
+// The context is so short that no pair makes beta_fast turns, and low is clamped to 0: ln(64 / (2 pi 32)) < 0. For b =
+// 1 it is 8 * ln(10.1859) / 9.21034 = 2.016, so high is 3. Pairs 1 and 2 mix 1/3 and 2/3 of the slow one.
 TEST(Rope, yarn_clamps_the_ramp_to_the_pairs) {
   RopeConfig config = rotation(16, 10000.0f);
   config.scaling = RopeScaling::yarn;

@@ -24,8 +24,8 @@ std::string failure(const std::string& json) {
 
 std::string with(const std::string& key_and_value) { return std::string(kSmall).replace(1, 0, key_and_value + ", "); }
 
-// Block weights of one layer, in millions: q and o 4096 * 4096, k and v 1024 * 4096, gate, up and down 14336 * 4096:
-// 2 * 16.777 + 2 * 4.194 + 3 * 58.720 = 218.104; 32 of them are 6979.3. The head has 128256 * 4096 = 525.3.
+// The block weights of one layer, in millions. q and o have 4096 * 4096, k and v 1024 * 4096, gate, up and down 14336 *
+// 4096: 2 * 16.777 + 2 * 4.194 + 3 * 58.720 = 218.104. 32 layers have 6979.3. The head has 128256 * 4096 = 525.3.
 TEST(model_shapes, llama_3_8b_has_the_published_number_of_weights) {
   const Model model = shape_only_model(model_shape("llama-3-8b"), packed_format(StorageType::q4_0));
   double block = 0;
@@ -50,7 +50,7 @@ TEST(model_shapes, every_published_shape_is_consistent) {
   }
 }
 
-// In billions, by the models' own pages or, for the Phis, by the sizes of their files of 16 bits.
+// In billions, according to the models' own pages. For the Phi models the source is the size of their 16-bit files.
 TEST(model_shapes, of_experts_have_the_published_number_of_weights) {
   const std::pair<const char*, double> published[] = {
       {"mixtral-8x7b", 46.7},      {"phi-3.5-moe", 41.87},     {"phi-tiny-moe", 3.75},

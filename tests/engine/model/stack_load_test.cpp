@@ -1,4 +1,4 @@
-// Stacks: the matrices of experts and heads lie packed where they belong, whatever the layout of the file is.
+// Stacks: the packed matrices of experts and heads lie in their places, for every layout of the file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ Rows transposed(const Rows& rows) {
   return columns;
 }
 
-// Of one matrix of the stack, all parts one below the other.
+// The rows of one matrix of the stack, with all parts one below the other.
 Rows stack_rows(const MatrixStack& stack, int64_t index) {
   Rows rows;
   for (const StackPart& part : stack.parts) {
@@ -82,7 +82,7 @@ TEST(LoadStacks, packs_every_expert_of_every_storage_type) {
   }
 }
 
-// 70 rows are no whole panel: the up rows begin inside of one.
+// 70 rows are not a whole panel, so the up rows begin inside one.
 TEST(LoadStacks, packs_gate_and_up_of_any_number_of_rows_into_one_matrix) {
   const auto bytes = expert_writer({.hidden = 36, .heads = 6, .kv_heads = 3}, {.feed_forward = 70}).bytes();
   const GgufFile file = GgufFile::parse(bytes, "tiny.gguf");
@@ -91,7 +91,7 @@ TEST(LoadStacks, packs_gate_and_up_of_any_number_of_rows_into_one_matrix) {
 }
 
 TEST(LoadStacks, packs_experts_of_many_jobs) {
-  // An expert's gate and up rows are 1600 rows of 1024 f32: seven jobs of a mebibyte.
+  // An expert has 1600 gate and up rows of 1024 f32 values: seven jobs of a mebibyte.
   const auto bytes =
       expert_writer({.layers = 1, .hidden = 1024, .heads = 8}, {.count = 3, .feed_forward = 800}).bytes();
   const GgufFile file = GgufFile::parse(bytes, "tiny.gguf");
@@ -150,7 +150,7 @@ TEST(LoadStacks, names_the_formats_of_experts_among_those_of_matrices) {
   EXPECT_THAT(matrix_formats(model.weights), ::testing::Contains(packed_format(StorageType::q8_0)).Times(2));
 }
 
-// Whoever rounds weights is given no product with a stack, and only experts are taken out of theirs.
+// Devices that round weights get no product with a stack. Only experts are taken out of their stacks.
 TEST(LoadStacks, of_heads_have_formats_that_nobody_rounds) {
   const auto bytes = random_file(small_latent(), StorageType::q8_0);
   sync::Pool pool;
@@ -159,7 +159,7 @@ TEST(LoadStacks, of_heads_have_formats_that_nobody_rounds) {
   EXPECT_THAT(matrix_formats(model.weights), ::testing::Not(::testing::Contains(packed_format(StorageType::f32))));
 }
 
-// The bytes of an expert's matrices, wherever they came from.
+// The packed bytes of all experts' matrices, for every layout of the file.
 std::vector<std::byte> packed_experts(const GgufFile& file) {
   sync::Pool pool;
   const Model model = load_model(file, pool, 2);
@@ -283,7 +283,7 @@ TEST(LoadStacks, of_a_trained_model_are_those_of_the_file) {
   }
 }
 
-// The keys' rows of a head are the columns of its key_up; the values' rows behind them are its value_up.
+// The key rows of a head are the columns of its key_up. The value rows behind them are its value_up.
 void expect_latents_of(const GgufFile& file, const Model& model) {
   const LatentConfig& latent = *model.config.latent;
   const int64_t pitch = latent.nope + latent.value;

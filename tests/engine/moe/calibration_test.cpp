@@ -1,4 +1,4 @@
-// A calibration is read back as it was written, and what is none is refused.
+// A written calibration is read back unchanged, and other files are refused.
 #include "engine/moe/calibration.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ std::string replaced(const std::string& from, const std::string& to) {
 
 TEST(Calibration, is_read_back_as_it_was_written) {
   EXPECT_EQ(parse_calibration(calibration_json(small()), "file"), small());
-  EXPECT_NE(calibration_json(small()).find("\"imbalance\": 2.0"), std::string::npos);  // 5 against a mean of 2.5
+  EXPECT_NE(calibration_json(small()).find("\"imbalance\": 2.0"), std::string::npos);  // 5 with a mean of 2.5
 }
 
 TEST(Calibration, that_is_none_is_refused) {

@@ -1,4 +1,4 @@
-// Table 5's law on a chip with round numbers.
+// The law of Table 5 on a chip with round numbers.
 #include "engine/moe/chip_experts.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(CpuSeconds, are_the_experts_weights_and_the_tokens) {
 }
 
 TEST(TogetherGain, comes_in_rounds_of_as_many_graphs_as_there_are_queues) {
-  // Two queues are 1.5 times as fast as one, three twice.
+  // Two queues are 1.5 times as fast as one queue, and three are twice as fast.
   EXPECT_DOUBLE_EQ(together_gain(chip(), 0), 1);
   EXPECT_DOUBLE_EQ(together_gain(chip(), 1), 1);
   EXPECT_DOUBLE_EQ(together_gain(chip(), 2), 1.5);

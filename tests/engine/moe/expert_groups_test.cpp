@@ -1,4 +1,4 @@
-// N3, N4 and N8, on numbers worked out by hand.
+// N3, N4 and N8 on numbers worked out by hand.
 #include "engine/moe/expert_groups.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ TEST(ExpertGroups, stay_below_the_largest_graph) {
   const std::vector<int64_t> capacities(16, 32), popularity{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   GroupOptions options;
   options.largest_group = 16;
-  // N8: eight experts of 150 MiB are 1200 MiB exactly, which passes.
+  // N8: eight experts of 150 MiB are exactly 1200 MiB, which the limit allows.
   const auto groups = expert_groups(capacities, popularity, int64_t{150} << 20, options);
   ASSERT_EQ(groups.size(), 2u);
   EXPECT_EQ(groups[0].experts.size(), 8u);
@@ -28,14 +28,14 @@ TEST(ExpertGroups, stay_below_the_largest_graph) {
 }
 
 TEST(SlotUse, tells_padding_and_overflow_apart) {
-  // The paper's example: loads 64, 32, 32 and 0 in slices of 64. 128 of 256 rows hold a token.
+  // The paper's example has the loads 64, 32, 32 and 0 in slices of 64. 128 of 256 rows hold a token.
   const std::vector<ExpertGroup> groups{{64, {0, 1, 2, 3}}};
   const SlotUse half = slot_use(groups, std::vector<int64_t>{64, 32, 32, 0});
   EXPECT_EQ(half.slots, 256);
   EXPECT_EQ(half.valid, 128);
   EXPECT_EQ(half.overflow, 0);
   EXPECT_DOUBLE_EQ(half.padded_share(), 0.5);
-  // 16 beyond the first slice, and 5 of an expert that has none.
+  // 16 tokens exceed the first slice, and 5 belong to an expert without a slice.
   EXPECT_EQ(slot_use(groups, std::vector<int64_t>{80, 1, 1, 1, 5}).overflow, 21);
   EXPECT_DOUBLE_EQ(slot_use({}, std::vector<int64_t>{3}).padded_share(), 0.0);
 }
@@ -47,10 +47,10 @@ TEST(Residency, is_for_groups_that_repay_their_launch) {
   costs.launch_seconds = 20;
   costs.npu_seconds = [](int64_t slots, int64_t) { return 0.25 * static_cast<double>(slots); };
   costs.other_seconds = [](double tokens, int64_t) { return tokens; };
-  // 20 + 32 < 120; 20 + 8 > 2; 20 + 8 < 30.
+  // 20 + 32 < 120, 20 + 8 > 2, 20 + 8 < 30.
   EXPECT_EQ(resident_groups(groups, loads, costs, 16), (std::vector<bool>{true, false, true}));
   EXPECT_EQ(resident_groups(groups, loads, costs, 1), (std::vector<bool>{true, false, false}));
-  costs.launch_seconds = 22;  // 22 + 8 = 30: nothing gained
+  costs.launch_seconds = 22;  // 22 + 8 = 30: no gain
   EXPECT_EQ(resident_groups(groups, loads, costs, 16), (std::vector<bool>{true, false, false}));
 }
 

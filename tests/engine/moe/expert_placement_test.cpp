@@ -19,26 +19,28 @@ ResidencyCosts costs_of(double launch, double of_slot, double of_token) {
 TEST(BalancedGroups, become_resident_as_long_as_the_later_processor_ends_sooner) {
   const std::vector<ExpertGroup> groups{{64, {0}}, {32, {1}}, {16, {2}}};
   const std::vector<double> loads{60, 30, 10};
-  // On the NPU 65, 33 and 17 s; elsewhere 60, 30 and 10, together 100. For a second of the NPU's the first takes 60/65
-  // from the other one, the second 30/33, the third 10/17. With the first: 65 and 40. With the second too: 98 and 10,
-  // which is later. With the third in its place: 82 and 30, later as well.
+  // The experts take 65, 33 and 17 s on the NPU, and 60, 30 and 10 s elsewhere, together 100. For each second on the
+  // NPU the first expert takes 60/65 s from the other processor, the second 30/33, the third 10/17. With the first
+  // expert the processors end after 65 and 40 s. With the second too they end after 98 and 10, which is later. With the
+  // third instead they end after 82 and 30, also later.
   EXPECT_EQ(balanced_groups(groups, loads, costs_of(1, 1, 1), 16), (std::vector<bool>{true, false, false}));
-  // An NPU four times as fast: 17, 9 and 5 s. With the first: 17 and 40. With the first two: 26 and 10. The third would
-  // make it 31 and 0.
+  // An NPU four times as fast takes 17, 9 and 5 s. With the first expert the ends are 17 and 40, with the first two 26
+  // and 10. The third would make them 31 and 0.
   EXPECT_EQ(balanced_groups(groups, loads, costs_of(1, 0.25, 1), 16), (std::vector<bool>{true, true, false}));
   EXPECT_EQ(balanced_groups(groups, loads, costs_of(1, 0.25, 1), 1), (std::vector<bool>{true, false, false}));
   EXPECT_EQ(balanced_groups(groups, loads, costs_of(200, 0.25, 1), 16), (std::vector<bool>{false, false, false}));
 }
 
 TEST(BalancedGroups, leave_the_overflow_with_the_other_processor) {
-  // 100 tokens for 16 rows: 84 stay. Alone: 100 s; with the group: 20 + 16 beside 84.
+  // 16 rows serve 100 tokens, and 84 stay on the other processor. Without the group it takes 100 s; with the group 20 +
+  // 16 s run beside 84.
   const std::vector<ExpertGroup> groups{{16, {0}}};
   EXPECT_EQ(balanced_groups(groups, std::vector<double>{100}, costs_of(20, 1, 1), 16), (std::vector<bool>{true}));
-  // With another group of 16 tokens: 36 beside 100, then 72 beside 84, which is sooner still.
+  // Another group has 16 tokens. The ends are 36 beside 100, then 72 beside 84, which is even sooner.
   EXPECT_EQ(balanced_groups(std::vector<ExpertGroup>{{16, {0}}, {16, {1}}}, std::vector<double>{100, 16},
                             costs_of(20, 1, 1), 16),
             (std::vector<bool>{true, true}));
-  // 84 s of launching leave nothing to gain: 100 beside 84.
+  // A launch of 84 s leaves no gain: 100 beside 84.
   EXPECT_EQ(balanced_groups(groups, std::vector<double>{100}, costs_of(84, 1, 1), 16), (std::vector<bool>{false}));
 }
 
@@ -48,7 +50,7 @@ TEST(ExpectedLoads, are_even_as_long_as_nothing_was_counted) {
 }
 
 TEST(ExpertPlacement, gives_rows_to_resident_experts_alone) {
-  // kB/E = 32: tiers 64, 32 and 16. Expert 1 is the popular quarter.
+  // kB/E = 32, so the tiers are 64, 32 and 16. Expert 1 is the popular quarter.
   const std::vector<double> loads{30, 80, 10, 8};
   ExpertRules rules;
   rules.residency = ResidencyRule::all;
@@ -56,9 +58,9 @@ TEST(ExpertPlacement, gives_rows_to_resident_experts_alone) {
   EXPECT_EQ(all.capacities, (std::vector<int64_t>{32, 64, 16, 16}));
   EXPECT_EQ(all.resident, (std::vector<ExpertGroup>{{64, {1}}, {32, {0}}, {16, {2, 3}}}));
   EXPECT_EQ(all.slots(), 128);
-  EXPECT_DOUBLE_EQ(all.expected_elsewhere, 16.0 / 128);  // of 80 tokens 64 have a row
+  EXPECT_DOUBLE_EQ(all.expected_elsewhere, 16.0 / 128);  // 64 of the 80 tokens have a row
   rules.residency = ResidencyRule::faster;
-  // 8 + 64 < 80; 8 + 32 > 30; 8 + 32 > 18.
+  // 8 + 64 < 80, 8 + 32 > 30, 8 + 32 > 18.
   const ExpertPlacement hot = place_experts(loads, 2, 64, 1, rules, costs_of(8, 1, 1));
   EXPECT_EQ(hot.capacities, (std::vector<int64_t>{0, 64, 0, 0}));
   EXPECT_EQ(hot.elsewhere, (std::vector<ExpertGroup>{{32, {0}}, {16, {2, 3}}}));
@@ -75,7 +77,7 @@ TEST(ExpertPlacement, of_experts_too_large_for_a_graph_is_elsewhere) {
 
 TEST(ExpertRules, that_make_no_sense_are_refused) {
   ExpertRules rules;
-  check_rules(rules, 4);  // the default fits
+  check_rules(rules, 4);  // the default is valid
   rules.groups.largest_group = 5;
   EXPECT_THROW(check_rules(rules, 4), Error);
   check_rules(rules, 5);

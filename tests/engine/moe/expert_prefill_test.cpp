@@ -1,6 +1,6 @@
-// One layer with two experts on a chip with round numbers. A chunk of 4 tokens, of which 3 go to expert 0: that one has
-// 4 rows, the other one 2. On the NPU the two graphs take 1 + 2 + 4 = 7 and 1 + 2 + 2 = 5 s (launch, weights, rows), on
-// the CPU 2 + 6 = 8 and 2 + 2 = 4 s: expert 0 lives on the NPU.
+// One layer with two experts on a chip with round numbers. Of a chunk of 4 tokens 3 go to expert 0, which has 4 rows;
+// the other has 2. On the NPU the two graphs take 1 + 2 + 4 = 7 and 1 + 2 + 2 = 5 s (launch, weights, rows). On the CPU
+// they take 2 + 6 = 8 and 2 + 2 = 4 s. So expert 0 lives on the NPU.
 #include "engine/moe/expert_prefill.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ ChipExperts prefill_chip() {
   return chip;
 }
 
-// 144 operations of attention for 4 tokens: 2 x 4 x (10 + 4 x 2).
+// Attention for 4 tokens takes 144 operations: 2 x 4 x (10 + 4 x 2).
 constexpr MixtureShape kShape{1, 2, 1, testing::kRoundExpert, 0, 10, 4};
 const std::vector<std::vector<double>> kShares{{0.75, 0.25}};
 

@@ -1,4 +1,4 @@
-// Groups of directions and the routers made of them, on vectors in the plane whose groups are plain to see.
+// Groups of directions and the routers made from them, on vectors in the plane with obvious groups.
 #include "engine/moe/made_router.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace tandem {
 namespace {
 
-// Vectors of the given angles, in degrees; the n-th is n + 1 long.
+// Vectors with the given angles in degrees. The n-th vector has length n + 1.
 std::vector<float> at_angles(const std::vector<double>& degrees) {
   std::vector<float> rows;
   for (const double angle : degrees) {
@@ -29,8 +29,8 @@ double angle_of(const DirectionGroups& groups, int32_t group) {
   return std::atan2(centre[1], centre[0]) * 180 / std::numbers::pi;
 }
 
-// Whatever two of these are the starts, a few rounds end at {0, 10, 20} and {90, 100}, the middles of which are 10 and
-// 95. Lengths 1 to 5 would pull sums of the vectors as they are to 13.3 and 95.6.
+// From any two of these vectors as starts, a few rounds end at {0, 10, 20} and {90, 100}, with the middles 10 and 95.
+// If the lengths 1 to 5 counted, the sums would lie at 13.3 and 95.6.
 TEST(DirectionGroups, are_found_from_any_start_and_do_not_heed_lengths) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const DirectionGroups groups = group_directions(at_angles({0, 10, 20, 90, 100}), 2, 2, seed);
@@ -43,8 +43,8 @@ TEST(DirectionGroups, are_found_from_any_start_and_do_not_heed_lengths) {
   }
 }
 
-// Chances grow with the distance, so three starts in three far groups are all but certain; at random they would be in
-// 6 of 27 cases, and two starts in one group never part here.
+// The chance of a vector grows with its distance, so three starts almost surely lie in three distant groups. Random
+// starts would do so in 6 of 27 cases. Two starts in one group would never part here.
 TEST(DirectionGroups, begin_far_apart) {
   std::vector<double> degrees;
   for (const double around : {0, 120, 240})
@@ -78,8 +78,8 @@ TEST(DirectionGroups, are_the_same_for_the_same_seed) {
   EXPECT_NE(group_directions(at_angles(degrees), 2, 7, 4).centres, first.centres);
 }
 
-// Centres (1, 0) and (0, 1): the inputs' scores are 3 and 0, or 0 and 3, which deviate from 1.5 by 1.5. A router of 1 /
-// 1.5 times the centres has scores that deviate by 1.
+// With the centres (1, 0) and (0, 1) the scores of the inputs are 3 and 0, or 0 and 3. They deviate from 1.5 by 1.5.
+// The router is 1 / 1.5 times the centres, so its scores deviate by 1.
 TEST(MadeRouter, has_scores_that_deviate_by_one) {
   const std::vector<float> router = router_of(std::vector<float>{3, 0, 0, 3}, 2, 2, 1);
   const float row = 2.0f / 3;

@@ -1,4 +1,4 @@
-// How near a router came to another decision, on numbers worked out by hand.
+// How close a router is to another decision, on numbers worked out by hand.
 #include "engine/moe/near_ties.h"
 
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ TEST(RouterMargin, is_what_parts_the_chosen_from_the_rest) {
   EXPECT_TRUE(std::isinf(router_margin(scores, 4, Gating::softmax)));
 }
 
-// Of 10 and 5 the first has 5 to itself: |10 - 5 - 0.02 * 10| = 4.8. What is left, 5 and 4.9: 0.1 apart, and the bound
-// at 0.02 * 5 = 0.1, so nothing parts them.
+// The first of 10 and 5 is 5 ahead: |10 - 5 - 0.02 * 10| = 4.8. The rest, 5 and 4.9, are 0.1 apart. The bound there is
+// 0.02 * 5 = 0.1, so no margin is left.
 TEST(RouterMargin, of_a_sparse_mixer_counts_its_bounds) {
   EXPECT_NEAR(router_margin(std::vector<float>{10, 5}, 1, Gating::sparse_mixer), 4.8, 1e-6);
   EXPECT_NEAR(router_margin(std::vector<float>{5, 4.9f, 10}, 2, Gating::sparse_mixer), 0, 1e-6);

@@ -1,5 +1,6 @@
-// A chip with round numbers, on which times can be worked out by hand: of an expert of 6 bytes and 6 operations a row
-// the weights take 2 s on the NPU, a row and a launch 1 s each, and on the CPU weights and rows 2 s each.
+// A chip with round numbers, so that times can be worked out by hand. An expert has 6 bytes, and a row takes 6
+// operations. On the NPU the weights take 2 s, and a row and a launch 1 s each. On the CPU weights and rows take 2
+// s each.
 #pragma once
 
 #include "engine/moe/chip_experts.h"

@@ -1,4 +1,4 @@
-// N1, on numbers worked out by hand.
+// N1 on numbers worked out by hand.
 #include "engine/moe/routing_counts.h"
 
 #include <gtest/gtest.h>
@@ -41,14 +41,15 @@ TEST(Popularity, falls_and_takes_the_lower_index_of_equals) {
 }
 
 TEST(Overlap, is_the_share_of_the_most_popular_that_agree) {
-  const std::vector<int64_t> a{9, 8, 7, 1, 0}, b{9, 1, 8, 7, 0};  // 0 1 2 3 4 and 0 2 3 1 4
+  const std::vector<int64_t> a{9, 8, 7, 1, 0}, b{9, 1, 8, 7, 0};  // by popularity: 0 1 2 3 4 and 0 2 3 1 4
   EXPECT_DOUBLE_EQ(overlap(a, b, 1), 1.0);
   EXPECT_DOUBLE_EQ(overlap(a, b, 2), 0.5);
   EXPECT_DOUBLE_EQ(overlap(a, b, 3), 2.0 / 3);
   EXPECT_DOUBLE_EQ(overlap(a, b, 4), 1.0);
 }
 
-// Of two prompts 1 and 1/2 in the first layer, 0 and 1/2 in the second, 1 and 1 in the third: means 3/4, 1/4 and 1.
+// The overlaps of the two prompts are 1 and 1/2 in the first layer, 0 and 1/2 in the second, 1 and 1 in the third. The
+// means are 3/4, 1/4 and 1.
 TEST(Overlap, on_prompts_is_the_median_over_the_layers_of_their_mean) {
   RoutingCounts calibration = empty_counts(4, 1, {0, 1, 2});
   calibration.counts = {{4, 3, 0, 0}, {4, 3, 0, 0}, {4, 3, 0, 0}};
@@ -62,7 +63,7 @@ TEST(Overlap, on_prompts_is_the_median_over_the_layers_of_their_mean) {
 TEST(ExpectedLoad, scales_what_was_counted_to_a_chunk) {
   EXPECT_DOUBLE_EQ(expected_load(300, 1000, 256), 76.8);
   EXPECT_DOUBLE_EQ(expected_load(0, 0, 256), 0.0);
-  // The paper's example: 8 experts, chunks of 256, twice the mean of 256 / 8.
+  // The paper's example has 8 experts and chunks of 256, with twice the mean of 256 / 8.
   EXPECT_DOUBLE_EQ(2.0 * 256 / 8, expected_load(2, 8, 256));
 }
 

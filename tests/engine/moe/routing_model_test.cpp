@@ -38,7 +38,7 @@ TEST(DrawnRouting, is_less_even_the_larger_its_sigma) {
   EXPECT_GT(r(2), r(0.9));
 }
 
-// Without noise of its own a chunk has the popularities of all others; with much of it, it does not.
+// Chunks without noise of their own have equal popularities. With much noise they differ.
 TEST(DrawnRouting, foretells_other_chunks_the_worse_the_more_they_differ) {
   const auto foretold = [](double chunk_sigma) {
     const std::vector<RoutingCounts> chunks = drawn_chunks({0.9, chunk_sigma, 1}, 16, 2, 8, 512, 4);
@@ -49,7 +49,7 @@ TEST(DrawnRouting, foretells_other_chunks_the_worse_the_more_they_differ) {
 }
 
 TEST(RoomUse, counts_what_rooms_make_of_chunks_that_they_were_not_planned_on) {
-  // Planned on 6 and 2 of 8 tokens: 4 on average, rooms of 6 and 3. Then 7 and 1 come.
+  // The plan expects 6 and 2 of 8 tokens: the mean is 4, and the rooms are 6 and 3. Then 7 and 1 arrive.
   RoutingCounts planned{2, 1, 8, {0}, {{6, 2}}};
   RoutingCounts unseen{2, 1, 8, {0}, {{7, 1}}};
   ExpertRules rules;

@@ -1,4 +1,4 @@
-// Routing traces: what is written is read back, and a wrong line is named.
+// Routing traces: a written trace is read back, and a wrong line is named.
 #include "engine/moe/routing_trace.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ TEST(RoutingTrace, names_the_line_that_is_wrong) {
   }
 }
 
-// 8 sequences of 256 tokens: 2,048 tokens with six of 64 experts in each of eight layers.
+// 8 sequences of 256 tokens make 2,048 tokens. Each token has six of 64 experts in each of eight layers.
 TEST(RoutingTrace, of_flame_moe_is_read) {
   const auto path = testing::test_data("moe-traces/flame-moe-290m/prefill_topk.jsonl");
   if (!path) SKIP_FOR_WANT_OF(data, "no moe-traces");

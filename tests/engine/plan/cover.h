@@ -16,8 +16,8 @@ inline std::string to_string(const Rectangle& r) {
          std::to_string(r.row_begin) + ".." + std::to_string(r.row_end);
 }
 
-// Empty when they cover [0, S) x [0, N) exactly: inside it, no two overlap, and their areas add up to it. Otherwise
-// what is wrong.
+// Returns "" if the parts cover [0, S) x [0, N) exactly: no part leaves it, no two overlap, and their areas add up to
+// it. Otherwise returns the fault.
 inline std::string fault_of_cover(const std::vector<Rectangle>& parts, int64_t S, int64_t N) {
   int64_t area = 0;
   for (size_t i = 0; i < parts.size(); ++i) {

@@ -1,4 +1,4 @@
-// NPUMoE's steps of a layer, on devices that can be worked out on paper.
+// The steps of NPUMoE for a layer, on devices whose times can be worked out on paper.
 #include "engine/plan/expert_steps.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kTokens = 64;
 
-// Eight experts, two of a token: the mean load is 16, and tiers have 32, 16 and 16 rows.
+// With eight experts, two for each token, the mean load is 16. The tiers have 32, 16 and 16 rows.
 struct Mixture {
   explicit Mixture(StorageType type = StorageType::q4_0)
       : model(shape_only_model(
@@ -54,7 +54,7 @@ struct Mixture {
   ExpertRequest experts;
 };
 
-// Of a device, the names of what it runs of layer 0's experts.
+// The names of the operators of layer 0's experts that a device runs.
 std::vector<std::string> experts_on(const Plan& plan, int device) {
   std::vector<std::string> names;
   for (const Step& step : plan.steps) {
@@ -80,7 +80,7 @@ TEST(ExpertSteps, gather_multiply_and_add_beside_the_gpu) {
   const Plan plan = mixture.plan("npumoe");
   EXPECT_THAT(experts_on(plan, 2), ElementsAre("expert_slots", "expert_gather", "swiglu_exps.rows", "expert_sum"));
   EXPECT_THAT(experts_on(plan, 0), ElementsAre("ffn_gate_up_exps", "swiglu_exps", "ffn_down_exps"));
-  // Without costs every group is resident: of equal loads experts 0 and 1 are the popular quarter.
+  // Without costs every group is resident. Experts 0 and 1 are the popular quarter of equal loads.
   EXPECT_THAT(experts_on(plan, 1), Contains("ffn_gate_up_exps.g0").Times(2));
   EXPECT_THAT(experts_on(plan, 1), Contains("ffn_down_exps.g1").Times(4));
   EXPECT_THAT(experts_on(plan, 1), Contains("ffn_down_exps.g2").Times(2));
@@ -114,7 +114,7 @@ TEST(ExpertSteps, give_each_expert_its_rows) {
   EXPECT_EQ(up[1]->y.offset_bytes - mixture.buffers.expert_rows.gate_up.offset_bytes, 80u * 64 * 4);
 }
 
-// N9: who runs what in the baselines.
+// N9: the devices that run the experts in the baselines.
 TEST(ExpertSteps, of_the_baselines_differ_in_their_groups) {
   const Mixture mixture;
   const Plan naive = mixture.plan("moe-naive"), base = mixture.plan("npumoe-base"), tiers = mixture.plan("npumoe-t"),
@@ -141,7 +141,7 @@ TEST(ExpertSteps, follow_what_was_counted) {
   counts.counts[0] = {0, 0, 0, 0, 0, 2, 6, 8};
   mixture.experts.counts = &counts;
   const Plan plan = mixture.plan("npumoe");
-  // 64, 48 and 16 tokens are expected at the last three: two of them have 32 rows.
+  // 64, 48 and 16 tokens are expected at the last three experts. Two of them have 32 rows.
   EXPECT_EQ(plan.experts[0].placement.capacities, (std::vector<int64_t>{16, 16, 16, 16, 16, 16, 32, 32}));
   EXPECT_DOUBLE_EQ(plan.experts[0].placement.expected_elsewhere, (32.0 + 16) / 128);
   EXPECT_DOUBLE_EQ(std::get<GroupedMatMul>(find(plan, "blk.0.ffn_down_exps").body).share, 48.0 / 128);

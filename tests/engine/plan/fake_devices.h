@@ -1,4 +1,4 @@
-// Devices as planning sees them, without drivers.
+// Devices as the planner sees them, without drivers.
 #pragma once
 
 #include "engine/device/device_traits.h"
@@ -15,7 +15,7 @@ inline DeviceTraits fake_gpu(std::string id = "opencl:0") {
   return {.id = std::move(id), .kind = DeviceKind::gpu, .supports = everything};
 }
 
-// An NPU of static graphs, with these sizes; none: any.
+// An NPU with static graphs of these sizes. An empty list allows any size.
 inline DeviceTraits fake_npu(std::vector<int64_t> graph_tokens = {}) {
   DeviceTraits npu{.id = "npu:0", .kind = DeviceKind::npu, .supports = only_matmul};
   npu.rounds_to_f16 = npu.static_graphs = true;
@@ -23,7 +23,7 @@ inline DeviceTraits fake_npu(std::vector<int64_t> graph_tokens = {}) {
   return npu;
 }
 
-// On a thread of its own, or on the NPU's.
+// A host on a thread of its own, or on the NPU's thread.
 inline DeviceTraits fake_host(std::string thread_of = "") {
   DeviceTraits host{.id = "host", .kind = DeviceKind::host, .supports = everything};
   host.thread_of = std::move(thread_of);

@@ -1,4 +1,4 @@
-// Cuts that are made when they are asked for, as a list.
+// Lists all cuts of a run, which are otherwise made one at a time.
 #pragma once
 
 #include <vector>

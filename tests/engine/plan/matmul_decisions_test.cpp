@@ -8,7 +8,7 @@
 namespace tandem {
 namespace {
 
-// One matmul between a GPU and an NPU of equal speed, and how often anybody asked what a part of it takes.
+// One matmul for a GPU and an NPU of equal speed. Counts how often the planner asks for the time of a part.
 class SolvedMatMulsOfPlans : public ::testing::Test {
  protected:
   SolvedMatMulsOfPlans() {

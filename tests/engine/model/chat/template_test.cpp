@@ -1,4 +1,5 @@
-// Templates, rendered for one user's turn. Expected texts are those of Jinja2 3.1 with trim_blocks and lstrip_blocks.
+// Templates rendered for one user's turn. The expected texts are those of Jinja2 3.1 with trim_blocks
+// and lstrip_blocks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +19,7 @@ std::string rendered(const std::string& source, const TemplateInput& input = kIn
   return render_user_turn(source, input).plain();
 }
 
-// The reason why a template is refused; "" where it is rendered.
+// The reason why a template is refused, or "" if it is rendered.
 std::string refusal(const std::string& source) {
   try {
     rendered(source);

@@ -48,7 +48,7 @@ TEST(Bpe, adds_bos_and_eos_only_as_the_file_or_the_convention_says) {
   EXPECT_THAT(file.tokenizer()->encode("he", {.add_bos_eos = false}), ElementsAre(257));
 
   VocabularyFile llama = small_bpe("llama-bpe");
-  EXPECT_THAT(llama.tokenizer()->encode("he", {}), ElementsAre(257));  // there is no BOS to add
+  EXPECT_THAT(llama.tokenizer()->encode("he", {}), ElementsAre(257));  // the file has no BOS
   llama["bos_token_id"] = uint32_t{261};
   EXPECT_THAT(llama.tokenizer()->encode("he", {}), ElementsAre(261, 257));
   llama["add_bos_token"] = false;
@@ -73,7 +73,7 @@ TEST(Bpe, a_merge_result_that_is_no_token_falls_apart_into_bytes) {
 
 TEST(Bpe, a_byte_without_a_token_becomes_the_replacement_character) {
   VocabularyFile file = small_bpe();
-  file.kinds()[0xFF] = 4;  // the added token "ÿ", as in DeepSeek's vocabularies
+  file.kinds()[0xFF] = 4;  // the added token "ÿ", as in vocabularies of DeepSeek
   const auto tokenizer = file.tokenizer();
   EXPECT_EQ(tokenizer->decode(tokenizer->encode("a\xFFz", {}), false), "a\xEF\xBF\xBDz");
   EXPECT_THAT(tokenizer->encode("ÿ", {}), ElementsAre(0xFF));

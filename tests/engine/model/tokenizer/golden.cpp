@@ -1,4 +1,4 @@
-// Ids and texts of real vocabularies; skipped where the data is not there.
+// Ids and texts of real vocabularies. The tests skip if the data is missing.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -36,7 +36,7 @@ std::vector<std::string> split(const std::string& text, const std::string& separ
   return parts;
 }
 
-// The vocabulary a pair of files belongs to: its own, or the one of the base model it was made from.
+// The vocabulary of a pair of files: its own, or that of the base model.
 std::optional<std::string> vocabulary_of(const std::string& pair) {
   const bool distilled = pair == "ggml-vocab-deepseek-r1-qwen";
   return test_data("tokenizers/" + (distilled ? "ggml-vocab-qwen2" : pair) + ".gguf");
@@ -85,7 +85,8 @@ TEST_P(GoldenVocabulary, gives_back_prose_code_and_tables_in_many_languages) {
     seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     bytes += static_cast<double>(text.size());
     EXPECT_TRUE(tokenizer->decode(ids, true) == text) << path;
-    // Token by token through a stream: the same characters, after the blank that SentencePiece puts before a text.
+    // Token by token through a stream the characters are the same, after the blank that SentencePiece puts before
+    // a text.
     Utf8Stream stream;
     std::string streamed;
     for (const int32_t id : tokenizer->encode(text, kGoldenPlain)) streamed += stream.push(tokenizer->piece(id, true));

@@ -8,8 +8,8 @@
 namespace tandem::testing {
 namespace {
 
-// Texts on which a careless pattern or merge loop takes quadratic time: at this size that is hours, and ctest's time
-// limit notices.
+// A careless pattern or merge loop takes quadratic time on these texts. At this size that means hours, and ctest's time
+// limit shows it.
 constexpr size_t kBytes = 1'000'000;
 
 std::vector<std::string> hard_texts() {

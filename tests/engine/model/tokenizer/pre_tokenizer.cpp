@@ -31,7 +31,7 @@ TEST(PreTokenizer, gpt_2_cuts_contractions_words_numbers_symbols_and_blanks) {
 
 TEST(PreTokenizer, smollm_starcoder_and_refact_make_every_digit_a_piece_of_its_own) {
   for (const char* name : {"smollm", "starcoder", "refact", "minerva-7b"}) {
-    // The blanks before a digit end their piece, so none of them joins it.
+    // Blanks before a digit end their piece, so none of them joins the digit.
     EXPECT_THAT(cut(name, "a  12b 3½"), ElementsAre("a", "  ", "1", "2", "b", " ", "3", "½"));
   }
 }
@@ -53,13 +53,13 @@ TEST(PreTokenizer, gpt_4o_cuts_where_capitals_begin_and_keeps_contractions_with_
   for (const char* name : {"gpt-4o", "llama4", "kanana2"}) {
     EXPECT_THAT(cut(name, "fooBar HTTPServer don't WE'LL 1234 a/b//\n"),
                 ElementsAre("foo", "Bar", " HTTPServer", " don't", " WE'LL", " ", "123", "4", " a", "/b", "//\n"));
-    // Letters without case go with either side; marks stay with their letters.
+    // Letters without case join either side. Marks stay with their letters.
     EXPECT_THAT(cut(name, "Ελλάδα中文ABC"), ElementsAre("Ελλάδα中文", "ABC"));
     EXPECT_THAT(cut(name, "e\xCC\x81t"), ElementsAre("e\xCC\x81t"));
   }
 }
 
-// What the library `tokenizers` makes of the published pattern, as of all that follow.
+// The expected pieces are those of the library `tokenizers` for the published pattern, here and in the following tests.
 TEST(PreTokenizer, tekken_cuts_where_capitals_begin_and_keeps_no_contraction_with_its_word) {
   EXPECT_THAT(cut("tekken", "fooBar HTTPServer don't WE'LL 1234 a/b//\n"),
               ElementsAre("foo", "Bar", " HTTPServer", " don", "'t", " WE", "'LL", " ", "1", "2", "3", "4", " a", "/b",
@@ -104,7 +104,7 @@ TEST(PreTokenizer, youtu_isolates_scripts_of_east_asia_and_their_punctuation) {
   EXPECT_THAT(cut("youtu", "WE'LL かな！ok"), ElementsAre("WE'LL", " ", "かな", "！", "ok"));
 }
 
-// One pattern under several names may differ in what else the name says.
+// Several names may share a pattern and differ in their other properties.
 TEST(PreTokenizer, of_a_name_say_whether_whole_pieces_skip_the_merges_and_whether_a_bos_is_added) {
   for (const PreTokenizerSpec& spec : pre_tokenizers()) {
     const std::set<std::string_view> names(spec.names.begin(), spec.names.end());
@@ -126,7 +126,7 @@ TEST(PreTokenizer, of_every_name_is_there_once) {
 TEST(PreTokenizer, falcon_isolates_punctuation_and_cuts_numbers_into_threes_from_the_left) {
   EXPECT_THAT(cut("falcon", "a, b=1234567 `x`"),
               ElementsAre("a", ",", " b", "=", "123", "456", "7", " ", "`", "x", "`"));
-  // " 1234567" is one piece before the last pattern, which finds its threes inside.
+  // " 1234567" is one piece before the last pattern, which cuts it into threes.
   EXPECT_THAT(cut("falcon", " 1234"), ElementsAre(" ", "123", "4"));
 }
 
@@ -137,8 +137,8 @@ TEST(PreTokenizer, default_isolates_punctuation_but_not_the_grave_accent_and_cut
 TEST(PreTokenizer, deepseek_llm_isolates_line_ends_cased_words_and_cjk) {
   EXPECT_THAT(cut("deepseek-llm", "Ab c,  12\n\n我想x "),
               ElementsAre("Ab", " c", ",", "  ", "12", "\n", "\n", "我想", "x", " "));
-  // The symbols' range runs from the colon to the tilde, ASCII letters included: as published, it cuts words at other
-  // letters again.
+  // The range of symbols runs from the colon to the tilde and includes the ASCII letters. So the published pattern cuts
+  // words at other letters.
   EXPECT_THAT(cut("deepseek-llm", "«Führer»"), ElementsAre("«", "F", "ü", "hrer", "»"));
   EXPECT_THAT(cut("deepseek-llm", " нещо"), ElementsAre(" нещо"));
   EXPECT_THAT(cut("deepseek-llm", "a ！中"), ElementsAre("a", " ！", "中"));

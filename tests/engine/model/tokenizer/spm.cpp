@@ -14,7 +14,8 @@ constexpr EncodeOptions kNoBos = {.add_bos_eos = false, .parse_special = true};
 TEST(Spm, merges_the_pair_with_the_highest_score_first) {
   VocabularyFile file = small_spm();
   const auto tokenizer = file.tokenizer();
-  // ll (-1), he (-2), ▁w (-3), or (-5), ▁he, ▁wor, llo, ld: ▁hello needs ▁he + llo, whose union is known.
+  // The scores are ll (-1), he (-2), ▁w (-3), or (-5), ▁he, ▁wor, llo, ld. ▁hello needs ▁he + llo, and the vocabulary
+  // has their union.
   EXPECT_THAT(pieces(*tokenizer, "hello world", kNoBos), ElementsAre(" hello", " wor", "ld"));
 }
 

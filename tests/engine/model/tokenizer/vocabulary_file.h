@@ -1,4 +1,4 @@
-// A GGUF file with nothing but metadata, built in memory, and small vocabularies in it.
+// A GGUF file with metadata only, built in memory, and small vocabularies in it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace tandem::testing {
 
-// Values by key, in the types that vocabularies use. Tests change single keys to break a file.
+// Values by key, in the types that vocabularies use. Tests change single keys to make a broken file.
 class VocabularyFile {
  public:
   using Value =
@@ -27,7 +27,7 @@ class VocabularyFile {
   std::vector<std::string>& texts() { return std::get<std::vector<std::string>>((*this)["tokens"]); }
   std::vector<int32_t>& kinds() { return std::get<std::vector<int32_t>>((*this)["token_type"]); }
 
-  // Appends a token; `kind` as in the file: 1 normal, 2 unknown, 3 control, 4 user-defined, 6 byte.
+  // Appends a token. `kind` is the file's number: 1 normal, 2 unknown, 3 control, 4 user-defined, 6 byte.
   int32_t add(const std::string& text, int32_t kind = 1, float score = 0) {
     texts().push_back(text);
     kinds().push_back(kind);
@@ -84,7 +84,7 @@ class VocabularyFile {
   std::map<std::string, Value> values_;
 };
 
-// <unk> <s> </s>, the 256 byte tokens (id = byte + 3) and pieces of "hello world".
+// Has <unk> <s> </s>, the 256 byte tokens (id = byte + 3) and pieces of "hello world".
 inline VocabularyFile small_spm() {
   VocabularyFile file;
   file["model"] = std::string("llama");
@@ -104,7 +104,7 @@ inline VocabularyFile small_spm() {
   return file;
 }
 
-// The 256 bytes (id = byte), the merges of " hello" and a control token <|endoftext|>.
+// Has the 256 bytes (id = byte), the merges of " hello" and a control token <|endoftext|>.
 inline VocabularyFile small_bpe(const std::string& pre = "gpt-2") {
   VocabularyFile file;
   file["model"] = std::string("gpt2");
@@ -125,7 +125,7 @@ inline int32_t id_of(VocabularyFile& file, std::string_view text) {
   return -1;
 }
 
-// The texts of the tokens, which say more in a failed comparison than ids do.
+// The texts of the tokens, because a failed comparison of texts shows more than one of ids.
 inline std::vector<std::string> pieces(const Tokenizer& tokenizer, std::string_view text, EncodeOptions options = {}) {
   std::vector<std::string> result;
   for (const int32_t id : tokenizer.encode(text, options)) result.push_back(tokenizer.piece(id, true));

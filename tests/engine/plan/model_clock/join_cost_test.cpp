@@ -28,7 +28,7 @@ TEST(join_cost, where_the_npu_dominates_the_gpu_begins_again_with_an_empty_queue
   EXPECT_DOUBLE_EQ(cost.sync_seconds(), 0.5 * kMs);
 }
 
-// T_copy 4 ms; T_sync 5 + 0.3 ms, whoever dominates.
+// T_copy is 4 ms. T_sync is 5 + 0.3 ms, for either dominant side.
 TEST(join_cost, slow_is_a_copy_before_and_a_blocking_wait_behind) {
   for (const Dominant dominant : {Dominant::gpu, Dominant::npu}) {
     const JoinCost cost = join_cost(profile(), SyncCost::slow, dominant);

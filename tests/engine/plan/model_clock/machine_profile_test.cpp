@@ -14,10 +14,10 @@ using ::testing::HasSubstr;
 constexpr double kGpuFlops = 2e11, kGpuBytes = 2e10, kNpuBytes = 3e10, kShared = 4e10;
 constexpr double kClock = 4e9;
 
-// Format f16: two bytes a weight. Activations: 4 bytes, S (K + rows) of them.
+// f16 has two bytes a weight. The S (K + rows) activations have 4 bytes each.
 double bytes(int64_t S, int64_t K, int64_t rows) { return 2.0 * K * rows + 4.0 * S * (K + rows); }
 
-// A machine that follows the model to the letter:
+// A machine that follows the model exactly:
 //   GPU     2 S K rows / 2e11 of many tokens, bytes / 2e10 of one
 //   NPU     32 cells of one multiply-add a cycle; a fold is one token and one of K, and takes rows + 1 cycles; so
 //           ceil(S K / 32) (rows + 1) - 1 cycles at 4 GHz of many tokens, bytes / 3e10 of one
@@ -27,8 +27,8 @@ MachineMeasurements exact_machine() {
   m.date = "2000-01-01";
   for (const auto& [K, rows] : {std::pair<int64_t, int64_t>{64, 128}, {128, 64}, {256, 256}}) {
     m.gpu.push_back({{"f16", 1, K, rows, false}, bytes(1, K, rows) / kGpuBytes});
-    m.gpu.push_back({{"f16", 1, K, rows, true}, 1});   // beside the other one: no part of it
-    m.gpu.push_back({{"f16", 8, K, rows, false}, 1});  // neither many nor one: no part of it
+    m.gpu.push_back({{"f16", 1, K, rows, true}, 1});   // beside the other device: not used
+    m.gpu.push_back({{"f16", 8, K, rows, false}, 1});  // neither many tokens nor one: not used
     m.npu.push_back({{"f16", 1, K, rows, false}, bytes(1, K, rows) / kNpuBytes});
     for (const int64_t S : {32, 128}) {
       m.gpu.push_back({{"f16", S, K, rows, false}, 2.0 * S * K * rows / kGpuFlops});
@@ -45,8 +45,8 @@ MachineMeasurements exact_machine() {
   return m;
 }
 
-// q = 10 / 1 and 10 / 2: (100 + 25) / (10 + 5) = 25 / 3. The error of a point is q / r - 1: 0.2 and -0.4, squared 0.2
-// in all; the mean 7.5 gives 0.333 and -0.333, squared 0.222.
+// q is 10 / 1 and 10 / 2, and the rate is (100 + 25) / (10 + 5) = 25 / 3. The error of a point is q / r - 1. The errors
+// are 0.2 and -0.4, and their squares sum to 0.2. The mean 7.5 has the errors 0.333 and -0.333, with squares of 0.222.
 TEST(MachineProfile, rates_have_the_least_squared_relative_errors) {
   const Timed points[] = {{10, 1}, {10, 2}};
   EXPECT_DOUBLE_EQ(least_squares_rate(points, "points"), 25.0 / 3);
@@ -97,7 +97,7 @@ TEST(MachineProfile, gives_back_the_times_that_it_was_made_of) {
   }
 }
 
-// Twice the times of the exact machine beside it: one and a half times its times.
+// The other round has twice the times of the exact machine. The average is one and a half times its times.
 TEST(MachineProfile, rounds_are_averaged) {
   MachineMeasurements slow = exact_machine();
   for (auto* points : {&slow.gpu, &slow.npu})

@@ -19,10 +19,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr double kNear = 1e-9;  // the NPU's arrays and fills take less than that in round_profile()
+constexpr double kNear = 1e-9;  // round_profile()'s NPU arrays and fills take less
 constexpr int kGpu = 0, kNpu = 1;
 
-// One operator, 1 ms on the GPU, 2 ms on the NPU.
+// One operator that takes 1 ms on the GPU and 2 ms on the NPU.
 Step step(int device, std::vector<int> waits = {}) {
   return {device, {{"m", megabyte_matmul()}}, std::move(waits), true};
 }
@@ -40,7 +40,7 @@ ModelRun clocked(Plan plan, const SocProfile& profile, const Way& way) {
   return run_model_clock(plan, profile, way.options);
 }
 
-// Crossings of 0.1 ms, a launch of 0.05 ms, 0.3 ms after an empty queue; slow: a copy of 4 ms, a wait of 5 ms.
+// Crossings take 0.1 ms, a launch 0.05 ms, an empty queue 0.3 ms. In slow mode a copy takes 4 ms and a wait 5 ms.
 SocProfile with_crossings() {
   SocProfile profile = round_profile();
   profile.sync = {4 * kMs, 5 * kMs, 0.1 * kMs, 0.5 * kMs};
@@ -80,13 +80,13 @@ TEST(model_clock, slow_synchronisation_copies_blocks_and_empties_the_queue) {
   EXPECT_NEAR(clocked(plan(kInTurn), with_crossings(), kSlow).seconds, 13.35 * kMs, kNear);
 }
 
-// The GPU has 3 ms of work, the NPU ends at 2.25 ms: step 4 finds a queue that never ran empty.
+// The GPU has 3 ms of work, and the NPU ends at 2.25 ms. So the queue is never empty before step 4.
 TEST(model_clock, a_queue_that_never_ran_empty_costs_nothing) {
   const Plan busy = plan({step(kNpu), step(kGpu), step(kGpu), step(kGpu), step(kGpu, {0})});
   EXPECT_NEAR(clocked(busy, with_crossings(), kPrefill).seconds, 4 * kMs, kNear);
 }
 
-// Two matmuls in one step: each has its launch and both crossings: 2 * 2.25 ms.
+// One step has two matmuls. Each has its launch and both crossings: 2 * 2.25 ms.
 TEST(model_clock, every_matmul_on_the_npu_is_handed_over_and_noticed) {
   Step two = step(kNpu);
   two.operators.push_back({"n", megabyte_matmul()});
@@ -95,8 +95,8 @@ TEST(model_clock, every_matmul_on_the_npu_is_handed_over_and_noticed) {
   EXPECT_EQ(run.crossings, 4);
 }
 
-// H9: two graphs of one matmul: both launches, one crossing before the first and one behind the last:
-// 0.1 + 2 * 2.05 + 0.1 ms. Slow: 4 + 2 * 2.05 + 5 ms.
+// H9: a matmul in two graphs has two launches, one crossing before the first and one behind the last. That is 0.1 + 2 *
+// 2.05 + 0.1 ms, and 4 + 2 * 2.05 + 5 ms in slow mode.
 TEST(model_clock, graphs_of_one_matmul_in_turn_cross_once) {
   Step two = step(kNpu);
   two.operators.push_back(two.operators.front());
@@ -106,8 +106,9 @@ TEST(model_clock, graphs_of_one_matmul_in_turn_cross_once) {
   EXPECT_NEAR(clocked(plan({two}), with_crossings(), kSlow).seconds, 13.1 * kMs, kNear);
 }
 
-// H9: what the solver says of a cut is what the clock takes for it and the GPU's wait behind, as long as the NPU ends
-// last. 96 tokens: one graph of 64 and one of 32 on the NPU, beside the first of 8 steps of rows on the GPU, or alone.
+// H9: while the NPU ends last, the solver's time for a cut is the clock's time for the cut and the GPU's wait behind
+// it. The 96 tokens run on the NPU in a graph of 64 and one of 32. They run beside the first of 8 steps of rows on the
+// GPU, or alone.
 TEST(model_clock, a_cut_takes_what_the_solver_says) {
   const Operator whole{"m", megabyte_matmul(96)};
   const std::vector<Cut> cuts = {
@@ -116,7 +117,7 @@ TEST(model_clock, a_cut_takes_what_the_solver_says) {
        {{Side::npu, 0, 64, 128, 1024, 64}, {Side::npu, 64, 96, 128, 1024, 32}, {Side::gpu, 0, 96, 0, 128, 96}}},
       {CutKind::sequence, {{Side::npu, 0, 64, 0, 1024, 64}, {Side::gpu, 64, 96, 0, 1024, 32}}}};
   SocProfile profile = with_crossings();
-  profile.gpu.flops = 100 * kMega / kMs;  // the NPU ends last
+  profile.gpu.flops = 100 * kMega / kMs;  // slow enough that the NPU ends last
   for (const Way& way : {kPrefill, kDecode, kSlow}) {
     const PlanCosts costs = costs_of(profile, way.options, way.dominant);
     const CutCosts of_parts{[&](const Part& part, bool both) {
@@ -140,8 +141,9 @@ TEST(model_clock, a_cut_takes_what_the_solver_says) {
   }
 }
 
-// The GPU asks for 1 MiB a ms, the NPU for half of that, together they get three quarters: both at half their speed.
-// The GPU ends after 2 ms; the NPU has done 1 ms of its 2 and does the rest alone, at full speed: 3 ms.
+// The GPU asks for 1 MiB a ms, and the NPU for half of that. Together they get three quarters, so both run at half
+// their speed. The GPU ends after 2 ms. By then the NPU has done 1 ms of its 2, and the rest takes 1 ms alone at full
+// speed: 3 ms.
 TEST(model_clock, devices_share_the_memory_while_both_need_it) {
   SocProfile profile = round_profile();
   profile.memory.shared_bytes_per_second = 0.75 * kMega / kMs;
@@ -152,21 +154,22 @@ TEST(model_clock, devices_share_the_memory_while_both_need_it) {
   EXPECT_NEAR(run.bytes_per_second(), 2 * kMega / (3 * kMs), 1e4);
 }
 
-// A launch of 1 ms asks nothing of the memory: the GPU runs alone in that time and is done.
+// A launch of 1 ms needs no memory. The GPU runs alone in that time and ends.
 TEST(model_clock, a_launch_leaves_the_memory_to_the_other_device) {
   SocProfile profile = round_profile();
   profile.memory.shared_bytes_per_second = 0.75 * kMega / kMs;
   profile.npu.launch_seconds = kMs;
   const ModelRun run = clocked(plan({step(kGpu), step(kNpu)}), profile, kDecode);
-  // The GPU alone asks for more than both may have: 1 / 0.75 ms, the last third of a ms of it beside the NPU.
-  // From 1 ms on both at half speed: the GPU has 0.25 ms left and takes 0.5; the NPU has done 0.25 of 2 ms: 3.25 ms.
+  // The GPU alone asks for more than the memory provides: it takes 1 / 0.75 ms. The last third of a ms runs beside the
+  // NPU. From 1 ms on both run at half speed. The GPU has 0.25 ms left and takes 0.5. The NPU has done 0.25 of 2 ms and
+  // ends at 3.25 ms.
   EXPECT_NEAR(run.spans[0].end_seconds, 1.5 * kMs, kNear);
   EXPECT_NEAR(run.seconds, 3.25 * kMs, kNear);
 }
 
-// GPU 2 ms * 2 W + NPU 2.05 ms * 3 W + 4.25 ms * 1 W, all in mJ: 4 + 6.15 + 4.25 = 14.4. The CPU polls: the NPU waited
-// 1 ms for the GPU and the GPU 2.25 ms for the NPU, of which 0.5 ms each are polled, and two crossings of 0.1 ms:
-// 1.2 ms * 10 W = 12.
+// The GPU takes 2 ms * 2 W, the NPU 2.05 ms * 3 W, the base 4.25 ms * 1 W: 4 + 6.15 + 4.25 = 14.4 mJ. The CPU polls at
+// 10 W. The NPU waits 1 ms for the GPU, and the GPU 2.25 ms for the NPU. 0.5 ms of each wait are polled, and two
+// crossings take 0.1 ms: 1.2 ms * 10 W = 12 mJ.
 TEST(model_clock, energy_is_busy_time_and_the_base) {
   SocProfile profile = with_crossings();
   profile.power = {1, 2, 3, 0};
@@ -179,7 +182,7 @@ TEST(model_clock, energy_is_busy_time_and_the_base) {
   EXPECT_NEAR(clocked(plan(kInTurn), profile, kDecode).joules, 26.4e-3, kNear);
 }
 
-// Five steps in turn, GPU 1 ms and NPU 2 ms: 7 ms without a load.
+// Five steps run in turn, with 1 ms on the GPU and 2 ms on the NPU: 7 ms without a load.
 Plan five() { return plan({step(kGpu), step(kNpu, {0}), step(kGpu, {1}), step(kNpu, {2}), step(kGpu, {3})}); }
 SocProfile rendering(double share) {
   SocProfile profile = round_profile();
@@ -187,8 +190,8 @@ SocProfile rendering(double share) {
   return profile;
 }
 
-// Frames of 1 ms, queued at 0 and 4 ms: they run at 1..2 and 4..5 ms, while the NPU multiplies. The second one's period
-// ends at 8 ms, after the run.
+// Frames of 1 ms are queued at 0 and 4 ms. They run from 1 to 2 and from 4 to 5 ms, while the NPU multiplies. The
+// second frame's period ends at 8 ms, after the run.
 TEST(model_clock, frames_fit_between_the_kernels_of_a_plan_that_waits_for_the_npu) {
   const ModelRun run = clocked(five(), rendering(0.25), kBesideLoad);
   EXPECT_NEAR(run.seconds, 7 * kMs, kNear);
@@ -196,8 +199,8 @@ TEST(model_clock, frames_fit_between_the_kernels_of_a_plan_that_waits_for_the_np
   EXPECT_EQ(run.frames_in_time, 1);
 }
 
-// Frames of 3 ms: the first one runs 1..4, so step 2 (ready at 3) runs 4..5; the second one, queued at 4, runs behind
-// it, 5..8, just in time; step 3 ends at 7, step 4 runs 8..9.
+// Frames take 3 ms. The first one runs from 1 to 4, so step 2 (ready at 3) runs from 4 to 5. The second frame is queued
+// at 4 and runs from 5 to 8, just in time. Step 3 ends at 7, and step 4 runs from 8 to 9.
 TEST(model_clock, a_longer_frame_delays_the_plan) {
   const ModelRun run = clocked(five(), rendering(0.75), kBesideLoad);
   EXPECT_NEAR(run.seconds, 9 * kMs, kNear);
@@ -262,7 +265,7 @@ TEST(model_clock, traits_name_the_graphs_that_there_are) {
   EXPECT_TRUE(traits[kGpu].supports({"n", RmsNorm{}}).yes);
 }
 
-// q, k, v, output, gate, up, down: 7 calls a layer, 14 crossings; and the head.
+// q, k, v, output, gate, up and down are 7 calls a layer with 14 crossings. The head adds its own.
 TEST(model_clock, a_decoder_of_separate_matmuls_crosses_fourteen_times_a_layer) {
   const SocProfile profile = soc_profile("snapdragon-8gen3");
   const Model model = shape_only_model(model_shape("smollm2-135m"), packed_format(StorageType::q4_0), true);

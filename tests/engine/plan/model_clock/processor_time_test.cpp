@@ -11,9 +11,9 @@ Operator matmul(int64_t S, int64_t rows = 1024) { return {"m", megabyte_matmul(S
 
 TEST(processor_time, the_gpu_is_memory_bound_until_its_rate_is_flat) {
   SocProfile profile = round_profile();
-  profile.gpu.flops = 8 * kMega / kMs;  // one token: 0.25 ms of arithmetic, 0.5 ms of memory
+  profile.gpu.flops = 8 * kMega / kMs;  // a token takes 0.25 ms of arithmetic, 0.5 ms of memory
   EXPECT_DOUBLE_EQ(gpu_time(profile, matmul(1), 0).seconds, 0.5 * kMs);
-  EXPECT_DOUBLE_EQ(gpu_time(profile, matmul(2), 0).seconds, 0.5 * kMs);  // both 0.5 ms
+  EXPECT_DOUBLE_EQ(gpu_time(profile, matmul(2), 0).seconds, 0.5 * kMs);  // both take 0.5 ms
   EXPECT_DOUBLE_EQ(gpu_time(profile, matmul(4), 0).seconds, 1.0 * kMs);
   EXPECT_DOUBLE_EQ(gpu_time(profile, matmul(4), 0).bytes_per_second(), kMega / kMs);
 }
@@ -35,14 +35,14 @@ TEST(processor_time, activations_are_as_wide_as_the_profile_says) {
   EXPECT_DOUBLE_EQ(gpu_time(profile, {"s", swiglu}, 0).bytes, 2 * 3 * 3 * 64);
 }
 
-// Packed 4-bit weights with a half scale for 32: 4.5 bits.
+// 4-bit weights packed with a half scale for 32 values have 4.5 bits.
 TEST(processor_time, weights_are_as_wide_as_the_format_where_the_profile_does_not_say) {
   SocProfile profile = round_profile();
   profile.weight_bits = 0;
   EXPECT_DOUBLE_EQ(gpu_time(profile, matmul(1), 0).bytes, kMega * 4.5 / 8);
 }
 
-// Two query heads on one head of 4-value keys and values.
+// Two query heads share one head of keys and values with 4 values each.
 Attention attention(int64_t S) {
   Attention op;
   op.S = S;
@@ -51,8 +51,9 @@ Attention attention(int64_t S) {
   return op;
 }
 
-// Tokens at positions 10, 11, 12 see 11, 12 and 13 positions: 36. Two products of 2 heads of 4 values, 2 operations
-// each: 36 * 2 * 2 * (4 + 4) = 1152. The cache has 13 positions of one head, 8 values of two bytes: 208.
+// Tokens at positions 10, 11 and 12 see 11, 12 and 13 positions, together 36. Two products of 2 heads of 4 values
+// take 2 operations each: 36 * 2 * 2 * (4 + 4) = 1152. The cache has 13 positions of one head with 8 values of two
+// bytes: 208.
 TEST(processor_time, attention_sees_what_is_before_it) {
   SocProfile profile = round_profile();
   profile.gpu.attention_flops = 1152;
@@ -63,7 +64,7 @@ TEST(processor_time, attention_sees_what_is_before_it) {
   EXPECT_DOUBLE_EQ(time.bytes, 208);
 }
 
-// A token at position 10 sees 11 positions: 11 * 2 * 2 * (4 + 4) = 352 operations.
+// A token at position 10 sees 11 positions, which take 11 * 2 * 2 * (4 + 4) = 352 operations.
 TEST(processor_time, attention_of_single_tokens_may_have_a_rate_of_its_own) {
   SocProfile profile = round_profile();
   profile.gpu.attention_flops = 352;
@@ -71,12 +72,12 @@ TEST(processor_time, attention_of_single_tokens_may_have_a_rate_of_its_own) {
   EXPECT_DOUBLE_EQ(gpu_time(profile, {"a", op}, 10).seconds, 1) << "it has none";
   profile.gpu.decode_attention_flops = 176;
   EXPECT_DOUBLE_EQ(gpu_time(profile, {"a", op}, 10).seconds, 2);
-  op.S = 2;  // 11 + 12 positions: more than npu.decode_tokens
+  op.S = 2;  // 11 + 12 positions, more tokens than npu.decode_tokens
   EXPECT_DOUBLE_EQ(gpu_time(profile, {"a", op}, 10).seconds, 23.0 / 11);
 }
 
-// Two bytes a weight: twice the stream of a decoding graph. 1024 columns of 2 bytes: 2 KiB a token, 512 tokens fit in a
-// MiB, so 64 tokens are one block; with 64 KiB only 32 fit, and the weights stream and are read twice.
+// Two bytes a weight take twice the stream of a decoding graph. 1024 columns of 2 bytes are 2 KiB a token. 512 tokens
+// fit in a MiB, so 64 tokens are one block. Only 32 tokens fit in 64 KiB, and then the weights stream twice.
 TEST(processor_time, the_npu_streams_the_weights_once_a_block_of_tokens) {
   SocProfile profile = round_profile();
   EXPECT_NEAR(npu_time(profile, megabyte_matmul(1)).seconds, 2 * kMs, 1e-9);
@@ -103,8 +104,8 @@ TEST(processor_time, the_npu_takes_matmuls_alone_and_only_with_16_bit_floats) {
   EXPECT_EQ(npu_refusal(profile, matmul(1)), "no 16-bit floats on the NPU of round");
 }
 
-// A byte a weight streams in 2 ms, and a token's 1024 codes are 1 KiB on chip: 64 of them are one block of 64 KiB,
-// where halves are two. Memory brings codes and a scale of four bytes for each 32: 1152 bytes a token.
+// A byte a weight streams in 2 ms. A token's 1024 codes are 1 KiB on chip, so 64 tokens are one block of 64 KiB, but
+// two with halves. Memory transfers codes and a scale of four bytes for each 32 codes: 1152 bytes a token.
 TEST(processor_time, 8_bit_activations_run_in_the_npu_s_integer_mode) {
   SocProfile profile = round_profile();
   profile.npu.stationary_bytes = 1 << 16;
@@ -115,7 +116,7 @@ TEST(processor_time, 8_bit_activations_run_in_the_npu_s_integer_mode) {
   EXPECT_NEAR(npu_time(profile, op).seconds, 2 * kMs, 1e-9);
   EXPECT_DOUBLE_EQ(npu_time(profile, op).bytes, kMega + 64 * 1152);
   EXPECT_NEAR(npu_time(profile, megabyte_matmul(64)).seconds, 8 * kMs, 1e-9) << "floats are multiplied as before";
-  // Where the array itself is the limit, twice the products a cycle are half the time.
+  // If the array itself is the limit, twice the products a cycle take half the time.
   profile.npu.stream_bytes_per_second = 1e18;
   profile.npu.clock_hz = 1e6;
   const double integers = npu_time(profile, op).seconds;

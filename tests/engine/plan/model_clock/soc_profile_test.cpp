@@ -119,7 +119,8 @@ TEST(soc_profile, a_missing_key_is_named) {
   EXPECT_THAT(failure(json), HasSubstr("mine.json: power.gpu_watts"));
 }
 
-// Truncated anywhere, or with any one byte replaced: an Error or a profile within its ranges, nothing else.
+// The text is cut at every place, or one byte is replaced. The reader must throw an Error or return a profile within
+// its ranges.
 TEST(soc_profile, a_damaged_file_is_an_error_or_a_profile) {
   const std::string text(embedded_soc_profile(kName));
   int refused = 0, taken = 0;

@@ -17,7 +17,7 @@ using ::testing::IsEmpty;
 
 class AttentionCut : public ::testing::Test {
  protected:
-  // Three KV heads of three query heads each, of 16 elements, over a cache of 2,048 positions.
+  // The attention has three KV heads with three query heads each, of 16 elements, over a cache of 2,048 positions.
   Operator attention(int64_t S = 1, int64_t kv_heads = 3) {
     const auto slot = [&](size_t bytes) { return Operand{&pool_.acquire(bytes, sync::SlotUse::activations, "a"), 0}; };
     Attention op;
@@ -34,7 +34,7 @@ class AttentionCut : public ::testing::Test {
     op.scratch = slot(attention_scratch_bytes(S, op.heads, 16, 2048));
     return {"attention", op};
   }
-  // "whole of 2 heads", "splits 0..8 of 1 heads", "merge of 1 heads"; KV heads.
+  // Texts such as "whole of 2 heads", "splits 0..8 of 1 heads" and "merge of 1 heads". The heads are KV heads.
   static std::vector<std::string> told(const std::vector<Operator>& parts) {
     std::vector<std::string> texts;
     for (const Operator& part : parts) {
@@ -81,7 +81,7 @@ TEST_F(AttentionCut, leaves_all_or_nothing_to_one_device) {
   EXPECT_THAT(told(all.second), ElementsAre("whole of 3"));
 }
 
-// Seconds of the KV heads and shares that a part has, by a device's speed, and of a merge.
+// The seconds of a part: of its KV heads and shares at the device's speed, or of a merge.
 double seconds_of(const Operator& op, double of_one_head, double of_merge = 0) {
   const auto& attention = std::get<Attention>(op.body);
   if (attention.part == AttentionPart::merge) return of_merge;
@@ -95,8 +95,8 @@ int64_t best(const Operator& op, double first, double second, double sync, doubl
 }
 
 TEST_F(AttentionCut, ends_both_devices_together) {
-  // 48 shares. Equal speeds: 24 each, 1.5 heads. A second device of half the speed: 16, one head of three; of a
-  // third: 12.
+  // There are 48 shares. Devices of equal speed get 24 each, 1.5 heads. A second device of half the speed gets 16, one
+  // head of three. One of a third of the speed gets 12.
   EXPECT_EQ(best(attention(), 16, 16, 0.1), 24);
   EXPECT_EQ(best(attention(), 16, 32, 0.1), 16);
   EXPECT_EQ(best(attention(), 16, 48, 0.1), 12);
@@ -104,7 +104,8 @@ TEST_F(AttentionCut, ends_both_devices_together) {
 }
 
 TEST_F(AttentionCut, takes_whole_heads_where_the_merge_costs_more_than_it_saves) {
-  // 16 seconds a head: 24 shares end after 24 seconds, the merge and three waits, one head of three after 32 and two.
+  // A head takes 16 seconds. 24 shares end after 24 seconds, the merge and three waits. One head of three ends after 32
+  // seconds and two waits.
   EXPECT_EQ(best(attention(), 16, 16, 0.1, 7.5), 24);
   EXPECT_EQ(best(attention(), 16, 16, 0.1, 8.5), 16);
 }
@@ -146,22 +147,22 @@ TEST(SplitsOf, are_shares_of_those_that_the_last_token_sees) {
 }
 
 TEST_F(AttentionCut, counts_the_positions_of_a_window) {
-  // Tokens at 600, 601, 602, each of which sees 100 positions: [501, 603) together. The third split holds those from
-  // 512 on: 89 + 90 + 91 pairs, and the second the rest.
+  // Each of the tokens at 600, 601 and 602 sees 100 positions, together [501, 603). The third split holds the positions
+  // from 512 on: 89 + 90 + 91 pairs. The second split holds the rest.
   Attention windowed = std::get<Attention>(attention(3).body);
   windowed.window = 100;
   EXPECT_EQ(windowed.seen(600).pairs, 300);
   EXPECT_EQ(windowed.seen(600).positions, 102);
-  Attention last = slice_splits(windowed, 11, 16);  // of three splits the third
+  Attention last = slice_splits(windowed, 11, 16);  // the third of three splits
   EXPECT_EQ(last.seen(600).pairs, 89 + 90 + 91);
   EXPECT_EQ(last.seen(600).positions, 91);
-  // At the beginning of a text a window leaves nothing out: 1 + 2 + 3.
+  // At the beginning of a text a window excludes nothing: 1 + 2 + 3.
   EXPECT_EQ(windowed.seen(0).pairs, 6);
 }
 
 TEST_F(AttentionCut, counts_the_positions_that_a_part_sees) {
-  // Tokens at 600, 601, 602 see 601 + 602 + 603 positions, 603 different ones. Three splits: [0, 256), [256, 512) and
-  // the rest. Shares 0..8 of three are one split, shares 8..16 two.
+  // Tokens at 600, 601 and 602 see 601 + 602 + 603 positions, 603 of them different. The three splits are [0, 256),
+  // [256, 512) and the rest. Shares 0..8 are one of three splits, and shares 8..16 are two.
   const Attention whole = std::get<Attention>(attention(3).body);
   EXPECT_EQ(whole.seen(600).pairs, 601 + 602 + 603);
   EXPECT_EQ(whole.seen(600).positions, 603);
@@ -170,12 +171,12 @@ TEST_F(AttentionCut, counts_the_positions_that_a_part_sees) {
   EXPECT_EQ(slice_splits(whole, 8, 16).seen(600).pairs, 345 + 346 + 347);
   EXPECT_EQ(slice_splits(whole, 8, 16).seen(600).positions, 347);
   EXPECT_EQ(merge_of(whole).seen(600).pairs, 0);
-  // Tokens at 254 .. 257: those at 256 and 257 see one and two positions of the second split.
+  // The tokens are at 254 .. 257. Those at 256 and 257 see one and two positions of the second split.
   EXPECT_EQ(slice_splits(std::get<Attention>(attention(4).body), 8, 16).seen(254).pairs, 3);
 }
 
 TEST_F(AttentionCut, is_priced_by_its_part_of_the_work) {
-  const PriorRates rates{1e12, 1e9, 0};  // bound by reading the cache: 64 bytes a position and KV head
+  const PriorRates rates{1e12, 1e9, 0};  // reading the cache is the bound: 64 bytes for each position and KV head
   const Operator op = attention();
   const AttentionParts parts = attention_parts(op, 24);
   const auto us = [&](const Operator& part) { return prior_seconds(rates, {part, 1023}) * 1e6; };
@@ -187,7 +188,7 @@ TEST_F(AttentionCut, is_priced_by_its_part_of_the_work) {
   EXPECT_NE(classes_of({parts.closing[0], 1023}), classes_of({parts.first[1], 1023})) << "a merge is no attention";
 }
 
-// Plans of one layer's cache and attention.
+// Plans for the cache and the attention of one layer.
 class SharedAttention : public AttentionCut {
  protected:
   Plan make(const char* name, bool is_beside = true, bool zero_copy = true) {

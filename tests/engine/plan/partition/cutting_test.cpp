@@ -1,4 +1,4 @@
-// Each way of cutting lists what it says, and every cut covers the matmul once.
+// Each way of cutting lists its cuts, and every cut covers the matmul once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ TEST(GraphSize, is_the_smallest_that_holds_the_tokens) {
   EXPECT_EQ(graph_size_for(300, limits_with({})), 300) << "any size will do";
 }
 
-// H2: 600 rows in steps of 256: the NPU has 256 or 512 of them.
+// H2: 600 rows are cut in steps of 256. The NPU has 256 or 512 of them.
 TEST(RowCutting, lists_every_number_of_rows_in_steps) {
   EXPECT_THAT(texts(row_cutting(256, 600, limits_with(kPowersOfTwo))),
               ElementsAre("row: NPU rows 0..256 + GPU rows 256..600", "row: NPU rows 0..512 + GPU rows 512..600"));
@@ -62,23 +62,23 @@ TEST(RowCutting, runs_a_length_that_sizes_add_up_to_in_several_graphs) {
   EXPECT_THAT(texts(row_cutting(300, 512, limits_with({}))), ElementsAre("row: NPU rows 0..256 + GPU rows 256..512"));
 }
 
-// H3, HF15: with 128, 256 and 512, 300 tokens are cut behind the first 128 or 256.
+// H3, HF15: with the sizes 128, 256 and 512, 300 tokens are cut behind the first 128 or 256.
 TEST(SequenceCutting, puts_one_standard_size_on_the_npu) {
   EXPECT_THAT(texts(sequence_cutting(300, 4096, limits_with(kPaperExamples))),
               ElementsAre("sequence: 128 tokens NPU + 172 tokens GPU", "sequence: 256 tokens NPU + 44 tokens GPU"));
   EXPECT_THAT(sequence_cutting(31, 4096, limits_with(kWithDecode)), IsEmpty()) << "H9: steps of 32 tokens";
 }
 
-// H4, HF16: 512 + 32 on the NPU and 56 on the GPU is one of the candidates for 600 tokens.
+// H4, HF16: 512 + 32 tokens on the NPU and 56 on the GPU are one candidate for 600 tokens.
 TEST(MultiSequenceCutting, puts_several_standard_sizes_on_the_npu_in_turn) {
   const auto cuts = texts(multi_sequence_cutting(600, 4096, limits_with(kPowersOfTwo)));
   EXPECT_THAT(cuts, Contains("multi-sequence: 512 tokens NPU + 32 tokens NPU + 56 tokens GPU"));
-  // Of the 18 multiples of 32 below 600 five are sizes themselves (32 to 512): 13 are sums of several.
+  // Five of the 18 multiples of 32 below 600 are sizes themselves (32 to 512). The other 13 are sums of several sizes.
   EXPECT_EQ(cuts.size(), 13u);
 }
 
-// H5. 525 tokens of 512 rows. Fewer tokens than all: 32 to 512 in steps of 32 are 16 layouts; padded to 1024; and 512
-// with the margin of 13 in 32. Each with 256 of the rows.
+// H5: a matmul of 525 tokens and 512 rows. 16 layouts have fewer tokens, 32 to 512 in steps of 32. Another is padded to
+// 1024. The last has 512 tokens, and the margin of 13 in 32. Each layout has 256 of the rows.
 TEST(HybridCutting, cuts_tokens_and_rows_at_once) {
   const auto cuts = texts(hybrid_cutting(525, 512, limits_with(kPowersOfTwo)));
   EXPECT_EQ(cuts.size(), 18u);
@@ -90,8 +90,8 @@ TEST(HybridCutting, cuts_tokens_and_rows_at_once) {
                                   "rows 0..256"}));
 }
 
-// H6 with the bandwidths of HF10: 43.3 GB/s of 59.1 are the GPU's, 15.8 the NPU's: 4096 * 15.8 / 59.1 = 1095 rows, 4.28
-// steps of 256: 4 steps, 1024 rows.
+// H6 with the bandwidths of HF10: the GPU has 43.3 GB/s of 59.1, the NPU 15.8. 4096 * 15.8 / 59.1 = 1095 rows are 4.28
+// steps of 256. So the NPU gets 4 steps, 1024 rows.
 TEST(DecodeCutting, shares_rows_in_the_ratio_of_the_bandwidths) {
   const DecodeRates rates{43.3, 59.1 - 43.3};
   EXPECT_EQ(npu_rows_of(4096, 256, rates), 1024);
@@ -158,7 +158,8 @@ TEST(Chunks, are_of_one_size_of_at_most_256_tokens) {
   EXPECT_THAT(chunked_layout(525, limits), IsEmpty());
 }
 
-// The parts of a cut cover every token of every row once; graphs are of standard sizes; padding lies behind all tokens.
+// The parts of a cut cover every token of every row once. Graphs have standard sizes, and padding lies behind
+// all tokens.
 void expect_sound(const Cut& cut, int64_t S, int64_t N, const CutLimits& limits) {
   std::vector<testing::Rectangle> covered;
   for (const Part& part : cut.parts)

@@ -1,4 +1,4 @@
-// Sharing experts' rows between two devices, with made-up times.
+// Sharing the rows of experts between two devices, with made-up times.
 #include "engine/plan/partition/grouped_cut.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ Operator experts(int64_t rows) {
   return {"experts", op};
 }
 
-// Seconds are rows, on the second device `slower` times as many.
+// A row takes a second, and `slower` seconds on the second device.
 SharingCosts costs(double slower, double sync) {
   return {[slower](bool second, const Operator& op) {
             return static_cast<double>(std::get<GroupedMatMul>(op.body).w.rows) * (second ? slower : 1);
@@ -24,7 +24,8 @@ SharingCosts costs(double slower, double sync) {
 
 TEST(GroupedCut, ends_both_devices_together) {
   EXPECT_EQ(best_grouped_rows(experts(640), costs(1, 0)), 320);
-  // 448 rows here, and three times 192 there: 576. With 512 and 128 it is 512, with 384 and 256 768.
+  // With 448 rows here the other device takes three times 192: 576. The cut 512 and 128 takes 512, and 384 and 256
+  // takes 768.
   EXPECT_EQ(best_grouped_rows(experts(640), costs(3, 0)), 512);
 }
 

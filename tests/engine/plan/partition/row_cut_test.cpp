@@ -40,9 +40,9 @@ TEST(CutRows, refuses_shares_that_leave_rows_over) {
   EXPECT_THROW(cut_rows(640, std::span<const double>{}), Error);
 }
 
-// H9 by hand: N = 256 is four panels; the first device takes 8 s for all rows, the second 24 s, joining costs 1 s.
-//   all first: 8; all second: 24 + 1; cuts 1..3 panels on the first: max(2, 18) + 1 = 19, max(4, 12) + 1 = 13, max(6,
-//   6) + 1 = 7.
+// H9 by hand: N = 256 is four panels. For all rows the first device takes 8 s and the second 24 s. Joining costs 1 s.
+//   all rows on the first device: 8; all on the second: 24 + 1
+//   1 to 3 panels on the first: max(2, 18) + 1 = 19, max(4, 12) + 1 = 13, max(6, 6) + 1 = 7
 TEST(BestRowCut, takes_the_cut_with_the_least_time) {
   const RowCut cut = best_row_cut(256, std::array{8.0, 24.0}, 1);
   EXPECT_DOUBLE_EQ(cut.seconds, 7);
@@ -56,14 +56,15 @@ TEST(BestRowCut, does_not_cut_when_joining_costs_more_than_it_saves) {
 }
 
 TEST(BestRowCut, gives_all_rows_to_a_second_device_that_is_far_faster) {
-  // All second: 1 + 0.5; half and half: max(50, 0.5) + 0.5.
+  // All rows on the second device take 1 + 0.5, and half of them max(50, 0.5) + 0.5.
   const RowCut cut = best_row_cut(128, std::array{100.0, 1.0}, 0.5);
   EXPECT_DOUBLE_EQ(cut.seconds, 1.5);
   EXPECT_THAT(cut.shares, ElementsAre(0, 1));
 }
 
-// Seven panels, 7 s, 14 s and 14 s for all: 1, 2 and 2 s a panel. The first takes 4, the others 2 and 1 of the rest
-// (max(4, 4, 2) = 4; 3 + 2 + 2 would end at 4 as well), plus two joins of 0.25 s. Two devices alone: 5 and 2, 5 + 0.25.
+// Seven panels take 7, 14 and 14 s in all, so a panel takes 1, 2 and 2 s. The first device takes 4 panels, the others 2
+// and 1 (max(4, 4, 2) = 4; 3 + 2 + 2 would also end at 4). Two joins add 0.25 s each. Two devices alone take 5 and 2
+// panels: 5 + 0.25.
 TEST(BestRowCut, uses_three_devices_when_all_of_them_pay) {
   const RowCut cut = best_row_cut(448, std::array{7.0, 14.0, 14.0}, 0.25);
   EXPECT_DOUBLE_EQ(cut.seconds, 4.5);

@@ -23,10 +23,12 @@ using testing::kWithDecode;
 using testing::limits_with;
 using testing::linear_costs;
 
-// HF15. HeteroLLM 5.2.2: cut by tokens when the margin is to the standard size as the GPU's power to the NPU's; 44 to
-// 256 is nearly 1 to 6. 4096 rows, the GPU 1 s a token: 256 on the NPU beside 44 on the GPU: max(42.7, 44) = 44 s.
-// Others: 256 and 128 on the NPU: 64, with two of 16 steps of rows to the GPU: max(56, 37.5), three: max(52, 56.25). In
-// 512 with three steps: max(69.3, 56.25). 128 on the NPU: 172. 256 with a step of rows: max(40, 18.75 + 41.25).
+// HF15, HeteroLLM 5.2.2: tokens are cut if the margin is to the standard size as the GPU's power to the NPU's. 44 to
+// 256 is nearly 1 to 6. With 4096 rows the GPU takes 1 s a token. 256 tokens on the NPU beside 44 on the GPU take
+// max(42.7, 44) = 44 s. The other cuts take longer:
+//   256 and 128 on the NPU: 64; with two of 16 steps of rows on the GPU max(56, 37.5), with three max(52, 56.25)
+//   512 on the NPU with three steps on the GPU: max(69.3, 56.25)
+//   128 on the NPU: 172; 256 with a step of rows on the GPU: max(40, 18.75 + 41.25)
 TEST(Solver, cuts_300_tokens_into_256_for_the_npu_and_44_for_the_gpu) {
   const Decision decision = solve(300, 4096, limits_with(kPaperExamples), linear_costs(6));
   EXPECT_EQ(decision.chosen.cut.kind, CutKind::sequence);
@@ -34,9 +36,11 @@ TEST(Solver, cuts_300_tokens_into_256_for_the_npu_and_44_for_the_gpu) {
   EXPECT_DOUBLE_EQ(decision.chosen.seconds, 44);
 }
 
-// HF16. 56 to 544 is nearly 1 to 10. 512 and 32 on the NPU: max(54.4, 56) = 56 s. One step of 32 more: 57.6 against 24;
-// one less: 88 on the GPU. Padded to 608 (512, 64 and 32) with a step of rows to the GPU: max(57, 37.5); two: max(53.2,
-// 75). 576 tokens with a step of rows to the GPU: max(54, 24 + 36) = 60.
+// HF16: 56 to 544 is nearly 1 to 10. 512 and 32 tokens on the NPU take max(54.4, 56) = 56 s. The other cuts
+// take longer:
+//   one step of 32 more: 57.6 against 24; one less: 88 on the GPU
+//   padded to 608 (512, 64 and 32): a step of rows on the GPU max(57, 37.5), two steps max(53.2, 75)
+//   576 tokens with a step of rows on the GPU: max(54, 24 + 36) = 60
 TEST(Solver, cuts_600_tokens_into_512_and_32_for_the_npu_and_56_for_the_gpu) {
   const Decision decision = solve(600, 4096, limits_with(kPowersOfTwo), linear_costs(10));
   EXPECT_EQ(decision.chosen.cut.kind, CutKind::multi_sequence);
@@ -44,10 +48,11 @@ TEST(Solver, cuts_600_tokens_into_512_and_32_for_the_npu_and_56_for_the_gpu) {
   EXPECT_DOUBLE_EQ(decision.chosen.seconds, 56);
 }
 
-// HeteroLLM 5.2.2: a margin of 13 behind 512 tokens is too small for the GPU, so it takes rows as well. With 10 to 1
-// the NPU takes 3.2 s for a step of 256 rows of 512 tokens (51.2 for 16 of them), the GPU 13 s for the margin and 32 s
-// for a step of the 512: one step: max(48, 13 + 32) = 48; none: 51.2. In 512 and 32 with a step to the GPU:
-// max(51, 32.8); two: max(47.6, 65.6).
+// HeteroLLM 5.2.2: a margin of 13 behind 512 tokens is too small for the GPU, so the GPU also takes rows. With 10 to 1
+// the NPU takes 3.2 s for a step of 256 rows of 512 tokens, and 51.2 s for 16 steps. The GPU takes 13 s for the margin
+// and 32 s for a step of the 512 tokens.
+//   one step on the GPU: max(48, 13 + 32) = 48; none: 51.2
+//   512 and 32 on the NPU: with one step on the GPU max(51, 32.8), with two max(47.6, 65.6)
 TEST(Solver, cuts_rows_too_where_the_margin_is_too_small_for_the_gpu) {
   const Decision decision = solve(525, 4096, limits_with(kPowersOfTwo), linear_costs(10));
   EXPECT_EQ(to_string(decision.chosen.cut),
@@ -57,8 +62,8 @@ TEST(Solver, cuts_rows_too_where_the_margin_is_too_small_for_the_gpu) {
   EXPECT_NEAR(decision.chosen.gpu_seconds, 45, 0.2) << "525 / 16 + 13 * 15 / 16 = 45";
 }
 
-// The objective by hand: 32 tokens of 512 rows; the GPU takes 8 s for all rows, the NPU 4 s; joining costs 1 s.
-// GPU alone 8; NPU alone 4 + 1 = 5; half the rows each: max(4, 2) + 1 = 5.
+// The objective by hand: for 32 tokens and all 512 rows the GPU takes 8 s and the NPU 4 s. Joining costs 1 s. The GPU
+// alone takes 8, the NPU alone 4 + 1 = 5, and half the rows each take max(4, 2) + 1 = 5.
 TEST(Solver, weighs_joining_against_either_side_alone) {
   const CutLimits limits = limits_with(kPowersOfTwo);
   const auto costs = [](double sync, double copy) {
@@ -73,8 +78,8 @@ TEST(Solver, weighs_joining_against_either_side_alone) {
   EXPECT_EQ(solve(32, 512, limits, costs(2, 3)).chosen.cut.kind, CutKind::gpu_all);
 }
 
-// Decoding (H6): each side alone reads 45 bytes a second, both together 60. 2700 rows of a byte: alone 60 s; rows in
-// halves at 30 each: 45 s.
+// Decoding (H6): each side alone reads 45 bytes a second, and both together 60. 2700 rows of a byte take 60 s on one
+// side. Halves at 30 bytes a second each take 45 s.
 TEST(Solver, asks_what_a_side_takes_while_the_other_works_too) {
   const CutCosts costs{[](const Part& part, bool both) { return static_cast<double>(part.rows()) / (both ? 30 : 45); },
                        0, 0};
@@ -108,8 +113,8 @@ TEST(Solver, leaves_out_a_side_that_cannot_run_the_matmul) {
   EXPECT_THROW(solve(64, 4096, limits_with(kPowersOfTwo), nobody), Error);
 }
 
-// Every split at alignment, written again from the paper: the NPU's graphs run `covered` tokens in `sizes` for the
-// first n rows; the GPU has all else.
+// Every split at the alignment, written again from the paper. The NPU's graphs run `covered` tokens in `sizes` for the
+// first n rows. The GPU runs all the rest.
 double brute_force(int64_t S, int64_t N, const CutLimits& limits, const CutCosts& costs) {
   struct Graphs {
     std::vector<int64_t> sizes;
@@ -158,8 +163,8 @@ double brute_force(int64_t S, int64_t N, const CutLimits& limits, const CutCosts
   return best;
 }
 
-// Two processors with random rates, launch costs, step sizes (the NPU computes whole arrays of tokens and of rows) and
-// exponents: more rows never take less time.
+// Two processors with random rates, launch costs, step sizes and exponents. The NPU computes whole arrays of tokens and
+// of rows. More rows never take less time.
 CutCosts random_costs(std::mt19937& random) {
   const auto between = [&](double low, double high) { return std::uniform_real_distribution<>(low, high)(random); };
   struct Speed {
@@ -185,8 +190,8 @@ CutCosts random_costs(std::mt19937& random) {
           between(0, 0.3), between(0, 0.1)};
 }
 
-// The GPU's part of a hybrid cut is an L of two parts; with a launch cost or an exponent of rows its time need not fall
-// with the NPU's rows, so this covers the search and its fallback to every cut.
+// The GPU's part of a hybrid cut is an L of two parts. With a launch cost or an exponent of rows its time need not fall
+// as the NPU's rows grow. So the test covers the search and its fallback to every cut.
 TEST(Solver, is_never_worse_than_every_split_at_alignment) {
   std::mt19937 random(20250113);
   int worse = 0, cut = 0;
@@ -205,7 +210,7 @@ TEST(Solver, is_never_worse_than_every_split_at_alignment) {
   EXPECT_GT(cut, 100) << "cuts pay often enough for this to say something";
 }
 
-// A staircase on both sides; the best cut of 100 stands where the stairs cross.
+// The times are stairs on both sides. The best cut of 100 stands where the stairs cross.
 TEST(RowSearch, finds_the_best_cut_of_stepped_times_with_few_questions) {
   int asked = 0;
   const CutCosts costs{[&](const Part& part, bool) {
@@ -228,7 +233,7 @@ TEST(RowSearch, finds_the_best_cut_of_stepped_times_with_few_questions) {
 }
 
 TEST(RowSearch, prices_every_cut_when_it_meets_times_that_are_not_monotone) {
-  // The NPU is slow at every number of rows but one.
+  // The NPU is slow at every number of rows except one.
   const CutCosts costs{[](const Part& part, bool) {
                          if (part.side == Side::gpu) return static_cast<double>(part.rows());
                          return part.rows() == 13 * 256 ? 1.0 : 1e6 - static_cast<double>(part.rows());
@@ -238,7 +243,7 @@ TEST(RowSearch, prices_every_cut_when_it_meets_times_that_are_not_monotone) {
   EXPECT_EQ(best_of_run(cuts, costs, 2).priced.cut.parts.front().rows(), 13 * 256);
 }
 
-// Llama-8B: the matmuls of a layer for 1000 tokens, rows in steps of 256, ask for at most this many times; at a
+// The matmuls of a layer of Llama-8B for 1000 tokens, with rows in steps of 256, ask for at most this many times. At a
 // microsecond each that is below 50 ms.
 TEST(Solver, asks_few_questions_for_a_layer_of_a_large_model) {
   int asked = 0;
