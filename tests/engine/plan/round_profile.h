@@ -1,4 +1,4 @@
-// A processor profile with round numbers, for times worked out by hand, and operators that take them.
+// A processor profile with round numbers, so that times can be worked out by hand, and operators with such times.
 #pragma once
 
 #include "engine/device/operator.h"

@@ -1,7 +1,9 @@
-// Thousands of random cuts of random operators over three devices: whatever two of them do to one byte is ordered.
+// Thousands of random cuts of random operators over three devices. Two accesses to one byte must be ordered if one of
+// them writes.
 //
-// The reference is brute force: every byte that an operator reads or writes, one bit each, and the steps' order by
-// following waits. A schedule that forgets one wait of one byte fails here; one that waits more than it must does not.
+// The reference is brute force. It records every byte that an operator reads or writes, one bit each, and finds the
+// order of steps by following waits. A schedule that lacks one wait for one byte fails here. A schedule with too many
+// waits does not.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +22,7 @@ namespace {
 constexpr int64_t kTokens = 8, kWidth = 256, kFirstPosition = 3;
 constexpr int kDevices = 3, kPlans = 3000, kOperatorsOfAPlan = 10;
 
-using Words = std::bitset<kTokens * kWidth>;  // of one slot, in units of four bytes: f32, int32
+using Words = std::bitset<kTokens * kWidth>;  // the words of one slot: f32 or int32
 using Touched = std::map<const sync::Slot*, Words>;
 
 struct Bytes {
@@ -35,8 +37,8 @@ void add(Touched& to, const Region& region) {
   }
 }
 
-// Of a cache a unit stands for all of one position's values of one KV head: an append writes its tokens' positions, an
-// attention reads every position up to its last token's.
+// For a cache a unit stands for all values of one position and one KV head. An append writes the positions of its
+// tokens. An attention reads every position up to that of its last token.
 constexpr int64_t kHeads = 2, kHeadDim = 16, kCapacity = 64;
 void add_positions(Touched& to, const KvCache& cache, size_t begin, size_t end) {
   const size_t first = cache.k.offset_bytes / cache.head_bytes(kHeadDim);
@@ -48,7 +50,7 @@ void add_positions(Touched& to, const KvCache& cache, size_t begin, size_t end) 
   }
 }
 
-// Of scratch a share of the splits touches an equal part, wherever in it that lies.
+// A share of the splits touches an equal part of the scratch memory. The part's place does not matter.
 Region share_of(Region scratch, const Attention& op) {
   const size_t unit = scratch.width_bytes / kAttentionShares;
   scratch.at = scratch.at.advanced(unit * static_cast<size_t>(op.share_begin));
@@ -76,7 +78,8 @@ Bytes bytes_of(const Operator& op) {
   const auto counts = [&](const Region& region) {
     return region.at && region.at.slot->use() != sync::SlotUse::weights && !caches.contains(region.at.slot);
   };
-  // What a share of the splits leaves as it is, it does not read either: no device of this memory copies it.
+  // A share of the splits does not read the scratch memory that it leaves unchanged, because no device copies
+  // this memory.
   const auto touched = [&](const Region& region) {
     const bool is_share = attention && attention->part == AttentionPart::splits && region.at == attention->scratch;
     return is_share ? share_of(region, *attention) : region;
@@ -101,14 +104,15 @@ bool conflict(const Bytes& a, const Bytes& b) {
   return share(a.written, b.read) || share(a.written, b.written) || share(a.read, b.written);
 }
 
-// Attentions of other heads, or other shares of the splits of the same ones, of one pass through the cache.
+// Whether two attentions belong to one pass through the cache: other heads, or other shares of the splits of the
+// same heads.
 bool are_parts_of_one(const Operator& one, const Operator& other) {
   const auto *a = std::get_if<Attention>(&one.body), *b = std::get_if<Attention>(&other.body);
   return a && b && a->cache.k.slot == b->cache.k.slot && a->positions == b->positions && a->S == b->S &&
          a->y.slot == b->y.slot;
 }
 
-// ended[i]: the steps that have ended when step i starts, found by following the order of devices and the waits.
+// ended[i]: the steps that have ended when step i starts. They follow from the order on each device and from the waits.
 std::vector<std::set<int>> ended_before(const Plan& plan) {
   std::vector<std::set<int>> ended(plan.steps.size());
   std::vector<int> last(plan.devices.size(), -1);
@@ -153,7 +157,7 @@ class RandomSchedule : public ::testing::Test {
   }
   int64_t below(int64_t end) { return std::uniform_int_distribution<int64_t>(0, end - 1)(random_); }
   Operand matrix() { return matrices_[static_cast<size_t>(below(3))]; }
-  // A column of a matrix from which `width` values fit, in steps of 16.
+  // A column of a matrix at which `width` values fit, in steps of 16.
   Operand columns(int64_t width) {
     return matrix().advanced(static_cast<size_t>(below((kWidth - width) / 16 + 1)) * 64);
   }
@@ -187,7 +191,8 @@ class RandomSchedule : public ::testing::Test {
     }
   }
 
-  // An attention whole, or by heads, or by shares of the splits and their merge; of each head too.
+  // A whole attention, or its parts by heads, or shares of the splits and their merge. Each head may also be cut
+  // into shares.
   std::vector<Operator> random_attention_parts(const Operator& op) {
     std::vector<Attention> by_heads{std::get<Attention>(op.body)};
     if (below(2)) by_heads = {slice_heads(by_heads[0], 0, 1), slice_heads(by_heads[0], 1, kHeads)};
@@ -205,7 +210,7 @@ class RandomSchedule : public ::testing::Test {
     return parts;
   }
 
-  // The operator whole, or in parts: by rows, by tokens, or some tokens' rows or heads; parts may be left out.
+  // The whole operator or its parts: by rows, by tokens, or by rows or heads of some tokens. Some parts are left out.
   std::vector<Operator> random_parts(const Operator& op) {
     std::vector<Operator> by_tokens{op}, parts;
     if (below(2)) {

@@ -16,7 +16,7 @@ class Schedule : public ::testing::Test {
   Matrix matrix(int64_t rows, int64_t width) {
     return {{&pool_.acquire(static_cast<size_t>(rows * width) * 4, sync::SlotUse::activations, "m"), 0}, width};
   }
-  // x += y over two tokens.
+  // x += y for two tokens.
   static Operator add(const char* name, const Matrix& x, const Matrix& y) {
     return {name, Add{2, x.width, x.at, y.at, x.width, y.width}};
   }
@@ -97,7 +97,7 @@ TEST_F(Schedule, lets_two_devices_write_disjoint_columns_of_one_matrix_at_once) 
                        {0, matmul("rows 0..128", x, y, 0, 128)},
                        {1, matmul("rows 128..256", x, y, 128, 256)},
                        {0, add("use y", z, y)}});
-  // gpu: make x | rows 0..128 | use y; npu: rows 128..256
+  // gpu runs: make x | rows 0..128 | use y. npu runs: rows 128..256.
   ASSERT_EQ(p.steps.size(), 4u);
   EXPECT_EQ(p.steps[0].operators[0].name, "make x");
   EXPECT_EQ(p.steps[1].operators[0].name, "rows 0..128");
@@ -115,8 +115,8 @@ TEST_F(Schedule, does_not_wait_again_for_what_is_known_to_have_ended) {
 
 TEST_F(Schedule, knows_what_the_device_it_waited_for_had_waited_for) {
   const Matrix a = matrix(2, 128), b = matrix(2, 128), c = matrix(2, 128);
-  // npu writes a; gpu reads it into b; npu reads b; gpu overwrites a after reading c: the last one must wait for "read
-  // b" only.
+  // npu writes a, gpu copies it into b, npu reads b, and gpu overwrites a with c. The last step must wait for "b to
+  // c" only.
   const Plan p =
       plan({{1, add("write a", a, a)}, {0, add("a to b", b, a)}, {1, add("b to c", c, b)}, {0, add("c to a", a, c)}});
   ASSERT_EQ(p.steps.size(), 4u);
@@ -125,7 +125,7 @@ TEST_F(Schedule, knows_what_the_device_it_waited_for_had_waited_for) {
   EXPECT_EQ(p.steps[3].waits, std::vector<int>{2});
 }
 
-// What a device learnt after the step that was waited for has not been handed on by it.
+// A wait for a step does not include what that device learnt after the step.
 TEST_F(Schedule, knows_nothing_that_the_other_device_learnt_later) {
   const Matrix a = matrix(2, 128), b = matrix(2, 128), c = matrix(2, 128), d = matrix(2, 128), e = matrix(2, 128);
   const std::vector<Placed> placed = {{1, add("npu writes a", a, a)},
@@ -148,7 +148,7 @@ TEST_F(Schedule, has_every_device_signal_its_last_step) {
   EXPECT_TRUE(p.steps[1].signals);
 }
 
-// Device 1 has tokens 0 to 15, device 0 tokens 16 to 31.
+// Device 1 has tokens 0 to 15, and device 0 has tokens 16 to 31.
 TEST_F(Schedule, lets_earlier_tokens_attend_while_later_ones_are_appended) {
   const KvCache kv = cache();
   const Matrix x = matrix(32, 32), q = matrix(32, 16), y = matrix(32, 16), positions = matrix(32, 1);
@@ -156,7 +156,7 @@ TEST_F(Schedule, lets_earlier_tokens_attend_while_later_ones_are_appended) {
                        {0, append("late k, v", kv, x, positions, 16, 32)},
                        {1, attend("early", kv, q, y, positions, 0, 16)},
                        {0, attend("late", kv, q, y, positions, 16, 32)}});
-  // 1: append | attend; 0: append | attend, which sees all.
+  // Device 1 runs append | attend. Device 0 runs append | attend, and this attention sees all tokens.
   ASSERT_EQ(p.steps.size(), 4u);
   EXPECT_TRUE(p.steps[1].waits.empty()) << "other tokens, other positions";
   EXPECT_TRUE(p.steps[2].waits.empty()) << "later tokens are not seen";
@@ -193,7 +193,7 @@ TEST_F(Schedule, remembers_who_appended_to_a_cache_behind_a_later_append) {
   EXPECT_EQ(p.steps.back().waits, std::vector<int>{0});
 }
 
-// The second write has the first one's width and reaches further down, but begins 64 rows to the left of it.
+// The second write has the width of the first one and reaches further down. But it begins 64 rows to the left.
 TEST_F(Schedule, remembers_the_columns_that_a_later_write_leaves_alone) {
   const Matrix x = matrix(8, 64), y = matrix(8, 256), z = matrix(8, 64);
   const auto tokens = [](const Operator& op, int64_t count) {

@@ -1,4 +1,5 @@
-// --act i8 of whole models: one result on every device, plan, cut and piece, and what is said of it.
+// --act i8 for whole models: every device, plan, cut and piece gives one result. The engine names reasons for
+// other bits.
 #include <gmock/gmock.h>
 
 #include "tests/engine/run/golden.h"
@@ -20,7 +21,7 @@ Way with_i8(Way way) {
   return way;
 }
 
-// Logits of a prompt, in pieces of `chunk` tokens.
+// The logits of a prompt in pieces of `chunk` tokens.
 std::vector<float> logits_in_pieces(const std::string& model, const Way& way, std::span<const int32_t> ids,
                                     int64_t chunk) {
   const auto engine = open_engine(model, way, chunk);
@@ -46,7 +47,7 @@ void expect_one_result(const std::string& model, int64_t tokens, const std::vect
 
 const std::vector<Way> kWays = {Way{"gpu-only", {}}, Way{"npu-only", {}}, Way{"tensor", {0.5}}};
 
-// A published shape with few layers and words, of random weights.
+// A published shape with few layers and words, and random weights.
 std::string small_model(const ScratchFolder& folder, const std::string& shape, StorageType type) {
   const std::string path = folder.file(shape + info(type).name + ".gguf");
   write_file(path, test::bytes_of(RandomModel(test::small_shape(shape), type, 1)));
@@ -68,7 +69,7 @@ TEST(ActI8, gives_one_result_of_experts_and_of_latents) {
     expect_one_result(small_model(folder, shape, StorageType::q8_0), 17, {Way{"gpu-only", {}}, Way{"tensor", {0.5}}});
 }
 
-// An F16 matrix in each: an NPU rounds what goes into it, and that is said.
+// Each model has an F16 matrix. An NPU rounds the inputs of that matrix, and the engine says so.
 TEST(ActI8, gives_one_result_of_models_of_many_types_where_no_npu_takes_part) {
   SKIP_WHERE_SUMS_DIFFER(ActType::i8);
   for (const char* name : {"mixed-models/first.gguf", "mixed-models/second.gguf"}) {
@@ -116,7 +117,7 @@ TEST(ActI8, has_no_reason_for_other_bits_where_all_weights_are_integers) {
   EXPECT_THAT(engine->diagnostics(), Not(Contains(HasSubstr("--act i8"))));
 }
 
-// Among Vulkan's plans alone: lavapipe's fma rounds twice.
+// Only Vulkan's plans are compared with each other, because lavapipe's fma rounds twice.
 TEST(ActI8, pieces_of_a_prompt_give_the_bits_of_the_whole_on_vulkan) {
   const Way way = with_i8({"gpu-only", {}, "simd", {}, KvType::f32, false, "predict", {"vulkan:0"}});
   need_devices(way);

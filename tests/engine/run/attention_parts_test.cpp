@@ -1,5 +1,5 @@
-// Parts of an attention on a GPU and on the host beside the NPU at once, over one cache: the bits of the whole on the
-// host, for every way to share it and at depths that the plan was not made for.
+// Parts of an attention run at once on a GPU and on the host beside the NPU, over one cache. They give the bits of the
+// whole on the host. The tests use every way to share it, also at depths for which the plan was not made.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -66,7 +66,7 @@ class SharedAttention : public ::testing::Test {
     op.scratch = {&scratch_, 0};
     return op;
   }
-  // Keys and values of the tokens come from the GPU, as in a decoder.
+  // The tokens' keys and values come from the GPU, as in a decoder.
   std::vector<Placed> appended(int64_t S) {
     const Operand kv{&kv_, 0};
     const int64_t width = kKvHeads * kHeadDim;
@@ -86,7 +86,7 @@ class SharedAttention : public ::testing::Test {
   }
   std::vector<float> run(PreparedPlan& plan, int64_t S, int64_t past) {
     for (int64_t s = 0; s < S; ++s) positions_.as<int32_t>()[s] = static_cast<int32_t>(past + s);
-    for (sync::Slot* slot : {&y_, &scratch_})  // what a part that does not run would leave
+    for (sync::Slot* slot : {&y_, &scratch_})  // the values that remain if a part does not run
       std::fill_n(slot->as<float>(), slot->size_bytes() / 4, std::numeric_limits<float>::quiet_NaN());
     executor_->run(plan);
     return {y_.as<float>(), y_.as<float>() + S * kHeads * kHeadDim};

@@ -44,7 +44,7 @@ class ChainTest : public ExecutorTest {
 TEST_F(ChainTest, runs_what_each_decision_picks_from_values_that_the_fragment_before_has_left) {
   Chain<Part> chain = this->chain(4);
   const ChainRun run = chain.run(Part::doubles, [&](Part ended) { return until(16, ended); });
-  EXPECT_EQ(run.fragments, 5);  // 2, 4, 8, 16, and the sum
+  EXPECT_EQ(run.fragments, 5);  // the fragments for 2, 4, 8 and 16, and the sum
   EXPECT_EQ(z_.as<float>()[0], 16.0f);
   EXPECT_GT(run.seconds, run.deciding);
   EXPECT_GT(run.deciding, 0.0);

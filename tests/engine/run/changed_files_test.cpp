@@ -1,4 +1,4 @@
-// Files that are cut or written over while an engine uses them: an Error that names the file, and no result.
+// Files that are cut or overwritten while an engine uses them cause an Error that names the file, and no result.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -71,7 +71,7 @@ TEST_F(ChangedFiles, that_are_replaced_by_another_of_their_name_are_none) {
 }
 
 TEST_F(ChangedFiles, of_packed_weights_fail_the_pass_and_not_the_process) {
-  Engine::open(options());  // keeps them
+  Engine::open(options());  // writes the packed weights
   ASSERT_NE(packed(), "");
   const std::vector<float> expected = logits_of(*engines_.open());
   const auto engine = Engine::open(options());

@@ -1,4 +1,4 @@
-// Long prompts in pieces, and what an engine keeps from one to the next.
+// Long prompts in pieces, and the state that an engine keeps between pieces.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,8 +17,8 @@ std::vector<float> last_logits(Engine& engine, std::span<const int32_t> ids) {
   return {logits.begin(), logits.end()};
 }
 
-// The bit rules: what a token gives depends on the tokens before it, not on how they came.
-TEST(Chunks, of_a_prompt_give_the_bits_of_the_whole) {
+// A token's logits depend on the tokens before it, and not on the pieces that held them.
+TEST(Pieces, of_a_prompt_give_the_bits_of_the_whole) {
   const HostEngines engines("pieces");
   const std::vector<int32_t> prompt = some_ids(50);
   const std::vector<float> expected = last_logits(*engines.open(64), prompt);
@@ -59,8 +59,8 @@ TEST(Chunks, fill_a_context_to_its_last_place) {
   EXPECT_NO_THROW(engine->extend(some_ids(1)));
 }
 
-// A plan that weighs attention holds for a stretch of depths; a deeper one is made for the attention there.
-TEST(Chunks, at_another_depth_are_planned_anew) {
+// A plan that weighs attention is valid for a range of depths. A deeper piece needs a new plan.
+TEST(Pieces, at_another_depth_are_planned_anew) {
   TinyModel model;
   model.context_length = 512;
   const HostEngines engines("depths", model);

@@ -86,14 +86,14 @@ TEST(OtherBits, come_from_an_npu_that_rounds_what_others_do_not) {
   EXPECT_THAT(reasons({npu()}, kWide, ActType::f16), ElementsAre(HasSubstr("BF16 weights")));
 }
 
-// One matmul on each device, weights of `format`.
+// One matmul with weights of `format` on the device.
 std::string why_not(const DeviceInfo& device, PackedFormat format, bool f16_activations) {
   MatMul matmul;
   matmul.w.format = format;
   Plan plan;
   plan.devices = {"other", device.id};
   plan.steps = {{1, {{"blk.0.attn_qkv", matmul}}, {}, true}};
-  DeviceInfo other;  // breaks every rule, but has no step
+  DeviceInfo other;  // keeps no rule of the contract, but has no step
   other.id = "other";
   const std::vector<const DeviceInfo*> devices = {&other, &device};
   return why_not_contract_bits(plan, devices, f16_activations);

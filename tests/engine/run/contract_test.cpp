@@ -6,7 +6,7 @@
 namespace tandem::testing {
 namespace {
 
-// Logits of the last tokens when the prompt is evaluated in pieces of each size, all compared with one piece.
+// Compares the logits of the last tokens of a prompt in pieces of each size with those of one piece.
 void expect_same_bits_in_pieces(const std::string& model, const Way& way, int64_t tokens) {
   SCOPED_TRACE(model.substr(model.rfind('/') + 1) + " " + way.name());
   const auto whole = open_engine(model, way, tokens);
@@ -24,7 +24,7 @@ class Chunks : public ::testing::TestWithParam<Way> {
   void SetUp() override { need_devices(GetParam()); }
 };
 
-// A piece of another length may be cut between the devices at another place.
+// Plans may cut a piece of another length at another place.
 bool cuts_matmuls(const Way& way) { return way.plan != "gpu-only" && way.plan != "host-only" && way.plan != "layer"; }
 
 TEST_P(Chunks, of_a_prompt_give_the_bits_of_the_whole) {
@@ -43,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(Plans, Chunks,
                                            Way{"layer", {}, "simd"}, Way{"tensor", {0.4}, "simd", {}, KvType::f16},
                                            Way{"staggered", {}, "simd"}, Way{"sequence", {}, "simd"}),
                          test_name);
-// Among Vulkan plans alone: lavapipe's fma rounds twice, so other devices have other bits.
+// Only Vulkan plans are compared with each other. lavapipe's fma rounds twice, so other devices have other bits.
 INSTANTIATE_TEST_SUITE_P(
     Vulkan, Chunks,
     ::testing::Values(
@@ -79,8 +79,8 @@ void expect_same_bits_on_every_plan(const std::string& model, int64_t tokens, Kv
   expect_same_bits(model, tokens, kv, ways);
 }
 
-// Two types on every plan, each other one on two of them in turn: where a matrix is cut does not depend on its type.
-// F32 and BF16 weights are rounded to f16 on the NPU, so the contract holds for all others.
+// Two types run on every plan, and each other type on two plans in turn, because cuts do not depend on the type. The
+// contract covers all types except F32 and BF16, which the NPU rounds to f16.
 TEST(Contract, gives_one_result_on_gpu_npu_and_any_cut_between_them) {
   const auto golden = test_data("quant-models/golden.json");
   if (!golden) SKIP_FOR_WANT_OF(data, "no quant-models");

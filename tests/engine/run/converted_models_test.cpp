@@ -1,5 +1,5 @@
-// Dense models made into mixtures of experts that must compute the same: split with all experts active and equal
-// weights, and cloned whatever the router says.
+// Dense models converted to mixtures of experts must compute the same: split ones with all experts active and equal
+// weights, and cloned ones with any router.
 #include <algorithm>
 #include <random>
 
@@ -12,7 +12,7 @@
 namespace tandem::testing {
 namespace {
 
-constexpr int kTokens = 20;  // more than use lists of tokens (engine/graph/decoder.cpp), in two passes
+constexpr int kTokens = 20;  // enough for lists of tokens (engine/graph/decoder.cpp), in two passes
 
 class ConvertedModels : public ::testing::Test {
  protected:
@@ -31,7 +31,7 @@ class ConvertedModels : public ::testing::Test {
     return folder_.file(name);
   }
 
-  // Scores of either sign that send tokens to all experts.
+  // Random scores of both signs send tokens to all experts.
   static void set_random_routers(MoeConversion& conversion, int64_t E) {
     std::mt19937_64 random(9);
     for (int64_t layer = 0; layer < conversion.dense().layers; ++layer) {
@@ -86,7 +86,7 @@ TEST_F(ConvertedModels, cloned_are_the_dense_model_whatever_their_routers_say) {
   }
 }
 
-// Of four active of eight another text is written: half of the network is not there.
+// With four of eight experts active the model writes another text, because half of the network is missing.
 TEST_F(ConvertedModels, split_and_half_active_are_another_model) {
   const std::string path = dense("llama", StorageType::f16);
   const GgufFile file = GgufFile::open(path);

@@ -1,5 +1,5 @@
-// Every kind of cut on real devices: whatever the NPU pads, the batch's tokens come out right. Inputs are small
-// integers, so every device has the same sums.
+// Every kind of cut on real devices. The NPU's padding must not change the batch's tokens. Inputs are small integers,
+// so every device has the same sums.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ class CutsOn : public ::testing::TestWithParam<std::string> {
     return sum;
   }
 
-  // y = W x by the parts of the cut; z += y on the GPU waits for both.
+  // The parts of the cut run y = W x. Then z += y on the GPU waits for both sides.
   Plan plan(int64_t S, const Cut& cut) const {
     const MatMul matmul = testing::f16_product(S, kRows, kColumns, w_, x_, y_);
     std::vector<Placed> placed;
@@ -65,7 +65,8 @@ class CutsOn : public ::testing::TestWithParam<std::string> {
     return schedule("cut", {GetParam(), "npu:0"}, placed);
   }
 
-  // A cut gives something to each side; but of two kinds the NPU alone has all, in one graph or in several.
+  // A cut uses both sides. Two kinds of cuts are exceptions: the NPU alone multiplies all rows, in one graph or
+  // in several.
   static void expect_both_sides_multiply(const Cut& cut) {
     int64_t gpu = 0, npu = 0;
     for (const Part& part : cut.parts) (part.side == Side::gpu ? gpu : npu) += part.tokens() * part.rows();

@@ -1,5 +1,5 @@
-// What engines do with a long prompt and with single tokens behind it: pieces without logits, plans that are made anew
-// as the context grows (Planner::planned_past), and sampling with a seed. The same on every plan.
+// Engines with a long prompt and single tokens behind it: pieces without logits, new plans as the context grows
+// (Planner::planned_past), and sampling with a seed. The results are the same on every plan.
 #include "engine/run/generate.h"
 #include "tests/engine/run/golden.h"
 
@@ -7,13 +7,13 @@ namespace tandem::testing {
 namespace {
 
 constexpr const char* kModel = "mixed-models/first.gguf";
-// Ends of extensions, at golden logits, so that the pieces between are of few lengths (each is measured): within a
-// piece, at a piece's end, behind 1,024, where the past is rounded otherwise.
+// The ends of extensions lie at golden logits. The pieces between have few lengths, because each length is measured.
+// One end lies within a piece, one at a piece's end, and one behind 1,024, where the past is rounded differently.
 constexpr int64_t kEnds[] = {33, 512, 1025, 1200};
 
 struct Outcome {
   ModelConfig config;
-  std::vector<float> logits;  // at each end, then of single tokens
+  std::vector<float> logits;  // at each end, then for single tokens
   std::vector<int32_t> sampled;
 };
 
@@ -32,7 +32,7 @@ Outcome run_on(const Way& way, std::span<const int32_t> ids) {
     begin = end;
   }
   for (const int32_t id : {17, 170, 71}) take(engine->extend(std::span(&id, 1)));
-  // Back to where plans of another past were made.
+  // Rewinds to a place where plans were made for another past.
   engine->rewind(500);
   take(engine->extend(ids.subspan(500, 33)));
   engine->rewind(0);

@@ -1,4 +1,4 @@
-// SmolLM2-135M-Instruct Q4_1, the model a newcomer runs first: golden tokens and perplexity on every plan.
+// SmolLM2-135M-Instruct Q4_1, the model that a new user runs first: golden tokens and perplexity on every plan.
 
 #include <map>
 #include <set>
@@ -16,8 +16,7 @@ class DefaultModel : public ::testing::TestWithParam<Way> {
     if (!model_) SKIP_FOR_WANT_OF(data, kNoDefaultModel);
     golden_ = read_json(repository_data("smollm2/golden.json"));
   }
-  // Below these a choice may go either way.
-  // Shares that were given are kept: then each matmul is on both devices. Measured ones may be whatever was measured.
+  // Given shares stay fixed, so each matmul is on both devices. Measured shares may have any value.
   static void expect_cuts(Engine& engine, int64_t tokens) {
     std::map<std::string, std::set<int>> devices;
     for (const Step& step : engine.plan_for({tokens, 1}).steps) {
@@ -26,13 +25,14 @@ class DefaultModel : public ::testing::TestWithParam<Way> {
     }
     for (const auto& [name, on] : devices) EXPECT_EQ(on.size(), 2u) << name;
   }
+  // A choice with a margin below this may go either way.
   double margin() const { return GetParam().uses_npu() ? 0.1 : 0.05; }
   std::optional<std::string> model_;
   nlohmann::json golden_;
 };
 
-// The text may part from the golden one at a near-tie; from there on the golden tokens are fed, so that every choice is
-// judged.
+// The text may differ from the golden one at a near-tie. From there on the engine reads the golden tokens, so that
+// every choice is judged.
 TEST_P(DefaultModel, makes_every_golden_choice_that_is_not_a_near_tie) {
   const auto engine = open_engine(*model_, GetParam());
   for (const auto& prompt : golden_.at("prompts")) {

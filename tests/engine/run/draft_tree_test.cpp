@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Two roots, 0 and 1; 2 and 3 follow the second one, and 4 follows 3.
+// Tokens 0 and 1 are roots. 2 and 3 follow 1, and 4 follows 3.
 const std::vector<int32_t> kParents{-1, -1, 1, 1, 3};
 
 TEST(DraftTree, has_a_path_to_every_token) {
@@ -48,7 +48,7 @@ TEST(DraftTree, has_so_many_tokens_and_no_longer_paths) {
   EXPECT_THAT(message(std::vector<int32_t>(kMostDrafts + 1, -1)), HasSubstr("too large"));
 }
 
-// A cell of a cache of every type: 2 heads, keys of 3 values and values of 2, two pages.
+// Copies a cell of a cache of this type: 2 heads, keys of 3 values and values of 2, two pages.
 template <typename T>
 void copies_one_cell_alone(KvType type) {
   sync::Pool pool;

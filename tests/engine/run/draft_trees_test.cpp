@@ -1,5 +1,5 @@
-// Trees of drafts in batches: each of their tokens has the bits that it has in a text behind its ancestors, whatever
-// else is in the pass, and what is accepted of a tree is such a text.
+// Trees of drafts in batches. Each token of a tree has the bits that it has in a text behind its ancestors, for any
+// other content of the pass. The accepted tokens of a tree are such a text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ class DraftTrees : public ManyOnDevices {
     for (int64_t i = 0; i < count; ++i) ids.push_back(static_cast<int32_t>(3 + below(300)));
     return ids;
   }
-  // Chains, bushes and what is between them.
+  // Makes chains, bushes and trees between these.
   std::vector<int32_t> random_parents(int64_t count) {
     std::vector<int32_t> parents;
     const int64_t reach = 1 + below(6);
@@ -32,13 +32,14 @@ class DraftTrees : public ManyOnDevices {
   std::mt19937 random_{7};
 };
 
-// What an extension was, and the text that it was of before.
+// An extension, and its text before the extension.
 struct Extended {
   std::vector<int32_t> before, ids, parents;
   int64_t outputs = 1;
 };
 
-// Compares logits with those of one text alone: `alone` has `before`, and each token's path is put behind it.
+// Compares logits with those of one text alone. The engine `alone` reads `before`, and then the path of each token
+// behind it.
 class Comparison {
  public:
   Comparison(Engine& alone, std::span<const float> logits)
@@ -80,7 +81,7 @@ TEST_P(DraftTrees, have_the_bits_of_their_paths_beside_any_others) {
   all.outputs = 64;
   const auto engine = Engine::open(all);
   std::vector<Sequence> texts;
-  // Some begin anew, some stand before the edge of a page, some anywhere.
+  // Some texts begin anew, some stand before the edge of a page, and some stand anywhere.
   const auto begin = [&](int64_t number) {
     const int64_t length = number % 4 == 0 ? below(9) : number % 4 == 3 ? below(kContext - 100) : 245 + below(14);
     Sequence text = engine->new_sequence();
@@ -107,7 +108,7 @@ TEST_P(DraftTrees, have_the_bits_of_their_paths_beside_any_others) {
         texts[i] = engine->fork(texts[static_cast<size_t>(below(std::ssize(texts)))], below(300));
       }
       Extended next;
-      const int64_t kind = below(5);  // a tree, two in five times; one token; a piece
+      const int64_t kind = below(5);  // a tree in two of five cases, one token, or a piece
       const int64_t wanted = kind < 2 ? 1 + below(24) : kind == 2 ? 1 : 1 + below(30);
       next.before.assign(texts[i].ids().begin(), texts[i].ids().end());
       next.ids = random_ids(std::min(wanted, room));
@@ -141,7 +142,7 @@ TEST_P(DraftTrees, have_the_bits_of_their_paths_beside_any_others) {
         continue;
       }
       ASSERT_EQ(text.position(), before) << "a tree is not appended";
-      if (below(5) == 0) continue;  // none of it is wanted
+      if (below(5) == 0) continue;  // accepts no token
       std::vector<int32_t> path = path_to(was.parents, static_cast<int32_t>(below(std::ssize(was.ids))));
       path.resize(static_cast<size_t>(below(4) == 0 ? below(std::ssize(path) + 1) : std::ssize(path)));
       engine->accept(text, path);
@@ -158,7 +159,7 @@ TEST_P(DraftTrees, have_the_bits_of_their_paths_beside_any_others) {
   EXPECT_GT(moved, is_slow() ? 1 : 25) << "paths that did not lie where their positions are";
 }
 
-// What many texts run in, and the other family of shaders, but no device with memory of its own: it has no trees.
+// The ways of many texts, and one with the other family of shaders. Devices with memory of their own have no trees.
 std::vector<Way> ways_of_trees() {
   std::vector<Way> ways = ways_of_many();
   std::erase_if(ways, [](const Way& way) { return way.copies; });
@@ -191,7 +192,7 @@ TEST(DraftTreesOnCopies, are_refused_for_what_is_accepted_could_not_be_copied) {
 
 class HostTrees : public HostSequences {
  protected:
-  // Runs it in one pass.
+  // Runs the extension in one pass.
   static std::vector<float> run(Engine& engine, Sequence& text, std::span<const int32_t> ids,
                                 const std::vector<int32_t>& parents = {}) {
     const auto found =
@@ -226,14 +227,14 @@ TEST_F(HostTrees, of_one_token_and_of_one_path_are_as_the_text) {
   EXPECT_TRUE(std::ranges::equal(found, alone->extend(one)));
 }
 
-// A tree whose tokens lie on both sides of a page's edge, the accepted ones behind it.
+// The tokens of a tree lie on both sides of a page's edge, and so do the accepted ones.
 TEST_F(HostTrees, are_accepted_over_the_edge_of_a_page) {
   const auto engine = open_for_trees(), alone = open(0);
   const auto before = ids_of(1, 254), ids = ids_of(2, 8), next = ids_of(4, 3);
   Sequence text = engine->new_sequence();
   for (size_t at = 0; at < before.size(); at += 64)
     run(*engine, text, std::span(before).subspan(at, std::min<size_t>(64, before.size() - at)));
-  const Sequence other = engine->fork(text, 254);  // the page is shared, and copied before a tree is put there
+  const Sequence other = engine->fork(text, 254);  // shares the page, which is copied before a tree is written there
   const std::vector<int32_t> parents{-1, -1, 0, 1, 3, 2, 4, 6};
   run(*engine, text, ids, parents);
   EXPECT_EQ(text.drafts().ids, ids);

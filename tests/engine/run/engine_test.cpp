@@ -1,4 +1,4 @@
-// The engine on a random model written by the test itself: needs no data and no driver.
+// The engine on a random model that the test writes itself. The tests need no data and no driver.
 #include "engine/run/engine.h"
 
 #include <gmock/gmock.h>
@@ -68,7 +68,7 @@ TEST_F(TinyEngine, gives_the_same_bits_on_every_plan_and_in_every_piece_size) {
   }
 }
 
-// H7: batches of several tokens follow the NPU, single tokens are queued ahead.
+// H7: batches of several tokens follow the NPU, and single tokens are queued ahead.
 TEST_F(TinyEngine, submits_in_the_order_it_was_asked_for) {
   for (const auto& [submit, prompt, token] : {std::tuple{Submit::ahead, Dominant::gpu, Dominant::gpu},
                                               {Submit::follow, Dominant::npu, Dominant::npu},
@@ -150,7 +150,8 @@ TEST_F(TinyEngine, names_what_is_wrong_with_its_options) {
   EXPECT_THAT(message_of([&] { Engine::open(file); }), HasSubstr("/nowhere.gguf"));
 }
 
-// A llama file may name a window as long as its trained context, 128 tokens here: none of those feels it.
+// A llama file may name a window as long as its trained context, here 128 tokens. Within that context the window
+// changes nothing.
 TEST_F(TinyEngine, refuses_a_context_that_would_feel_a_window_which_is_not_computed) {
   GgufWriter writer = tiny_writer({});
   write_file(path_, writer.set("llama.attention.sliding_window", uint32_t{128}).bytes());
@@ -170,7 +171,7 @@ TEST_F(TinyEngine, says_which_operators_of_an_npu_plan_fall_back_and_refuses_whe
   EXPECT_THAT(message_of([&] { Engine::open(strict); }), HasSubstr("--strict-device"));
 }
 
-// Every pass that runs is one that was asked for: a prompt in pieces, single tokens. What they took is kept.
+// The engine runs only passes that the caller asked for: a prompt in pieces and single tokens. It keeps their times.
 TEST_F(TinyEngine, auto_runs_no_pass_but_those_it_is_asked_for_and_keeps_what_they_took) {
   EngineOptions o = options("auto", {"npu:0", "host"});
   o.measurements = path_ + ".measured.json";
@@ -196,7 +197,7 @@ TEST_F(TinyEngine, auto_runs_no_pass_but_those_it_is_asked_for_and_keeps_what_th
   std::filesystem::remove(*o.measurements);
 }
 
-// Plans change as passes are learnt from; values do not.
+// Plans change while the engine learns from passes. Values do not change.
 TEST_F(TinyEngine, auto_has_the_same_logits_whatever_plans_it_changes_to) {
   const auto bits = [&](const std::string& plan, const std::vector<std::string>& devices) {
     EngineOptions o = options(plan, devices);
@@ -212,7 +213,7 @@ TEST_F(TinyEngine, auto_has_the_same_logits_whatever_plans_it_changes_to) {
   EXPECT_EQ(bits("auto", {"npu:0", "host"}), bits("host-only", {"host"}));
 }
 
-// H12: a graph for each shape of matrix; a length that has graphs compiles none.
+// H12: each shape of matrix compiles one graph. A length with existing graphs compiles none.
 TEST_F(TinyEngine, counts_what_the_plan_online_compiles_for_lengths_that_have_no_graphs) {
   for (const std::string plan : {"online", "pipe", "padding"}) {
     const auto engine = Engine::open(options(plan, {"npu:0", "host"}));
@@ -225,8 +226,8 @@ TEST_F(TinyEngine, counts_what_the_plan_online_compiles_for_lengths_that_have_no
   }
 }
 
-// Passes were prepared and run before: what recording needs of a device must not wait for work that the same pass has
-// yet to launch.
+// The passes were prepared and run before. The calls that recording makes on a device must not wait for work that the
+// same pass launches later.
 TEST_F(TinyEngine, recorded_passes_show_each_device_at_work_and_give_the_same_logits) {
   const auto present = available_devices();
   for (const std::string gpu : {"host", "opencl:0"}) {

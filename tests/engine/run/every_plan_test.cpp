@@ -1,4 +1,5 @@
-// Every plan on real devices, for lengths that fit the NPU's sizes and lengths that do not: what the GPU alone gives.
+// Every plan on real devices, for lengths that fit the NPU's sizes and for others. Results equal those of the
+// GPU alone.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -14,11 +15,11 @@ namespace tandem::testing {
 namespace {
 
 const std::vector<int64_t> kLengths = {1, 7, 31, 32, 33, 135, 300, 525, 600};
-const std::vector<int64_t> kFewLengths = {1, 33, 300};  // where every length takes seconds: lavapipe compiles and waits
+const std::vector<int64_t> kFewLengths = {1, 33, 300};  // if every length takes seconds: lavapipe compiles and waits
 constexpr int64_t kMostTokens = 600;
 
 const std::vector<int64_t> kManySizes = EngineOptions().graph_tokens;
-const std::vector<int64_t> kFewSizes = {128, 256, 512};  // most lengths fall back somewhere
+const std::vector<int64_t> kFewSizes = {128, 256, 512};  // most lengths fall back
 const std::vector<int64_t> kAnySize = {};
 
 class EveryPlan : public ::testing::TestWithParam<std::string> {
@@ -55,7 +56,7 @@ class EveryPlan : public ::testing::TestWithParam<std::string> {
     for (int64_t i = 0; i < tokens; ++i) ids.push_back(static_cast<int32_t>(3 + (i * i + 5 * i) % 300));
     return ids;
   }
-  // Logits of every token of the prompt, and of two more tokens one by one.
+  // The logits of every token of the prompt, and of two more tokens one by one.
   static std::vector<float> logits_of(Engine& engine, int64_t tokens) {
     std::vector<float> logits = all_logits(engine, prompt(tokens));
     for (const int32_t id : {17, 170}) {
@@ -65,7 +66,7 @@ class EveryPlan : public ::testing::TestWithParam<std::string> {
     return logits;
   }
 
-  // Of the plan for a whole prompt: how many matmuls are on both devices.
+  // The number of matmuls that the plan for a whole prompt puts on both devices.
   static int64_t matmuls_cut(Engine& engine, int64_t tokens) {
     engine.rewind(0);
     std::map<std::string, std::set<int>> devices;
@@ -99,17 +100,17 @@ TEST_P(EveryPlan, gives_what_the_gpu_gives_for_every_length) {
       if (same_bits) {
         EXPECT_EQ(different_bits(logits, expected[tokens]), 0u);
       } else {
-        // Where fma is not fused (lavapipe), the GPU's sums have other bits than the NPU's, and f16 may round another
-        // way what lies between two halves: each is off by its own roundings. A token or row at a wrong place is off by
-        // about one.
+        // On lavapipe fma is not fused. There the GPU's sums have other bits than the NPU's, and f16 may round values
+        // between two halves differently. Each is off by its own roundings. A token or row at a wrong place would be
+        // off by about one.
         const LogitBounds bounds = logit_bounds(engine->config(), {.activations = true}, expected[tokens]);
         EXPECT_LE(largest_difference(logits, expected[tokens]), 2 * bounds.largest);
         EXPECT_LE(rms_difference(logits, expected[tokens]), 2 * bounds.rms);
       }
       cut += matmuls_cut(*engine, tokens);
     }
-    // Shares that are given are kept. What is measured may give all to one device: values_test.cpp makes costs up, and
-    // asks every plan for cuts.
+    // Given shares stay fixed. Measured costs may put all work on one device. values_test.cpp uses made-up costs and
+    // requires cuts of every plan.
     if (plan == "rows") {
       EXPECT_GT(cut, 0);
     }
@@ -117,7 +118,7 @@ TEST_P(EveryPlan, gives_what_the_gpu_gives_for_every_length) {
   for (const Strategy& strategy : strategies_for_any_model()) {
     const std::string plan = strategy.name;
     if (plan == "gpu-only" || plan == "host-only") continue;
-    if (!same_bits && (plan == "staggered" || plan == "sequence")) continue;  // minutes on lavapipe
+    if (!same_bits && (plan == "staggered" || plan == "sequence")) continue;  // takes minutes on lavapipe
     expect_same(plan, kManySizes, same_bits ? kLengths : kFewLengths);
     if (!same_bits) continue;
     expect_same(plan, kFewSizes, kFewLengths);

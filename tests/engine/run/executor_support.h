@@ -1,4 +1,4 @@
-// A small plan on the host device and the NPU, for tests of the executor: no driver is needed.
+// A small plan on the host device and the NPU, for tests of the executor without a driver.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,9 +28,9 @@ class ExecutorTest : public ::testing::Test {
     testing::pack_f16_weights(w_, kN, kK, [](int64_t n, int64_t k) { return (n + 3 * k) % 11 - 5; });
   }
 
-  // y = W x.
+  // The operator y = W x.
   MatMul product() { return testing::f16_product(kS, kN, kK, w_, x_, y_); }
-  // x += x, the product in two parts, then z += y: the last step waits for both.
+  // x += x, the product in two parts, then z += y. The last step waits for both parts.
   Plan plan(int64_t cut) {
     const MatMul op = product();
     const std::vector<Placed> placed = {{0, {"double x", Add{kS, kK, {&x_, 0}, {&x_, 0}, kK, kK}}},
@@ -39,13 +39,13 @@ class ExecutorTest : public ::testing::Test {
                                         {0, {"sum", Add{kS, kN, {&z_, 0}, {&y_, 0}, kN, kN}}}};
     return schedule("test", {"host", "npu:0"}, placed);
   }
-  // A position far outside the rotation's table: the step "blk.9.rope" fails when it runs.
+  // The position lies far outside the rotation's table, so the step "blk.9.rope" fails when it runs.
   Plan broken() {
     positions_.as<int32_t>()[0] = 1 << 20;
     const Rope rope{1, 1, 16, 16, RopeLayout::halves, {&z_, 0}, 16, {&positions_, 0}, {&table_, 0}, 4};
     return schedule("broken", {"host", "npu:0"}, std::vector<Placed>{{0, {"blk.9.rope", rope}}});
   }
-  // What n runs leave in z: x doubles each time, so W x is 2, 4, 8 ... times the first one.
+  // The content of z after n runs. x doubles each time, so W x is 2, 4, 8 ... times the first product.
   float expected(int64_t s, int64_t n, int runs) const {
     float product = 0;
     for (int64_t k = 0; k < kK; ++k)
@@ -63,7 +63,7 @@ class ExecutorTest : public ::testing::Test {
   std::unique_ptr<Device> host_, npu_;
 };
 
-// Another device under the name of a GPU; it counts what was launched with something to wait for.
+// A device that reports the kind of a GPU. It counts launches with waits.
 class GpuInName {
  public:
   explicit GpuInName(Device& behind) : device_(std::make_unique<Renamed>(behind)) {}

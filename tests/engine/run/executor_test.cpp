@@ -1,4 +1,4 @@
-// The executor on the host device and the NPU: no driver needed, and the thread sanitizer sees everything.
+// The executor on the host device and the NPU. The tests need no driver, and the thread sanitizer sees all code.
 #include "engine/run/executor.h"
 
 #include <gmock/gmock.h>
@@ -18,14 +18,14 @@ class EveryPolicy : public ExecutorTest, public ::testing::WithParamInterface<st
 TEST_P(EveryPolicy, runs_both_parts_of_a_cut_matmul_in_the_right_order_again_and_again) {
   Executor executor(pool_, {host_.get(), npu_.get()}, {sync::policy_named(GetParam()), std::chrono::seconds(60), {}});
   const auto prepared = executor.prepare(plan(128));
-  constexpr int kRuns = 6;  // x stays exact in f16
+  constexpr int kRuns = 6;  // with so many runs x stays exact in f16
   for (int run = 0; run < kRuns; ++run) EXPECT_GT(executor.run(*prepared), 0.0);
   for (int64_t s = 0; s < kS; ++s) {
     for (int64_t n = 0; n < kN; ++n) ASSERT_EQ(z_.as<float>()[s * kN + n], expected(s, n, kRuns)) << s << " " << n;
   }
 }
 
-// H7: the other submission order gives the same numbers. There is no driver here, so the host plays the GPU.
+// H7: the other order of submission gives the same numbers. There is no driver here, so the host stands in for the GPU.
 TEST_P(EveryPolicy, submits_what_waits_for_the_npu_when_the_npu_has_ended) {
   const GpuInName gpu(*host_);
   Executor executor(pool_, {&gpu.device(), npu_.get()}, {sync::policy_named(GetParam()), std::chrono::seconds(60), {}});
@@ -42,7 +42,7 @@ TEST_P(EveryPolicy, submits_what_waits_for_the_npu_when_the_npu_has_ended) {
 
 INSTANTIATE_TEST_SUITE_P(Policies, EveryPolicy, ::testing::ValuesIn(sync::waiter_names()));
 
-// The NPU's queue takes the steps of both devices: in any other order than the plan's the first wait would hang.
+// The NPU's queue runs the steps of both devices. In any order other than the plan's, the first wait would hang.
 TEST_F(ExecutorTest, runs_two_devices_that_share_one_thread) {
   const auto beside = open_host_on(*npu_, {});
   Executor executor(pool_, {beside.get(), npu_.get()},
@@ -76,7 +76,7 @@ TEST_F(ExecutorTest, records_measured_spans_of_every_device_and_the_npus_modelle
   executor.record(&timeline);
   executor.run(*prepared);
   executor.record(nullptr);
-  executor.run(*prepared);  // leaves nothing
+  executor.run(*prepared);  // records nothing
   int host = 0, npu = 0, modelled = 0;
   for (const Span& span : timeline.spans()) {
     EXPECT_LE(span.start_seconds, span.end_seconds) << span.track;

@@ -1,4 +1,4 @@
-// What is counted of a model's experts while it runs, on numbers worked out by hand.
+// The counts of a model's experts while it runs, on numbers worked out by hand.
 #include "engine/run/expert_use.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace tandem {
 namespace {
 
-// Four experts, two of a token, in both layers.
+// Four experts, two for each token, in both layers.
 ModelConfig mixture() {
   return parse_shape(R"({"schema": 1, "architecture": "qwen3moe", "layers": 2, "hidden": 64, "feed_forward": 96,
                          "heads": 4, "vocabulary": 512, "experts": 4, "experts_used": 2, "expert_feed_forward": 32})",
@@ -47,7 +47,7 @@ TEST(ExpertUse, with_a_calibration_stays_as_it_says) {
   EXPECT_EQ(use.counts(), known);
 }
 
-// N10: expert 0 has two rows, expert 1 four, the others none.
+// N10: expert 0 has two rows, expert 1 has four, and the others have none.
 TEST(ExpertUse, tells_rows_that_were_filled_from_padding_and_overflow) {
   Plan plan;
   plan.experts.push_back({0, 3, {}});
@@ -61,14 +61,14 @@ TEST(ExpertUse, tells_rows_that_were_filled_from_padding_and_overflow) {
   EXPECT_EQ(totals.graphs, 2);
   EXPECT_EQ(totals.choices, 6);
   EXPECT_EQ(totals.slots, 6);
-  EXPECT_EQ(totals.valid, 3);  // two of expert 0, one of expert 1
+  EXPECT_EQ(totals.valid, 3);  // two for expert 0, one for expert 1
   EXPECT_EQ(totals.elsewhere, 2);
   EXPECT_EQ(totals.spilled, 1);
   EXPECT_EQ(totals.dropped, 0);
   EXPECT_DOUBLE_EQ(totals.padded_share(), 0.5);
   use.add(plan, pass.layers, Overflow::drop);
   EXPECT_EQ(totals.dropped, 1);
-  plan.experts.back().tokens = 4;  // a plan for other tokens than those that ran says nothing
+  plan.experts.back().tokens = 4;  // a plan for another number of tokens is ignored
   use.add(plan, pass.layers, Overflow::drop);
   EXPECT_EQ(totals.choices, 12);
 }

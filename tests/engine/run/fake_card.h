@@ -1,6 +1,6 @@
-// A made-up graphics card that is reached by two interfaces, "fakecl:0" and "fakevk:0": a discrete GPU with memory of
-// its own that computes with the host's loops, and says of itself that its sums are others. Whatever this is linked
-// into has the interfaces among its devices while a test says so.
+// A made-up graphics card with two interfaces, "fakecl:0" and "fakevk:0". It is a discrete GPU with memory of its own.
+// It computes with the host's loops, and reports that its sums differ from the contract's. Programs that link this file
+// have the interfaces among their devices while a test enables them.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@ struct FakeInterface {
   bool present = false;
   KnownGpu known;
   std::string refuses;  // a kind of operator: "swiglu"
-  int opened = 0;       // how often
-  int copies = 0;       // how often as a device that shares no memory
+  int opened = 0;       // the number of opens
+  int copies = 0;       // the number of opens as a device without shared memory
 };
 
 FakeInterface& fake_cl();
 FakeInterface& fake_vk();
 
-// Both interfaces of one card, alike but for their ids; gone when it goes.
+// Makes both interfaces of one card present, with the same properties except their ids. The destructor removes them.
 class FakeCard {
  public:
   FakeCard();

@@ -1,5 +1,5 @@
-// Texts on a machine with a fast discrete card (tests/engine/run/fake_card.h): it alone runs them, from the first text
-// on where that pays.
+// Texts on a machine with a fast discrete card (tests/engine/run/fake_card.h). The card alone runs them, from the first
+// text on if that is faster.
 #include "tests/engine/run/fake_card.h"
 
 #include <gmock/gmock.h>
@@ -23,13 +23,13 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Ends at once, and compiles nothing.
+// A warming program that ends immediately and compiles nothing.
 constexpr const char* kNoWarming = "/bin/true";
 
 class OnACard : public ::testing::Test {
  protected:
   void SetUp() override {
-    available_devices();  // drivers are tried once, and not for each of these folders
+    available_devices();  // tries drivers once, not for each of these folders
     setenv("XDG_CACHE_HOME", folder_.file("").c_str(), 1);
   }
   void TearDown() override { before_ ? setenv("XDG_CACHE_HOME", before_->c_str(), 1) : unsetenv("XDG_CACHE_HOME"); }
@@ -43,7 +43,7 @@ class OnACard : public ::testing::Test {
     options.measurements = folder_.file("measured.json");
     return options;
   }
-  // tokens: -1, nobody knows how many; a few are far too short for a compiler.
+  // tokens: -1 if the length is unknown. A few tokens are far too short to pay for a compiler.
   EngineOptions first_text(int64_t tokens) const {
     EngineOptions options = this->options(kNoWarming);
     options.first_text = {8, tokens};
@@ -177,7 +177,7 @@ TEST_F(OnACard, an_engine_that_was_here_before_goes_on_beside_the_host_of_a_late
   EXPECT_TRUE(std::ranges::equal(first->extend(ids), host->extend(ids)));
 }
 
-// Its keys and values are on the card.
+// The text's keys and values are on the card.
 TEST_F(OnACard, the_host_does_not_go_on_with_a_text_of_a_card_that_shares_no_memory) {
   EngineOptions named = options();
   named.devices = {"fakecl:0", "host"};

@@ -1,4 +1,4 @@
-// What feed-forward networks read, layer by layer, beside what whole passes leave behind ffn_norm.
+// The inputs of feed-forward networks, layer by layer, compared with those that whole passes leave behind ffn_norm.
 #include "engine/run/ffn_inputs.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ class FfnInputs : public ::testing::Test {
   const std::unique_ptr<Device> device_ = open_device("host", {});
 };
 
-// A pass that ends behind the layer's norm leaves them where a matmul would read them.
+// A pass that ends behind the layer's norm leaves the inputs where a matmul would read them.
 TEST_F(FfnInputs, are_those_of_a_whole_pass) {
   const std::vector<int32_t> ids = some_ids(37);
   const auto inputs = read({ids});

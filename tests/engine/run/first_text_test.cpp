@@ -9,7 +9,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A billion parameters of 4 bits, 16 cores, 132 units: as measured on an H100 (docs/measured/graphics_card.md).
+// A model of a billion 4-bit parameters, 16 cores and 132 units, as measured on an
+// H100 (docs/measured/graphics_card.md).
 FirstText billion(const TextAsked& asked, double compile_seconds = 0) {
   return predict_first_text(asked, 0.7e9, 1.2e9, 16, 132, compile_seconds);
 }
@@ -24,8 +25,8 @@ TEST(FirstText, waits_where_the_card_pays_for_its_compiler) {
 
 TEST(FirstText, waits_where_nobody_knows_how_long_it_is) { EXPECT_TRUE(billion({8, -1}, 60).waits()); }
 
-// 0.7 GB read 100 times at 3 x 11 GB/s and at 132 GB/s; a prompt's 2 x 1.2 GFLOP a token at 16 x 40 and 132 x 50
-// GFLOP/s.
+// 0.7 GB are read 100 times, at 3 x 11 GB/s and at 132 GB/s. A prompt takes 2 x 1.2 GFLOP a token, at 16 x 40 and at
+// 132 x 50 GFLOP/s.
 TEST(FirstText, is_predicted_of_weights_read_and_of_a_prompts_products) {
   const FirstText tokens = billion({0, 100}), prompt = billion({1000, 0});
   EXPECT_NEAR(tokens.host_seconds, 70e9 / 33e9, 1e-9);

@@ -98,7 +98,7 @@ TEST(Generate, gives_as_many_tokens_as_asked_for_and_counts_the_prompts_apart) {
   }
 }
 
-// Three quarters of the vocabulary as a prompt: the likeliest next token is among them.
+// The prompt holds three quarters of the vocabulary, so the likeliest next token is among them.
 TEST(Generate, avoids_the_prompts_tokens_when_repeating_is_penalised) {
   testing::TinyModel model;
   model.context_length = 512;
@@ -131,7 +131,7 @@ TEST(StopMatcher, ignores_an_empty_stop_string) {
   EXPECT_EQ(matcher.push("text"), "text");
 }
 
-// The question may refer to what its caller has on the stack.
+// The callback may refer to variables on its caller's stack.
 TEST(Generate, asks_no_more_whether_it_is_interrupted_when_it_is_over) {
   const testing::HostEngines engines("asks");
   const auto engine = engines.open(4);

@@ -1,4 +1,4 @@
-// Golden data of whole models: where it lies, how it is read, and how an engine's logits are compared with it.
+// Golden data of whole models: where the data lies, how tests read it, and how they compare an engine's logits with it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ namespace tandem::testing {
 
 inline nlohmann::json read_json(const std::string& path) { return nlohmann::json::parse(std::ifstream(path)); }
 
-// A way to run a model: what a user would put on the command line.
+// A way to run a model: the options that a user would write on the command line.
 struct Way {
   std::string plan;
   std::vector<double> split;
@@ -42,7 +42,7 @@ struct Way {
   KvType kv = KvType::f32;
   bool copies = false;
   std::string sync = "predict";
-  std::vector<std::string> devices = {};  // empty: the plan's default
+  std::vector<std::string> devices = {};  // empty: the plan's default devices
 
   std::string name() const {
     std::string text = plan;
@@ -59,7 +59,7 @@ struct Way {
   bool uses_npu() const { return plan != "gpu-only" && plan != "host-only"; }
 };
 
-// For INSTANTIATE_TEST_SUITE_P: letters, digits and underscores only.
+// For INSTANTIATE_TEST_SUITE_P, which allows letters, digits and underscores only.
 inline std::string test_name(const ::testing::TestParamInfo<Way>& info) {
   std::string name = info.param.name();
   std::ranges::replace_if(
@@ -67,7 +67,7 @@ inline std::string test_name(const ::testing::TestParamInfo<Way>& info) {
   return name;
 }
 
-// What engines of one test process measured: removed when it ends.
+// The measurements of all engines of one test process. They are removed when it ends.
 struct MeasurementsOfThisProcess {
   const ScratchFolder folder;
   const std::string path = folder.file("measured.json");
@@ -81,24 +81,24 @@ inline EngineOptions options_for(const std::string& model, const Way& way) {
   options.split = way.split;
   options.device_hooks.gpu_family = family_named(way.family);
   options.wait_deadline = std::chrono::minutes(15);  // SwiftShader takes more than two for a pass of 512 tokens
-  options.act = way.act.value_or(way.uses_npu() ? ActType::f16 : ActType::f32);  // golden logits are of f32
+  options.act = way.act.value_or(way.uses_npu() ? ActType::f16 : ActType::f32);  // golden logits are f32
   options.kv_type = way.kv;
   options.device_hooks.force_copies = way.copies;
   options.sync_policy = sync::policy_named(way.sync);
   options.devices = way.devices;
-  static const MeasurementsOfThisProcess measurements;  // engines of one model need the same
+  static const MeasurementsOfThisProcess measurements;  // engines of one model use the same
   options.measurements = measurements.path;
   if (way.plan != "auto") {
-    options.plan_hooks.tries_plans = false;  // the plan that is named is to be tested
-    options.plan_hooks.learns = false;  // a measured pass has kernels of its own: half of all that would be compiled
+    options.plan_hooks.tries_plans = false;  // the test is about the named plan
+    options.plan_hooks.learns = false;       // a measured pass has kernels of its own: half of all kernels
   }
   return options;
 }
 
-// What a way's machine depends on.
+// The part of a way that its machine depends on.
 inline std::string machine_key(const Way& way) {
   Way part = way;
-  if (way.plan == "tensor" || way.plan == "staggered") part.plan = "layer";  // on the same devices
+  if (way.plan == "tensor" || way.plan == "staggered") part.plan = "layer";  // these use the same devices
   part.split.clear();
   part.act.reset();
   part.kv = {};
@@ -116,14 +116,14 @@ inline Rounded rounded_by(const Way& way) {
   return {f16, way.uses_npu(), way.kv == KvType::f16};
 }
 
-// What any golden logits must be within, on any way: what users were promised (2e-3 where everything is f32, 3e-2 where
-// anything is rounded to f16). Rounding alone is expected to stay far below it.
+// The bound for golden logits that users rely on: 2e-3 if everything is f32, 3e-2 if anything is rounded to f16.
+// Rounding alone should stay far below it.
 inline double promised(const Rounded& rounded) {
   return rounded.activations || rounded.weights || rounded.keys_and_values ? 3e-2 : 2e-3;
 }
 
-// Logits [tokens, vocabulary], or one token's, beside golden ones: within what was promised, and within what rounding
-// explains (rounding.h).
+// Compares logits [tokens, vocabulary], or one token's, with golden ones. They must be within the promised bound, and
+// within the bound that rounding explains (rounding.h).
 inline void expect_golden_logits(const ModelConfig& config, const Way& way, std::span<const float> logits,
                                  std::span<const float> golden) {
   const Rounded rounded = rounded_by(way);
@@ -132,7 +132,7 @@ inline void expect_golden_logits(const ModelConfig& config, const Way& way, std:
   EXPECT_LE(rms_difference(logits, golden), bounds.rms);
 }
 
-// Why the default GPU's sums are not the host's, where it has no fused multiply-add; empty: they are.
+// The reason why the default GPU's sums differ from the host's, if it has no fused multiply-add. Otherwise "".
 inline std::string sums_differ(ActType act) {
   const auto gpu = open_engine(repository_data("mixed-models/first.gguf"), {"gpu-only", {}, "simd", act}, 1);
   for (const std::string& reason : gpu->other_bits())
@@ -142,7 +142,7 @@ inline std::string sums_differ(ActType act) {
 #define SKIP_WHERE_SUMS_DIFFER(act) \
   if (const std::string reason = sums_differ(act); !reason.empty()) GTEST_SKIP() << "skipped: " << reason
 
-// Skips where a named device is absent, and fails there when it is required. Skips kernels that the driver miscompiles.
+// Skips if a named device is absent, or fails if it is required. Skips kernels that the driver miscompiles.
 inline void need_devices(const Way& way) {
   const std::vector<std::string> available = available_devices();
   for (const std::string& id : way.devices) {

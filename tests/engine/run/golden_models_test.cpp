@@ -12,7 +12,7 @@ constexpr const char* kMixtures[] = {"mixtral", "qwen2moe", "qwen3moe", "olmoe",
 class GoldenModels : public ::testing::TestWithParam<Way> {
  protected:
   void SetUp() override { need_devices(GetParam()); }
-  // Every device alone runs each architecture. A way that cuts, rounds or copies runs one in three.
+  // Every device alone runs each architecture. A way that cuts, rounds or copies runs a third of them.
   static bool has_turn(int architecture) {
     const Way& way = GetParam();
     const int turn = static_cast<int>(way.split.size() + way.devices.size()) + way.copies + (way.family == "simt");
@@ -22,7 +22,7 @@ class GoldenModels : public ::testing::TestWithParam<Way> {
     const bool is_alone = !way.uses_npu() || way.plan == "npu-only";
     return is_alone && !way.copies && (way.kv == KvType::f32 || way.plan == "host-only");
   }
-  // Other ways, and kernels that a CPU is not given, write the beginning of a golden text.
+  // Plain ways write the whole golden text, except with kernels that a CPU does not use. Others write its beginning.
   static size_t golden_tokens(size_t all) {
     return is_plain(GetParam()) && GetParam().family != "simt" ? all : std::min(all, size_t{24});
   }
@@ -32,12 +32,12 @@ class GoldenModels : public ::testing::TestWithParam<Way> {
     const bool compared = expect_kept_logits(engine, model, prompt, GetParam().kv, logits);
     EXPECT_TRUE(compared || GetParam().plan != "host-only");
   }
-  // Logits of each prompt with its greedy continuation, and that continuation.
+  // Compares each prompt's greedy continuation, and the logits of the prompt with the continuation.
   static void expect_golden_architecture(const std::string& name) {
     const Way& way = GetParam();
     const auto golden = read_json(repository_data("arch-models/golden.json"));
     const auto model = larger_data("arch-models/" + name + "-F32.gguf");
-    if (!model) return;  // tests/data has some
+    if (!model) return;  // tests/data has some of them
     const auto engine = open_engine(*model, way);
     for (const char* prompt_name : {"short", "text"}) {
       SCOPED_TRACE(name + " " + prompt_name + " " + way.name());
@@ -48,8 +48,8 @@ class GoldenModels : public ::testing::TestWithParam<Way> {
       ids.insert(ids.end(), expected_greedy.begin(), expected_greedy.end());
       const auto expected = read_floats(*test_data("arch-models/" + name + "-F32." + prompt_name + ".logits.f32"));
       const auto logits = all_logits(*engine, ids);
-      // These models' choices of experts are no near ties, but what a sparse mixer takes into account may be: where
-      // anything is rounded, what comes before is compared.
+      // The choices of experts in these models are no near-ties. But those that a sparse mixer compares may be. If
+      // anything is rounded, the test compares logits before the first near-tie.
       const auto& experts = engine->config().experts;
       const bool may_turn =
           experts && experts->gating == Gating::sparse_mixer && promised(rounded_by(way)) > promised({});
@@ -67,7 +67,7 @@ TEST_P(GoldenModels, dense_architectures_have_golden_logits_and_greedy_runs) {
     if (has_turn(i)) expect_golden_architecture(kDense[i]);
 }
 
-// The cache's type changes attention alone: with f16 one mixture of each kind of attention is run.
+// The cache's type only changes attention. With f16 the test runs one mixture for each kind of attention.
 TEST_P(GoldenModels, mixtures_of_experts_have_golden_logits_and_greedy_runs) {
   const bool rounds_cache = GetParam().kv == KvType::f16 && GetParam().plan != "host-only";
   for (int i = 0; i < static_cast<int>(std::size(kMixtures)); ++i) {
@@ -76,7 +76,8 @@ TEST_P(GoldenModels, mixtures_of_experts_have_golden_logits_and_greedy_runs) {
   }
 }
 
-// All fifteen storage types in three models. `positions` are those of the golden logits; the first 129 tokens are run.
+// Three models hold all fifteen storage types. `positions` are those of the golden logits. The test runs the first
+// 129 tokens.
 TEST_P(GoldenModels, mixed_storage_types_have_golden_logits) {
   const auto golden = read_json(repository_data("mixed-models/golden.json"));
   auto ids = golden.at("prompt").get<std::vector<int32_t>>();
@@ -110,7 +111,7 @@ TEST_P(GoldenModels, tiny_trained_models_write_their_golden_text) {
     const auto logits = all_logits(*engine, ids);
     expect_golden_logits(engine->config(), GetParam(), logits, expected);
     expect_kept(*engine, *model, std::to_string(ids.size()) + " of golden", logits);
-    if (GetParam().uses_npu()) continue;  // no margins in this file: rounded operands may turn a near-tie
+    if (GetParam().uses_npu()) continue;  // the file has no margins, and rounded operands may turn a near-tie
     auto expected_greedy = entry.at("greedy_ids").get<std::vector<int32_t>>();
     expected_greedy.resize(golden_tokens(expected_greedy.size()));
     EXPECT_EQ(greedy(*engine, ids, expected_greedy.size()), expected_greedy);
@@ -139,7 +140,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Way{"tensor", {0.3, 0.3, 0.4}, "simd", {}, KvType::f32, false, "predict", kThree}),
     test_name);
 
-// One storage type in all matrices, so that matrices with the same input are one: on a device of each kind.
+// All matrices have one storage type, so matrices with the same input are merged. The test runs on a device of
+// each kind.
 class GoldenTypes : public GoldenModels {};
 
 TEST_P(GoldenTypes, have_golden_logits) {

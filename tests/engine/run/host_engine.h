@@ -1,4 +1,4 @@
-// Engines on a random model written by the test itself, on the host's plain loops: need no data and no driver.
+// Engines on a random model that the test writes itself, on the host's plain loops. They need no data and no driver.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace tandem::testing {
 
 using test::message_of;
 
-// The model's file lives as long as this.
+// Owns the model's file: the file exists as long as this object.
 class HostEngines {
  public:
   explicit HostEngines(const std::string& name, const TinyModel& model = {}) : path_(folder_.file(name + ".gguf")) {
@@ -44,7 +44,7 @@ class HostEngines {
   const std::string path_;
 };
 
-// `count` ids of the tiny vocabulary behind its special tokens.
+// `count` ids of the tiny vocabulary, behind its special tokens.
 inline std::vector<int32_t> some_ids(int count) {
   std::vector<int32_t> ids;
   for (int i = 0; i < count; ++i) ids.push_back(3 + (i * i + 5 * i) % 300);

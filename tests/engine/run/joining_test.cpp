@@ -1,4 +1,4 @@
-// A GPU that joins in while a text is being written: between any two passes, and no bit of any logit changes.
+// A GPU joins in while a text is written, between any two passes. No bit of any logit changes.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -15,7 +15,7 @@
 namespace tandem::testing {
 namespace {
 
-// Ends at once, and compiles nothing: the test says when all is compiled.
+// A warming program that ends immediately and compiles nothing. The test marks kernels as compiled.
 constexpr const char* kNoWarming = "/bin/true";
 
 class Joining : public ::testing::Test {
@@ -91,19 +91,19 @@ TEST_F(Joining, in_the_middle_of_a_text_changes_no_bit_of_8_bit_activations) {
   model_ = folder_.file("integers.gguf");
   write_file(model_, test::bytes_of(RandomModel(test::small_shape("llama-3.2-1b"), StorageType::q4_1, 1)));
   act_ = ActType::f16;
-  mark();  // what is compiled for f16 is not what these need
+  mark();  // f16 and 8-bit activations have different kernels
   act_ = ActType::i8;
   EXPECT_TRUE(Engine::open(options(kNoWarming))->machine().waits_for_gpu());
   expect_no_bit_changes();
 }
 
-// Their bits would say when the GPU joined.
+// The bits of f32 logits would show when the GPU joined.
 TEST_F(Joining, is_not_for_f32_activations) {
   act_ = ActType::f32;
   EXPECT_FALSE(Engine::open(options(kNoWarming))->machine().waits_for_gpu());
 }
 
-// The passes of one engine find the GPU there; what the other one has prepared on the devices is made anew.
+// One engine's passes find that the GPU is ready. Then the other engine also prepares its programs again.
 TEST_F(Joining, takes_along_every_engine_of_the_machine) {
   EngineOptions alone = options("");
   alone.devices = {"host"};
@@ -127,7 +127,8 @@ TEST_F(Joining, takes_along_every_engine_of_the_machine) {
   EXPECT_EQ(second.machine().device_names(), "opencl:0,npu:0,host");
 }
 
-// Somebody who cannot be prepared beside the GPU, between two engines: all go on without it, and lose no bit.
+// A user of the devices between two engines cannot be prepared beside the GPU. All users go on without the GPU, and no
+// bit changes.
 TEST_F(Joining, is_undone_for_all_where_one_cannot_be_prepared) {
   struct Unready : DeviceUser {
     explicit Unready(Machine& on) : machine(on) { machine.add_user(*this); }
@@ -176,7 +177,7 @@ TEST_F(Joining, is_not_waited_for_where_all_is_compiled) {
   EXPECT_EQ(engine->machine().device_names(), "opencl:0,npu:0,host");
 }
 
-// One text takes the GPU when its own kernels are there; those of many texts take as long again.
+// One text uses the GPU when the text's own kernels are there. The kernels for many texts take as long again.
 TEST_F(Joining, of_one_text_does_not_wait_for_the_kernels_of_many) {
   mark();
   EngineOptions many = options(kNoWarming);
@@ -185,7 +186,7 @@ TEST_F(Joining, of_one_text_does_not_wait_for_the_kernels_of_many) {
   EXPECT_TRUE(Engine::open(many)->machine().waits_for_gpu());
 }
 
-// What the user asks for is what runs, however long it takes to compile.
+// The engine runs the devices and the plan that the user names, for any compile time.
 TEST_F(Joining, is_no_matter_where_devices_or_a_plan_are_named) {
   EngineOptions plan = options(kNoWarming), devices = options(kNoWarming);
   plan.plan = "gpu-only";
@@ -214,7 +215,7 @@ TEST_F(Joining, takes_place_after_another_process_has_compiled) {
   EXPECT_FALSE(other.done());
 }
 
-// A few layers are enough to need every kernel; the rest of the file is not read.
+// A few layers need every kernel. The rest of the file is not read.
 TEST_F(Joining, needs_the_kernels_of_a_few_layers) {
   EngineOptions few = options("");
   few.devices = {"host"};

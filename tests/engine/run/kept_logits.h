@@ -1,8 +1,8 @@
-// Logits as they were: hashes of the bits that whole models gave before, kept in tests/data/kept-logits.txt.
+// Hashes of the logits that whole models gave earlier, bit for bit, from tests/data/kept-logits.txt.
 //
-// A line is a model, a prompt, what activations are rounded to, the cache's type, and the FNV-1a hash of the logits'
-// bytes. Plans, devices, kernels and pieces are no part of it: all that keep the numeric contract give one result
-// (docs/numbers.md). Bits change only by intention; a failure prints the line as it would be now.
+// A line has a model, a prompt, the rounding of activations, the cache's type, and the FNV-1a hash of the logits'
+// bytes. Plans, devices, kernels and pieces are not in the key: all that keep the numeric contract give one result
+// (docs/numbers.md). Bits change only by intention. A failed test prints the new line.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace tandem::testing {
 
-// What is kept, from key to hash.
+// The kept lines, from key to hash.
 inline const std::map<std::string, std::string>& kept_logits() {
   static const std::map<std::string, std::string> kept = [] {
     std::map<std::string, std::string> found;
@@ -47,8 +47,8 @@ inline bool keeps_the_contract(const Engine& engine) {
                              [](const std::string& reason) { return reason.starts_with("activations stay f32"); });
 }
 
-// Compares, where the engine keeps the contract. `prompt` names the tokens: one name, one list of tokens for each
-// model. Whether there was anything to compare.
+// Compares logits with the kept ones if the engine keeps the contract. Returns whether it compared. `prompt` names the
+// tokens: for each model a name stands for one list of tokens.
 inline bool expect_kept_logits(const Engine& engine, const std::string& model_path, const std::string& prompt,
                                KvType kv, std::span<const float> logits) {
   if (!keeps_the_contract(engine)) return false;

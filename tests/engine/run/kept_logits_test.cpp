@@ -1,5 +1,5 @@
-// Every plan there is gives the bits that were kept. (golden_models_test.cpp and contract_test.cpp compare what they
-// run anyway: more models, both types of activations and of the cache.)
+// Every plan gives the kept bits. (golden_models_test.cpp and contract_test.cpp also compare their runs: more models,
+// and both types of activations and of the cache.)
 #include "tests/engine/run/kept_logits.h"
 
 #include "tests/engine/run/golden.h"
@@ -21,7 +21,7 @@ TEST(KeptLogits, are_given_by_every_plan_there_is) {
   }
 }
 
-// One bit of one logit is another hash.
+// A change of one bit of one logit changes the hash.
 TEST(KeptLogits, differ_by_a_single_bit) {
   std::vector<float> logits = {0.5f, -0.0f, 3};
   const std::string before = hash_of(logits);

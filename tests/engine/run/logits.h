@@ -1,4 +1,4 @@
-// How logits are read and compared.
+// Reading and comparing logits.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ inline std::vector<float> read_floats(const std::string& path) {
   return values;
 }
 
-// Infinite where a value is no number.
+// The largest difference of two values. Infinite if a value is NaN.
 inline double largest_difference(std::span<const float> a, std::span<const float> b) {
   if (a.size() != b.size()) return INFINITY;
   double largest = 0;
@@ -32,7 +32,7 @@ inline double largest_difference(std::span<const float> a, std::span<const float
   return largest;
 }
 
-// The root of the mean square of differences; infinite where a value is no number.
+// The root of the mean square of differences. Infinite if a value is NaN.
 inline double rms_difference(std::span<const float> a, std::span<const float> b) {
   if (a.size() != b.size()) return INFINITY;
   double squares = 0;
@@ -43,7 +43,7 @@ inline double rms_difference(std::span<const float> a, std::span<const float> b)
   return std::isnan(squares) ? INFINITY : std::sqrt(squares / static_cast<double>(a.size()));
 }
 
-// How many values differ in any bit.
+// The number of values that differ in any bit.
 inline size_t different_bits(std::span<const float> a, std::span<const float> b) {
   if (a.size() != b.size()) return std::max(a.size(), b.size());
   size_t count = 0;

@@ -13,7 +13,7 @@ TEST(Logits, differ_by_the_largest_difference_of_two_values) {
   EXPECT_EQ(largest_difference(std::vector<float>{1}, std::vector<float>{1, 2}), INFINITY);
 }
 
-// Also where values that agree stand behind it.
+// Equal values behind the NaN do not hide it.
 TEST(Logits, that_hold_no_number_agree_with_nothing) {
   EXPECT_EQ(largest_difference(std::vector<float>{1, NAN, 3}, std::vector<float>{1, 2, 3}), INFINITY);
   EXPECT_EQ(largest_difference(std::vector<float>{1, 2, 3}, std::vector<float>{NAN, 2, 3}), INFINITY);

@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// One model that drafts and one that verifies: of other shapes and storage types.
+// One model drafts and one verifies. They have different shapes.
 class OneMachine : public ::testing::Test {
  protected:
   static EngineOptions on(std::vector<std::string> devices, const std::string& plan, const HostEngines& file) {
@@ -28,7 +28,7 @@ class OneMachine : public ::testing::Test {
   }
   static std::vector<float> copy_of(std::span<const float> logits) { return {logits.begin(), logits.end()}; }
 
-  // What each of the two gives for its pieces, run by turns or one after the other.
+  // Compares the logits of two engines by turns on one machine with those of each engine alone.
   void expect_bits_of_each_alone(const std::vector<std::string>& devices, const std::string& plan) {
     const EngineOptions small = on(devices, plan, small_), large = on(devices, plan, large_);
     const std::vector<size_t> lengths = {5, 1, 1, 17, 1, 3, 1};
@@ -76,7 +76,7 @@ TEST_F(OneMachine, runs_two_models_by_turns_on_a_gpu_and_an_npu) {
   expect_bits_of_each_alone({"opencl:0", "npu:0"}, "tensor");
 }
 
-// The second engine's texts are of the weights that are there.
+// The second engine's texts use the weights that are already loaded.
 TEST_F(OneMachine, has_one_set_of_weights_for_two_engines_of_a_model) {
   const EngineOptions options = on({"host"}, "host-only", large_);
   const auto machine = std::make_shared<Machine>(options);

@@ -1,4 +1,4 @@
-// What tests of many sequences in one batch share: a small model, texts, and the ways to run them.
+// Shared parts of the tests of many sequences in one batch: a small model, texts, and the ways to run them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ inline std::vector<int32_t> ids_of(int64_t text, int64_t count) {
   return ids;
 }
 
-// In each of ways_of_many().
+// A test that runs in each of ways_of_many().
 class ManyOnDevices : public ::testing::TestWithParam<Way> {
  protected:
   void SetUp() override { need_devices(GetParam()); }
@@ -61,7 +61,7 @@ inline std::vector<Way> ways_of_many() {
           Way{"staggered", {0.5}, "simd", ActType::f16, KvType::f16, false, "predict", {"opencl:0", "npu:0", "host"}}};
 }
 
-// On the host.
+// A test on the host.
 class HostSequences : public ::testing::Test {
  protected:
   std::unique_ptr<Engine> open(int64_t sequences, int64_t chunk = 64) const {

@@ -1,4 +1,4 @@
-// Many sequences in one batch: each has the bits that it has alone, whoever shares its passes.
+// Many sequences in one batch. Each has the bits that it has alone, for any other sequences in its passes.
 #include "tests/engine/run/many_sequences.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 using ManySequences = ManyOnDevices;
 
-// Pieces of prompts, single tokens and forks in any mixture: logits of every piece's last token.
+// The test mixes pieces of prompts, single tokens and forks, and compares the logits of every piece's last token.
 TEST_P(ManySequences, have_the_bits_that_each_has_alone) {
   const auto alone = Engine::open(options(0, kContext));
   if (alone->bits_depend_on_passes()) GTEST_SKIP() << "skipped: the bits of this plan depend on its passes";
@@ -31,7 +31,7 @@ TEST_P(ManySequences, have_the_bits_that_each_has_alone) {
   std::vector<Text> texts;
   const auto begin = [&](int64_t number) {
     const int64_t length = 1 + (number % 3 == 0 ? below(20) : below(kContext - 1));
-    if (texts.size() > 2 && number % 4 == 1) {  // as another one begins, and then otherwise
+    if (texts.size() > 2 && number % 4 == 1) {  // begins like another text, and then differs
       const Text& other = texts[static_cast<size_t>(below(std::ssize(texts)))];
       const int64_t there = other.sequence.position(), common = below(2) == 0 ? there : below(there + 1);
       std::vector<int32_t> ids(other.ids.begin(), other.ids.begin() + common);
@@ -145,7 +145,7 @@ TEST_F(HostSequences, written_together_are_the_texts_that_each_is_alone) {
     std::vector<std::optional<Generation>> found(20);
     std::vector<std::vector<int32_t>> prompts;
     for (size_t i = 0; i < found.size(); ++i) {
-      std::vector<int32_t> prompt = ids_of(0, 40);  // they all begin so
+      std::vector<int32_t> prompt = ids_of(0, 40);  // all prompts begin like this
       const auto rest = ids_of(static_cast<int64_t>(i), 1 + static_cast<int64_t>(i * 29 % 150));
       prompt.insert(prompt.end(), rest.begin(), rest.end());
       prompts.push_back(prompt);
@@ -198,7 +198,7 @@ TEST_F(HostSequences, that_cannot_be_written_end_by_themselves) {
   EXPECT_THAT(ends[3], HasSubstr("outside the vocabulary"));
 }
 
-// Texts that have ended keep their pages for others that begin like them, but not where pages are wanted.
+// Ended texts keep their pages for other texts with the same beginning, but not if pages are needed.
 TEST_F(HostSequences, give_their_pages_to_those_that_come_later) {
   const auto engine = open(2);
   Batcher batcher(*engine, 2);

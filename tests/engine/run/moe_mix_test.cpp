@@ -1,4 +1,4 @@
-// A trained mixture of experts, whose routing is skewed as it is in real models: golden logits, the same bits on every
+// A trained mixture of experts whose routing is as uneven as in real models: golden logits, the same bits on every
 // plan, and counts of its choices.
 
 #include <sstream>
@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Way{"gpu-only", {}, "simd", {}, KvType::f32, true}),
     test_name);
 
-// All that keep the contract give one result, whatever is cut, in pieces of any length and token by token.
+// All plans that keep the contract give one result, for all cuts, in pieces of any length and token by token.
 TEST(MoeMixBits, are_the_same_on_every_plan_and_in_pieces_of_every_length) {
   if (!mix("Q4_0")) SKIP_FOR_WANT_OF(data, "no moe-mix");
   const std::vector<int32_t> ids = golden_texts().front().all;
@@ -89,7 +89,7 @@ TEST(MoeMixBits, are_the_same_on_every_plan_and_in_pieces_of_every_length) {
         for (const std::string& reason : engine->other_bits()) {
           EXPECT_EQ(reason.find("rounds"), std::string::npos) << "only the router is F32, which no NPU is given";
         }
-        if (!engine->other_bits().empty()) continue;  // a driver's own reasons
+        if (!engine->other_bits().empty()) continue;  // the driver has reasons of its own
         const auto logits = all_logits(*engine, ids);
         if (first.empty()) first = logits;
         EXPECT_EQ(largest_difference(logits, first), 0);
@@ -99,7 +99,8 @@ TEST(MoeMixBits, are_the_same_on_every_plan_and_in_pieces_of_every_length) {
   }
 }
 
-// N1: sixteen windows of each of three texts, F16 weights; counts are those that the trained model's own code found.
+// N1: sixteen windows of each of three texts, with F16 weights. The counts must be those of the trained model's
+// own code.
 TEST(MoeMixCounts, are_those_of_the_models_own_code) {
   const auto routing_path = test_data("moe-mix/moe-mix-routing.json");
   if (!routing_path) SKIP_FOR_WANT_OF(data, "no moe-mix");

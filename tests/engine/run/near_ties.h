@@ -1,4 +1,4 @@
-// Where a mixture of experts may choose otherwise because of rounding.
+// Finds the places where rounding may change the choices of a mixture of experts.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace tandem::testing {
 
-// The first token that has a choice which rounding may turn; all of them: there is none. From there on logits may
-// differ from those of another rounding by more than rounding.
+// The first token with a choice that rounding may turn, or the number of tokens if there is none. From that token on,
+// differently rounded logits may differ by more than rounding.
 inline int64_t first_near_tie(Engine& engine, std::span<const int32_t> ids) {
   auto first_of_all = static_cast<int64_t>(ids.size());
   engine.rewind(0);

@@ -1,4 +1,4 @@
-// Logits that are not finite: no token, and an Error that names where such numbers began.
+// Logits that are not finite give no token. They cause an Error that names the place where such numbers began.
 #include "engine/run/not_finite.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN(), kInfinite = std::numeric_limits<float>::infinity();
-constexpr int32_t kBad = 310;  // the token whose embedding is damaged
+constexpr int32_t kBad = 310;  // the token with the damaged embedding
 
 std::vector<std::byte> bytes_of(const std::vector<float>& values) {
   ByteSink sink;
@@ -30,7 +30,7 @@ std::vector<std::byte> bytes_of(const std::vector<float>& values) {
   return sink.bytes();
 }
 
-// A tiny model in which one tensor, of `values` everywhere, is another.
+// A tiny model in which one tensor is replaced. Every element of the tensor is `value`.
 class Damaged {
  public:
   Damaged(const std::string& tensor, std::vector<int64_t> shape, float value) {
@@ -55,7 +55,7 @@ class Damaged {
   const std::string path_ = folder_.file("damaged.gguf");
 };
 
-// One whose token kBad alone has no numbers.
+// A model in which only the embedding of token kBad is not finite.
 class OneBadToken {
  public:
   OneBadToken() {
@@ -118,7 +118,7 @@ TEST(NotFinite, is_said_with_the_layer_where_it_began) {
   EXPECT_THAT(why(output), HasSubstr("begin in output on host"));
 }
 
-// Keys beyond f16's 65504: infinite in a cache of halves, and numbers in one of floats.
+// The keys exceed 65504, the largest half. They are infinite in a cache of halves, and finite in a cache of floats.
 TEST(NotFinite, of_a_cache_of_halves_is_said_with_its_layer) {
   const Damaged keys("blk.1.attn_k.weight", {64, 32}, 3e5f);
   EngineOptions halves = keys.options(), floats = keys.options();

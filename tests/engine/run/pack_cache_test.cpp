@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Models of two slots, told apart by a number, in a folder of the test's own.
+// Models of two slots, which differ by a number, in a folder of the test's own.
 class PackCacheTest : public ::testing::Test {
  protected:
   static GgufIdentity model(uint64_t number) { return {1000 + number, 5, 77, 88, 99}; }
@@ -23,7 +23,8 @@ class PackCacheTest : public ::testing::Test {
   std::string folder() const { return folder_.file("packed"); }
   std::string path(uint64_t number) const { return folder() + "/" + PackedFile::name(model(number)); }
 
-  // What a run does: looks, packs where nothing is found, and keeps. Whether it found.
+  // Does what a run does: looks for the file, and packs and keeps one if there is none. Returns whether it found
+  // a file.
   bool run(uint64_t number, uint64_t most_bytes = 1 << 20) {
     PackCache cache = this->cache(most_bytes);
     const bool found = cache.find(model(number), slot_bytes_).has_value();
@@ -35,7 +36,7 @@ class PackCacheTest : public ::testing::Test {
   void age(uint64_t number, int hours) const {
     fs::last_write_time(path(number) + ".stamp", fs::file_time_type::clock::now() - std::chrono::hours(hours));
   }
-  static constexpr uint64_t kFile = 4 * 4096;  // a page of header, and slots of one and of two pages
+  static constexpr uint64_t kFile = 4 * 4096;  // a page of header, and slots of one and two pages
 
   const testing::ScratchFolder folder_;
   sync::Pool pool_;

@@ -18,7 +18,7 @@ TEST(Perplexity, of_a_uniform_guess_is_the_size_of_the_vocabulary) {
 }
 
 TEST(NegativeLogLikelihood, equals_the_value_worked_out_by_hand) {
-  const float logits[] = {0.0f, std::log(3.0f)};  // probabilities 1/4 and 3/4
+  const float logits[] = {0.0f, std::log(3.0f)};  // the probabilities are 1/4 and 3/4
   EXPECT_NEAR(negative_log_likelihood(logits, 0), std::log(4.0), 1e-7);
   EXPECT_NEAR(negative_log_likelihood(logits, 1), std::log(4.0 / 3.0), 1e-7);
 }

@@ -27,23 +27,24 @@ TEST(Stages, alternate_and_begin_with_what_is_no_matmul) {
   EXPECT_THAT(multiplies, ElementsAre(false, true, false, true));
 }
 
-// Each half: 2 s of other work, then a matmul of 4 panels that takes 8 s on either device.
+// Each half has 2 s of other work, then a matmul of 4 panels that takes 8 s on either device.
 const std::vector<StageSeconds> kHalf = {{2, 0, 1}, {8, 8, 4}};
 
 TEST(Stagger, cuts_rows_so_that_both_devices_end_together) {
   const Staggering plan = stagger(kHalf, kHalf, 1);
   ASSERT_EQ(plan.slots.size(), 3u);
-  // Slot 0: the first half's other work, until 2 s. Nothing to multiply.
+  // Slot 0 has the other work of the first half, until 2 s. Nothing is multiplied.
   EXPECT_EQ(plan.slots[0].half_beside, 0);
   EXPECT_EQ(plan.slots[0].half_multiplied, -1);
-  // Slot 1: the second half's other work until 4 s; the first half is multiplied from 2 s on the second device and from
-  // 4 s on the first. 4 panels of 2 s each: one on the first (until 6) and three on the second (until 8) end at 8; two
-  // and two at 8 (first) and 6 (second); of equal ends the second device gets more.
+  // Slot 1 has the other work of the second half, until 4 s. The first half is multiplied from 2 s on the second
+  // device and from 4 s on the first. A panel takes 2 s. One panel on the first device (until 6) and three on the
+  // second (until 8) end at 8. Two and two end at 8 (first) and 6 (second). With equal ends the second device gets
+  // more panels.
   EXPECT_EQ(plan.slots[1].half_beside, 1);
   EXPECT_EQ(plan.slots[1].half_multiplied, 0);
   EXPECT_DOUBLE_EQ(plan.slots[1].share_of_first, 0.25);
-  // Slot 2: the second half is multiplied from 6 s on the first device and from 8 s on the second: three panels against
-  // one end at 12 and 10, two against two at 10 and 12; of equal ends the second device gets more.
+  // In slot 2 the second half is multiplied from 6 s on the first device and from 8 s on the second. Three panels
+  // against one end at 12 and 10, two against two at 10 and 12. With equal ends the second device gets more panels.
   EXPECT_EQ(plan.slots[2].half_beside, -1);
   EXPECT_EQ(plan.slots[2].half_multiplied, 1);
   EXPECT_DOUBLE_EQ(plan.slots[2].share_of_first, 0.5);
@@ -71,8 +72,8 @@ TEST(Stagger, runs_every_stage_of_both_halves_once_whatever_the_lag) {
 }
 
 TEST(Stagger, finds_the_lag_that_puts_long_other_work_beside_long_matmuls) {
-  // A layer's attention (10 s) beside the short matmul that follows it in the other half leaves the second device idle;
-  // beside the long one it does not.
+  // If a layer's attention (10 s) runs beside the short matmul that follows it in the other half, the second device is
+  // idle. Beside the long matmul it is not.
   std::vector<StageSeconds> half;
   for (int layer = 0; layer < 8; ++layer) {
     for (const auto& [other, multiply] : {std::pair{10.0, 2.0}, {1.0, 20.0}}) {
@@ -83,7 +84,7 @@ TEST(Stagger, finds_the_lag_that_puts_long_other_work_beside_long_matmuls) {
   const Staggering best = best_staggering(half, half);
   EXPECT_EQ(best.lag, 3);
   EXPECT_LT(best.seconds, stagger(half, half, 1).seconds);
-  // Two halves of 8 layers of 11 s and 22 s, on two devices: 264 s if nobody ever waited.
+  // Two halves have 8 layers of 11 s and 22 s on two devices: 264 s without any wait.
   EXPECT_LT(best.seconds, 1.15 * 264);
 }
 

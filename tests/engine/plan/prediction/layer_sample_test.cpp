@@ -1,4 +1,4 @@
-// Few layers stand for all: which they are, and what is concluded from them.
+// A few layers stand for all: which layers, and the conclusions from their times.
 #include "engine/plan/prediction/layer_sample.h"
 
 #include <gmock/gmock.h>
@@ -46,7 +46,7 @@ TEST(LayerSample, keeps_what_belongs_to_no_layer_and_the_order) {
   EXPECT_THAT(names_of(some), ElementsAre("embed", "a1", "b1", "a2", "output"));
 }
 
-// 3 s beside the layers and 2 s for each: 7 s with two, 11 s with four, 63 s with thirty.
+// 3 s outside the layers and 2 s for each layer: two layers take 7 s, four take 11 s, thirty take 63 s.
 TEST(LayerSample, says_what_all_layers_take) {
   EXPECT_DOUBLE_EQ(seconds_of_all({2, 7}, {4, 11}, 30), 63);
   EXPECT_DOUBLE_EQ(seconds_of_all({2, 7}, {4, 11}, 4), 11);

@@ -14,7 +14,7 @@ struct Busy {
   double start_seconds, end_seconds;
 };
 
-// At work from 0 to 2, 3 to 4 and 4 to 7.
+// The lane works from 0 to 2, from 3 to 4 and from 4 to 7.
 TEST(OverlapSeconds, are_those_of_spans_within_the_interval) {
   const std::vector<Busy> lane = {{0, 2}, {3, 4}, {4, 7}};
   const auto within = [&](double start, double end) {
@@ -30,7 +30,7 @@ TEST(OverlapSeconds, are_those_of_spans_within_the_interval) {
 
 Operator tokens(int64_t S) { return {"op", Add{S, 1, {}, {}, 1, 1}}; }
 
-// A token takes 1 s on device 0 and 2 s on device 1, half as much again beside the other device.
+// A token takes 1 s on device 0 and 2 s on device 1, and half as much again beside the other device.
 PlanCosts costs() {
   PlanCosts costs;
   costs.seconds = [](int device, const Operator& op, bool both) {
@@ -49,7 +49,7 @@ TEST(Predict, adds_up_the_steps_of_one_device) {
   EXPECT_DOUBLE_EQ(predicted.busy_seconds[0], 6);
 }
 
-// a: 4 s; then b, which waited for it, pays 0.25 s and takes 2 s: 6.25. Nothing overlaps, so nothing is dearer.
+// a takes 4 s. b waits for it, pays 0.25 s and takes 2 s: 6.25. Nothing overlaps, so no step takes longer.
 TEST(Predict, lets_a_step_wait_for_another_device_and_pays_for_the_waiting) {
   const Plan plan{"two", {"a", "b"}, {{0, {tokens(4)}, {}, true}, {1, {tokens(1)}, {0}, true}}};
   const Prediction predicted = predict(plan, costs());
@@ -58,13 +58,14 @@ TEST(Predict, lets_a_step_wait_for_another_device_and_pays_for_the_waiting) {
   EXPECT_DOUBLE_EQ(predicted.busy_seconds[1], 2);
 }
 
-// Alone: a takes 0..4, b 0..4. Each is beside the other all the time, so both take 1.5 times as long.
+// Alone a and b both take 0..4. Each runs beside the other all the time, so both take 1.5 times as long.
 TEST(Predict, counts_what_runs_beside_another_device_as_such) {
   const Plan plan{"both", {"a", "b"}, {{0, {tokens(4)}, {}, true}, {1, {tokens(2)}, {}, true}}};
   EXPECT_DOUBLE_EQ(predict(plan, costs()).seconds, 6);
 }
 
-// Alone: a takes 0..10, b 0..4. b is beside a all the time (4 s become 6), a beside b for less than half of its own.
+// Alone a takes 0..10 and b 0..4. b runs beside a all the time, so its 4 s become 6. a runs beside b for less than half
+// of its own time.
 TEST(Predict, leaves_a_long_step_alone_that_another_device_hardly_touches) {
   const Plan plan{"long", {"a", "b"}, {{0, {tokens(10)}, {}, true}, {1, {tokens(2)}, {}, true}}};
   const Prediction predicted = predict(plan, costs());
@@ -72,9 +73,9 @@ TEST(Predict, leaves_a_long_step_alone_that_another_device_hardly_touches) {
   EXPECT_DOUBLE_EQ(predicted.steps[1].end_seconds, 6);
 }
 
-// b and c have one thread: c's 2 s begin when b's 4 s have ended, in the plan's order, although c waits for nothing.
-// They are not beside each other, but both beside a (10 s, of which 6 are beside them), so all take 1.5 times as long:
-// b until 6, c until 9, a until 15.
+// b and c share a thread. c waits for nothing, but its 2 s begin after b's 4 s, in the plan's order. b and c do not
+// overlap, but both run beside a. a takes 10 s, and 6 of them are beside b or c. So all take 1.5 times as long: b ends
+// at 6, c at 9, a at 15.
 TEST(Predict, lets_devices_of_one_lane_work_in_turn) {
   const Plan plan{
       "three", {"a", "b", "c"}, {{0, {tokens(10)}, {}, true}, {1, {tokens(2)}, {}, true}, {2, {tokens(1)}, {}, true}}};

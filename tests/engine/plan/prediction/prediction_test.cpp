@@ -1,4 +1,4 @@
-// Prediction mode of the profiler (H8) on made-up machines whose constants are known.
+// Prediction mode of the profiler (H8) on made-up machines with known constants.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr const char* kFormat = "i8.g32.half";  // 8 bits and a half of scale for 32 weights: 1.0625 bytes a weight
+constexpr const char* kFormat = "i8.g32.half";  // 8 bits, and a half scale for 32 weights: 1.0625 bytes
 
 using Machine = std::function<double(const MatMulPoint&)>;
 
@@ -36,7 +36,7 @@ TEST(MatMulPoints, know_their_bytes_and_flops) {
   EXPECT_DOUBLE_EQ(weight_bytes(point), 128 * 512 * 1.0625);
   EXPECT_DOUBLE_EQ(flops(point), 2.0 * 3 * 512 * 65);
   EXPECT_DOUBLE_EQ(bytes_per_weight("f16"), 2);
-  EXPECT_DOUBLE_EQ(bytes_per_weight("i4.g32.half.min"), 0.5 + 4.0 / 32);  // scale and minimum, two bytes each
+  EXPECT_DOUBLE_EQ(bytes_per_weight("i4.g32.half.min"), 0.5 + 4.0 / 32);  // a scale and a minimum of two bytes each
   EXPECT_THROW(bytes_per_weight("i3"), Error);
 }
 
@@ -54,7 +54,7 @@ TEST(GpuPrediction, is_a_launch_and_the_slower_of_memory_and_arithmetic) {
                        .unpack_tokens_of_many = 4};
   const int64_t K = 512, rows = 64;
   const double weights = 512.0 * 64, bytes = weights * 1.0625;
-  // One token: 2 flops a weight for 1 + 1 tokens are 4 ns, more than 1.0625 bytes at 1 GB/s.
+  // One token: 2 flops a weight for 1 + 1 tokens take 4 ns, more than 1.0625 bytes at 1 GB/s.
   EXPECT_DOUBLE_EQ(rates.seconds({kFormat, 1, K, rows, false}), 1e-6 + 4 * weights * 1e-9);
   EXPECT_DOUBLE_EQ(rates.seconds({kFormat, 8, K, rows, false}), 1e-5 + 2 * (8 + 1) * weights * 1e-9);
   EXPECT_DOUBLE_EQ(rates.seconds({kFormat, 16, K, rows, false}), 1e-5 + 2 * (16 + 4) * weights * 1e-9);
@@ -75,7 +75,8 @@ TEST(GpuPrediction, finds_the_constants_of_a_machine_that_is_like_its_formula) {
   const auto points = measured_on([&](const MatMulPoint& point) { return machine.seconds(point); },
                                   {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024});
   const GpuRates fitted = fit_gpu_rates(points);
-  // The turns end when no constant moves by 1e-9 of itself; how near that is depends on how fast they settle.
+  // The iterations end when no constant changes by more than 1e-9 of itself. Their rate of convergence limits
+  // the accuracy.
   constexpr double kNear = 1e-4;
   EXPECT_NEAR(fitted.flops_per_second / machine.flops_per_second, 1, kNear);
   EXPECT_NEAR(fitted.bytes_per_second / machine.bytes_per_second, 1, kNear);
@@ -107,7 +108,7 @@ TEST(GpuPrediction, says_what_it_misses) {
   EXPECT_EQ(message({1, 64}), "");
 }
 
-// An array that computes blocks of 8 tokens and is half as fast for narrow matrices.
+// An array that computes blocks of 8 tokens. It is half as fast for narrow matrices.
 double block_machine(const MatMulPoint& point) {
   const double blocks = std::ceil(static_cast<double>(point.S) / 8) * 8;
   return blocks * static_cast<double>(point.K * point.rows) * (point.K < 1000 ? 2e-11 : 1e-11);

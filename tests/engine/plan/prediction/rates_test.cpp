@@ -1,4 +1,4 @@
-// What is learnt of how long things take: at several levels of detail, and on one device; how prompts are cut by it.
+// What a device's rates learn from measured times, at several levels of detail, and how prompts are cut with them.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,8 +25,8 @@ const std::vector<std::string> kSmall = {"all", "matmul", "small"}, kLarge = {"a
 
 TEST(PooledRatios, know_nothing_at_first) { EXPECT_EQ(PooledRatios().ratio(kSmall), 1); }
 
-// Levels begin at what is expected of them: the first ratio of 4 is all that "all" knows, drawn by 1 / 1.5; "matmul"
-// begins there, and moves by 2.5 times at most.
+// A level begins at its expected ratio. The first ratio of 4 is all that "all" knows, and it counts 1 / 1.5. "matmul"
+// begins there, and one observation moves it by 2.5 times at most.
 TEST(PooledRatios, say_of_what_is_alike_what_they_saw_of_one) {
   PooledRatios ratios;
   ratios.learn(kSmall, 4);
@@ -50,7 +50,7 @@ TEST(PooledRatios, come_to_tell_apart_what_differs) {
 
 TEST(PooledRatios, forget) {
   PooledRatios ratios;
-  for (int i = 0; i < 1000; ++i) ratios.learn(kSmall, 3);  // a busy hour
+  for (int i = 0; i < 1000; ++i) ratios.learn(kSmall, 3);  // an hour of load
   int passes = 0;
   for (; ratios.ratio(kSmall) > 1.05; ++passes) ratios.learn(kSmall, 1);
   EXPECT_LT(passes, 60);
@@ -71,11 +71,11 @@ TEST(PooledRatios, add_a_bonus_to_an_option_that_is_never_tried) {
   EXPECT_NEAR(std::log(ratios.ratio(std::vector<std::string>{"never seen"})), -0.3, 1e-12);
 }
 
-// Two sibling levels have twelve samples at log 1 each, and their parent has a bonus of 0.8. A sample of one sibling
-// settles the bonus for both. A sample within a tenth of the old estimate confirms nothing.
-TEST(PooledRatios, keep_the_confirmed_part_of_a_bonus) {
+// Each level has twelve observations at log 1 and an exploration bonus of 0.8. One observation of one level settles the
+// bonus of both. A tenth less than expected changes nothing.
+TEST(PooledRatios, keep_of_a_hope_what_is_borne_out) {
   const std::vector<std::string> tried = {"slow", "slow small"}, sibling = {"slow", "slow large"};
-  const double sure = 1 * 12 / 12.5;  // the estimate of a level with twelve samples at 1, below one of 0
+  const double sure = 1 * 12 / 12.5;  // the prediction of a level with twelve observations
   struct {
     double seen, exploration_failed, left;  // logarithms
   } const cases[] = {{1.0, 0.8, 0}, {1.7, 0.8, 0}, {0.92, 0.8, 0}, {0.09, 0, 0.8}, {-3, 0, 0.8}, {0.5, 0.4, 0.4}};
@@ -93,7 +93,7 @@ TEST(PooledRatios, keep_the_confirmed_part_of_a_bonus) {
   }
 }
 
-// One pass that took a hundred times as long, at a level that knows better and at one that was just begun.
+// One pass takes a hundred times as long. One level knows better, and one has just begun.
 TEST(PooledRatios, do_not_believe_a_single_hiccup) {
   PooledRatios ratios;
   for (int i = 0; i < 12; ++i) ratios.learn(kSmall, 1);
@@ -112,7 +112,7 @@ TEST(PooledRatios, count_what_is_in_doubt_for_less) {
   EXPECT_NEAR(doubtful.levels().at("all").log_ratio, std::log(1.4) / 5, 1e-12) << "0.25 of 1.25";
 }
 
-// 64 rows of 64 columns in f16: 8,192 bytes; 2 * 64 * 64 * (S + 2) flops.
+// 64 rows of 64 columns in f16 have 8,192 bytes and take 2 * 64 * 64 * (S + 2) flops.
 TEST(PriorRates, take_the_longer_of_reading_and_multiplying) {
   const PriorRates rates{1e9, 1e6, 1e-3};
   const Operator one = matmul(1, 64, 64);
@@ -172,9 +172,9 @@ TEST(CutChunks, what_fits_is_one) {
   EXPECT_EQ(cut_chunks(1, 256, never), (Lengths{1}));
 }
 
-// What every pass costs in vain, 2,000 / S: 256 + 42 take 353 in all, 192 + 106 take 327.3, 160 + 138 take 325.0 and
-// 152 + 146 take 324.9.
-TEST(CutChunks, are_of_about_one_length_where_short_ones_are_slow) {
+// Every pass of S tokens has an overhead of 2,000 / S. 256 + 42 take 353 in all, 192 + 106 take 327.3, 160 + 138 take
+// 325.0 and 152 + 146 take 324.9.
+TEST(CutPieces, are_of_about_one_length_where_short_ones_are_slow) {
   const auto seconds = [](int64_t, int64_t S) { return static_cast<double>(S) + 2000.0 / static_cast<double>(S); };
   EXPECT_EQ(cut_chunks(298, 256, seconds), (Lengths{152, 146}));
   EXPECT_EQ(cut_chunks(600, 256, seconds), (Lengths{200, 200, 200}));
@@ -195,9 +195,9 @@ TEST(CutChunks, know_what_stands_before_them) {
   EXPECT_EQ(asked[1], (std::pair<int64_t, int64_t>{16, 4}));
 }
 
-// Of 391 passes some stand for all. Attention takes each longer than the one before it, so that long ones pay: the sum
-// of a few is as good as that of all.
-TEST(CutChunks, of_a_long_prompt_are_cut_as_fast_as_those_of_a_short_one) {
+// The cut samples a few of 391 passes. Attention makes each pass longer than the one before it, so long passes pay. The
+// sum of a few passes is as good as the sum of all.
+TEST(CutPieces, of_a_long_prompt_are_cut_as_fast_as_those_of_a_short_one) {
   int64_t asked = 0;
   const auto seconds = [&](int64_t begin, int64_t S) {
     ++asked;

@@ -17,7 +17,7 @@ std::vector<const TreeSample*> pointers(const std::vector<TreeSample>& samples) 
 }
 
 TEST(RegressionTree, splits_where_the_least_squares_are_left) {
-  // values 1 1 | 5 7 at x = 1 2 | 3 4: left of each border the squares from the mean, and right of it:
+  // The values are 1 1 | 5 7 at x = 1 2 | 3 4. The squares from the mean, left and right of each border:
   //   after 1: 0 + (1-13/3)^2 + (5-13/3)^2 + (7-13/3)^2 = 18.67;  after 2: 0 + (5-6)^2 + (7-6)^2 = 2;
   //   after 3: (1-7/3)^2 * 2 + (5-7/3)^2 + 0 = 10.67
   const std::vector<TreeSample> samples = {{{1}, 1}, {{2}, 1}, {{3}, 5}, {{4}, 7}};
@@ -28,7 +28,7 @@ TEST(RegressionTree, splits_where_the_least_squares_are_left) {
 }
 
 TEST(RegressionTree, asks_the_feature_that_tells_more) {
-  // By the first feature 0, 10 | 0, 10 stay mixed (50 + 50 are left); by the second nothing is left.
+  // The first feature leaves 0, 10 | 0, 10 mixed, with squares of 50 + 50. The second feature leaves none.
   const std::vector<TreeSample> samples = {{{1, 8}, 0}, {{1, 9}, 10}, {{2, 8}, 0}, {{2, 9}, 10}};
   const TreeSplit split = best_split(pointers(samples), 1);
   EXPECT_EQ(split.feature, 1);
@@ -51,7 +51,7 @@ TEST(RegressionTree, does_not_split_what_is_equal) {
   EXPECT_DOUBLE_EQ(RegressionTree::fit(features).predict(std::vector{1.0}), 3) << "the mean of 1, 2 and 6";
 }
 
-// 1 and 3 are parted at 2: a size there takes no less than the larger one's time.
+// The border between 1 and 3 is 2. A size at the border takes at least the time of the larger one.
 TEST(RegressionTree, takes_what_lies_on_a_border_for_what_lies_above_it) {
   const std::vector<TreeSample> samples = {{{1}, 5}, {{3}, 9}};
   const RegressionTree tree = RegressionTree::fit(samples, {1, 1});

@@ -1,4 +1,4 @@
-// Percentiles by samples worked out by hand.
+// Percentiles of samples worked out by hand.
 #include "engine/plan/prediction/statistics.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@ namespace tandem {
 namespace {
 
 TEST(Statistics, take_the_nearest_rank_of_an_unsorted_sample) {
-  // Sorted: 1 2 3 4 5 6 7 8 9 10; half of ten is rank 5, nine tenths rank 9, 99 of 100 rank 9.9, rounded up.
+  // Sorted: 1 2 3 4 5 6 7 8 9 10. Half of ten is rank 5, nine tenths are rank 9, 99 of 100 are rank 9.9, rounded up.
   const Distribution d = summarise({7, 1, 10, 4, 2, 9, 3, 8, 6, 5});
   EXPECT_EQ(d.count, 10);
   EXPECT_EQ(d.min, 1);
@@ -17,7 +17,7 @@ TEST(Statistics, take_the_nearest_rank_of_an_unsorted_sample) {
   EXPECT_EQ(d.p90, 9);
   EXPECT_EQ(d.p99, 10);
   EXPECT_EQ(d.max, 10);
-  // A quarter of ten, rounded down, is cut off at either end: 3 to 8.
+  // A quarter of ten, rounded down, is cut off at each end. That leaves 3 to 8.
   EXPECT_EQ(d.middle, (3 + 4 + 5 + 6 + 7 + 8) / 6.0);
 }
 

@@ -1,5 +1,5 @@
-// Every strategy, for every number of tokens from 1 to 600: each element of each matmul is written once, the NPU runs
-// standard sizes only, and padding meets nobody's tokens.
+// Every strategy, for every number of tokens from 1 to 600. Each element of each matmul is written once, the NPU runs
+// standard sizes only, and padding overlaps no token.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,8 @@ using testing::kWithDecode;
 
 constexpr int64_t kRows = 640, kColumns = 64;
 
-// A norm, a matmul of S tokens, what uses it, and an output for the last token; in buffers of `room` tokens.
+// A norm, a matmul of S tokens, an operator that uses it, and an output for the last token, in buffers of
+// `room` tokens.
 struct Pass {
   Pass(int64_t S, int64_t room) {
     const auto slot = [&](int64_t tokens, int64_t width) {
@@ -67,7 +68,7 @@ Plan make(const Strategy& strategy, const Pass& pass, std::span<const DeviceTrai
     return 1e-3 + tokens * rows * (device == 0 ? 1 : 0.3);
   };
   request.costs.sync_seconds = 0.01;
-  // As engines do, for the strategies that ask for shares.
+  // Engines also set shares for strategies that do not weigh costs themselves.
   if (!strategy.weighs) request.shares.by_shape[shape_of(std::get<MatMul>(pass.operators[1].body))] = {0.4, 0.6};
   return strategy.make(request);
 }
@@ -76,7 +77,7 @@ int64_t tokens_between(const Operand& from, const Operand& to, int64_t stride) {
   return static_cast<int64_t>(to.offset_bytes - from.offset_bytes) / 4 / stride;
 }
 
-// What the parts of a matmul write of the batch's own tokens.
+// The rectangles of the batch's own tokens that the parts of a matmul write.
 std::vector<testing::Rectangle> written(const Plan& plan, const Operator& whole) {
   const auto& matmul = std::get<MatMul>(whole.body);
   std::vector<testing::Rectangle> parts;
@@ -115,7 +116,7 @@ TEST(EveryLength, gives_a_sound_plan_in_buffers_with_room_for_padding_and_withou
         for (const Strategy& strategy : strategies_for_any_model()) {
           SCOPED_TRACE(std::string(strategy.name) + ", " + std::to_string(S) + " tokens in buffers of " +
                        std::to_string(room) + ", " + std::to_string(sizes.size()) + " sizes");
-          // The host beside the NPU is only for `sequence`.
+          // Only `sequence` uses the host beside the NPU.
           const bool with_host = std::string(strategy.name) == "sequence" || std::string(strategy.name) == "host-only";
           const Plan plan = make(strategy, pass, std::span(all).first(with_host ? 3 : 2));
           ASSERT_NO_FATAL_FAILURE(expect_sound(plan, pass, sizes));
@@ -125,7 +126,7 @@ TEST(EveryLength, gives_a_sound_plan_in_buffers_with_room_for_padding_and_withou
   }
 }
 
-// With all small sizes at hand no length falls back, so that a strict plan works too.
+// With all small sizes no length falls back, so a strict plan also works.
 TEST(EveryLength, is_served_strictly_where_small_sizes_fill_the_margin) {
   const std::vector<DeviceTraits> devices = devices_with(kWithDecode);
   for (int64_t S = 1; S <= 600; S += 7) {
@@ -149,7 +150,7 @@ TEST(EveryLength, that_no_graph_fits_falls_back_and_says_so) {
   }
 }
 
-// Tokens of each part of the first matmul, in the order of the plan: "npu 128".
+// The tokens of each part of the first matmul, in the plan's order: "npu 128".
 std::vector<std::string> parts_of(const Plan& plan) {
   std::vector<std::string> parts;
   for (const Step& step : plan.steps) {

@@ -99,7 +99,7 @@ TEST_F(Strategies, rows_cuts_every_matmul_at_the_given_share) {
   }
 }
 
-// Devices with small buffers are given slices of a matmul, which are cut again.
+// Devices with small buffers receive slices of a matmul, and the strategy cuts the slices again.
 TEST_F(Strategies, rows_cuts_the_rows_of_a_slice_and_no_others) {
   std::get<MatMul>(operators_[1].body).row_begin = 64;
   const Plan plan = make("rows", {gpu_, npu_}, 0.34);
@@ -142,7 +142,7 @@ TEST_F(Strategies, rows_says_what_shares_it_needs) {
   }
 }
 
-// As Strategies, with a batch of 32 tokens, and an operator for the last token behind it.
+// Like Strategies, but with a batch of 32 tokens and an operator behind it for the last token.
 class Cuts : public ::testing::Test {
  protected:
   Cuts() { take_batch_of(32); }
@@ -167,7 +167,7 @@ class Cuts : public ::testing::Test {
   Plan make(const char* name, std::vector<DeviceTraits> devices) {
     devices_ = std::move(devices);
     PlanRequest request{operators_, devices_, {}, false};
-    // A second for each token of a matmul and half a second for other operators; the first device takes three times as
+    // Each token takes a second in a matmul and half a second in other operators. The first device takes three times as
     // long as the others.
     request.costs.seconds = [this](int device, const Operator& op, bool) {
       const bool multiplies = std::holds_alternative<MatMul>(op.body);
@@ -175,7 +175,7 @@ class Cuts : public ::testing::Test {
     };
     return find_strategy(name).make(request);
   }
-  // "operator tokens rows" of everything a device runs.
+  // "operator tokens rows" for each operator that a device runs.
   std::vector<std::string> on(const Plan& plan, int device) const {
     std::vector<std::string> texts;
     for (const Step& step : plan.steps) {
@@ -195,8 +195,8 @@ class Cuts : public ::testing::Test {
   std::vector<DeviceTraits> devices_;
 };
 
-// Half of 28 in blocks of 8 is 8: the GPU's 20 tokens take 30 s and the others' 8 take 12 s, 1.5 s a token on both
-// sides. With 16 of 28 on the NPU all ends after 24 s, with 8 after 30 s, with 24 after 36 s.
+// Half of 28 in blocks of 8 is 8. The GPU's 20 tokens take 30 s and the others' 8 tokens 12 s: 1.5 s a token on both
+// sides. With 16 of 28 tokens on the NPU the run ends after 24 s, with 8 after 30 s, with 24 after 36 s.
 TEST_F(Cuts, sequence_weighs_tokens_not_halves_where_halves_are_no_blocks) {
   take_batch_of(28);
   first_takes_ = 1;
@@ -206,7 +206,7 @@ TEST_F(Cuts, sequence_weighs_tokens_not_halves_where_halves_are_no_blocks) {
 }
 
 TEST_F(Cuts, sequence_gives_each_side_the_tokens_it_is_fast_enough_for) {
-  // 16 tokens take the GPU 72 s and the others 24 s: they get 72 / 96 of 32 tokens, which is 24.
+  // 16 tokens take 72 s on the GPU and 24 s on the others. So the others get 72 / 96 of the 32 tokens, which is 24.
   const Plan plan = make("sequence", {gpu_, npu_, host_});
   EXPECT_THAT(on(plan, 0), ElementsAre("matmul 8 256", "after 8"));
   EXPECT_THAT(on(plan, 1), ElementsAre("matmul 24 256", "output 1 256")) << "256 rows are not cut; the NPU is faster";
@@ -215,8 +215,8 @@ TEST_F(Cuts, sequence_gives_each_side_the_tokens_it_is_fast_enough_for) {
 }
 
 TEST_F(Cuts, sequence_has_the_npu_help_when_it_is_through_with_its_tokens) {
-  // An NPU with one size, 16 tokens. It and the host are done with theirs after 16 + 8 + 16 = 40 s; the GPU's operators
-  // begin after 0, 48 and 72 s. The NPU takes the last one's rows as 3 to 1.
+  // The NPU has one size, 16 tokens. The NPU and the host finish their tokens after 16 + 8 + 16 = 40 s. The GPU's
+  // operators begin at 0, 48 and 72 s. The NPU takes rows of the last one, 3 to 1.
   Operator again = operators_[0];
   again.name = "again";
   operators_ = {operators_[0], operators_[1], again};
@@ -293,7 +293,7 @@ TEST(BalancedTokens, make_both_sides_end_together) {
 }
 
 TEST(FirstShared, is_what_begins_when_the_other_side_is_done) {
-  const std::vector<double> seconds = {2, 3, 4};  // begin at 0, 2, 5; end at 9
+  const std::vector<double> seconds = {2, 3, 4};  // begins are 0, 2, 5; the end is 9
   EXPECT_EQ(first_shared(seconds, 0), 0u);
   EXPECT_EQ(first_shared(seconds, 2), 1u);
   EXPECT_EQ(first_shared(seconds, 2.5), 2u);
