@@ -1,5 +1,5 @@
-// Any arguments are an action, an answer, or wrong usage. No action is run. The input: arguments that end with a zero
-// byte each.
+// Any arguments mean an action, an answer, or wrong usage. The target runs no action. The input is a list of arguments,
+// and each ends with a zero byte.
 #include "engine/app/command_line.h"
 
 #include <string>
@@ -20,7 +20,7 @@ void command_line(Bytes input) {
       arguments.back() += std::to_integer<char>(byte);
     }
   }
-  if (arguments.back().empty()) arguments.pop_back();  // behind the last zero byte there is nothing
+  if (arguments.back().empty()) arguments.pop_back();  // the last zero byte ends the last argument
   std::vector<const char*> argv;
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());
   argv.push_back(nullptr);

@@ -14,8 +14,8 @@
 namespace tandem::fuzz {
 namespace {
 
-// What takes several times longer than all the rest is done for one input in this many: asking for every type of every
-// key, which ends in an exception for most of them, and loading, which starts threads.
+// One in this many inputs runs two parts that take several times longer than all the rest. One reads every key as every
+// type, which mostly throws. The other loads the model, which starts threads.
 constexpr size_t kOneIn = 16;
 
 size_t bytes_in(const std::vector<std::string_view>& texts) {
@@ -24,7 +24,7 @@ size_t bytes_in(const std::vector<std::string_view>& texts) {
   return sum;
 }
 
-// Each value as what it is.
+// Reads each value as its own type.
 void read_values(const GgufFile& file) {
   size_t sum = 0;
   for (const std::string& key : file.keys()) {

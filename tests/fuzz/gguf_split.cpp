@@ -1,5 +1,5 @@
-// Parts of a split model, in memory. The input: the number of parts; for each, a length of two bytes and its bytes;
-// then the name of the first part.
+// Parts of a split model, in memory. The input is the number of parts, then for each part a length of two bytes and its
+// bytes, then the name of the first part.
 #include "engine/model/gguf_split.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// libFuzzer's entry into the one target this program is built for (TANDEM_FUZZ_TARGET, a function of targets.h).
+// libFuzzer's entry into the one target of this program (TANDEM_FUZZ_TARGET, a function of targets.h).
 #include <cstdint>
 
 #include "tests/fuzz/targets.h"

@@ -1,5 +1,5 @@
-// The file in which measurements are kept: whatever is in it, the program starts, and what it takes from the file can
-// be learnt from. The input is the file.
+// The file of measurements. With any content the program starts, and the ratios from the file can learn. The input is
+// the file.
 #include <spdlog/spdlog.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,14 +20,14 @@
 namespace tandem::fuzz {
 namespace {
 
-// A file in memory that has a path. One serves all inputs, since each takes longer to make than to fill.
+// A file in memory that has a path. One file serves all inputs, because making it takes longer than filling it.
 class MemoryFile {
  public:
   MemoryFile() : descriptor_(memfd_create("measurements", MFD_CLOEXEC)) {}
   ~MemoryFile() { close(descriptor_); }
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
-  // The path of a file that holds these bytes and no others.
+  // The path of a file that holds exactly these bytes.
   std::string path_of(Bytes bytes) const {
     const auto size = static_cast<off_t>(bytes.size());
     must_hold(ftruncate(descriptor_, size) == 0 && pwrite(descriptor_, bytes.data(), bytes.size(), 0) == size,
@@ -46,7 +46,7 @@ DeviceInfo device(DeviceKind kind) {
   return info;
 }
 
-// As machine_rates.h keeps them under keys of its own; here any value may be some.
+// machine_rates.h keeps ratios under keys of its own. Here any value may hold ratios.
 void ratios_of(const nlohmann::json& value) {
   const PooledRatios ratios = ratios_from(value);
   std::vector<std::string> path;
@@ -65,7 +65,7 @@ void ratios_of(const nlohmann::json& value) {
 
 void measurements(Bytes input) {
   static const MemoryFile file;
-  spdlog::set_level(spdlog::level::warn);  // as the program does
+  spdlog::set_level(spdlog::level::warn);  // like the program
   DiskCache cache(file.path_of(input));
   cache.for_each("", [](const nlohmann::json& value) {
     must_hold(!value.is_discarded(), "values are values");

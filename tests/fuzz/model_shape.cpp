@@ -1,5 +1,5 @@
-// JSON that gives a model as shapes alone. What is accepted and small is planned for a chip, as `tandem plan` does. The
-// input: the tokens of the pass, then the file.
+// JSON that describes a model by shapes alone. Accepted small models are planned for a chip, as `tandem plan` does. The
+// input is the number of tokens of the pass, then the file.
 #include <cmath>
 #include <string_view>
 
@@ -12,7 +12,8 @@
 namespace tandem::fuzz {
 namespace {
 
-// Larger ones are planned in the same way, only slower: memory is address space alone, but the time grows with layers.
+// Larger models are planned in the same way, but more slowly. Their memory is only address space, but the time grows
+// with the layers.
 bool is_small(const ModelConfig& config) {
   return config.layers <= 2 && config.hidden <= 4096 && config.feed_forward <= 4096 && config.vocabulary <= 4096 &&
          config.heads * config.head_dim <= 4096;

@@ -1,5 +1,5 @@
-// JSON that describes a processor: a profile for the model clock, the emulated NPU's parameters. What is accepted must
-// be the same after it was written and read again.
+// JSON that describes a processor: a profile for the model clock, or the emulated NPU's parameters. Accepted content
+// must stay the same when it is written and read again.
 #include <string_view>
 
 #include "engine/plan/model_clock/soc_profile.h"

@@ -1,4 +1,4 @@
-// What must hold of an accepted input. A broken one escapes from the target, as no tandem::Error does.
+// Properties that must hold for an accepted input. A broken property leaves the target, because it is no tandem::Error.
 #pragma once
 
 #include <stdexcept>

@@ -1,5 +1,5 @@
-// The kept inputs of every fuzz target, once more with the ordinary compiler: each is taken or refused, and nothing
-// else happens. Those that once broke something are called after what they broke.
+// Replays the kept inputs of every fuzz target with the ordinary compiler. Each input is accepted or refused, and
+// nothing else happens. Inputs that once found a fault are named after the fault.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::vector<std::filesystem::path> kept_inputs(const std::string& target) {
 TEST_P(FuzzCorpus, every_kept_input_is_taken_or_refused) {
   const auto paths = kept_inputs(GetParam().name);
   ASSERT_GE(paths.size(), 10u);
-  ::testing::internal::CaptureStdout();  // of hundreds of wrong command lines
+  ::testing::internal::CaptureStdout();  // hundreds of wrong command lines print errors
   ::testing::internal::CaptureStderr();
   std::string broken;
   for (const std::filesystem::path& path : paths) {

@@ -1,5 +1,5 @@
-// How experts are used, as files: the JSON of a calibration, and the lines of a recorded routing. What is accepted must
-// be the same after it was written and read again, and can be planned with.
+// Files that describe the use of experts: the JSON of a calibration, and the lines of a recorded routing. Accepted
+// content must stay the same when it is written and read again, and plans must accept it.
 #include <cmath>
 #include <numeric>
 #include <sstream>

@@ -1,11 +1,12 @@
-// What is fuzzed: every way by which bytes from outside come into the program, one function each.
+// The fuzz targets: one function for every way by which bytes from outside enter the program.
 //
-// Contract: a function takes any bytes and returns. A tandem::Error is what bad bytes deserve and ends inside; anything
-// else that escapes, a broken property (property.h), a finding of a sanitizer, a crash, or an input that takes long is
-// a defect of the program. The same bytes take the same way every time. Nothing is written to disk; of commands, only
-// the arguments are read.
+// Contract: a function takes any bytes and returns. A tandem::Error is the right answer to bad bytes and ends inside.
+// Everything else is a defect of the program: another exception, a broken property (property.h), a finding of a
+// sanitizer, a crash, or an input that takes long. The same bytes run the same way every time. No function writes to
+// disk. Commands only read their arguments.
 //
-// libFuzzer runs them one by one (`./dev fuzz`, clang); the ordinary tests run them over the kept inputs in corpus/.
+// libFuzzer runs the targets one by one (`./dev fuzz`, clang). The ordinary tests run them on the kept inputs
+// in corpus/.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +22,10 @@ void vocabulary(Bytes input);     // a tokenizer from any model file, then texts
 void tokenizer(Bytes input);      // any text and any ids through good vocabularies of several kinds
 void soc_profile(Bytes input);    // JSON: a processor profile
 void npu_params(Bytes input);     // JSON: the NPU's parameters
-void measurements(Bytes input);   // JSON: what was measured on this machine, as it is kept on disk
-void model_shape(Bytes input);    // JSON: a model as shapes alone, for `tandem plan`
+void measurements(Bytes input);   // JSON: this machine's measurements, as they are kept on disk
+void model_shape(Bytes input);    // JSON: a model by its shapes alone, for `tandem plan`
 void calibration(Bytes input);    // JSON: how often experts were chosen
-void routing_trace(Bytes input);  // lines of JSON: which experts each token went to
+void routing_trace(Bytes input);  // lines of JSON: the experts of each token
 void command_line(Bytes input);   // arguments, separated by zero bytes
 
 struct Target {
@@ -32,7 +33,7 @@ struct Target {
   void (*run)(Bytes input);
 };
 
-// Those of the library that is linked: of the model's files, or of the whole program.
+// The targets of the linked library: those of the model's files, or those of the whole program.
 std::span<const Target> targets();
 
 }  // namespace tandem::fuzz

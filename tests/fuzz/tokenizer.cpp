@@ -1,5 +1,5 @@
-// Any text through good vocabularies of several kinds, and any ids back. The input: which vocabulary, then how, then
-// the text.
+// Any text through valid vocabularies of several kinds, and any ids back. The input says which vocabulary and how, and
+// then has the text.
 #include "engine/model/tokenizer.h"
 
 #include <cstring>
@@ -25,7 +25,7 @@ using tandem::testing::VocabularyFile;
 struct Kind {
   std::unique_ptr<Tokenizer> tokenizer;
   bool gives_text_back = true;
-  bool has_blank_sign = false;  // U+2581 stands for a blank, so it does not come back
+  bool has_blank_sign = false;  // U+2581 stands for a blank, so the text does not contain it afterwards
 };
 
 Kind without_bytes() {
@@ -49,7 +49,7 @@ Kind without_extra_blanks() {
   return {file.tokenizer(), false, true};
 }
 
-// As some files leave out bytes that valid UTF-8 never holds.
+// Some files lack bytes that valid UTF-8 never holds.
 Kind bpe_without_some_bytes() {
   VocabularyFile file = small_bpe();
   for (int byte = 0xF0; byte < 256; ++byte) file.texts()[static_cast<size_t>(byte)] = "unused" + std::to_string(byte);
@@ -73,7 +73,7 @@ const std::vector<Kind>& kinds() {
   return all;
 }
 
-// What a terminal gets must be whole characters, however the pieces were cut.
+// A terminal must get whole characters, for all cuts of the pieces.
 void check_stream(const Tokenizer& tokenizer, const std::vector<int32_t>& ids) {
   Utf8Stream by_piece, at_once;
   std::string shown, whole;

@@ -1,4 +1,4 @@
-// A tokenizer from any model file; where there is one, texts through it. The input is the model file.
+// A tokenizer from any model file. If there is one, it encodes and decodes texts. The input is the model file.
 #include "engine/model/tokenizer/vocabulary.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ void vocabulary(Bytes input) {
   try {
     const GgufFile file = GgufFile::parse(input, "fuzzed.gguf");
     const Vocabulary vocabulary = load_vocabulary(file);
-    // Compiling a pre-tokenizer's patterns takes a millisecond, and they do not depend on the file.
+    // Compiling the patterns of a pre-tokenizer takes a millisecond. They do not depend on the file.
     if (vocabulary.model == TokenizerModel::bpe && !one_in(64, input)) return;
     use(*make_tokenizer(file), input);
   } catch (const Error&) {

@@ -1,4 +1,4 @@
-// ./dev as its caller sees it: verbs, statuses, the line of counts, and a model download that goes wrong.
+// ./dev as its caller sees it: verbs, statuses, the line of counts, and a failing model download.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -45,12 +45,12 @@ class DevScript : public ::testing::Test {
     std::filesystem::permissions(folder_ / name, std::filesystem::perms::owner_all);
   }
 
-  // Calls one function of the script, in a shell that has read it.
+  // Calls one function of the script, in a shell that has sourced it.
   Outcome call(const std::string& function, const std::string& environment = "") {
     return shell(environment + " bash -c '. " + kDev + "; " + function + "'");
   }
 
-  // fetch_model with a pip of our own, which runs `body` with the download folder in $dest.
+  // Runs fetch_model with a pip of the test's own, which runs `body` with the download folder in $dest.
   Outcome fetch_with(const std::string& body) {
     write("bin/python3",
           "#!/bin/bash\nif [ \"$1 $2 $3\" = \"-m pip download\" ]; then\n"
@@ -110,7 +110,7 @@ TEST_F(DevScript, compiles_what_tests_need_without_running_them) {
   EXPECT_EQ(outcome.output, "built tsan tests_in_sync\n");
 }
 
-// The runner's arguments and environment, in place of its work.
+// Replaces the work of the runner: prints its arguments and environment.
 constexpr const char* kNoRunner =
     "setup() { :; }; build() { :; }; fetch_model() { :; }; "
     "python3() { printf \"%s|\" \"$*\" \"path $PATH\" \"once $TANDEM_TESTS_ONCE\"; echo; }; ";

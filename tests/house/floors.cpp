@@ -29,7 +29,7 @@ std::optional<std::string> quoted_include(const std::string& line) {
   return match[1].str();
 }
 
-// Looks at one line outside comments: `in_comment` carries /* ... */ over from line to line.
+// The code of one line without comments. `in_comment` carries /* ... */ from line to line.
 std::string without_comments(const std::string& line, bool& in_comment) {
   std::string code;
   bool in_string = false;
@@ -103,7 +103,7 @@ std::vector<std::string> check_includes(std::string_view path, std::string_view 
     ++number;
     std::optional<std::string> included = quoted_include(code);
     if (!included) continue;
-    // Kernel sources may include their neighbours by name alone; a library's header is no floor's matter.
+    // Kernel sources may include their neighbours by name alone. The headers of libraries are on no floor.
     const bool bare = included->find('/') == std::string::npos;
     if (bare && own && is_kernel_source(std::string(path))) continue;
     if (!bare && !folder_of(*included) && !included->starts_with("engine/") &&

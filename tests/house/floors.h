@@ -9,15 +9,15 @@
 namespace tandem::house {
 
 struct FloorFolder {
-  std::string_view folder;  // "engine/device"; a room of a folder stands before it in the table
+  std::string_view folder;  // "engine/device"; the table has a folder's rooms before the folder
   int floor;
-  int room = 0;  // rooms of one folder are in order too: an include goes to the own room or to a lower one; 0: no room
+  int room = 0;  // rooms of a folder have an order: an include goes to its own room or a lower one; 0: no room
 };
 
-// The table of floors; tests/ and bench/ stand above all and may look at each other.
+// The table of floors. tests/ and bench/ stand above all floors and may include each other.
 const std::vector<FloorFolder>& floor_table();
 
-// What is wrong with one file's quoted includes; `path` is relative to the root. Each entry reads "path:line: ...".
+// The faults of one file's quoted includes. `path` is relative to the root. Each entry reads "path:line: ...".
 std::vector<std::string> check_includes(std::string_view path, std::string_view text);
 
 struct FloorReport {

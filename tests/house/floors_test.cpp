@@ -1,4 +1,4 @@
-// The floors of this tree, and that the check would notice a breach.
+// Checks the floors of this tree, and that the check notices a breach.
 #include "tests/house/floors.h"
 
 #include <gmock/gmock.h>

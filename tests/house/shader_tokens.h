@@ -1,4 +1,4 @@
-// GLSL cut into tokens, with what the trip-count check needs from comments and macros.
+// GLSL cut into tokens, with the comments and macros that the trip-count check needs.
 #pragma once
 
 #include <map>
@@ -21,8 +21,8 @@ struct Macro {
 };
 
 struct ShaderTokens {
-  std::vector<Token> tokens;               // preprocessor lines and comments left out
-  std::map<std::string, Macro> macros;     // of several definitions of one name, the first (the default) counts
+  std::vector<Token> tokens;               // without preprocessor lines and comments
+  std::map<std::string, Macro> macros;     // the first definition of a name (the default) counts
   std::map<int, std::string> trip_bounds;  // line -> expression of a `// trips <= EXPRESSION` comment there
   std::vector<std::string> includes;       // #include "..."
 };

@@ -14,7 +14,7 @@ namespace {
 
 int64_t saturate(int64_t value) { return std::min(value, kTripBudget); }
 
-// Integer constant expressions, by precedence climbing; an unknown name makes the value unknown.
+// Evaluates integer constant expressions by precedence climbing. An unknown name makes the value unknown.
 class Expression {
  public:
   using Lookup = std::function<std::optional<int64_t>(const std::string&)>;
@@ -24,7 +24,7 @@ class Expression {
     std::optional<int64_t> result = binary(0);
     return at_ == tokens_.size() ? result : std::nullopt;
   }
-  // The value of a bound's expression, which ends where prose begins.
+  // The value of a bound's expression. The expression ends where prose begins.
   std::optional<int64_t> leading_value() { return binary(0); }
 
  private:
@@ -94,7 +94,7 @@ class Counter {
     collect_functions();
     if (!functions_.contains("main")) problem(1, "there is no main()");
     report_.trips = call("main");
-    // A function nobody calls is checked too; its loops must be countable as well.
+    // A function without callers is checked too. Its loops must also be countable.
     for (const auto& [function, range] : functions_) call(function);
     if (report_.trips >= kTripBudget) {
       problem(1, "one invocation may run " + std::to_string(kTripBudget) +
@@ -122,7 +122,7 @@ class Counter {
       ShaderTokens other = tokenize_shader(*body);
       if (!other.includes.empty())
         problem(1, "the included \"" + name + "\" includes others, which the check does not follow");
-      // Lines of an included file are negative, so that its bounds are not taken for ours.
+      // Lines of an included file are negative, so that its bounds do not apply to this file.
       for (Token& token : other.tokens) token.line = -token.line - offset_;
       for (auto& [line, bound] : other.trip_bounds) source_.trip_bounds[-line - offset_] = bound;
       offset_ += 1000000;
@@ -185,8 +185,8 @@ class Counter {
     return Expression(tokens, [this](const std::string& name) { return constant(name); }).value();
   }
 
-  // `const int N = 4;` at any depth; a name that is declared twice is no constant. Specialisation constants change at
-  // run time.
+  // Finds `const int N = 4;` at any depth. A name that is declared twice is not constant. Specialisation constants
+  // change at run time, so they do not count.
   void collect_constants() {
     std::set<std::string> seen;
     for (size_t i = 0; i + 4 < source_.tokens.size(); ++i) {
@@ -202,7 +202,7 @@ class Counter {
     }
   }
 
-  // NAME ( ... ) { ... } outside of any function.
+  // Finds NAME ( ... ) { ... } outside any function.
   void collect_functions() {
     for (size_t i = 0; i < source_.tokens.size(); ++i) {
       if (at(i) == "{" || at(i) == "[") {
@@ -215,7 +215,7 @@ class Counter {
     }
   }
 
-  // The trips of a call; overloads count as the costliest.
+  // The trips of a call. The costliest overload counts.
   int64_t call(const std::string& function) {
     auto found = functions_.find(function);
     if (found == functions_.end()) return 0;
@@ -246,7 +246,7 @@ class Counter {
     return trips;
   }
 
-  // The trips of the statement at `position`, which moves behind it.
+  // The trips of the statement at `position`. Moves `position` behind it.
   int64_t statement(size_t& position, size_t end) {
     const Token first = at(position);
     if (first == "{") {
@@ -325,7 +325,7 @@ class Counter {
   std::optional<int64_t> bound_in_comment(int line) {
     for (int where : {line, line > 0 ? line - 1 : line + 1}) {
       auto found = source_.trip_bounds.find(where);
-      // The line above counts when the comment stands alone there; else it belongs to that line's loop.
+      // A comment alone on the line above counts. A comment behind code belongs to that line's loop.
       if (found == source_.trip_bounds.end() || (where != line && code_lines_.contains(where))) continue;
       std::vector<Token> tokens = tokenize_expression(found->second, line);
       return Expression(tokens, [this](const std::string& name) { return constant(name); }).leading_value();
@@ -358,7 +358,7 @@ class Counter {
     if (op == "<=") return a <= b;
     if (op == ">") return a > b;
     if (op == ">=") return a >= b;
-    return op != "!=" || a != b;  // anything else counts as endless
+    return op != "!=" || a != b;  // any other loop counts as endless
   }
 
   std::optional<int64_t> advance(const std::string& variable, const std::vector<Token>& step, int64_t value) {
@@ -388,7 +388,7 @@ class Counter {
   ShaderTokens source_;
   TripReport report_;
   std::map<std::string, int64_t> constants_, costs_;
-  std::map<std::string, std::vector<std::pair<size_t, size_t>>> functions_;  // bodies, by name
+  std::map<std::string, std::vector<std::pair<size_t, size_t>>> functions_;  // the bodies, by name
   std::set<std::string> expanding_, calling_;
   std::set<int> code_lines_;
 };

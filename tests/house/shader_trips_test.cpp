@@ -1,4 +1,4 @@
-// The loops of shaders/*.comp, and that the check counts as a compiler would.
+// Checks the loops of shaders/*.comp, and that the check counts like a compiler.
 #include "tests/house/shader_trips.h"
 
 #include <gmock/gmock.h>
@@ -58,7 +58,7 @@ TEST(ShaderTrips, takes_bounds_from_macros_and_constants) {
 }
 
 TEST(ShaderTrips, multiplies_nested_loops_and_counts_the_outer_rounds_too) {
-  // 3 rounds, each one round of the outer and 4 of the inner loop.
+  // 3 rounds, with one round of the outer loop and 4 of the inner loop each.
   EXPECT_EQ(of_main("for (int i = 0; i < 3; ++i) { for (int k = 0; k < 4; ++k) { x; } }").trips, 3 * (1 + 4));
   EXPECT_EQ(
       of_main("for (int i = 0; i < 3; ++i)\n for (int k = 0; k < 4; ++k)\n  for (int j = 0; j < 2; ++j) x;").trips,

@@ -8,7 +8,7 @@
 namespace tandem::house {
 namespace {
 
-// Comments and literals may hold braces and words that mean nothing here.
+// Removes comments and literals, because their braces and words mean nothing here.
 std::string bare_code(std::string_view text) {
   static const std::regex noise(R"(//[^\n]*|/\*[^]*?\*/|R"(\w*)\([^]*?\)\1"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+')");
   return std::regex_replace(std::string(text), noise, " ");

@@ -1,4 +1,4 @@
-// The cycle model against hand-derived counts and against SCALE-Sim's table.
+// The cycle model against counts derived by hand and against SCALE-Sim's table.
 #include "npu_emu/cycle_model.h"
 
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@ namespace tandem::npu_emu {
 namespace {
 
 TEST(CycleModel, derives_a_weight_stationary_fold) {
-  // 4 x 3 cells, 5 tokens: 4 cycles of load, 5 of stream, 3 of row skew, 2 of column drain = 14 for a fold.
-  // K = 6 and N = 4 need 2 * 2 folds; the last of 4 * 14 cycles has the index 55.
+  // With 4 x 3 cells and 5 tokens a fold takes 4 cycles of load, 5 of stream, 3 of row skew and 2 of column drain: 14.
+  // K = 6 and N = 4 need 2 * 2 folds. The last of the 4 * 14 cycles has the index 55.
   const CycleCount count = count_cycles({4, 3}, Dataflow::weight_stationary, {5, 6, 4});
   EXPECT_EQ(14, count.fold_cycles());
   EXPECT_EQ(4, count.folds);
@@ -23,15 +23,16 @@ TEST(CycleModel, derives_a_weight_stationary_fold) {
 }
 
 TEST(CycleModel, derives_an_output_stationary_fold) {
-  // 4 x 3 cells, K = 6: 6 cycles of stream, 3 of row skew, 2 of column skew = 11; M = 5 and N = 4 need 2 * 2 folds.
+  // With 4 x 3 cells and K = 6 a fold takes 6 cycles of stream, 3 of row skew and 2 of column skew: 11. M = 5 and N = 4
+  // need 2 * 2 folds.
   const CycleCount count = count_cycles({4, 3}, Dataflow::output_stationary, {5, 6, 4});
   EXPECT_EQ(11, count.fold_cycles());
   EXPECT_EQ(43, count.cycles);
 }
 
 TEST(CycleModel, derives_an_input_stationary_fold) {
-  // As weight stationary with tokens and weight rows in each other's place: 4 + 4 + 3 + 2 = 13; K = 6, M = 5 need 2 * 2
-  // folds.
+  // Like weight stationary, with tokens and weight rows exchanged: 4 + 4 + 3 + 2 = 13. K = 6 and M = 5 need 2 *
+  // 2 folds.
   const CycleCount count = count_cycles({4, 3}, Dataflow::input_stationary, {5, 6, 4});
   EXPECT_EQ(13, count.fold_cycles());
   EXPECT_EQ(51, count.cycles);

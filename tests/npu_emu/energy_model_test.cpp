@@ -17,12 +17,12 @@ TEST(EnergyModel, adds_up_multiply_adds_traffic_and_static_power) {
   const NpuParams params = tiny();
   const ProductShape shape{5, 6, 4};
   const ProductCost cost = product_cost(params, shape, NumberFormat::fp16, 48);
-  // 55 cycles at 1 MHz (see the cycle model's test); 48 bytes of weights and 4 * 5 * (6 + 4) of activations at 1 GB/s
-  // are faster.
+  // The product takes 55 cycles at 1 MHz (see the cycle model's test). At 1 GB/s the 48 bytes of weights and 4 * 5 * (6
+  // + 4) bytes of activations take less time.
   EXPECT_DOUBLE_EQ(55e-6, cost.seconds);
   EXPECT_DOUBLE_EQ(248, cost.dram_bytes);
-  // SRAM, ws: 6*4 weights and 5*6 inputs a column fold (2 of them) at 2 bytes; 5*4 sums of 4 bytes out twice and in
-  // once.
+  // SRAM, ws: each of the 2 column folds reads 6*4 weights and 5*6 inputs of 2 bytes. The 5*4 sums of 4 bytes are
+  // written twice and read once.
   EXPECT_DOUBLE_EQ(2 * (24 + 60) + 4 * 20 * 3, cost.sram_bytes);
   EXPECT_DOUBLE_EQ(120 * params.energy.mac_fp16_joules + cost.sram_bytes * params.energy.sram_byte_joules +
                        248 * params.energy.dram_byte_joules + 55e-6 * params.energy.static_watts,
@@ -43,8 +43,8 @@ TEST(EnergyModel, takes_the_memorys_time_when_it_is_longer) {
 }
 
 TEST(EnergyModel, counts_output_stationary_traffic_once_per_fold_across) {
-  // 5 rows of x in 2 folds, 4 of w in 2: each x row streams for 2 column folds, each w row for 2 row folds; sums leave
-  // once.
+  // There are 5 rows of x in 2 folds and 4 rows of w in 2. Each x row streams for 2 column folds, and each w row for 2
+  // row folds. Sums are written once.
   EXPECT_DOUBLE_EQ(1.0 * 6 * (5 * 2 + 4 * 2) + 4.0 * 20,
                    sram_traffic_bytes({4, 3}, Dataflow::output_stationary, {5, 6, 4}, NumberFormat::int8));
 }

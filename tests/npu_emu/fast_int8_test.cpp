@@ -27,7 +27,7 @@ TEST(FastInt8, sums_exactly_and_scales_each_column_at_the_drain) {
 TEST(FastInt8, refuses_depths_that_could_overflow) {
   EXPECT_NO_THROW(check_int8_depth(131071));
   EXPECT_THROW(check_int8_depth(131072), Error);
-  // The deepest allowed sum of the largest products still fits.
+  // The largest products at the deepest allowed sum still fit.
   EXPECT_LE(int64_t{131071} * 128 * 128, int64_t{INT32_MAX});
 }
 

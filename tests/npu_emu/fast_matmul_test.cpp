@@ -1,4 +1,4 @@
-// The fast path: every instruction set, format, token count and number of threads gives the definition's bits.
+// The fast path has the definition's bits with every instruction set, format, token count and number of threads.
 #include "npu_emu/fast_matmul.h"
 
 #include <gtest/gtest.h>
@@ -84,7 +84,7 @@ TEST(FastMatmul, gives_the_definitions_bits_in_every_format_on_every_instruction
   }
 }
 
-// With AVX-512 codes are put behind an offset where that is exact for all rows of a group.
+// With AVX-512 the kernel offsets the codes if that is exact for all rows of a group.
 TEST(FastMatmul, gives_the_definitions_bits_whatever_scales_and_minima_meet) {
   using tandem::testing::Edge;
   const Edge edges[] = {Edge::inside, Edge::below, Edge::above, Edge::anywhere};
@@ -95,7 +95,7 @@ TEST(FastMatmul, gives_the_definitions_bits_whatever_scales_and_minima_meet) {
       for (int64_t tile = 0; tile < setup.shape.k / kTileColumns; ++tile) {
         const TileView view = tile_view(format, setup.panels.data(), tile);
         for (int64_t i = 0; i < format.groups() * kPanelRows; ++i) {
-          // One row of each group is at the edge, or all of them are anywhere.
+          // One row of each group lies at the edge, or all rows lie anywhere.
           const Edge edge = edges[tile % 4];
           const bool here = edge == Edge::anywhere || i % kPanelRows == tile * 5 % kPanelRows;
           const auto [scale, min] = tandem::testing::scale_and_min(here ? edge : Edge::inside, setup.random);
@@ -132,7 +132,7 @@ TEST(FastMatmul, gives_the_same_bits_however_many_tokens_go_together) {
 }
 
 TEST(FastMatmul, gives_the_same_bits_for_tokens_beyond_one_residency) {
-  // 1100 tokens are more than stream past a tile at once (1024); compare with single tokens.
+  // 1100 tokens are more than can stream past a tile at once (1024). The test compares them with single tokens.
   Problem setup({PackedKind::f16}, {1100, 65, 64}, 4);
   fast_matmul(setup.call());
   const std::vector<float> expected = setup.expected();

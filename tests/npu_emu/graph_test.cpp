@@ -36,7 +36,7 @@ TEST(GraphCompiler, takes_longer_for_larger_tensors) {
   params.compiler.fixed_seconds = 1;
   params.compiler.matmul_seconds = 0.5;
   params.compiler.byte_seconds = 1e-6;
-  // 64 x 32 halves, 8 x (32 + 64) floats.
+  // The graph has 64 x 32 halves and 8 x (32 + 64) floats.
   EXPECT_DOUBLE_EQ(1.5 + 1e-6 * (64 * 32 * 2 + 8 * 96 * 4),
                    compile(params, "g", {{"a", 8, 64, 32, kHalves}}).compile_seconds);
 }

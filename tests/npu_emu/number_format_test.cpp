@@ -13,7 +13,7 @@
 namespace tandem::npu_emu {
 namespace {
 
-// Weight (0, 0) of a dense panel of one column.
+// Weight (0, 0) of a dense panel with one column.
 template <typename T>
 float first_weight(PackedKind kind, T value) {
   std::vector<std::byte> panel(kPanelRows * sizeof(T));
@@ -21,8 +21,8 @@ float first_weight(PackedKind kind, T value) {
   return cell_weight({kind}, panel.data(), 0, 0);
 }
 
-// The array multiplies 16-bit floats with 10 bits behind the point: 1 + 2^-11 lies between two of them and goes to the
-// even one; bf16 reaches further than they do.
+// The array multiplies 16-bit floats with 10 bits behind the point. 1 + 2^-11 lies between two of them and is rounded
+// to the even one. bf16 has a larger range than these floats.
 TEST(NumberFormat, weights_that_are_wider_than_the_arrays_floats_are_rounded_to_them) {
   EXPECT_EQ(first_weight(PackedKind::f32, 1 + 0x1p-11f), 1.0f);
   EXPECT_EQ(first_weight(PackedKind::f32, 1 + 0x1.8p-10f), 1 + 0x1p-9f);

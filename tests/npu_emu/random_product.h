@@ -1,5 +1,4 @@
-// Random products for the array's tests: dense operands that fit the format, and the plain loops that define the
-// result.
+// Random products for the array's tests: dense operands that fit the format, and plain loops that define the result.
 #pragma once
 
 #include <cmath>
@@ -32,7 +31,7 @@ inline uint16_t random_half(std::mt19937& random) {
   return float_to_half(std::uniform_real_distribution<float>(-0.2f, 0.2f)(random));
 }
 
-// Panels of any format for [rows, columns]: random codes, moderate halves, finite floats.
+// Panels of any format for [rows, columns], with random codes, moderate halves and finite floats.
 inline std::vector<std::byte> random_panels(const PackedFormat& format, int64_t rows, int64_t columns,
                                             std::mt19937& random) {
   std::vector<std::byte> panels(panel_bytes(format, columns) * static_cast<size_t>(panel_count(rows)));
@@ -69,10 +68,10 @@ inline std::vector<std::byte> random_panels(const PackedFormat& format, int64_t 
   return panels;
 }
 
-// Every layout the weight loader reads.
+// Every layout that the weight loader reads.
 inline std::vector<PackedFormat> all_formats() { return test::all_formats(8); }
 
-// y[m][n] = chain over k; x[M][K], w[N][K] already hold what the cells see.
+// y[m][n] is a chain over k. x[M][K] and w[N][K] already hold the cells' inputs.
 inline std::vector<float> chain(const ProductShape& shape, const std::vector<float>& x, const std::vector<float>& w) {
   std::vector<float> y(static_cast<size_t>(shape.m * shape.n));
   for (int64_t s = 0; s < shape.m; ++s) {
@@ -86,7 +85,7 @@ inline std::vector<float> chain(const ProductShape& shape, const std::vector<flo
   return y;
 }
 
-// Dense [N][K] of decoded weights.
+// The decoded weights, dense [N][K].
 inline std::vector<float> decode_all(const PackedFormat& format, const std::vector<std::byte>& panels, int64_t rows,
                                      int64_t columns) {
   std::vector<float> w(static_cast<size_t>(rows * columns));

@@ -1,4 +1,4 @@
-// The stepped array: what moves where and when, its bits, and its cycles against the model.
+// The stepped array: its data movement cycle by cycle, its bits, and its cycles against the model.
 #include "npu_emu/stepped.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr Dataflow kDataflows[] = {Dataflow::weight_stationary, Dataflow::output_stationary,
                                    Dataflow::input_stationary};
-// Smaller than the array, equal to it, one past it, several folds, single rows and columns.
+// The shapes are smaller than the array, equal to it, one larger, several folds, single rows and single columns.
 constexpr ProductShape kShapes[] = {{1, 1, 1},  {2, 3, 2},  {3, 4, 5}, {4, 5, 6},
                                     {7, 9, 11}, {1, 13, 8}, {9, 1, 7}, {5, 12, 1}};
 constexpr ArrayShape kArrays[] = {{1, 1}, {3, 4}, {4, 3}, {5, 5}, {2, 8}};
@@ -44,17 +44,17 @@ TEST(SteppedArray, feeds_rows_skewed_and_moves_inputs_right_and_sums_down) {
   std::vector<float> y(4);
   SteppedArray<FloatMac> stepped(array, Dataflow::weight_stationary, {{2, 2, 2}, x.data(), w.data(), y.data()});
   stepped.step();
-  stepped.step();  // loaded
+  stepped.step();  // the weights are loaded
   stepped.step();  // token 0, k 0 reaches cell (0, 0) alone
   EXPECT_EQ(1 * 10, stepped.cell(0, 0).sum);
   EXPECT_FALSE(stepped.cell(1, 0).right.present());
   EXPECT_FALSE(stepped.cell(0, 1).right.present());
-  stepped.step();  // one cell on: right with its input, down with its sum; token 1 follows
+  stepped.step();  // one cell further: right with its input, down with its sum; token 1 follows
   EXPECT_EQ(1, stepped.cell(0, 1).right.value);
   EXPECT_EQ(1 * 1000, stepped.cell(0, 1).sum);
   EXPECT_EQ(1 * 10 + 2 * 100, stepped.cell(1, 0).sum);
   EXPECT_EQ(3 * 10, stepped.cell(0, 0).sum);
-  EXPECT_EQ(210, y[0]);  // left at the bottom
+  EXPECT_EQ(210, y[0]);  // left the array at the bottom
   EXPECT_EQ(0, y[1]);
   stepped.step();
   EXPECT_EQ(1 * 1000 + 2 * 10000, y[1]);
@@ -76,7 +76,7 @@ TEST(SteppedArray, accumulates_in_place_when_outputs_are_stationary) {
   EXPECT_EQ(0, y[0]);
   stepped.step();
   EXPECT_EQ(140, y[0]);
-  EXPECT_FALSE(stepped.done());  // the wave still crosses the cells that hold no output
+  EXPECT_FALSE(stepped.done());  // the wave still crosses the cells without an output
 }
 
 TEST(SteppedArray, is_not_done_a_cycle_before_the_model_says_and_done_with_it) {
@@ -87,8 +87,8 @@ TEST(SteppedArray, is_not_done_a_cycle_before_the_model_says_and_done_with_it) {
             w(static_cast<size_t>(shape.n * shape.k), 1);
         std::vector<float> y(static_cast<size_t>(shape.m * shape.n));
         SteppedArray<FloatMac> stepped(array, dataflow, {shape, x.data(), w.data(), y.data()});
-        // The model's total is an index counted from 0: after the cycles 0 .. total-1 something is missing, after
-        // `total` nothing.
+        // The model's total is an index counted from 0. After the cycles 0 .. total-1 the array is not done, and after
+        // `total` it is.
         const int64_t total = count_cycles(array, dataflow, shape).cycles;
         for (int64_t cycle = 0; cycle < total; ++cycle) {
           stepped.step();
@@ -149,7 +149,7 @@ TEST(SteppedArray, equals_the_fast_path_bit_for_bit_in_fp16_and_int4) {
 }
 
 TEST(SteppedArray, passes_a_negative_zero_through_idle_cells_unchanged) {
-  // The one product underflows to -0; adding the +0 of an idle cell would make it +0.
+  // The one product underflows to -0. If an idle cell added its +0, the result would be +0.
   const std::vector<float> x = {-0x1p-14f}, w = {0x1p-149f};
   std::vector<float> y = {1};
   SteppedArray<FloatMac> stepped({3, 2}, Dataflow::weight_stationary, {{1, 1, 1}, x.data(), w.data(), y.data()});

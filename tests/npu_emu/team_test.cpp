@@ -1,4 +1,4 @@
-// The threads that share one command of the NPU; run under the thread sanitizer with 1, 2 and 4 threads.
+// The threads that share one command of the NPU. The test runs under the thread sanitizer with 1, 2 and 4 threads.
 #include "npu_emu/team.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ TEST(Team, gives_every_part_once_and_sees_what_the_parts_wrote) {
     for (int round = 1; round <= 300; ++round) {
       team.run([&](int part) { ++counts[static_cast<size_t>(part)]; });
       EXPECT_EQ(round * threads, std::accumulate(counts.begin(), counts.end(), 0));
-      // A pause longer than the helpers' spin now and then, so that they fall asleep and are woken.
+      // Some pauses are longer than the helpers spin, so that they fall asleep and must be woken.
       if (round % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     for (const int count : counts) EXPECT_EQ(300, count);

@@ -1,4 +1,4 @@
-// Activations of 8 bits: the rules on numbers worked out by hand, and every loop against the plain definition.
+// 8-bit activations: the rules on numbers worked out by hand, and every loop against the plain definition.
 #include "packed/act_i8.h"
 
 #include <gmock/gmock.h>
@@ -61,7 +61,8 @@ TEST(ActI8, tiny_groups_are_zeros_and_others_that_are_not_finite_say_so) {
   }
 }
 
-// Q4_1 by hand: codes 3 and 5 of columns 0 and 1, all others 0; scale 0.5, minimum 2; activations 254 and 2.
+// Q4_1 by hand: columns 0 and 1 have the codes 3 and 5, and all others 0. The scale is 0.5, the minimum 2, and the
+// activations 254 and 2.
 TEST(ActI8, product_adds_scaled_sums_and_then_minima) {
   const PackedFormat format{PackedKind::i4, ScaleKind::half, MinKind::explicit_, 32, 0};
   std::vector<std::byte> panel(panel_bytes(format, 32));
@@ -93,7 +94,7 @@ TEST(ActI8, loops_quantise_alike) {
   }
 }
 
-// Also of more rounds than sums of 16 bits hold.
+// Some counts of rounds exceed what 16-bit sums hold.
 TEST(ActI8, peaks_do_the_multiply_adds_they_count) {
   for (const ActLoops* loops : all_act_loops()) {
     ASSERT_GT(loops->products_per_round, 0) << loops->name;
@@ -102,7 +103,7 @@ TEST(ActI8, peaks_do_the_multiply_adds_they_count) {
   }
 }
 
-// Every format, with codes at both ends of what bytes hold.
+// Every format, with codes at both ends of a byte's range.
 TEST(ActI8, loops_multiply_as_the_plain_definition_does) {
   for (const PackedFormat& format : test::all_formats()) {
     if (format.dense()) continue;

@@ -1,4 +1,4 @@
-// Decoding by the formulas of packed/format.h, written out once more here for every format.
+// Decoding against the formulas of packed/format.h, which this file writes out again for every format.
 #include "packed/decode.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ T at(const std::byte* from, size_t index) {
   return value;
 }
 
-// The formula, with every offset counted from the panel's first byte.
+// The formula. Every offset counts from the panel's first byte.
 float by_the_page(const PackedFormat& format, const std::byte* panel, int64_t column, int64_t row) {
   const size_t index = static_cast<size_t>(column * 64 + row);
   if (format.kind == PackedKind::f32) return at<float>(panel, index);
@@ -59,7 +59,7 @@ float by_the_page(const PackedFormat& format, const std::byte* panel, int64_t co
 }
 
 TEST(Decoding, gives_the_formulas_value_of_every_format) {
-  const int64_t rows = 70, columns = 512;  // a panel and a part, two super blocks
+  const int64_t rows = 70, columns = 512;  // a panel and a part of one; two super blocks
   for (const PackedFormat& format : all_formats()) {
     const std::vector<std::byte> panels = random_panels(format, rows, columns);
     std::vector<float> whole(columns);

@@ -1,4 +1,4 @@
-// The packed layout by itself: sizes, what fits, and where the parts of a tile lie.
+// The packed layout by itself: sizes, allowed formats, and the places of a tile's parts.
 #include "packed/format.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(PackedFormat, a_row_length_that_does_not_fit_is_refused) {
   EXPECT_THROW(panel_bytes({PackedKind::f32}, 0), Error);
 }
 
-// A panel of 512 columns is one of 256 after another, header and all.
+// A panel of 512 columns consists of two panels of 256, one after the other, each with its header.
 TEST(PackedFormat, tiles_of_a_second_super_block_lie_behind_the_first_with_its_header) {
   for (const MinKind min : {MinKind::none, MinKind::explicit_}) {
     for (const PackedKind kind : {PackedKind::i4, PackedKind::i8}) {

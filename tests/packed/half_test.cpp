@@ -19,7 +19,7 @@ double half_value(uint16_t half) {
   return exponent == 0 ? sign * std::ldexp(mantissa, -24) : sign * std::ldexp(1024 + mantissa, exponent - 25);
 }
 
-// The nearest half by its definition: of the two neighbours the closer one, of equals the even one.
+// The nearest half by its definition: the closer one of two neighbours, or the even one of equally close ones.
 uint16_t nearest_half(float value) {
   const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   const double magnitude = std::fabs(static_cast<double>(value));
@@ -81,7 +81,7 @@ TEST(Half, infinities_and_nan_stay_what_they_are) {
   EXPECT_EQ(float_to_half(std::bit_cast<float>(0x7f800001u)) & 0x7e00, 0x7e00) << "a NaN may not become infinity";
 }
 
-// As the processor's own conversion does: a result that is compared bit for bit must not depend on who converted it.
+// The processor's own conversion does the same. A result that is compared bit for bit must not depend on who converts.
 TEST(Half, a_signalling_nan_becomes_quiet_and_keeps_its_other_bits) {
   EXPECT_EQ(std::bit_cast<uint32_t>(half_to_float(0x7c01)), 0x7fc02000u);
   EXPECT_EQ(std::bit_cast<uint32_t>(half_to_float(0xfd00)), 0xffe00000u);

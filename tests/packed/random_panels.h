@@ -1,4 +1,4 @@
-// Packed weights of random bytes in every layout, for tests of what reads them.
+// Packed weights of random bytes in every layout, for tests of their readers.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace tandem::test {
 inline constexpr std::byte kFinite[] = {std::byte{0xff},
                                         std::byte{0xfb}};  // little-endian: the second holds the exponent
 
-// Every layout there is; zero_point: of those that have one.
+// Every layout. zero_point: the zero point of layouts that have one.
 inline std::vector<PackedFormat> all_formats(int zero_point = 5) {
   std::vector<PackedFormat> formats = {{PackedKind::f32}, {PackedKind::f16}, {PackedKind::bf16}};
   for (const PackedKind kind : {PackedKind::i4, PackedKind::i8})
@@ -26,8 +26,8 @@ inline std::vector<PackedFormat> all_formats(int zero_point = 5) {
   return formats;
 }
 
-// Random bytes, but for one bit of every second: with it no half and no float is infinite or a NaN, whose bits could
-// not be compared.
+// Random bytes, with one bit of every second byte cleared. So no half and no float is infinite or a NaN, whose bits
+// could not be compared.
 inline std::vector<std::byte> random_panels(const PackedFormat& format, int64_t rows, int64_t columns) {
   std::mt19937 random(3);
   std::vector<std::byte> panels(packed_bytes(format, rows, columns));
@@ -38,7 +38,7 @@ inline std::vector<std::byte> random_panels(const PackedFormat& format, int64_t 
 struct FreeFloats {
   void operator()(float* data) const { std::free(data); }
 };
-// 64-byte aligned.
+// An array aligned to 64 bytes.
 inline std::unique_ptr<float, FreeFloats> aligned_floats(int64_t count) {
   return std::unique_ptr<float, FreeFloats>(
       static_cast<float*>(std::aligned_alloc(64, (static_cast<size_t>(count) * sizeof(float) + 63) / 64 * 64)));

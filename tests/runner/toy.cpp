@@ -1,4 +1,4 @@
-// Tests that behave in every way that the runner must understand.
+// Tests that behave in every way that the runner must handle.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ TEST(Toy, breaks_the_end) {
   std::atexit([] { _exit(3); });
 }
 
-// Each passes alone; a process that ran both ends badly.
+// Each test passes alone. A process that runs both ends badly.
 class Pair : public ::testing::Test {
  protected:
   void TearDown() override {

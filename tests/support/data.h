@@ -1,5 +1,5 @@
-// Where the test data lies: in tests/data, for every clone; what is too large for the repository in TANDEM_TEST_DATA or
-// in ../shared/data beside the checkout. A test of what is not here skips with its reason (see requirements.h).
+// The places of test data. tests/data is in every clone. Files that are too large for it lie in TANDEM_TEST_DATA or in
+// ../shared/data beside the checkout. A test without its data skips with the reason (see requirements.h).
 #pragma once
 
 #include <cstdlib>
@@ -13,7 +13,7 @@
 
 namespace tandem::testing {
 
-// The full path of a data file or folder, or nothing when it is not there.
+// The full path of a data file or folder, or nothing if it is missing.
 inline std::optional<std::string> test_data(const std::string& relative) {
   const char* named = std::getenv("TANDEM_TEST_DATA");
   const std::filesystem::path roots[] = {source_tree() / "tests" / "data", named ? named : "",
@@ -24,7 +24,7 @@ inline std::optional<std::string> test_data(const std::string& relative) {
   return std::nullopt;
 }
 
-// A file that tests/data may lack: nothing when it is nowhere, and a failure where data is required.
+// A file that tests/data may lack. Returns nothing if it is missing, and fails the test if data is required.
 inline std::optional<std::string> larger_data(const std::string& relative) {
   const auto path = test_data(relative);
   if (!path && test::is_required(test::Needs::data))
@@ -32,7 +32,7 @@ inline std::optional<std::string> larger_data(const std::string& relative) {
   return path;
 }
 
-// A file of tests/data: every clone has it.
+// A file of tests/data, which every clone has.
 inline std::string repository_data(const std::string& relative) {
   const std::filesystem::path path = source_tree() / "tests" / "data" / relative;
   if (!std::filesystem::exists(path))
@@ -40,7 +40,7 @@ inline std::string repository_data(const std::string& relative) {
   return path.string();
 }
 
-// SmolLM2-135M-Instruct, where `./dev run` and `./dev test` keep it, or the file that TANDEM_MODEL names.
+// SmolLM2-135M-Instruct from the place where `./dev run` and `./dev test` keep it, or the file that TANDEM_MODEL names.
 inline std::optional<std::string> default_model() {
   const char* named = std::getenv("TANDEM_MODEL");
   const char* cache = std::getenv("XDG_CACHE_HOME");

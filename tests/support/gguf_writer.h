@@ -22,21 +22,21 @@ namespace tandem::testing {
 struct TinyModel {
   std::string architecture = "llama";
   int64_t layers = 2, hidden = 64, feed_forward = 96, heads = 4, kv_heads = 2;
-  int64_t head_dim = 0;  // 0: hidden / heads, and no key says so
+  int64_t head_dim = 0;  // 0: hidden / heads, without a key
   int64_t vocabulary = 320, context_length = 128;
   float rope_base = 10000.0f;
-  StorageType type = StorageType::f32;  // of the matrices: f32, f16 or bf16
+  StorageType type = StorageType::f32;  // the type of matrices: f32, f16 or bf16
   bool tied_output = false, qkv_bias = false, output_bias = false, qk_norm = false;
   std::vector<float> frequency_factors = {};  // [head_dim / 2]
   uint64_t seed = 1;
 };
 
-// Uniform values of the same variance as 1/fan_in, so that activations keep their size from layer to layer.
+// Uniform values with a variance of 1/fan_in, so that activations keep their size from layer to layer.
 inline std::vector<std::byte> random_tensor(std::mt19937_64& random, int64_t count, StorageType type, float amplitude,
                                             float offset = 0) {
   ByteSink sink;
   for (int64_t i = 0; i < count; ++i) {
-    // The generator's top 24 bits: the standard's distributions differ between libraries.
+    // Uses the top 24 bits of the generator, because the standard's distributions differ between libraries.
     const float unit = static_cast<float>(random() >> 40) / 8388608.0f - 1.0f;
     const float value = offset + amplitude * unit;
     if (type == StorageType::f32) sink.put(value);
@@ -46,7 +46,7 @@ inline std::vector<std::byte> random_tensor(std::mt19937_64& random, int64_t cou
   return sink.bytes();
 }
 
-// The writer, so that a test can change a key or a tensor before it takes the bytes.
+// Returns the writer, so that a test can change a key or a tensor before it takes the bytes.
 inline GgufWriter tiny_writer(const TinyModel& model) {
   GgufWriter writer;
   const std::string prefix = model.architecture + ".";

@@ -1,4 +1,4 @@
-// Kernel families by the names that tests have in their own.
+// Kernel families by the names that tests use in their own names.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace tandem::testing {
 
-// "simd", "simt"; anything else: what the device reports.
+// "simd" and "simt" name a family. Other names leave the choice to the device.
 inline std::optional<KernelFamily> family_named(std::string_view name) {
   if (name == "simd") return KernelFamily::simd;
   if (name == "simt") return KernelFamily::simt;

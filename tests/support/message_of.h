@@ -1,4 +1,4 @@
-// What tests ask of code that is to fail: the text it fails with.
+// The text of the Error that a test expects.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace tandem::test {
 
-// What the Error says that `body` ends with; nothing: it ends without one.
+// The text of the Error that `body` throws, or "" if it throws none.
 inline std::string message_of(const std::function<void()>& body) {
   try {
     body();

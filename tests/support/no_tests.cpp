@@ -1,2 +1,2 @@
-// The program that owns the headers all tests share (CMakeLists.txt); it does nothing.
+// The program that owns the headers which all tests share (CMakeLists.txt). It does nothing.
 int main() { return 0; }

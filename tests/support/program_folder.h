@@ -1,4 +1,4 @@
-// Where tests keep compiled programs.
+// The folder in which tests keep compiled programs.
 #pragma once
 
 #include <cstdlib>
@@ -8,9 +8,9 @@
 
 namespace tandem::test {
 
-// With those of the user's programs: building one again and again is most of a short test. Nowhere where the tests are
-// run once on a machine (TANDEM_TESTS_ONCE, which .ci/run sets): PoCL compiles every kernel a second time for the
-// program that is kept. (Vulkan's pipelines cost nothing to keep.)
+// Tests use the folder of the user's programs, because compiling is most of a short test. If the tests run once on a
+// machine (TANDEM_TESTS_ONCE, which .ci/run sets), nothing is kept: PoCL compiles every kept kernel a second time.
+// (Keeping Vulkan's pipelines costs nothing.)
 inline std::string program_folder() {
   const char* once = std::getenv("TANDEM_TESTS_ONCE");
   return once && *once ? "" : gpu::default_cache_folder();

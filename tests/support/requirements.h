@@ -1,5 +1,6 @@
-// What a test needs and may not find: a driver's device, data too large for the repository. The test then skips with
-// the reason, unless REQUIRE_OPENCL, REQUIRE_VULKAN or REQUIRE_DATA says that it must be here: then it fails.
+// Things that a test needs and that may be missing: the device of a driver, or data too large for the repository.
+// Then the test skips with the reason. It fails instead if REQUIRE_OPENCL, REQUIRE_VULKAN or REQUIRE_DATA requires
+// the thing.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,19 +13,21 @@ namespace tandem::test {
 
 enum class Needs { opencl, vulkan, data };
 
-// The environment variable that makes the absence a failure.
+// The environment variable that turns the skip into a failure.
 const char* required_by(Needs what);
-// That variable is set, to anything but nothing and 0.
+// Whether that variable is set to anything except "" and "0".
 bool is_required(Needs what);
-// What is needed for a device whose id starts with "opencl" or "vulkan"; nothing for ours, which are always here.
+// The need of a device whose id starts with "opencl" or "vulkan". Tandem's own devices are always there and
+// need nothing.
 std::optional<Needs> needs_of(std::string_view device);
 
-// The reason as it stands, or with the variable that does not allow for it.
+// The reason, with the variable that forbids the absence if it is set.
 std::string absence(std::optional<Needs> what, const std::string& reason);
 
 }  // namespace tandem::test
 
-// Leaves the test or its SetUp: skipped with the reason, or failed where `needs` (a std::optional<Needs>) is required.
+// Leaves the test or its SetUp. The test is skipped with the reason, or fails if `needs` (a std::optional<Needs>)
+// is required.
 #define SKIP_OR_FAIL(needs, reason)                                   \
   do {                                                                \
     const std::optional<::tandem::test::Needs> what = (needs);        \

@@ -1,4 +1,5 @@
-// How much of a mapped file is in this process's memory. Of /proc/self/smaps: mincore() would count the page cache too.
+// How much of a mapped file is in this process's memory, from /proc/self/smaps. mincore() would also count the
+// page cache.
 #pragma once
 
 #include <cstdio>
@@ -7,7 +8,7 @@
 
 namespace tandem::testing {
 
-// Bytes of the mappings whose line holds `path`.
+// The resident bytes of the mappings whose line holds `path`.
 inline size_t resident_bytes_of(const std::string& path) {
   std::ifstream smaps("/proc/self/smaps");
   bool here = false;

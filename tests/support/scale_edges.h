@@ -1,6 +1,6 @@
-// Scales and minima of 4-bit codes around the edge up to which the fast kernels may put codes behind an offset: min -
-// 2048 scale is exact for magnitudes of min from half of scale's to 2048 times it, as f16 bits from 2^10 below scale's
-// to 11 * 2^10 above.
+// Scales and minima of 4-bit codes near the limit up to which the fast kernels may offset codes. min - 2048 scale is
+// exact if the magnitude of min is between half of scale's and 2048 times it. As f16 bits that is from 2^10 below
+// scale's to 11 * 2^10 above.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ struct ScaleAndMin {
 
 enum class Edge : uint8_t { inside, below, above, anywhere };
 
-// Any signs, subnormal numbers too, scales below 16. `below` and `above` are the first number outside; where there is
-// none, inside.
+// Any signs, also subnormal numbers, and scales below 16. `below` and `above` return the first number outside. If there
+// is none, they return a number inside.
 inline ScaleAndMin scale_and_min(Edge edge, std::mt19937& random) {
   constexpr int kOne = 1 << 10, kLargestScale = 19 * kOne - 1, kLargest = 30 * kOne - 1;
   const auto number = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };

@@ -1,6 +1,5 @@
-// A folder for the files of one test, removed with them at the end of this object's life. Tests run side by side as
-// processes, so a name that two of them could choose belongs to neither: no other file of the tests asks for the
-// temporary folder.
+// A folder for the files of one test. The object removes it at its end. Tests run side by side as processes, so two of
+// them must never choose the same name. No other file of the tests uses the temporary folder.
 #pragma once
 
 #include <stdlib.h>
@@ -21,7 +20,7 @@ class ScratchFolder {
     path_ = name;
   }
   ~ScratchFolder() {
-    std::error_code ignored;  // what a test has left unreadable stays behind; that fails no test
+    std::error_code ignored;  // unreadable files that a test left stay behind, and no test fails
     std::filesystem::remove_all(path_, ignored);
   }
   ScratchFolder(const ScratchFolder&) = delete;

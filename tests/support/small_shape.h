@@ -1,4 +1,4 @@
-// Published shapes, small enough that a test of them takes milliseconds, and the bytes of models of random weights.
+// Published shapes made so small that a test takes milliseconds, and the bytes of models with random weights.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tandem::test {
 
-// With few layers and words.
+// The shape with few layers and words.
 inline ModelConfig small_shape(const std::string& name) {
   ModelConfig config = model_shape(name);
   config.layers = 2;

@@ -1,4 +1,4 @@
-// The source tree that the tests were built from: kernels, shaders and scripts are read from it.
+// The source tree of this build. Tests read kernels, shaders and scripts from it.
 #pragma once
 
 #include <filesystem>

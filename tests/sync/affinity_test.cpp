@@ -1,4 +1,4 @@
-// Threads go where they are put, and where they were before.
+// Threads run on the cores that they are pinned to, and return to their earlier cores.
 #include "sync/affinity.h"
 
 #include <gtest/gtest.h>

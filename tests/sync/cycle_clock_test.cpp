@@ -35,7 +35,7 @@ TEST(CycleClock, agrees_with_the_steady_clock_about_what_came_first) {
   const double later = now();
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   const ClockTie after = tie_clocks();
-  constexpr double kTieError = 2e-6;  // seconds; a tie is cut between two readings that an interruption may spread
+  constexpr double kTieError = 2e-6;  // seconds; a tie lies between two readings that an interruption may spread
   EXPECT_GE(seconds_of(cycles, before, after), earlier - kTieError);
   EXPECT_LE(seconds_of(cycles, before, after), later + kTieError);
   EXPECT_LT(before.cycles, cycles);

@@ -30,8 +30,8 @@ TEST(CycleLine, does_not_turn_back_with_a_tie_that_does) {
   EXPECT_DOUBLE_EQ(line.seconds(2200), 11.2) << "a tie of an earlier moment is none";
 }
 
-// Spans of one device, taken after each pass with a tie of its own error, as on a loaded machine: pairs of ties that
-// are taken anew for each pass put its first span before the end of the last one; the line does not.
+// Spans of one device end with a tie after each pass, and each tie has an error of its own, as on a loaded machine.
+// With a new pair of ties for each pass a pass may begin before the end of the last one. With the line it does not.
 TEST(CycleLine, keeps_the_order_of_values_that_are_asked_for_between_ties_of_any_error) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> error(-1e-6, 1e-6);

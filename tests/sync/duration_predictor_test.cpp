@@ -21,7 +21,7 @@ TEST(DurationPredictor, falls_quickly_and_rises_slowly) {
   DurationPredictor predictor;
   predictor.observe(1.0);
   predictor.observe(1.0);
-  predictor.observe(0.5);  // half the way down: 0.75; error |1 - 0.5| / 0.5 = 1
+  predictor.observe(0.5);  // half of the way down: 0.75; the error is |1 - 0.5| / 0.5 = 1
   EXPECT_DOUBLE_EQ(predictor.predict(), 0.75);
   EXPECT_DOUBLE_EQ(predictor.relative_error(), 1.0);
   predictor.observe(1.15);  // a sixteenth of the way up: 0.75 + 0.4 / 16 = 0.775
@@ -36,7 +36,7 @@ TEST(DurationPredictor, is_not_moved_far_by_one_interruption) {
   EXPECT_DOUBLE_EQ(predictor.predict(), 1.0625);
 }
 
-// Whoever begins to wait late must not wait for the whole of it again.
+// A waiter that begins late must not wait for the whole duration again.
 TEST(DurationPredictor, counts_what_is_left_from_where_the_work_began) {
   DurationPredictor predictor;
   EXPECT_EQ(predictor.predict_after(0.5), 0.0) << "nothing is known";
@@ -52,12 +52,12 @@ TEST(DurationPredictor, comes_down_from_a_prediction_that_made_its_waiter_oversl
   predictor.observe(1.0);
   predictor.observe(1.0);
   predictor.observe_overslept();
-  EXPECT_DOUBLE_EQ(predictor.predict(), 0.875);  // once may be a late wake-up
+  EXPECT_DOUBLE_EQ(predictor.predict(), 0.875);  // one oversleep may be a late wake-up
   predictor.observe_overslept();
   EXPECT_DOUBLE_EQ(predictor.predict(), 0.875 * 0.75);
   predictor.observe_overslept();
   EXPECT_DOUBLE_EQ(predictor.predict(), 0.875 * 0.75 * 0.5);
-  predictor.observe(10.0);  // seen in time, so it counts; and the row is broken
+  predictor.observe(10.0);  // seen in time, so it counts, and the series of oversleeps ends
   const double risen = predictor.predict();
   predictor.observe_overslept();
   EXPECT_DOUBLE_EQ(predictor.predict(), risen * 0.875);

@@ -1,4 +1,4 @@
-// Lost pages of a mapped file read as zeros, and the guard knows. Other bus errors go where they went before.
+// Lost pages of a mapped file read as zeros, and the guard reports them. Other bus errors go where they went before.
 #include "sync/file_guard.h"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr size_t kPage = 4096, kPages = 8;
 
-// A file of pages whose bytes are their number, from 1 on; mapped.
+// A mapped file of pages. The bytes of each page are its number, from 1 on.
 class MappedPages {
  public:
   explicit MappedPages(int protection = PROT_READ) {
@@ -136,7 +136,7 @@ TEST(FileGuard, stays_below_a_handler_that_comes_later) {
   sigaction(SIGBUS, &standard, nullptr);
 }
 
-// The signal that ends a process which does `work`; 0: none.
+// The signal that ends a process which does `work`, or 0 if none does.
 int ends_by(const auto& work) {
   const pid_t child = fork();
   if (child == 0) {

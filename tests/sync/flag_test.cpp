@@ -80,7 +80,7 @@ TEST(Flag, tells_a_kernels_double_signal_from_its_other_failures) {
   FlagBank bank(pool, 1, "bank");
   Flag flag = bank.make("f");
   flag.raise(3);
-  flag.line().failure.store(2);  // what kernels/flags.cl stores
+  flag.line().failure.store(2);  // the value that kernels/flags.cl stores
   EXPECT_THAT(flag.failure(), ::testing::HasSubstr("twice or by a wrong epoch, after 3"));
 }
 
@@ -106,8 +106,8 @@ TEST(Flag, tells_the_next_failure_after_the_last_one_was_cleared) {
   EXPECT_EQ(flag.failure(), "of the second run");
 }
 
-// A wake-up may come just before the sleeper sleeps, so it is sent until it has arrived; one that is never sent leaves
-// the sleeper to sleep its time out.
+// A wake-up may arrive just before the thread sleeps, so the test sends it until it arrives. Without any wake-up the
+// thread sleeps until its timeout.
 TEST(Flag, wakes_who_sleeps_on_it_when_it_fails) {
   constexpr std::chrono::seconds kSleep{5};
   Pool pool;
@@ -144,9 +144,8 @@ TEST(FlagBank, refuses_more_flags_than_it_has_lines) {
   EXPECT_THROW(bank.make("two"), Error);
 }
 
-// Message passing: data written before raise() is seen after epoch() shows it, over many cache lines.
-// Who sees a flag may drop its bank at once, and the next bank takes its memory, while the thread that raised the flag
-// still looks whether anybody sleeps there. Whether that is a race is for ThreadSanitizer to say.
+// A thread that sees a flag may drop its bank at once, and the next bank gets its memory. The thread that raised the
+// flag may still check for sleepers there. ThreadSanitizer decides whether that is a race.
 TEST(FlagBank, may_be_dropped_by_who_sees_its_flag_and_leave_its_memory_to_the_next) {
   Pool pool;
   for (int i = 0; i < 300; ++i) {
@@ -165,6 +164,7 @@ TEST(FlagBank, may_be_dropped_by_who_sees_its_flag_and_leave_its_memory_to_the_n
 
 class FlagThreads : public ::testing::TestWithParam<int> {};
 
+// A thread that sees the flag's epoch also sees all data written before raise(), over many cache lines.
 TEST_P(FlagThreads, publish_all_data_written_before_the_flag) {
   const int readers = GetParam();
   constexpr int kWords = 1024, kRounds = 300;

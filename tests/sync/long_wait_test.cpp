@@ -47,7 +47,7 @@ TEST_F(LongWaits, end_where_the_user_asks_to_stop) {
   EXPECT_NO_THROW(wait.look());
 }
 
-// The last test of this program's that listens: quiet is for good.
+// This must be the last test of the program that listens, because the quiet setting is permanent.
 TEST(QuietWaits, are_not_said) {
   LongWait wait("a neighbour");
   std::this_thread::sleep_for(std::chrono::milliseconds(1010));

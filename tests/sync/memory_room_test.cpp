@@ -1,4 +1,4 @@
-// How much memory is left, as the system's files say it.
+// The amount of free memory according to the system's files.
 #include "sync/memory_room.h"
 
 #include <gmock/gmock.h>
@@ -68,7 +68,7 @@ TEST_F(Room, of_groups_is_none_without_a_limit) {
   EXPECT_EQ(room()->whose, "this machine");
 }
 
-// 100 MB in the group, 10 of them written by this process before.
+// The group has 100 MB, and this process has already written 10 of them.
 TEST_F(Room, is_kept_for_what_was_promised_and_is_not_written_yet) {
   const auto written = [&](int megabytes) {
     write("proc/self/status", "VmRSS: 99 kB\nRssAnon: " + std::to_string(megabytes * 1000) + " kB\n");
@@ -81,7 +81,7 @@ TEST_F(Room, is_kept_for_what_was_promised_and_is_not_written_yet) {
   memory.add(50'000'000, "weights");
   EXPECT_THAT(test::message_of([&] { memory.add(40'000'000, "activations"); }),
               HasSubstr("98.4 MB wanted, and the control group /box has 92.2 MB: activations"));
-  written(60);  // all of the weights
+  written(60);  // all weights
   EXPECT_THAT(test::message_of([&] { memory.add(40'000'000, "activations"); }),
               HasSubstr("47.2 MB wanted, and the control group /box has 41.0 MB"));
   memory.add(30'000'000, "activations of a shorter prompt");

@@ -1,4 +1,4 @@
-// Outputs keep what they are given: links, modes, owners, names, FIFOs, devices, descriptors.
+// Writing an output keeps its links, modes, owners, names, FIFOs, devices and descriptors.
 #include "sync/output_file.h"
 
 #include <fcntl.h>
@@ -119,7 +119,7 @@ TEST_F(Output, writes_a_fifo_in_place_and_waits_for_its_reader) {
   const std::string large(300'000, 'x');
   std::string read;
   std::optional<std::thread> reader;
-  write_output(path, large, [&](double) {  // nobody reads yet
+  write_output(path, large, [&](double) {  // no process reads yet
     if (!reader) reader.emplace([&] { read = content(path); });
   });
   ASSERT_TRUE(reader.has_value());
@@ -169,7 +169,7 @@ TEST_F(Output, writes_to_descriptors_where_they_stand) {
 }
 
 TEST_F(Output, writes_to_devices_and_leaves_them_there) {
-  const std::string null = file("null"), full = file("full");  // nodes of our own
+  const std::string null = file("null"), full = file("full");  // nodes of the test's own
   if (mknod(null.c_str(), S_IFCHR | 0666, makedev(1, 3)) != 0 ||
       mknod(full.c_str(), S_IFCHR | 0666, makedev(1, 7)) != 0)
     GTEST_SKIP() << "skipped: this user may make no device nodes";

@@ -32,7 +32,7 @@ TEST(Pool, gives_zeroed_page_aligned_slots_of_whole_pages) {
   }
 }
 
-// A huge page is in memory as a whole once a byte of it is touched: four slots of 600 KiB are 2.34 MiB.
+// A huge page is in memory as a whole once a byte of it is touched. Four slots of 600 KiB are 2.34 MiB.
 TEST(Pool, lays_large_activations_side_by_side_so_that_they_share_huge_pages) {
   constexpr uintptr_t kHugePage = size_t{2} << 20;
   constexpr size_t kBytes = size_t{600} << 10;
@@ -127,7 +127,7 @@ TEST(Pool, serves_several_threads_at_once) {
   EXPECT_LE(pool.mapped_bytes(), 4u * 4096u) << "slots are reused, not added";
 }
 
-// Three pages of 'a', 'b' and 'c' in a file that is open for as long as this lives.
+// Three pages of 'a', 'b' and 'c' in a file that stays open while the object lives.
 class Pages {
  public:
   Pages() {

@@ -128,7 +128,7 @@ TEST(PredictWaiter, says_that_it_overslept_when_the_flag_was_up_before_it_woke) 
   FlagBank bank(pool, 1, "bank");
   Flag flag = bank.make("f");
   std::thread signaller([&] {
-    std::this_thread::sleep_for(milliseconds(100));  // the wait has begun, also on a busy machine
+    std::this_thread::sleep_for(milliseconds(100));  // the wait has begun by then, also on a busy machine
     flag.raise(1);
   });
   WaitContext context{"step", "device", 0.6, milliseconds(5000), {}, {}};
@@ -138,7 +138,7 @@ TEST(PredictWaiter, says_that_it_overslept_when_the_flag_was_up_before_it_woke) 
   EXPECT_FALSE(make_waiter(Policy::predict)->wait(flag, 1, context).overslept) << "it did not sleep at all";
 }
 
-// The flag is raised by nothing but the blocking call, so a policy that spins for ever never gets there.
+// Only the blocking call raises the flag, so a policy that spins for ever never sees it.
 TEST_P(EveryWaiter, comes_off_the_core_in_the_end_when_the_flag_does_not_come) {
   for (double predicted : {0.0, 1e-3, 1e-2}) {
     const uint32_t epoch = flag_.epoch() + 1;
@@ -166,7 +166,7 @@ TEST_P(EveryWaiter, ends_at_once_when_the_signal_was_raised_twice) {
   }
 }
 
-// What the epoch stands for is not there, whatever the epoch says.
+// The epoch is reached, but its result is not there.
 TEST_P(EveryWaiter, throws_when_the_flag_was_reached_and_has_failed) {
   flag_.raise(1);
   flag_.fail("the copy behind it failed");
@@ -178,7 +178,7 @@ TEST_P(EveryWaiter, throws_when_the_flag_was_reached_and_has_failed) {
   }
 }
 
-// A prediction beyond the deadline would otherwise sleep past it.
+// A prediction beyond the deadline must not make the waiter sleep past the deadline.
 TEST(PredictWaiter, does_not_sleep_past_its_deadline) {
   Pool pool;
   FlagBank bank(pool, 1, "bank");
@@ -187,7 +187,7 @@ TEST(PredictWaiter, does_not_sleep_past_its_deadline) {
   EXPECT_THROW(make_waiter(Policy::predict)->wait(flag, 1, context), Error);
 }
 
-// A signaller whose blocking call returns at once, because it has nothing to do, must not be asked in a tight loop.
+// A signaller without work returns from its blocking call at once. The waiter must not call it in a tight loop.
 TEST(BlockingWaiter, rests_between_looks_at_a_signaller_that_has_nothing_to_do) {
   Pool pool;
   FlagBank bank(pool, 1, "bank");
@@ -203,7 +203,8 @@ TEST(BlockingWaiter, rests_between_looks_at_a_signaller_that_has_nothing_to_do) 
   EXPECT_LE(shortest, milliseconds(100)) << "what is left of the deadline is handed on";
 }
 
-// Of a wait of 100 ms the device's call may get the last few: its "within 6 ms" alone would name neither step nor wait.
+// The device's call may get only the last few of 100 ms of a wait. Its "within 6 ms" alone would name neither step
+// nor wait.
 TEST(BlockingWaiter, names_the_step_when_the_signallers_own_call_gives_up_at_the_deadline) {
   Pool pool;
   FlagBank bank(pool, 1, "bank");
@@ -239,7 +240,7 @@ TEST(BlockingWaiter, hands_on_what_the_signallers_own_call_says_before_the_deadl
 }
 
 TEST(PredictWaiter, gives_the_thread_its_timer_slack_back) {
-  std::thread([] {  // its own: slack belongs to a thread
+  std::thread([] {  // a thread of its own, because slack belongs to a thread
     prctl(PR_SET_TIMERSLACK, 40000, 0, 0, 0);
     Pool pool;
     FlagBank bank(pool, 1, "bank");

@@ -1,4 +1,4 @@
-// A file is there whole or as it was before.
+// A file is either complete or unchanged.
 #include "sync/whole_file.h"
 
 #include <gtest/gtest.h>

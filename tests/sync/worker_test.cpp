@@ -1,4 +1,4 @@
-// The thread that runs what is pushed to it; run under the thread sanitizer.
+// The thread that runs pushed jobs. The test runs under the thread sanitizer.
 #include "sync/worker.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST(Worker, takes_jobs_from_several_threads) {
   EXPECT_EQ(800, ran);
 }
 
-// Three turns are left behind each job; a job that comes meanwhile goes first, and draining waits for the last turn.
+// Each job leaves three turns. A job that arrives meanwhile goes first, and draining waits for the last turn.
 TEST(Worker, goes_on_with_what_a_job_left_while_no_other_one_waits) {
   int turns = 0;
   std::vector<int> turns_before;

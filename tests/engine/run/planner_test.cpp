@@ -1,4 +1,4 @@
-// The planner over devices that compute nothing: what it is told of their times decides.
+// The planner over devices that compute nothing. The times that the tests report to it decide.
 #include "engine/run/planner.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ class IdleDevice final : public Device {
   DeviceInfo info_;
 };
 
-// Spans of a pass in which every operator took as long as the function says, one after another on each device.
+// The spans of a pass in which each operator takes `seconds`, one after another on each device.
 PassSpans spans_of(const Plan& plan, const std::function<double(int device, const Operator& op)>& seconds) {
   PassSpans spans(plan.devices.size());
   std::vector<double> at(plan.devices.size(), 0);
@@ -80,9 +80,9 @@ class Planning : public ::testing::Test {
     options.plan = chosen_strategy(plan);
     return Planner(PlannedModel{model_, activations_, devices_, rates()}, std::move(options));
   }
-  // Rates that know what the cache knows, for one planner.
+  // Rates that begin with the content of the cache, for one planner.
   MachineRates& rates() { return rates_.emplace_back(devices_, cache_); }
-  // Rows of the model's matmuls on each device.
+  // The rows of the model's matmuls on each device.
   static std::array<int64_t, 2> rows_of(const Plan& plan, std::string_view only = "") {
     std::array<int64_t, 2> rows{};
     for (const Step& step : plan.steps) {
@@ -93,7 +93,7 @@ class Planning : public ::testing::Test {
     }
     return rows;
   }
-  // As many passes of the batch as it takes for the planner to be told `times` times.
+  // Runs passes of the batch until the planner has learnt `times` times.
   static void learn(Planner& planner, const Batch& batch, int times,
                     const std::function<double(int device, const Operator& op)>& seconds, double weight = 1) {
     for (int i = 0; i < times; ++i) {
@@ -116,8 +116,8 @@ class Planning : public ::testing::Test {
   std::deque<MachineRates> rates_;
 };
 
-// Rates a core has to begin with are those of any core, so matmuls are shared; after a few passes nothing is left to an
-// NPU that takes a hundred times as long.
+// A core begins with the same rates as any other core, so matmuls are shared. After a few passes an NPU that takes a
+// hundred times as long gets no rows.
 TEST_F(Planning, leaves_a_slow_device_alone_once_it_was_seen_to_be_slow) {
   Planner automatic = planner("auto");
   EXPECT_GT(rows_of(automatic.plan_for({64, 1}, 0))[1], 0);
@@ -144,7 +144,7 @@ TEST_F(Planning, keeps_what_it_has_learnt_for_the_next_start) {
   EXPECT_EQ(rows_of(later.plan_for({64, 1}, 0))[1], 0);
 }
 
-// The NPU was slow for a while, because something else ran on its core; then it is as fast as the GPU again.
+// The NPU was slow for a while because other work ran on its core. Then it is as fast as the GPU again.
 TEST_F(Planning, forgets_that_a_device_was_slow) {
   Planner automatic = planner("rows");
   learn(automatic, {64, 1}, 30, [](int device, const Operator&) { return device == 0 ? 1e-5 : 4e-5; });
@@ -153,8 +153,8 @@ TEST_F(Planning, forgets_that_a_device_was_slow) {
   EXPECT_GT(rows_of(automatic.plan_for({64, 1}, 0))[1], busy);
 }
 
-// The GPU was slow at matmuls while something else ran on its core, so that a plan leaves them to the NPU and the GPU
-// the rest: it still hears that the GPU is as fast again.
+// The GPU was slow at matmuls while other work ran on its core. So the plan leaves matmuls to the NPU and the rest to
+// the GPU. The rates still learn that the GPU is fast again.
 TEST_F(Planning, forgets_that_a_device_was_slow_at_what_another_one_does_now) {
   Planner automatic = planner("rows");
   const auto is_matmul = [](const Operator& op) { return std::holds_alternative<MatMul>(op.body); };
@@ -168,9 +168,9 @@ TEST_F(Planning, forgets_that_a_device_was_slow_at_what_another_one_does_now) {
   EXPECT_GT(rows_of(automatic.plan_for({64, 1}, 0))[0], 0);
 }
 
-// A plan that was chosen by name runs without the NPU, so the NPU's exploration bonus grows. A plan that may use the
-// NPU then gives it a large share. One pass shows that the NPU is as slow as before, and the bonus ends.
-TEST_F(Planning, drops_a_bonus_after_one_pass_that_does_not_confirm_it) {
+// Another plan, asked for by name, runs passes without the NPU. The NPU's exploration bonus grows because no plan tries
+// it. Then a plan that may use the NPU gives it a large share. One such pass shows that the NPU is still slow.
+TEST_F(Planning, gives_a_hope_up_after_one_pass_that_does_not_bear_it_out) {
   MachineRates& known = rates();
   const auto planner_of = [&](const char* plan) {
     PlannerOptions options;
@@ -189,8 +189,8 @@ TEST_F(Planning, drops_a_bonus_after_one_pass_that_does_not_confirm_it) {
   EXPECT_NEAR(rows_of(rows.plan_for({64, 1}, 0))[1], before, kPanelRows);
 }
 
-// Others had the cores for a long while, and the NPU's one more than the GPU's. Who starts anew afterwards chooses as
-// before they came.
+// Other programs used the cores for a long while, the NPU's core more than the GPU's. A planner that starts afterwards
+// chooses as before.
 TEST_F(Planning, remembers_of_a_busy_machine_what_it_does_when_it_is_not) {
   constexpr double kBesideOthers = 0.25;
   int64_t before = 0, meanwhile = 0;
@@ -221,7 +221,7 @@ TEST_F(Planning, chooses_as_before_as_soon_as_others_have_left_the_cores) {
   EXPECT_NEAR(rows_of(rows.plan_for({64, 1}, 0))[1], before, kPanelRows);
 }
 
-// Where the machine is never left alone, what it does then is what is known of it.
+// On a machine that is always loaded, the rates under load are the only known ones.
 TEST_F(Planning, keeps_what_was_only_seen_beside_others) {
   {
     Planner automatic = planner("auto");
@@ -233,7 +233,7 @@ TEST_F(Planning, keeps_what_was_only_seen_beside_others) {
   EXPECT_EQ(rows_of(later.plan_for({64, 1}, 0))[1], 0);
 }
 
-// What the prediction does not know: passes by one plan take twice as long as their operators.
+// The prediction misses this cost: passes of one plan take 1.5 times as long as predicted.
 TEST_F(Planning, leaves_a_plan_that_takes_longer_than_predicted) {
   Planner automatic = planner("auto");
   const Batch single{1, 1};
@@ -245,8 +245,8 @@ TEST_F(Planning, leaves_a_plan_that_takes_longer_than_predicted) {
   EXPECT_NE(automatic.plan_for(single, 0).name, first);
 }
 
-// A prompt in two halves takes longer than is simulated; of one token there are no halves. A pass that took what is
-// expected, 1.06 times the simulation, is nothing new.
+// A prompt in two halves takes longer than the simulation says. One token has no halves. A pass of the expected time,
+// 1.06 times the simulation, changes nothing.
 TEST_F(Planning, expects_of_each_strategy_what_is_not_simulated_until_passes_show_it) {
   Planner automatic = planner("auto");
   MachineRates& rates = rates_.front();
@@ -271,8 +271,8 @@ TEST_F(Planning, expects_of_each_strategy_what_is_not_simulated_until_passes_sho
               1e-9 * simulated);
 }
 
-// Short prompts take half as long again as is simulated, whatever their plan; long ones what is simulated. `tensor` was
-// only seen with short ones: of long ones it is expected what `rows` took, not what short ones took.
+// Short prompts take 1.4 times the simulated time, and long ones the simulated time. `tensor` ran with short prompts
+// only. For long ones it is expected to take what `rows` took, not what short ones took.
 TEST_F(Planning, expects_of_a_strategy_with_other_numbers_of_tokens_what_others_took_with_them) {
   Planner automatic = planner("auto");
   MachineRates& rates = rates_.front();
@@ -291,9 +291,9 @@ TEST_F(Planning, expects_of_a_strategy_with_other_numbers_of_tokens_what_others_
   EXPECT_GT(ratio_of("rows", few), 1.15) << "1.4, less a small bonus";
 }
 
-// A wrong rate may make a plan look far too slow. Its exploration bonus grows by one per cent a pass until it runs, up
-// to a factor of 1.5.
-TEST_F(Planning, explores_a_strategy_that_never_ran_with_so_many_tokens) {
+// A wrong rate may make a plan look far too slow. So its predicted time falls by one per cent a pass until it is tried,
+// by a factor of 1.5 at most.
+TEST_F(Planning, hopes_of_a_strategy_that_never_ran_with_so_many_tokens) {
   Planner automatic = planner("auto");
   MachineRates& rates = rates_.front();
   const Batch batch{64, 1};
@@ -343,8 +343,8 @@ class PlanningOfManyLayers : public ::testing::Test {
     shape.layers = 12;
     return shape;
   }
-  // Who has seen a matmul take 40 us on the GPU, times `scale`, other operators 2 us, and so many times that on the
-  // NPU.
+  // A planner that has learnt these times: a matmul takes 40 us on the GPU, times `scale`, and other operators 2 us.
+  // The NPU takes `npu_per_gpu` times as long.
   struct Experienced {
     const testing::ScratchFolder folder;
     DiskCache cache{folder.file("measured.json")};
@@ -381,9 +381,8 @@ class PlanningOfManyLayers : public ::testing::Test {
   const std::vector<std::unique_ptr<Device>> devices_ = idle_devices();
 };
 
-// Plans of many layers are compared on some of them. What is chosen there is the best of whole plans, as far as
-// predictions tell plans apart: that a device was seen to be so many times as fast makes now one plan, now another one
-// the best.
+// Plans of many layers are compared on some of their layers. The chosen plan is the best of whole plans, as far as
+// predictions can tell. The learnt speed of the NPU makes different plans the best.
 TEST_F(PlanningOfManyLayers, chooses_by_few_layers_what_is_the_best_of_all) {
   std::set<std::string> chosen;
   for (const double npu_per_gpu : {0.02, 0.3, 1.0, 3.0, 50.0}) {
@@ -399,9 +398,9 @@ TEST_F(PlanningOfManyLayers, chooses_by_few_layers_what_is_the_best_of_all) {
   EXPECT_GT(chosen.size(), 1u) << "there was nothing to choose";
 }
 
-// 64 tokens are twice as many as the class of 5 has. Where a pass takes some milliseconds, a tenth of it is less than
-// comparing plans takes, and what was chosen for 5 tokens is taken; who has not chosen yet compares all. A pass a
-// hundred times as long is compared.
+// 64 tokens are twice as many as the class of 5 tokens has. If a pass takes some milliseconds, comparing plans takes
+// longer than a tenth of it. So the planner uses its choice for 5 tokens. A planner without a choice compares all
+// plans. Plans of a pass that is a hundred times as long are compared.
 TEST_F(PlanningOfManyLayers, takes_for_a_short_pass_what_was_chosen_for_a_length_like_it) {
   const Batch few{5, 1}, many{64, 1};
   int others = 0;
@@ -432,7 +431,7 @@ TEST_F(Planning, plans_may_change_after_the_first_passes_and_then_ever_more_seld
   EXPECT_EQ(at, (std::vector<int>{1, 2, 4, 8, 16, 32, 64, 128, 192}));
 }
 
-// A damaged file is as good as none.
+// A damaged file counts as no file.
 TEST_F(Planning, does_not_trust_what_it_finds_on_disk) {
   {
     Planner automatic = planner("auto");
@@ -481,14 +480,14 @@ TEST_F(Planning, makes_plans_anew_as_the_context_grows_and_fewer_the_deeper_it_i
 
 TEST_F(Planning, gives_the_npu_the_share_that_the_user_names) {
   PlannerOptions options;
-  options.split = {0.8};  // of 320 rows of the vocabulary, 5 panels: 4
+  options.split = {0.8};  // the vocabulary has 320 rows in 5 panels: 4
   const auto rows = rows_of(planner("rows", options).make(find_strategy("rows"), {1, 1}, 0), "output");
   EXPECT_EQ(rows[0], 64);
   EXPECT_EQ(rows[1], 256);
 }
 
-// A discrete card beside an NPU, of which nothing is known and much is expected. Spans of the card say that its
-// products take all of a pass. Nothing says that a shared pass takes longer than its spans, but its end.
+// A discrete card beside an NPU. Nothing is known of the NPU, and the prior rates make it fast. The card's spans say
+// that its products take the whole pass. Only the end of a shared pass shows that it takes longer than its spans.
 class PlanningBesideACard : public Planning {
  protected:
   PlanningBesideACard() : Planning(true) {}
@@ -516,7 +515,8 @@ TEST_F(PlanningBesideACard, stays_there_where_no_other_plan_is_predicted_to_be_f
   for (int i = 0; i < 6; ++i) EXPECT_EQ(run(automatic, {64, 1}, 1e-5, 1e-9), "gpu-only") << i;
 }
 
-// Predicted to take microseconds, it took ten times as long as the card alone: once, and never again.
+// The shared plan was predicted to take microseconds. It took ten times as long as the card alone, so each such plan
+// runs once.
 TEST_F(PlanningBesideACard, leaves_a_plan_that_took_longer_than_the_card_alone) {
   Planner automatic = planner("auto");
   EXPECT_EQ(run(automatic, {64, 1}, 1.0, 10.0), "gpu-only");
@@ -535,7 +535,7 @@ TEST_F(PlanningBesideACard, keeps_a_plan_that_took_less_than_the_card_alone) {
   EXPECT_NE(automatic.plan_for({64, 1}, 0).name, "gpu-only");
 }
 
-// Rates say that the host is a thousand times as fast as the card.
+// The rates say that the host is a thousand times as fast as the card.
 TEST_F(PlanningBesideACard, leaves_no_text_to_the_host_where_the_card_keeps_it) {
   for (const bool shares_memory : {true, false}) {
     std::vector<std::unique_ptr<Device>> devices;

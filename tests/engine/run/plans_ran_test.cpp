@@ -1,4 +1,4 @@
-// What is told of the plans that ran, beside the one that was asked for.
+// The report on the plans that ran, beside the requested plan.
 #include "engine/run/plans_ran.h"
 
 #include <gmock/gmock.h>

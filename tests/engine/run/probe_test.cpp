@@ -1,4 +1,4 @@
-// The first look at devices that nothing is known of.
+// The first measurement of devices without known rates.
 #include "engine/run/probe.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ Operator product(const std::string& name, int64_t rows, int64_t S, int64_t K, in
   return {name, matmul, layer};
 }
 
-// 2 x 32 tokens x 4096 columns are 262,144 FLOP a row: 381 rows make 0.1 GFLOP, 5 whole panels of 64 are within it.
+// 2 x 32 tokens x 4096 columns are 262,144 FLOP a row. 381 rows make 0.1 GFLOP, and 5 whole panels of 64 fit within it.
 TEST(Probe, is_as_many_panels_of_the_largest_product_of_a_layer_as_take_a_millisecond) {
   const std::vector<Operator> operators = {product("small", 512, 32, 4096, 0), product("large", 14336, 32, 4096, 3),
                                            product("output", 128256, 32, 4096, -1)};
@@ -39,7 +39,7 @@ TEST(Probe, is_a_panel_at_the_least_and_no_more_than_there_is) {
   EXPECT_EQ(rows_of(product("small", 100, 1, 64, 0)), 100);
 }
 
-// A router's weights are not to be rounded: few devices take it, and it is small.
+// A router's weights must not be rounded. Few devices run it, and it is small.
 TEST(Probe, is_no_router_and_nothing_outside_of_layers) {
   Operator router = product("router", 64, 32, 512, 0);
   std::get<MatMul>(router.body).decides = true;

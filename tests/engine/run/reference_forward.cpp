@@ -27,7 +27,7 @@ Rows columns(const Rows& x, int64_t begin, int64_t count) {
 }
 
 double silu(double x) { return x / (1 + std::exp(-x)); }
-// The approximation that Gemma's description names (Hendrycks and Gimpel 2016, arXiv:1606.08415).
+// The approximation in Gemma's description (Hendrycks and Gimpel 2016, arXiv:1606.08415).
 double gelu_tanh(double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
 
 Rows gated(const Rows& gate, const Rows& up, double (*activation)(double)) {
@@ -37,7 +37,7 @@ Rows gated(const Rows& gate, const Rows& up, double (*activation)(double)) {
   return y;
 }
 
-// How one layer's positions turn q and k.
+// The rotation of q and k by the positions in one layer.
 struct Rotation {
   int64_t dim = 0;
   bool halves = true;  // pairs (i, i + dim / 2), else (2 i, 2 i + 1)
@@ -62,7 +62,7 @@ void rotate(Rows& x, int64_t heads, int64_t head_dim, const Rotation& by) {
 struct Heads {
   int64_t count = 0, kv = 0, dim = 0, dim_v = 0;
   double scale = 1, cap = 0;                             // cap 0: none
-  int64_t window = std::numeric_limits<int64_t>::max();  // positions that a token sees, itself included
+  int64_t window = std::numeric_limits<int64_t>::max();  // the positions that a token sees, including its own
 };
 
 double capped(double x, double cap) { return cap > 0 ? cap * std::tanh(x / cap) : x; }
@@ -90,7 +90,7 @@ Rows attend(const Rows& q, const Rows& k, const Rows& v, const Heads& heads) {
   return y;
 }
 
-// A file's tensors and keys.
+// The tensors and keys of a file.
 class Weights {
  public:
   explicit Weights(const GgufFile& file) : file_(file), architecture_(file.require_string("general.architecture")) {}
@@ -112,7 +112,7 @@ class Weights {
         for (size_t i = 0; i < K; ++i) y[s][n] += w[n * K + i] * x[s][i];
     return y;
   }
-  // Root-mean-square norm of every `width` values.
+  // The root-mean-square norm of every `width` values.
   Rows norm(const std::string& name, Rows x) const {
     const Row w = vector(name);
     for (Row& row : x)
@@ -166,7 +166,7 @@ class Weights {
   std::string architecture_;
 };
 
-// Attention of one layer, from the normed input to what is added to the residual stream.
+// The attention of one layer, from the normed input to its contribution to the residual stream.
 Rows self_attention(const Weights& w, const std::string& layer, const Heads& heads, const Rotation& rotation, Rows q,
                     Rows k, const Rows& v) {
   rotate(q, heads.count, heads.dim, rotation);
@@ -174,7 +174,7 @@ Rows self_attention(const Weights& w, const std::string& layer, const Heads& hea
   return w.multiply(layer + "attn_output.weight", attend(q, k, v, heads));
 }
 
-// Granite 3 (IBM 2024): a Llama whose embeddings, attention scores, residual branches and logits are scaled.
+// Granite 3 (IBM 2024): a Llama with scales on embeddings, attention scores, residual branches and logits.
 Rows granite(const Weights& w, std::span<const int32_t> ids) {
   Heads heads = w.heads();
   heads.scale = w.number("attention.scale", heads.scale);
@@ -196,8 +196,8 @@ Rows granite(const Weights& w, std::span<const int32_t> ids) {
   return w.output(x, 1 / w.number("logit_scale", 1));
 }
 
-// Phi-3 (Abdin et al. 2024, arXiv:2404.14219): q, k and v in one matrix, gate and up in another, and for some sizes
-// attention to a window.
+// Phi-3 (Abdin et al. 2024, arXiv:2404.14219): one matrix holds q, k and v, another gate and up. Some sizes attend to
+// a window.
 Rows phi3(const Weights& w, std::span<const int32_t> ids) {
   Heads heads = w.heads();
   if (const double window = w.number("attention.sliding_window", 0); window > 0)
@@ -218,8 +218,8 @@ Rows phi3(const Weights& w, std::span<const int32_t> ids) {
   return w.output(x);
 }
 
-// Gemma 2 (Gemma Team 2024, arXiv:2408.00118): every other layer attends to a window, scores and logits are capped, and
-// what each block adds is normed.
+// Gemma 2 (Gemma Team 2024, arXiv:2408.00118): every other layer attends to a window. Scores and logits are capped, and
+// each block's contribution is normed.
 Rows gemma2(const Weights& w, std::span<const int32_t> ids) {
   const Rotation rotation{w.heads().dim, true, w.number("rope.freq_base", 10000)};
   Rows x = w.embed(ids, std::sqrt(w.number("embedding_length")));
@@ -244,8 +244,8 @@ Rows gemma2(const Weights& w, std::span<const int32_t> ids) {
   return logits;
 }
 
-// Gemma 3 (Gemma Team 2025, arXiv:2503.19786): five layers of six attend to a window with a rotation of their own,
-// every head of q and k is normed, and so is what each block adds.
+// Gemma 3 (Gemma Team 2025, arXiv:2503.19786): five of six layers attend to a window with a rotation of their own.
+// Every head of q and k is normed, and so is each block's contribution.
 Rows gemma3(const Weights& w, std::span<const int32_t> ids) {
   const Rotation global{w.heads().dim, true, w.number("rope.freq_base", 1e6), 1 / w.number("rope.scaling.factor", 1)};
   const Rotation local{w.heads().dim, true, 10000};

@@ -1,8 +1,9 @@
-// What published models compute, in double precision: one short function an architecture, written from the models'
-// descriptions and not from the engine. With it an architecture is checked on a made-up model, without files from
-// elsewhere.
+// Forward passes of published models in double precision. Each architecture has one short function, written from
+// the model's description and not from the engine. It checks an architecture on a made-up model, without files
+// from elsewhere.
 //
-// Contract: the file's tensors are of type F32, its numbers small; nothing is fast. Error: an unknown architecture.
+// Contract: the file's tensors have type F32, and its sizes are small, because the passes are slow. Error: an
+// unknown architecture.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace tandem::testing {
 
-// [tokens, vocabulary]: the logits behind every token of the text.
+// Returns [tokens, vocabulary]: the logits behind every token of the text.
 std::vector<float> reference_logits(const GgufFile& file, std::span<const int32_t> ids);
 
 }  // namespace tandem::testing

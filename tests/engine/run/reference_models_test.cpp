@@ -1,5 +1,5 @@
-// Architectures without golden files from elsewhere: made-up models, on every kind of plan, beside forward passes in
-// double precision that were written from the models' descriptions (tests/engine/run/reference_forward.h).
+// Architectures without golden files from elsewhere. Made-up models run on every kind of plan. The reference is a
+// forward pass in double precision, written from the model's description (tests/engine/run/reference_forward.h).
 #include <functional>
 
 #include "engine/model/random_model.h"
@@ -18,8 +18,8 @@ struct Made {
   std::function<void(ModelConfig&)> change;
 };
 
-// Seven layers, so that the last period of Gemma's windows is cut off; a window that begins to leave positions out in
-// the middle of the text, once within the first tile of queries.
+// Seven layers cut off the last period of Gemma's windows. The windows begin to exclude positions in the middle of the
+// text, one of them within the first tile of queries.
 const Made kMade[] = {
     {"gemma2",
      R"({"schema": 1, "architecture": "gemma2", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
@@ -52,7 +52,7 @@ const Made kMade[] = {
      [](ModelConfig&) {}},
 };
 
-// The model's file, made once.
+// The path of the model's file, which is made once.
 std::string file_of(const Made& made) {
   static const ScratchFolder folder;
   const std::string path = folder.file(std::string(made.name) + "-F32.gguf");
@@ -78,15 +78,15 @@ TEST_P(ReferenceModels, have_the_logits_of_their_descriptions) {
     SCOPED_TRACE(std::string(made.name) + " " + GetParam().name());
     const std::string path = file_of(made);
     const std::vector<float> expected = reference_logits(GgufFile::open(path), ids);
-    // Rounding weights of F32 to f16 is no part of what is tested.
+    // This test does not cover rounding F32 weights to f16.
     const auto engine = open_engine(path, GetParam());
     const std::vector<float> logits = all_logits(*engine, ids);
     ASSERT_EQ(logits.size(), expected.size());
     const float largest = std::ranges::max(expected), least = std::ranges::min(expected);
     EXPECT_GT(largest - least, 0.5f) << "logits that say something";
     EXPECT_LE(largest_difference(logits, expected), promised(rounded_by(GetParam())));
-    // Token by token is the same as at once, also where windows begin. Passes of other lengths are cut elsewhere, and
-    // where devices' sums differ there, a value may be rounded to f16 the other way.
+    // Token by token gives the same logits as one pass, also where windows begin. Passes of other lengths have other
+    // cuts. If the devices' sums differ there, f16 may round a value the other way.
     const double allowed = engine->bits_depend_on_passes() ? promised(rounded_by(GetParam())) : 1e-4;
     engine->rewind(0);
     const int64_t V = engine->config().vocabulary;

@@ -1,4 +1,4 @@
-// Several runs in flight at one executor: their order, their failures, what is measured of each.
+// Several runs in flight at one executor: their order, their failures, and the measurements of each.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,16 +36,16 @@ class RunsTest : public ExecutorTest {
                                              ExecutorOptions{sync::Policy::predict, std::chrono::seconds(60), {}});
     return *executor_;
   }
-  // a += a, on the host alone.
+  // Runs a += a on the host alone.
   std::unique_ptr<PreparedPlan> doubling(sync::Slot& a) {
     const std::vector<Placed> placed = {{0, {"double", Add{1, 16, {&a, 0}, {&a, 0}, 16, 16}}}};
     return executor().prepare(schedule("on the host", {"host"}, placed));
   }
-  // y = W x, on the NPU alone.
+  // Runs y = W x on the NPU alone.
   std::unique_ptr<PreparedPlan> multiplying() {
     return executor().prepare(schedule("on the NPU", {"npu:0"}, std::vector<Placed>{{0, {"product", product()}}}));
   }
-  // 1, in a buffer of its own.
+  // The value 1 in a buffer of its own.
   sync::Slot& one() {
     sync::Slot& slot = pool_.acquire(64, sync::SlotUse::activations, "one");
     slot.as<float>()[0] = 1;
@@ -67,7 +67,7 @@ TEST_F(RunsTest, of_one_plan_follow_each_other_in_the_order_of_their_starts_whic
   }
 }
 
-// A device that keeps what it is to launch until it is let go.
+// A device that holds its launches back until let_go().
 struct Held final : Device {
   explicit Held(Device& behind) : behind(behind) {}
   const DeviceInfo& info() const override { return behind.info(); }

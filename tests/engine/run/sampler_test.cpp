@@ -32,7 +32,7 @@ TEST(GreedyChoice, takes_the_lowest_index_of_equals) {
   EXPECT_EQ(greedy_choice(logits), 1);
 }
 
-// Vocabularies of any size, whose logits are often equal: of few values, or all the same.
+// Vocabularies have any size, and their logits are often equal: few different values, or only one.
 TEST(GreedyChoice, and_top_k_are_what_a_sorted_vocabulary_begins_with) {
   std::mt19937 random(1);
   for (const size_t size : {1u, 63u, 64u, 65u, 200u, 1000u}) {
@@ -142,12 +142,12 @@ TEST(Sampler, draws_tokens_as_often_as_their_probability_says) {
   Sampler sampler({.temperature = 1, .top_k = 0, .top_p = 1, .min_p = 0, .seed = 1});
   int counts[3] = {};
   for (int i = 0; i < 10000; ++i) ++counts[sampler.sample(logits).value()];
-  // Standard deviation at most sqrt(10000 * 0.7 * 0.3) = 46; five of them.
+  // The standard deviation is at most sqrt(10000 * 0.7 * 0.3) = 46. The test allows five of them.
   EXPECT_NEAR(counts[0], 7000, 230);
   EXPECT_NEAR(counts[1], 2000, 230);
 }
 
-// What 400 draws of a sampler come to, each id once.
+// The ids that 400 draws of a sampler produce, each id once.
 std::set<int32_t> drawn(const SamplerOptions& options, std::span<const float> logits) {
   Sampler sampler(options);
   std::set<int32_t> ids;
@@ -171,8 +171,8 @@ TEST(Sampler, draws_nothing_that_a_limit_leaves_out) {
   EXPECT_THAT(drawn(limited, kLogits), ElementsAre(0, 1)) << "0.3 is half of 0.6, 0.1 a sixth";
 }
 
-// At temperature 1/4 the probabilities are as 0.6^4, 0.3^4 and 0.1^4: 0.941, 0.059 and 0.0007. At temperature 4 they
-// are as the fourth roots: 0.40, 0.34 and 0.26.
+// At temperature 1/4 the probabilities are in proportion to 0.6^4, 0.3^4 and 0.1^4: 0.941, 0.059 and 0.0007. At
+// temperature 4 they are in proportion to the fourth roots: 0.40, 0.34 and 0.26.
 TEST(Sampler, cuts_off_by_probabilities_at_the_temperature) {
   SamplerOptions options{.temperature = 0.25f, .top_k = 0, .top_p = 0.85f, .min_p = 0, .seed = 3};
   EXPECT_THAT(drawn(options, kLogits), ElementsAre(0)) << "0.6 alone would not be 0.85";
@@ -192,7 +192,7 @@ TEST(Sampler, remembers_no_more_than_the_last_tokens) {
 }
 
 TEST(Draw, takes_what_is_left_for_all) {
-  const auto c = with_probabilities({0.25f, 0.25f});  // the rest was cut off
+  const auto c = with_probabilities({0.25f, 0.25f});  // the other tokens were cut off
   EXPECT_EQ(draw(c, 0.49), 0);
   EXPECT_EQ(draw(c, 0.5), 1);
   EXPECT_EQ(draw(c, 0.999999), 1);

@@ -1,4 +1,4 @@
-// A text in a file: what is loaded goes on with the same bits, and what does not fit is refused.
+// A text in a file: a loaded text goes on with the same bits, and a file that does not fit is refused.
 #include "engine/run/saved_state.h"
 
 #include <gmock/gmock.h>
@@ -114,7 +114,7 @@ TEST_F(SavedStates, that_are_cut_or_none_are_refused_and_change_nothing) {
   EXPECT_EQ(logits_of(engine->extend(some_ids(2))), expected);
 }
 
-// Every byte of the file has its turn in steps that meet all of its parts: header, description, ids, pages, checksum.
+// The test damages bytes in steps that meet all parts of the file: header, description, ids, pages, checksum.
 TEST_F(SavedStates, with_a_damaged_byte_anywhere_are_refused_and_change_nothing) {
   const auto engine = open();
   const std::vector<int32_t> ids = some_ids(300);

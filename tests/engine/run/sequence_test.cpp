@@ -22,7 +22,7 @@ std::vector<int32_t> numbers(int64_t count, int32_t first = 0) {
   return ids;
 }
 
-// As an engine does it.
+// Extends a sequence as an engine does.
 std::optional<Sequence::PageCopy> extend(Sequence& sequence, const std::vector<int32_t>& ids) {
   const auto copy = sequence.make_room(std::ssize(ids));
   sequence.append(ids);
@@ -47,7 +47,7 @@ TEST(PagePool, gives_every_page_once_and_again_when_nobody_has_it) {
   EXPECT_THROW(pool.release(4), Error);
 }
 
-// A page of its own that nobody has filled would be taken for its text.
+// If the sequence kept an unfilled page, later code would take its content for text.
 TEST(Sequence, that_finds_no_room_is_as_it_was) {
   const auto pool = std::make_shared<PagePool>(0, 3);
   Sequence text(pool);

@@ -1,4 +1,4 @@
-// Machines that the engines of one test process share: a kernel is made once for all models, not for each.
+// Machines that the engines of one test process share. So all models use one copy of a kernel.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,14 +17,14 @@ namespace tandem::testing {
 
 class SharedMachines : public ::testing::Environment {
  public:
-  // An engine with a model of its own, on a machine that other engines of the same options and `key` have too.
+  // Opens an engine with a model of its own, on the machine for these options and `key`.
   std::unique_ptr<Engine> open(const EngineOptions& options, const std::string& key) {
     return std::make_unique<Engine>(std::make_shared<LoadedModel>(machine(options, key), options), options);
   }
-  void TearDown() override { machines_.clear(); }  // before the drivers' own handlers of the process's end
+  void TearDown() override { machines_.clear(); }  // before the drivers' own handlers at the end of the process
 
  private:
-  static constexpr size_t kMost = 3;  // the last ones: a test compares the GPU, the NPU and both
+  static constexpr size_t kMost = 3;  // the last used ones: a test compares the GPU, the NPU and both
 
   std::shared_ptr<Machine> machine(const EngineOptions& options, const std::string& key) {
     for (auto at = machines_.begin(); at != machines_.end(); ++at) {
@@ -37,14 +37,14 @@ class SharedMachines : public ::testing::Environment {
     return machines_.front().second;
   }
 
-  std::list<std::pair<std::string, std::shared_ptr<Machine>>> machines_;  // the last used first
+  std::list<std::pair<std::string, std::shared_ptr<Machine>>> machines_;  // the last used one first
 };
 
 inline SharedMachines& shared_machines() {
   static auto* const machines = new SharedMachines;
   return *machines;
 }
-// Google Test owns it.
+// Google Test owns the object.
 inline ::testing::Environment* const kSharedMachines = ::testing::AddGlobalTestEnvironment(&shared_machines());
 
 }  // namespace tandem::testing

@@ -1,5 +1,5 @@
-// Plans on a device that the engine has never heard of (tests/engine/device/slow_device.cpp): it is an NPU by its kind,
-// so it takes the NPU's part in all of them.
+// Plans on a device that the engine does not know (tests/engine/device/slow_device.cpp). Its kind is NPU, so it has the
+// NPU's part in all plans.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 class SlowDevice : public ::testing::Test {
  protected:
-  // Of a prompt and of a token behind it; nothing where these devices cannot run the plan.
+  // The logits of a prompt and of one token behind it. Empty if these devices cannot run the plan.
   std::vector<float> logits(const std::vector<std::string>& devices, const std::string& plan) const {
     EngineOptions options = engines_.options();
     options.devices = devices;
@@ -39,7 +39,7 @@ class SlowDevice : public ::testing::Test {
     }
   }
 
-  // Every plan that the emulated NPU runs with these others, and what it gives there.
+  // Compares the logits of every plan that the emulated NPU runs with these other devices.
   void expect_every_plan(const std::vector<std::string>& before, const std::vector<std::string>& behind, size_t most) {
     const auto with = [&](const std::string& npu) {
       std::vector<std::string> devices = before;
@@ -62,7 +62,7 @@ class SlowDevice : public ::testing::Test {
   }
 
   static constexpr int kTokens = 40;
-  // Sums in double precision, and halves that they round to another side of: logits are of the size of one.
+  // The device sums in double precision, which may round halves the other way. The logits are about one.
   static constexpr double kLargestDifference = 0.05;
   const HostEngines engines_{"slow_device"};
 };
@@ -75,8 +75,9 @@ TEST_F(SlowDevice, runs_every_plan_that_the_npu_runs_with_the_host_on_its_thread
   expect_every_plan({gpu}, {"host"}, 9);
 }
 
-// 15 products a pass, of 120 ms each: the pass ends where its time is over, and nobody is told to wait in another way.
-// The self-test of the pair has time of its own: here each of its hand-overs takes longer than the deadline.
+// A pass has 15 products of 120 ms each. It ends when its time is over, and the error does not suggest another way to
+// wait. The self-test of the pair has a deadline of its own, because each of its hand-overs takes longer than the
+// deadline here.
 TEST_F(SlowDevice, is_told_from_one_that_hangs_where_a_deadline_is_too_short_for_it) {
   EngineOptions options = engines_.options();
   options.devices = {"slow:0?delay_us=120000", "host"};
@@ -90,7 +91,7 @@ TEST_F(SlowDevice, is_told_from_one_that_hangs_where_a_deadline_is_too_short_for
                                                     Not(HasSubstr("--sync")))));
 }
 
-// Whichever of the programs of a prompt in pieces it is: the position is where it was, and the text the same.
+// The test refuses each program of a prompt in pieces in turn. The position stays the same, and so does the text.
 TEST_F(SlowDevice, that_cannot_be_made_ready_leaves_the_context_where_it_was) {
   const auto open = [&](int refuses_at) {
     EngineOptions options = engines_.options(20);
@@ -110,14 +111,14 @@ TEST_F(SlowDevice, that_cannot_be_made_ready_leaves_the_context_where_it_was) {
   for (int at = 1; at <= 200; at += 7) {
     std::unique_ptr<Engine> engine;
     try {
-      engine = open(at);  // whose self-test prepares programs too
+      engine = open(at);  // the self-test also prepares programs
       engine->extend(first);
     } catch (const Error&) {
-      continue;  // before there is anything to lose
+      continue;  // it fails before the test begins
     }
     try {
-      engine->prewarm(50, true);
-      break;  // all that there is was prepared
+      engine->get_ready(50, true);
+      break;  // every program is prepared
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), ::testing::HasSubstr("the toy has no room"));
       ++refused;
@@ -128,8 +129,8 @@ TEST_F(SlowDevice, that_cannot_be_made_ready_leaves_the_context_where_it_was) {
   EXPECT_GT(refused, 2);
 }
 
-// A pass of this model has 15 products; the fourth pass fails. The four texts in it end with what failed, and those
-// that wait have the words that they have elsewhere.
+// A pass of this model has 15 products, and the fourth pass fails. The four texts in that pass end with the error. The
+// waiting texts have the words that they have on other devices.
 TEST_F(SlowDevice, that_fails_ends_the_texts_of_that_pass_and_no_others) {
   constexpr int64_t kWidth = 4, kTexts = 7;
   const auto results_on = [&](const std::string& device, int64_t width) {
@@ -145,7 +146,7 @@ TEST_F(SlowDevice, that_fails_ends_the_texts_of_that_pass_and_no_others) {
       generate.predict = 12;
       generate.ignore_end = true;
       std::vector<int32_t> prompt = some_ids(static_cast<int>(3 + i));
-      prompt.front() += static_cast<int32_t>(i);  // all begin otherwise, so that none waits for another one
+      prompt.front() += static_cast<int32_t>(i);  // each begins differently, so none waits for another one
       batcher.add(std::move(prompt), generate,
                   [&results, i](Batcher::Result result) { results[static_cast<size_t>(i)] = std::move(result); });
     }
@@ -173,8 +174,8 @@ TEST_F(SlowDevice, that_fails_ends_the_texts_of_that_pass_and_no_others) {
   }
 }
 
-// Nothing is known of it but a first look, and the very first pass leaves it out: products of which a device that
-// nobody has looked at would get a share.
+// The planner knows this device from a first measurement only, and leaves it out from the first pass on. Without that
+// measurement the device would get a share of the products.
 TEST_F(SlowDevice, gets_nothing_to_do_from_the_first_pass_on_where_plans_are_chosen) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "skipped: with a sanitizer in its loops the host takes as long";

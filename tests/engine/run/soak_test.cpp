@@ -1,7 +1,7 @@
-// All waiting policies and plans on all devices, in a random order, for as long as TANDEM_SOAK_SECONDS says: every pass
-// has the bits that its plan gave the first time, and plans whose arithmetic is the contract's have the host's.
+// All waiting policies and plans run on all devices, in a random order, for TANDEM_SOAK_SECONDS. Every pass has the
+// bits of its plan's first pass. Plans with the contract's arithmetic have the host's bits.
 //
-// The seed is printed; TANDEM_SOAK_SEED repeats an order. Engines are opened and closed on the way.
+// The test prints its seed, and TANDEM_SOAK_SEED repeats an order. The test also opens and closes engines.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -27,12 +27,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 #if defined(__SANITIZE_THREAD__)
-constexpr bool kDrivers = false;  // their compiled kernels are not instrumented
+constexpr bool kDrivers = false;  // the compiled kernels of drivers are not instrumented
 #else
 constexpr bool kDrivers = true;
 #endif
 
-// A plan on devices.
+// A plan on certain devices.
 struct Arrangement {
   std::string plan;
   std::vector<std::string> devices;
@@ -94,7 +94,7 @@ class Soak : public ::testing::Test {
     return Engine::open(options);
   }
 
-  // Logits of the first tokens of the prompt, taken in pieces of random sizes.
+  // The logits of the first tokens of the prompt, in pieces of random sizes.
   std::vector<float> pass(Engine& engine, std::mt19937& random) const {
     std::vector<float> logits;
     const size_t tokens = 1 + random() % prompt_.size();
@@ -121,14 +121,14 @@ TEST_F(Soak, every_policy_and_plan_in_any_order_gives_the_same_bits_each_time) {
   std::mt19937 random(seed);
   const std::vector<Arrangement> plans = arrangements();
   const std::span<const sync::Policy> policies = sync::kPolicies;
-  constexpr size_t kOpen = 4;  // engines at a time, so that their devices live side by side
+  constexpr size_t kOpen = 4;  // engines at a time, so that their devices exist side by side
   struct Running {
     size_t plan = 0;
     sync::Policy policy = sync::Policy::blocking;
     std::unique_ptr<Engine> engine;
   };
   std::vector<Running> running;
-  std::map<std::string, std::vector<float>> expected;  // logits of the whole prompt, by arithmetic
+  std::map<std::string, std::vector<float>> expected;  // the logits of the whole prompt, by arithmetic
   std::map<std::string, int> passes;
   int opened = 0;
 
@@ -142,7 +142,7 @@ TEST_F(Soak, every_policy_and_plan_in_any_order_gives_the_same_bits_each_time) {
     if (running.size() < kOpen || random() % 8 == 0) {
       const size_t plan = random() % plans.size();
       const sync::Policy policy = policies[random() % policies.size()];
-      // A policy that a device has switched off is the device's answer, with its reason, and not this test's matter.
+      // A device may have switched a policy off. It says why, and the test goes on.
       Running next{plan, policy, nullptr};
       try {
         next.engine = open(plans[plan], policy);
@@ -158,7 +158,7 @@ TEST_F(Soak, every_policy_and_plan_in_any_order_gives_the_same_bits_each_time) {
     }
     Running& one = running[random() % running.size()];
     const Arrangement& plan = plans[one.plan];
-    // lavapipe's fma is not fused: there a plan is compared with itself.
+    // lavapipe's fma is not fused. There a plan is compared with itself.
     const std::string arithmetic = plan.fused() ? "contract" : plan.name();
     if (!expected.contains(arithmetic)) {
       one.engine->rewind(0);

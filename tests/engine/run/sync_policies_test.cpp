@@ -1,5 +1,5 @@
-// Every --sync policy in runs over a GPU device and the NPU: the same values, bounded failures, and a next run that
-// works.
+// Every --sync policy in runs on a GPU device and the NPU: the same values, bounded failures, and a next run
+// that works.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ class SyncPolicies : public ::testing::TestWithParam<Case> {
     testing::pack_f16_weights(w_, kN, kK, [](int64_t n, int64_t k) { return (n + 3 * k) % 11 - 5; });
   }
 
-  // x doubles, y = W x in two parts on two devices, then z += y, which waits for both.
+  // Doubles x, runs y = W x in two parts on two devices, then z += y, which waits for both.
   Plan plan() {
     const MatMul op = testing::f16_product(1, kN, kK, w_, x_, y_);
     const std::vector<Placed> placed = {{0, {"double x", Add{1, kK, {&x_, 0}, {&x_, 0}, kK, kK}}},
@@ -66,7 +66,7 @@ class SyncPolicies : public ::testing::TestWithParam<Case> {
                                         {0, {"sum", Add{1, kN, {&z_, 0}, {&y_, 0}, kN, kN}}}};
     return schedule("test", {first_->info().id, npu_->info().id}, placed);
   }
-  // What n runs leave in z: W x is 2, 4, 8 ... times the first one.
+  // The content of z after n runs: W x is 2, 4, 8 ... times the first product.
   void expect_runs(int runs) const {
     for (int64_t n = 0; n < kN; ++n) {
       float product = 0;
@@ -94,7 +94,7 @@ TEST_P(SyncPolicies, give_the_same_values_again_and_again) {
   EXPECT_GE(prepared->predictor().relative_error(), 0.0);
 }
 
-// The first device is given a wait that only fails: what hangs, fails and names itself, and the next run is clean.
+// The first device gets a wait that can only fail. The failed step is named, and the next run works.
 TEST_P(SyncPolicies, end_a_run_whose_flag_never_comes_and_run_the_next) {
   sync::FlagBank bank(pool_, 2, "nobody");
   const sync::Flag nobody = bank.make("raised by nobody"), out = bank.make("behind it");

@@ -57,7 +57,7 @@ TEST_F(Texts, that_cannot_be_written_are_errors_of_those_who_asked) {
   EXPECT_EQ(right.get().ids.size(), 4u);
 }
 
-// Functions of the caller's own that throw, and memory that is missing: the one text's error, whatever its type.
+// The caller's functions throw, or memory is missing. The error belongs to that one text, for any type of exception.
 TEST_F(Texts, whose_own_functions_throw_end_with_that_and_leave_the_others_alone) {
   const auto engine = open(4), alone = open(0);
   struct Mine {};
@@ -82,7 +82,7 @@ TEST_F(Texts, whose_own_functions_throw_end_with_that_and_leave_the_others_alone
       << "the service goes on";
 }
 
-// A text's end hands over the characters that were held back for a stop string.
+// The end of a text passes on the characters that were held back for a stop string.
 TEST_F(Texts, whose_last_piece_cannot_be_handed_over_end_with_that) {
   const auto engine = open(2), alone = open(0);
   const std::string text = generate(*alone, some_ids(6), so_many(3)).text;

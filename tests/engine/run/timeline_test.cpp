@@ -41,7 +41,7 @@ TEST(Timeline, writes_one_thread_per_track_with_microseconds_from_the_first_span
   EXPECT_EQ(spans[0].at("args").at("flops"), 128);
 }
 
-// Devices hand over their spans one device after the other.
+// Devices return their spans one device after the other.
 TEST(Timeline, begins_with_the_earliest_span_wherever_it_stands) {
   Timeline timeline = two_tracks();
   timeline.add({"npu:0", "earlier", 9.0, 9.5, 0, 0, 0, false});
@@ -54,7 +54,7 @@ TEST(Timeline, begins_with_the_earliest_span_wherever_it_stands) {
 }
 
 TEST(Timeline, marks_measured_and_modelled_time) {
-  const auto trace = nlohmann::json::parse(two_tracks().trace_json());  // outlives the loop over a part of it
+  const auto trace = nlohmann::json::parse(two_tracks().trace_json());  // lives longer than the loop over a part of it
   for (const auto& event : trace.at("traceEvents")) {
     if (event.at("ph") != "X") continue;
     const bool model_clock = event.at("args").contains("joules");

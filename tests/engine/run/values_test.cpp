@@ -1,5 +1,5 @@
-// Values of whole models on every plan: bit for bit where the numeric contract holds, and among the plans that split
-// the work the same way where a GPU has an arithmetic of its own (docs/numbers.md).
+// Values of whole models on every plan. They are equal bit for bit if the numeric contract holds. On a GPU with its own
+// arithmetic they are equal among plans that split the work the same way (docs/numbers.md).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,19 +20,19 @@ using ::testing::ElementsAre;
 
 struct Gpu {
   std::string id, family;
-  int64_t deep;  // tokens of the quantised models: on lavapipe a pass takes long, and longest by simt kernels
+  int64_t deep;  // tokens of the quantised models: a pass takes long on lavapipe, longest with simt kernels
   bool simd() const { return family == "simd"; }
 };
 void PrintTo(const Gpu& gpu, std::ostream* out) { *out << gpu.id << " " << gpu.family; }
 
-// Which plans have each other's bits on a GPU of its own arithmetic: those that give the NPU all matmuls do, others
-// with themselves, for any pieces. Plans that weigh costs may cut differently for every batch: none.
+// The plans that share bits on a GPU with its own arithmetic. Plans that put all matmuls on the NPU share theirs.
+// Others only agree with themselves, for any pieces. Plans that weigh costs may cut every batch differently: "".
 std::string bits_of(const Strategy& strategy) {
   if (strategy.weighs_attention) return "";
   return strategy.name == std::string_view("gpu-only") ? strategy.name : "NPU";
 }
 
-// A model of two layers that the test writes; with the file's end the name is free again.
+// A model of two layers that the test writes. The file is removed with the object.
 class TinyFile {
  public:
   TinyFile() {
@@ -59,8 +59,8 @@ class Values : public ::testing::TestWithParam<Gpu> {
     options.family = GetParam().family;
     return options;
   }
-  // Every GPU that fuses its sums has the host's bits by simd kernels. For the others: how far an arithmetic of its
-  // own, or a part of each, may be from the host's, which the GPU alone shows.
+  // GPUs that fuse their sums have the host's bits with simd kernels. For the others this sets the allowed distance of
+  // their own arithmetic, or of mixed arithmetic, from the host's. The GPU alone shows it.
   void get_ready(WholeModel& model, std::span<const int32_t> ids, std::span<const float> host) {
     contract_ = GetParam().simd() && model.first().fused_fma;
     references_.clear();
@@ -84,7 +84,7 @@ class Values : public ::testing::TestWithParam<Gpu> {
   double allowed_ = 0;
 };
 
-// Two models of thirteen storage types, in pieces, every piece with other cuts.
+// Two models with thirteen storage types, in pieces. Every piece has other cuts.
 TEST_P(Values, of_every_plan_are_those_of_one_reference_for_quantised_weights_in_pieces) {
   const int64_t deep = GetParam().deep, last_token = deep - 19;
   const auto ids = some_ids(512, deep);
@@ -107,7 +107,7 @@ TEST_P(Values, of_every_plan_are_those_of_one_reference_for_quantised_weights_in
       if (strategy.name == std::string_view("tensor") || strategy.name == std::string_view("rows")) {
         EXPECT_GT(seen.cut_attentions, 0) << "prompts are cut too, where the costs say so";
       }
-      // As a prompt: no logits but the last token's. Pieces that fit no size of the NPU's graphs.
+      // Runs like a prompt: only the last token has logits. No size of the NPU's graphs fits the pieces.
       const auto last = model.last_logits(strategy.name, std::span(ids).first(static_cast<size_t>(last_token)), 90, 11);
       const auto same = references_.find(bits(strategy));
       const std::span<const float> expected = same == references_.end() ? contract : same->second;
@@ -122,9 +122,9 @@ TEST_P(Values, of_every_plan_are_those_of_one_reference_for_quantised_weights_in
 
 constexpr int64_t kMostTokens = 640;
 
-// Cuts and tiles of tokens lie at multiples of 8, 32 and 64, on AVX2 of 6, so what may go wrong depends on what a
-// length leaves of 48 and of 64. Lengths that leave the same of 64 go round the plans, one after the other, and by
-// sevens from one to the next: in 640 lengths each of ten plans meets each rest.
+// Cuts and tiles of tokens lie at multiples of 8, 32 and 64, and of 6 on AVX2. So faults depend on the rests of a
+// length by 48 and by 64. Lengths with the same rest by 64 take the plans in turn, and the next rest begins seven plans
+// later. In 640 lengths each of ten plans meets each rest.
 size_t plan_of_length(int64_t S, size_t plans) { return static_cast<size_t>(S % 64 * 7 + S / 64) % plans; }
 
 std::vector<const Strategy*> plans_in_rotation() {
@@ -145,8 +145,8 @@ TEST(PlansInRotation, each_meet_a_length_of_every_rest_of_48_and_of_64) {
   }
 }
 
-// The bits of a batch of S tokens and of the token behind it are those of one run of all tokens: they depend on no
-// length. Every length is run by a plan that cuts it in its own way.
+// A batch of S tokens and the token behind it have the bits of one run of all tokens, for every length. Each length
+// runs on a plan with cuts of its own.
 TEST_P(Values, of_every_prompt_length_up_to_640_are_those_of_one_run) {
   const TinyFile file;
   WholeModelOptions options = this->options();
@@ -177,10 +177,10 @@ TEST_P(Values, of_every_prompt_length_up_to_640_are_those_of_one_run) {
   EXPECT_GT(model.take_seen().cut_matmuls, GetParam().simd() ? 600 : 20);
 }
 
-// How devices wait does not depend on the kernels.
+// The way in which devices wait does not depend on the kernels.
 class ValuesByPolicy : public Values {};
 
-// A prompt and single tokens behind it, when the GPU's steps are queued ahead and when they follow the NPU's.
+// Runs a prompt and single tokens behind it. The GPU's steps are queued ahead, or they follow the NPU's.
 TEST_P(ValuesByPolicy, of_every_plan_are_the_same_however_devices_wait) {
   const TinyFile file;
   int policies = 0;
@@ -189,7 +189,7 @@ TEST_P(ValuesByPolicy, of_every_plan_are_the_same_however_devices_wait) {
   for (const PolicyTest& test : info.policies) {
     if (!test.passed) continue;  // tests/engine/device/proven_test.cpp says which must pass
     const sync::Policy policy = test.policy;
-    if (several_workers && policy == sync::Policy::doorbell) continue;  // runs wait by it on a single worker only
+    if (several_workers && policy == sync::Policy::doorbell) continue;  // runs use it on a single worker only
     WholeModelOptions options = this->options();
     options.sync_policy = policy;
     ++policies;

@@ -1,4 +1,4 @@
-// What `tandem warm` promises: afterwards no plan, length or depth finds a kernel that has to be compiled.
+// The promise of `tandem warm`: after it no plan, length or depth has to compile a kernel.
 #include "engine/run/warm_kernels.h"
 
 #include "engine/run/timeline.h"
@@ -26,7 +26,7 @@ void expect_nothing_to_compile(const std::string& model, ActType act, const Scra
     EngineOptions options = warm;
     options.plan = plan;
     options.only_layers_of_every_kind = false;
-    options.context = 4096;  // deep enough for an attention to be shared
+    options.context = 4096;  // deep enough to share an attention
     options.on_long_work = [](const std::string& what) { ADD_FAILURE() << what; };
     const auto engine = Engine::open(options);
     for (const int64_t tokens : {1, 2, 12, 31, 64, 256, 1, 189, 300, 5, 1, 2800, 1, 7, 100, 1}) {
@@ -43,7 +43,7 @@ void expect_nothing_to_compile(const std::string& model, ActType act, const Scra
 TEST(WarmKernels, leave_nothing_to_compile_whatever_the_plan_the_length_and_the_depth) {
   if (std::ranges::count(available_devices(), "opencl:0") == 0) SKIP_FOR_WANT_OF(opencl, "there is no device opencl:0");
   const ScratchFolder folder;
-  // One KV head, and wide: it pays to share it.
+  // The model has one wide KV head, so sharing it pays.
   TinyModel shape;
   shape.kv_heads = 1;
   shape.head_dim = 128;

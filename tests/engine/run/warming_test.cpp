@@ -1,4 +1,4 @@
-// What the process that compiles in the background has of the one that starts it: nothing but its environment.
+// The process that compiles in the background inherits only the environment of the process that starts it.
 #include "engine/run/warming.h"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A variable of the environment for as long as it lives.
+// Sets an environment variable, and restores it at its end.
 class Variable {
  public:
   Variable(std::string name, const std::string& value) : name_(std::move(name)) {

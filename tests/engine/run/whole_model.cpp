@@ -68,7 +68,7 @@ WholeModel::WholeModel(const std::string& path, const WholeModelOptions& options
 }
 
 Plan WholeModel::plan(const std::string& strategy, const Batch& batch, int64_t past, uint64_t seed) const {
-  write_positions(*activations_, past, batch.S);  // costs of attention may ask for them
+  write_positions(*activations_, past, batch.S);  // costs of attention may read them
   const std::vector<Operator> operators = build_decoder(model_, *activations_, batch, {options_.round_f16});
   std::vector<DeviceTraits> traits;
   for (const auto& device : devices_) {
@@ -92,7 +92,7 @@ std::vector<float> WholeModel::run(const std::string& strategy, std::span<const 
   look_at(prepared->plan());
   std::memcpy(activations_->ids.as<int32_t>(), ids.data(), ids.size_bytes());
   write_positions(*activations_, past, S);
-  // What an operator that does not run would leave in place.
+  // The value NaN remains if an operator does not run.
   std::fill_n(activations_->logits.as<float>(), std::max<int64_t>(outputs, 1) * vocabulary(), NAN);
   executor_->run(*prepared);
   const float* logits = activations_->logits.as<float>();
@@ -122,7 +122,7 @@ std::vector<float> WholeModel::last_logits(const std::string& strategy, std::spa
 }
 
 void WholeModel::look_at(const Plan& plan) {
-  std::map<std::string, std::set<std::string>> devices_of, attend;  // by the operator's name
+  std::map<std::string, std::set<std::string>> devices_of, attend;  // by the name of the operator
   for (const Step& step : plan.steps) {
     for (const Operator& op : step.operators) {
       const std::string& device = plan.devices[static_cast<size_t>(step.device)];

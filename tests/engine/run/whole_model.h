@@ -1,6 +1,6 @@
-// A model on open devices, run by whatever plans a test names, with costs that the test makes up: every plan and many
-// cuts in one process, without measuring and without compiling a kernel twice. What engines add to this (choosing,
-// measuring, keeping plans) is tested by itself.
+// A model on open devices that runs any plan which a test names, with made-up costs. One process runs every plan and
+// many cuts without measurements, and compiles each kernel once. Other tests check what engines add: choosing,
+// measuring and keeping plans.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct WholeModelOptions {
   KvType kv_type = KvType::f32;
   bool round_f16 = true;              // --act f16
   Dominant dominant = Dominant::gpu;  // --submit ahead; npu: follow
-  int64_t tokens = 256;               // most of one pass; all of them may get logits
+  int64_t tokens = 256;               // the most of one pass; all of them may get logits
   int64_t positions = 1280;
   std::vector<int64_t> graph_tokens = {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512, 1024};
 };
@@ -34,21 +34,22 @@ class WholeModel {
  public:
   WholeModel(const std::string& path, const WholeModelOptions& options);
 
-  // The plan of a batch that `seed` makes the costs of: another seed, another processor is the faster one for each
-  // matrix, and other cuts. Rows are cut 2 : 3.
+  // The plan of a batch with costs made from `seed`. With another seed another processor is faster for each matrix, and
+  // the cuts differ. Rows are cut 2 : 3.
   Plan plan(const std::string& strategy, const Batch& batch, int64_t past, uint64_t seed = 1) const;
 
-  // Runs the tokens as one batch behind `past` others, the last `outputs` with logits [outputs, vocabulary].
+  // Runs the tokens as one batch behind `past` others. Returns the logits of the last `outputs` [outputs, vocabulary].
   std::vector<float> run(const std::string& strategy, std::span<const int32_t> ids, int64_t past, int64_t outputs,
                          uint64_t seed = 1);
-  // In pieces of `piece` tokens, from the beginning, all of them with logits.
+  // Runs pieces of `piece` tokens from the beginning, with logits for all tokens.
   std::vector<float> all_logits(const std::string& strategy, std::span<const int32_t> ids, int64_t piece,
                                 uint64_t seed = 1);
-  // As engines run a prompt: logits of its last token only, no outputs of the pieces before.
+  // Runs a prompt as engines do: with the logits of its last token only, and no outputs for the pieces before.
   std::vector<float> last_logits(const std::string& strategy, std::span<const int32_t> ids, int64_t piece,
                                  uint64_t seed = 1);
 
-  // Matmuls and attentions that were cut between devices in what ran since the last call, and devices that multiplied.
+  // The matmuls and attentions that plans have cut between devices since the last call, and the devices
+  // that multiplied.
   struct Seen {
     int64_t cut_matmuls = 0, cut_attentions = 0;
     std::vector<std::string> multipliers;
@@ -67,10 +68,10 @@ class WholeModel {
   Model model_;
   struct Devices : std::vector<std::unique_ptr<Device>> {
     ~Devices() {
-      while (!empty()) pop_back();  // the host may run on the NPU's thread
+      while (!empty()) pop_back();  // in this order, because the host may run on the NPU's thread
     }
   } devices_;
-  std::vector<int> lanes_;  // as PlanCosts::lanes
+  std::vector<int> lanes_;  // like PlanCosts::lanes
   std::unique_ptr<Activations> activations_;
   std::unique_ptr<Executor> executor_;
   Seen seen_;

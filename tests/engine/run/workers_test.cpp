@@ -1,6 +1,6 @@
-// A driver with more workers than one: then no pass is one list of programs (engine/device/opencl/list_launcher.h), and
-// the work-groups of each kernel are shared out. PoCL reads how many it may use once, so this is a program for each
-// number, which says it before anything else runs; other drivers have as many as they have.
+// A driver with several workers. There no pass is one list of programs (engine/device/opencl/list_launcher.h), and
+// workers share the work-groups of each kernel. PoCL reads its number of workers once. So each number has a program of
+// its own, which sets the number before anything else runs. Other drivers keep their own number.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ TEST_P(Workers, share_every_plan_without_changing_a_bit) {
     const int units = model.first().compute_units;
     if (!model.first().driver.starts_with("Portable Computing Language") && units != std::atoi(GetParam()))
       GTEST_SKIP() << "skipped: " << model.first().driver << " has " << units << " compute units, not " << GetParam();
-    ASSERT_EQ(units, std::atoi(GetParam()));  // PoCL has as many as it is told to have
+    ASSERT_EQ(units, std::atoi(GetParam()));  // PoCL uses the number that was set
     const auto ids = some_ids(model.vocabulary(), 180);
     const std::vector<float> expected = model.all_logits("host-only", ids, 180);
     for (const Strategy& strategy : strategies_for_any_model()) {
@@ -49,7 +49,7 @@ TEST_P(Workers, share_every_plan_without_changing_a_bit) {
   }
 }
 
-// A pass is one list of programs on a single worker only, and runs wait by a doorbell where it is.
+// A pass is one list of programs on a single worker only. Runs use the doorbell only in that case.
 TEST_P(Workers, have_no_doorbell_that_runs_could_wait_by_and_say_so) {
   if (std::ranges::count(available_devices(), "opencl:0") == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
   const std::string units = [] {

@@ -1,4 +1,4 @@
-// Products of whole blocks with a number: what is decoded afterwards is the product of what was decoded before.
+// Products of whole blocks with a number. The decoded values afterwards are the products of the decoded values before.
 #include "engine/tensor/block_scales.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ std::vector<std::byte> blocks_of(StorageType type, uint32_t seed) {
   const std::vector<uint8_t> bytes = testing::random_rows(type, kRows, kColumns, seed);
   const auto* begin = reinterpret_cast<const std::byte*>(bytes.data());
   std::vector<std::byte> blocks(begin, begin + bytes.size());
-  if (type == StorageType::f16) {  // the random ones are any halves
+  if (type == StorageType::f16) {  // the random values are any halves
     for (size_t at = 1; at < blocks.size(); at += 2) blocks[at] &= std::byte{0x3f};
   }
   return blocks;
@@ -42,9 +42,9 @@ TEST(MultiplyBlocks, is_exact_by_powers_of_two_in_every_type) {
   }
 }
 
-// To nearest: a half is off by at most 2^-11 of itself, a BF16 value by 2^-8, an F32 one by less. A value is the
-// product of a scale, less that of a minimum in some types; both are at most twice the largest value, whose codes are
-// random.
+// Rounding to nearest changes a half by at most 2^-11 of itself, a BF16 value by 2^-8, and an F32 value by less. A
+// value is the product of a scale, in some types minus that of a minimum. Both products are at most twice the largest
+// value, because the codes are random.
 TEST(MultiplyBlocks, rounds_once_by_other_numbers) {
   for (const StorageTypeInfo& type : storage_types()) {
     SCOPED_TRACE(type.name);

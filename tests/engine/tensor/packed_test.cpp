@@ -19,8 +19,8 @@ int64_t columns_for(StorageType type) {
   return block == 1 ? 37 : block == 32 ? 96 : 768;
 }
 
-// Equal bits, but for the sign of zero: a zero-point format gives fma(8, d, -8 d) = +0 where (8 - 8) * d is -0 with a
-// negative d.
+// Equal bits, except for the sign of zero. A zero-point format computes fma(8, d, -8 d) = +0, but (8 - 8) * d is -0 for
+// a negative d.
 bool same_value(const PackedFormat& format, float contract, float published) {
   if (format.min == MinKind::zero_point && contract == 0 && published == 0) return true;
   return std::bit_cast<uint32_t>(contract) == std::bit_cast<uint32_t>(published);
@@ -37,7 +37,7 @@ class PackedOfEveryType : public ::testing::TestWithParam<StorageType> {};
 TEST_P(PackedOfEveryType, loses_no_bit_of_the_published_value) {
   const StorageType type = GetParam();
   const PackedFormat format = packed_format(type);
-  const int64_t rows = 150, columns = columns_for(type);  // two panels and a part
+  const int64_t rows = 150, columns = columns_for(type);  // two panels and a part of one
   const auto source = testing::random_rows(type, rows, columns, 7);
   const auto panels = packed_of(type, source, rows, columns);
   std::vector<float> contract(columns), published(columns);
@@ -120,12 +120,12 @@ TEST(PackedFormat, quants_of_columns_k_and_k_plus_one_share_a_byte) {
   EXPECT_EQ(panels[128], std::byte{0xba});
 }
 
-// Kept files hold packed bytes and are told apart by the version alone.
+// Kept files hold packed bytes, and only the version identifies their layout.
 TEST(PackedFormat, bytes_change_with_the_packing_version_only) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const StorageTypeInfo& type : storage_types()) {
     std::mt19937 random(11);
-    std::vector<uint8_t> source(70 * row_bytes(type.type, 256));  // a whole panel, and a part of one
+    std::vector<uint8_t> source(70 * row_bytes(type.type, 256));  // a whole panel and a part of one
     for (uint8_t& byte : source) byte = static_cast<uint8_t>(random() >> 24);
     for (const std::byte byte : packed_of(type.type, source, 70, 256))
       hash = (hash ^ std::to_integer<uint64_t>(byte)) * 0x100000001b3;

@@ -1,4 +1,4 @@
-// Random but valid weight bytes of any storage type: every integer field takes all its values, every half stays finite.
+// Random but valid weight bytes of any storage type. Every integer field has all its values, and every half is finite.
 #pragma once
 
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace tandem::testing {
 
-// Byte offsets of the halves in one block: scales and minima.
+// The byte offsets of the halves in one block: scales and minima.
 inline std::vector<int> half_offsets(StorageType type) {
   switch (type) {
     case StorageType::q2_k:
@@ -31,8 +31,8 @@ inline std::vector<int> half_offsets(StorageType type) {
   }
 }
 
-// Rows of `columns` values. magnitude: about the largest |scale|; quantised values are up to 127 times that, K types
-// more.
+// Rows of `columns` values. magnitude: about the largest |scale|. Quantised values are up to 127 times that, and more
+// for K types.
 inline std::vector<uint8_t> random_rows(StorageType type, int64_t rows, int64_t columns, uint32_t seed,
                                         float magnitude = 1.0f) {
   std::mt19937 random(seed);

@@ -109,7 +109,7 @@ TEST(DecodeRow, q3_k_subtracts_four_where_the_high_bit_is_missing) {
   std::vector<uint8_t> block(110, 0);
   block[109] = kOneHigh;
   block[96] = 0x01, block[104] = 0x02;  // scale of group 0: 1 + 32 - 32
-  block[0] = 0x01;                      // value 0 has the high bit, value 1 has not
+  block[0] = 0x01;                      // value 0 has the high bit, value 1 does not
   block[32] = 0x02, block[33] = 0x01;
   const auto out = decode(StorageType::q3_k, block, 256);
   EXPECT_EQ(out[0], 2.0f);
