@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Proves that a bare Debian 12 needs nothing but this repository: makes a minimal Debian 12 in a folder, clones the committed tree into it
-# and runs the README's two commands there. Needs root and debootstrap. Ends with PASS or FAIL.
+# Proves that a bare Debian 12 needs only this repository. The script makes a minimal Debian 12 in a folder, clones the
+# committed tree into it, and runs the README's two commands there. It needs root and debootstrap. It ends with PASS or
+# with FAIL.
 #
-#   tests/fresh_machine.sh [COMMAND...]   each COMMAND is run in the clone, in order; default: the README's two
+#   tests/fresh_machine.sh [COMMAND...]   runs each COMMAND in the clone, in order; default: the README's two
 #   KEEP=1                                leaves the folder, and says where it is
 #   SUITE=trixie                          another Debian than bookworm, from the same mirror
-#   SUITE=noble MIRROR=URL                an Ubuntu (main and universe) from there; its packages' signatures are not checked
+#   SUITE=noble MIRROR=URL                an Ubuntu (main and universe) from there, without checks of signatures
 #
-# Package sources (of bookworm), keys, proxies and certificates are those of the machine it runs on.
+# Package sources (of bookworm), keys, proxies and certificates come from the machine that runs the script.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -19,14 +20,14 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/fresh_machine.XXXXXX")
 machine=$scratch/machine
 clean_up() {
   local mount root
-  # What the commands left running in the background would go on without /proc and /sys.
+  # Background processes of the commands would go on without /proc and /sys.
   for root in /proc/[0-9]*/root; do
     [ "$(readlink "$root")" != "$machine" ] || kill "$(basename "${root%/root}")" || echo "fresh_machine: a process has ended by itself" >&2
   done
   for mount in "$machine/dev/shm" "$machine/dev" "$machine/proc" "$machine/sys"; do
     ! mountpoint -q "$mount" || umount "$mount" || umount -l "$mount"
   done
-  # A mount that stayed would make the removal reach into the host.
+  # With a remaining mount the removal would reach into the host.
   if grep -q " $scratch" /proc/mounts; then
     echo "fresh_machine: something is still mounted under $scratch; left as it is" >&2
   elif [ "${KEEP:-0}" = 1 ]; then
@@ -48,7 +49,7 @@ suite=${SUITE:-bookworm}
 url=${MIRROR:-$(mirror | sed -n 1p)}
 [ -n "$url" ] || { echo "fresh_machine: no bookworm mirror in this machine's apt sources" >&2; exit 1; }
 components=main options=()
-# What debootstrap does for a suite; one that is newer than it is like its predecessors.
+# The script of debootstrap for the suite. A suite that debootstrap does not know is like its predecessors.
 script=/usr/share/debootstrap/scripts/$suite
 if [ -n "${MIRROR:-}" ]; then
   components=main,universe options=(--no-check-gpg)
@@ -60,7 +61,7 @@ debootstrap --variant=minbase --components="$components" "${options[@]}" "$suite
   >"$scratch/debootstrap.log" 2>&1 ||
   { tail -n 20 "$scratch/debootstrap.log" >&2; echo "fresh_machine: FAIL (debootstrap)"; exit 1; }
 
-# Only the sources of Debian itself: any other one may need a package that a bare machine has not.
+# Only Debian's own sources: any other source may need a package that a bare machine lacks.
 rm -f "$machine/etc/apt/sources.list"
 if [ "$suite" != bookworm ]; then
   printf 'deb %s %s %s\n' "$url" "$suite" "${components/,/ }" >"$machine/etc/apt/sources.list"
@@ -71,7 +72,7 @@ for file in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
   fi
 done
 cp -r /etc/apt/apt.conf.d/. "$machine/etc/apt/apt.conf.d/"
-# Configuration of packages that are not there would make apt complain or fail.
+# The configuration of missing packages would make apt complain or fail.
 grep -lE 'Post-Invoke|Pre-Install|DPkg::(Pre|Post)' "$machine"/etc/apt/apt.conf.d/* | xargs -r rm -f
 # copy_if_there FROM... TO_FOLDER
 copy_if_there() {
@@ -85,7 +86,7 @@ copy_if_there /etc/resolv.conf /etc/hosts "$machine/etc"
 copy_if_there /usr/share/keyrings "$machine/usr/share"
 copy_if_there /etc/apt/keyrings /etc/apt/trusted.gpg.d "$machine/etc/apt"
 
-# Certificates lie where the ca-certificates package, once installed, does not replace them.
+# Certificates lie in a folder where the package ca-certificates does not replace them.
 environment=(HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 TERM=dumb)
 bundle=${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}
 if [ -f "$bundle" ]; then

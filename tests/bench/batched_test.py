@@ -1,4 +1,4 @@
-"""Many texts at once beside the peer: what is read out of both programs' output, and the table."""
+"""Many texts at once beside the peer: reading both programs' output, and the table."""
 
 import json
 import unittest
@@ -25,7 +25,7 @@ class Rows(unittest.TestCase):
 
 class Table(unittest.TestCase):
     def test_has_medians_of_ratios_within_each_round(self):
-        # Ratios of reading 2, 3 and 1, of writing 1, 2 and 3, and of width 2 beside width 1: 4, 2 and 3.
+        # The ratios of reading are 2, 3 and 1, those of writing 1, 2 and 3. Width 2 beside width 1 has 4, 2 and 3.
         samples = [({1: (20, 10, 0), 2: (40, 40, 0)}, {1: (10, 10, 0), 2: (20, 40, 0)}),
                    ({1: (30, 20, 0), 2: (60, 40, 0)}, {1: (10, 10, 0), 2: (20, 20, 0)}),
                    ({1: (10, 30, 0), 2: (20, 90, 0)}, {1: (10, 10, 0), 2: (20, 30, 0)})]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# card_pack.sh SOURCE BUILD SCRATCH: what ./dev card packs is all that its run.sh needs.
+# card_pack.sh SOURCE BUILD SCRATCH: checks that the pack of ./dev card holds everything that its run.sh needs.
 set -euo pipefail
 source_tree=$1 build=$2 scratch=$3
 
@@ -19,7 +19,7 @@ card_pack "$folder" "$build"
 card_peer "$folder" "$scratch/llama.cpp"
 card_about "$folder" "llama.cpp"
 
-# Nothing is lost in a folder that is somebody's; an earlier pack is replaced.
+# A folder with other files stays as it is. An earlier pack is replaced.
 mkdir "$scratch/mine"
 echo text >"$scratch/mine/notes"
 ! (card_pack "$scratch/mine" "$build") 2>"$scratch/refusal" || fail "a folder with other files was packed into"
@@ -37,7 +37,7 @@ for file in run.sh about.json bin/tandem bin/tandem-prove card/card.py card/step
 done
 python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$folder/about.json"
 
-# Nothing that the program needs is missing, and nothing that must be the machine's own is carried.
+# The pack has every library that the program needs, and none that must be the machine's own.
 for name in $(ldd "$build/tandem" "$build/tandem-prove" | sed -n 's/^\s*\(\S*\) => .*/\1/p' | sort -u); do
   case $name in
     libc.so.* | libm.so.* | libstdc++.so.* | libgcc_s.so.* | libdl.so.* | librt.so.* | libpthread.so.* | libasan.* | libubsan.* | libtsan.*) wanted=no ;;
@@ -56,7 +56,7 @@ for file in ./ggml/src/ggml-vulkan/big.cpp ./ggml/src/ggml-cpu/arch/arm/quants.c
   ! grep -qx "$file" <<<"$listed" || fail "$file is in the archive, and not needed"
 done
 
-# Its script makes a model and writes its files, with the packed libraries alone.
+# The pack's script makes a model and writes its files, with only the packed libraries.
 bash "$folder/run.sh" --small --no-peer --seconds 60 --steps 'machine;model' --out "$scratch/out" >/dev/null 2>"$scratch/messages" || echo "run.sh: status $?" >>"$scratch/messages"
 for file in card.json card.md log.txt; do [ -s "$scratch/out/$file" ] || fail "run.sh did not write $file: $(cat "$scratch/messages")"; done
 grep -q '| model | stories260K, Q4_0, random weights' "$scratch/out/card.md" || fail "no model: $(cat "$scratch/out/card.md")"

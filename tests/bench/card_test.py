@@ -1,4 +1,7 @@
-"""The steps of ./dev card, without a card and without measuring: recorded outputs, and a program that stands in for tandem."""
+"""The steps of ./dev card without a card and without measurements.
+
+The tests use recorded outputs and a program that stands in for tandem.
+"""
 
 import array
 import json
@@ -22,7 +25,7 @@ import steps
 import table
 import tandem_steps
 
-# Of a run on PoCL, cut to what is read.
+# The output of a run on PoCL, cut to the parts that the steps read.
 BENCH = [{"n_prompt": 0, "n_gen": 64, "n_depth": 0, "avg_ts": 201.4, "stddev_ts": 1.5, "plan_ran": [{"plan": "gpu-only", "tokens": 1, "passes": 9}],
           "device": "opencl:0", "verified": "bits"},
          {"n_prompt": 2048, "n_gen": 0, "n_depth": 0, "avg_ts": 4805.2, "stddev_ts": 500.0, "plan_ran": [], "device": "opencl:0", "verified": "bits"},
@@ -34,7 +37,7 @@ SYNC = {"devices": [{"problem": "", "rows": [
     {"work_us": 0.0, "spinners": 0, "policy": "gate", "status": "off", "reason": "stores are not seen"},
     {"work_us": 1000.0, "spinners": 0, "policy": "blocking", "status": "measured", "reason": "", "round_trip": {"p50_us": 1050.0}}]}]}
 
-# Answers as tandem does; BROKEN names a command that fails, STUCK one that never ends.
+# Answers like tandem. BROKEN names a command that fails, and STUCK a command that never ends.
 FAKE = """#!/bin/sh
 [ "$1" != "$BROKEN" ] || { echo "vkCreateDevice: lost" >&2; exit 1; }
 [ "$1" != "$STUCK" ] || exec sleep 60
@@ -104,7 +107,7 @@ class Commands(InAFolder):
         while state_of(process._process.pid) != "T" and time.monotonic() < end:
             time.sleep(0.01)
         self.assertEqual(state_of(process._process.pid), "T")
-        process.end()  # a process that stands still ends too
+        process.end()  # a stopped process also ends
         self.assertIsNotNone(process.status())
 
 
@@ -302,7 +305,7 @@ class WholeRuns(InAFolder):
         os.symlink(os.path.join(os.path.dirname(card.__file__), "run.sh"), self.at("card", "run.sh"))
 
     def start(self, *flags, **env):
-        # The folder of the script decides what is run, so it is called there and not where its links lead.
+        # The script's folder decides what runs. So the test calls the script there, and not where its links lead.
         program = "import sys; sys.path.insert(0, sys.argv[1]); import card; card.__file__ = sys.argv[1] + '/card.py'; sys.exit(card.main(sys.argv[2:]))"
         command = [sys.executable, "-B", "-c", program, self.at("card", "card"), "--out", self.at("out"), "--small", "--no-peer", *flags]
         return subprocess.Popen(command, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

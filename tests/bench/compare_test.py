@@ -16,7 +16,7 @@ import programs
 
 
 class StandIn:
-    """A program of a fixed speed, start-up time and size."""
+    """A program with a fixed speed, start-up time and size."""
 
     name = "stand-in"
 
@@ -56,7 +56,7 @@ class Command(unittest.TestCase):
             file.write(b"x" * 1000)
 
     def compare(self, peer, tandem, *arguments, cores=2):
-        """(status, report) of the command where both programs are stand-ins."""
+        """Runs the command with stand-ins for both programs and returns (status, report)."""
         printed = io.StringIO()
         stand_ins = (mock.patch.object(programs, "Peer", return_value=peer),
                      mock.patch.object(programs, "Tandem", return_value=tandem),
@@ -79,12 +79,12 @@ class Command(unittest.TestCase):
         self.assertEqual(status, 0, text)
         self.assertIn("## Q4_1", text)
         self.assertIn("## F16", text)
-        # Of two types: five tests, the start and a share; the memory has no target here.
+        # Each of two types has five tests, the start and a share. The memory has no target here.
         self.assertIn("14 met, 0 missed, 0 not judged.", text)
 
     def test_the_peak_is_set_beside_weights_and_the_positions_that_were_filled(self):
         _, text = self.compare(StandIn(100), StandIn(500), "--pairs", "2", "--types", "F16")
-        # 100 MB of 78 MB + 20 positions of 0.1 MB: 80 MB; not of the 2,048 that the cache could hold.
+        # 78 MB and 20 positions of 0.1 MB are 80 MB. The 2,048 positions that the cache could hold do not count.
         self.assertIn("of weights + touched cache | 100.0 MB | 80.0 MB | 125.0 % | – | no target |", text)
 
     def test_the_status_is_1_when_one_is_missed(self):

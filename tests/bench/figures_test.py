@@ -1,4 +1,4 @@
-"""What is measured and how it is judged."""
+"""The figures that are measured, and their verdicts."""
 
 import unittest
 

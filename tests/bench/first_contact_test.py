@@ -1,5 +1,7 @@
-"""First contact: ratios and verdicts worked by hand, launches of programs that are there on any machine, and the
-command with stand-ins for both programs."""
+"""First contact: ratios and verdicts worked out by hand, launches of common programs, and the command.
+
+The programs that the tests launch are on any machine. The command runs with stand-ins for both programs.
+"""
 
 import contextlib
 import io
@@ -45,7 +47,7 @@ class Turns(unittest.TestCase):
 
 
 class Judging(unittest.TestCase):
-    # Of new / warm the ratios are 2, 1 and 1.5; of new / peer 0.5, 1 and 0.25. The ratio of medians would be 2 / 2.
+    # The ratios new / warm are 2, 1 and 1.5, and new / peer are 0.5, 1 and 0.25. The ratio of medians would be 2 / 2.
     samples = Samples(new=[2, 3, 1.5], warm=[1, 3, 1], peer=[4, 3, 6])
 
     def test_a_ratio_is_the_median_of_the_rounds_ratios(self):
@@ -53,7 +55,7 @@ class Judging(unittest.TestCase):
         self.assertEqual(self.samples.ratio("peer"), 0.5)
 
     def test_a_difference_is_the_median_of_the_rounds_differences(self):
-        self.assertEqual(self.samples.difference("peer"), -2)  # of -2, 0 and -4.5
+        self.assertEqual(self.samples.difference("peer"), -2)  # the median of -2, 0 and -4.5
 
     def test_a_line_has_medians_and_a_verdict(self):
         line = lines.ratio_line("first token", self.samples, "warm", Target(1.1, at_least=False))
@@ -103,7 +105,7 @@ class Launches(unittest.TestCase):
                                         "print('two', flush=True); time.sleep(1); print('', flush=True)"))
         self.assertEqual(launch.output, "one\ntwo\n\n")
         self.assertLess(0, launch.first_seconds)
-        # Less than the pauses: on a busy machine what comes is read late.
+        # The bound is less than the pauses, because a busy machine reads output late.
         self.assertGreaterEqual(launch.last_seconds, launch.first_seconds + 0.3)
         self.assertGreaterEqual(launch.total_seconds, launch.last_seconds + 0.3, "an empty line is no text")
 
@@ -180,7 +182,7 @@ class Launches(unittest.TestCase):
 
 
 class PeerDialogue(unittest.TestCase):
-    # Of llama-completion: the end of an answer is read together with the next line.
+    # Messages of llama-completion. It reads the end of an answer together with the next line.
     messages = ("0.05 I common_perf_print: prompt eval time =     574.31 ms /    18 tokens (   31.91 ms per token)\n"
                 "0.05 I common_perf_print:        eval time =     659.35 ms /    12 runs   (   54.95 ms per token)\n"
                 "0.05 I common_perf_print:       total time =    1383.17 ms /    30 tokens\n")
@@ -193,7 +195,7 @@ class PeerDialogue(unittest.TestCase):
             contacts.peer_dialogue_tokens("total time = 1 ms / 30 tokens")
 
 
-# Stands in for tandem: a word is a token, the text is the last word again and again, or WORD where that is set.
+# Stands in for tandem: a word is a token. The text repeats the last word, or WORD if that is set.
 TANDEM = """
 import os, sys
 arguments = sys.argv[1:]
@@ -229,7 +231,7 @@ class Both(unittest.TestCase):
             self.assertEqual(self.both.tokens("m", self.both.prompt_of("m", length)), length)
 
     def test_a_run_that_writes_another_text_than_before_is_an_error(self):
-        model = self.program  # any file: it is read into memory before a run
+        model = self.program  # any file will do: it is read into memory before a run
         self.assertEqual(self.both.tandem(model, "a b", 3, self.folder.name).output, "b b b\n")
         self.both.tandem(model, "a b", 3, self.folder.name)
         self.both.tandem(model, "a c", 3, self.folder.name)
@@ -281,7 +283,7 @@ class Command(unittest.TestCase):
         self.addCleanup(self.model.close)
 
     def run_with(self, stand_ins, *arguments):
-        """(status, text) of the command."""
+        """Runs the command and returns (status, text)."""
         printed, program = io.StringIO(), mock.Mock()
         program.name = "stand-in"
         with contextlib.ExitStack() as stack:

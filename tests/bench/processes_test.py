@@ -1,4 +1,4 @@
-"""Running programs: with programs that are there on any machine."""
+"""Running programs, tested with programs that are on any machine."""
 
 import contextlib
 import io
@@ -69,7 +69,7 @@ class Rounds(unittest.TestCase):
         measurements = [(broken, fail, fail), (whole, self.measure("peer", 10), self.measure("tandem", 20))]
         with contextlib.redirect_stderr(io.StringIO()) as said:
             list(processes.in_rounds(1, measurements))
-        self.assertIn("could not open", said.getvalue())  # said, but not kept for the report
+        self.assertIn("could not open", said.getvalue())  # printed, but not kept for the report
         self.assertEqual(broken.problem, "it crashed")
         self.assertEqual(whole.pairs.ratios, [2.0])
 

@@ -1,4 +1,4 @@
-"""What is read out of the programs' output."""
+"""Reading the programs' output."""
 
 import json
 import os

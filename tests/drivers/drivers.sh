@@ -1,9 +1,9 @@
-# Drivers that nobody here wrote: how each is fetched, how the loaders are shown it alone, and the table of what the tests
-# say about it (docs/drivers.md). Sourced by ./dev, whose say, die, build and summarize it uses. Nothing is installed:
-# what is fetched goes to build/drivers/NAME.
+# Drivers of other projects: how each is fetched, how the loaders see it alone, and the table of test results
+# (docs/drivers.md). ./dev sources this file, which uses its say, die, build and summarize. Nothing is installed: a
+# fetched driver goes to build/drivers/NAME.
 
 driver_names=(pocl lavapipe rusticl intel swiftshader pocl3)
-# The versions that docs/drivers.md is about; pip takes exactly these.
+# The versions that docs/drivers.md describes. pip installs exactly these.
 intel_packages=(intel-opencl-rt==2026.2.0 intel-cmplr-lib-rt==2026.2.0)
 pocl3_packages=(pocl-binary-distribution==3.0)
 
@@ -15,7 +15,7 @@ driver_interface() {
   esac
 }
 
-# fetch_debian FOLDER PACKAGE...: the packages' files, unpacked.
+# fetch_debian FOLDER PACKAGE...: unpacks the packages' files.
 fetch_debian() {
   local folder=$1 package
   shift
@@ -28,8 +28,8 @@ fetch_debian() {
   rm -rf "$folder/packages"
 }
 
-# fetch_wheels FOLDER PARTS PACKAGE...: all files of the packages that lie in such a folder, by their own paths (PARTS is "tree"), or in
-# one folder, lib.
+# fetch_wheels FOLDER PARTS PACKAGE...: unpacks all files of the packages into the folder lib. With PARTS "tree" they
+# keep their own paths below it. Otherwise the libraries lie in lib itself.
 fetch_wheels() {
   local folder=$1 parts=$2
   shift 2
@@ -57,12 +57,13 @@ PYTHON
 
 installed_version() { dpkg-query -W -f '${Package} ${Version}\n' "$1" 2>/dev/null | head -n 1; }
 
-# What a fetched driver was made by, and where, for manifests name its folder: it is fetched anew when that changes.
+# A hash of the code that fetches a driver, and of its place, because manifests name the folder. If the hash changes,
+# the driver is fetched again.
 fetch_recipe() {
   { declare -f fetch_driver fetch_debian fetch_wheels; echo "${intel_packages[@]}" "${pocl3_packages[@]}" "$root"; cat "$root/tests/drivers/libclc_path.c"; } | sha256sum
 }
 
-# Puts a driver and the manifest that names it alone into its folder; done once.
+# Puts a driver and a manifest that names only this driver into its folder, once.
 fetch_driver() {
   local name=$1 folder="$root/build/drivers/$1" manifest
   if [ -f "$folder/.ready" ] && [ "$(cat "$folder/.ready")" = "$(fetch_recipe)" ]; then return 0; fi
@@ -98,7 +99,7 @@ fetch_driver() {
   fetch_recipe >"$folder/.ready"
 }
 
-# Shows this process, and what it starts, one driver and no other. What is compiled and proven is kept beside it.
+# Makes one driver the only one for this process and its children. Compiled kernels and verdicts are kept beside it.
 use_driver() {
   local name=$1 folder="$root/build/drivers/$1"
   export OCL_ICD_VENDORS=/nonexistent VK_DRIVER_FILES=/nonexistent.json VK_ICD_FILENAMES=/nonexistent.json
@@ -117,24 +118,24 @@ use_driver() {
       fi ;;
     intel) export LD_LIBRARY_PATH="$folder/lib" ;;
   esac
-  # The default model stays where it is.
+  # The default model stays in the user's cache.
   export TANDEM_MODEL=${TANDEM_MODEL:-$(model_path)} XDG_CACHE_HOME="$folder/cache"
   mkdir -p "$XDG_CACHE_HOME"
 }
 
-# What is run on a driver when no filter is given: all that uses a device of its interface. That is every operator in every
-# format, their bits, faults, ways of waiting, whole models against golden values, and every plan.
+# The tests that run on a driver without a filter: all tests that use a device of its interface. They cover every
+# operator in every format, their bits, faults, ways of waiting, whole models against golden values, and every plan.
 driver_tests() {
   local here=$1
   local of_any='(device/(PairSelfTest|Proven\.|gpu/DriverPages)|run/(Plans/|Deep|Contract\.|TinyEngine|Soak|Of/Workers|Devices/GoldenTypes))'
   echo "^engine/($of_any|device/$here/|device/Ways/${here^}Faults|run/${here^}/|(device|run)/.*[/_]$here)"
 }
-# And what of it is about something else: other interfaces, and plans that no driver has a part in.
+# The tests to leave out of these: other interfaces, and plans without a driver.
 other_tests() {
   if [ "$1" = opencl ]; then echo 'vulkan|/host_only|/npu_only|/proof/'; else echo 'opencl|/host_only|/npu_only|/proof/|DriverPages|TinyEngine\..*_the_host_|Deep|Contract\.|Of/Workers'; fi
 }
 
-# Why Tandem does not use the driver that is shown to this process; nothing: it does.
+# Prints why Tandem does not use the driver of this process, or nothing if it does.
 device_refusal() {
   (unset REQUIRE_OPENCL REQUIRE_VULKAN; "$root/build/release/tandem" devices --json 2>/dev/null) | python3 -c '
 import json, sys
@@ -145,8 +146,8 @@ elif all("error" in device for device in found):
     print(found[0]["error"])' "$1"
 }
 
-# test_driver NAME [FILTER]: the tests on one driver; its junit.xml, and why its device is refused, lie in build/drivers/NAME.
-# Status 0 when every test passed, or did not for a reason that is written down (tests/drivers/judge.py).
+# test_driver NAME [FILTER]: runs the tests on one driver. junit.xml, and the reason why its device is refused, lie in
+# build/drivers/NAME. Status 0 if every test passed, or failed for a recorded reason (tests/drivers/judge.py).
 test_driver() (
   name=$1
   interface=$(driver_interface "$name")
@@ -158,7 +159,7 @@ test_driver() (
   unset TANDEM_DEVICE TANDEM_LOG
   rm -f "$folder/junit.xml"
   device_refusal "$interface" >"$folder/device_refusal" || die "tandem devices does not run with $name"
-  # Of a driver that is refused, that it is refused for the reason that is known.
+  # For a refused driver, test only that the refusal has the recorded reason.
   if [ -s "$folder/device_refusal" ]; then filter="ProvenOf\..*/$interface" leave_out=(); fi
   ctest --test-dir "$root/build/release" --parallel "$(cores)" --output-on-failure --no-tests=error \
     --test-output-size-passed 65536 --timeout 1800 --output-junit "$folder/junit.xml" -R "$filter" "${leave_out[@]}" || say "ctest: status $?"
@@ -166,7 +167,7 @@ test_driver() (
   python3 -B "$root/tests/drivers/judge.py" "$name" "$folder" "${whole[@]}"
 )
 
-# drivers [NAME...]: all of them, as a table.
+# drivers [NAME...]: tests these drivers, or all, and prints a table.
 drivers() {
   local name names=("$@") table="$root/build/drivers/table.md" status=0 log
   [ ${#names[@]} -gt 0 ] || names=("${driver_names[@]}")
@@ -182,7 +183,7 @@ drivers() {
     if test_driver "$name" >"$log" 2>&1; then say "$name: as it should be"; else status=1; fi
     tail -n 1 "$log" >&2
     if [ -f "$root/build/drivers/$name/junit.xml" ]; then
-      # Its status is that of the tests, which is known.
+      # The status of the tests is already known.
       python3 -B "$root/tests/drivers/judge.py" "$name" "$root/build/drivers/$name" --whole --row >>"$table" || status=1
     else
       echo "| $name | | could not be run | | |" >>"$table"

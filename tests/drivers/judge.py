@@ -1,12 +1,14 @@
-"""What the tests say about a driver: passed, failed, and refused with the reason (docs/drivers.md).
+"""The results of the tests on a driver: passed, failed, and refused with the reason (docs/drivers.md).
 
     judge.py DRIVER FOLDER [--row]
 
-FOLDER has the driver's version, and junit.xml, what ctest says, or device_refusal, why Tandem does not open the device; or both.
-A test that is skipped is refused, with the reason it gives. So is one that fails for a reason that was found and is written down in
-refusals.json, and a device that is not opened for such a reason. All other failures are failures, and so is what is written down
-and does not fail any more: it has to be taken from the list.
-Prints the reasons and a line of counts, or with --row the driver's row of the table. Status: 0 when nothing failed and something was found out.
+FOLDER has the driver's version. It also has junit.xml with the results of ctest, device_refusal with the reason why
+Tandem does not open the device, or both. A skipped test counts as refused, with its reason. So does a test that fails
+for a reason in refusals.json, and a device that is not opened for such a reason. All other failures count as failures.
+An entry of refusals.json that no longer fails is also a failure, and must be removed from the list.
+
+Prints the reasons and a line of counts, or with --row the driver's row of the table. Status: 0 if nothing failed and
+there was a result.
 """
 
 import json
@@ -22,9 +24,9 @@ LIST = Path(__file__).with_name("refusals.json")
 @dataclass
 class Verdict:
     passed: int = 0
-    failed: list = field(default_factory=list)  # (test, what is to be said)
-    refused: dict = field(default_factory=dict)  # reason: tests
-    device: str = ""  # why no test of the device could run
+    failed: list = field(default_factory=list)  # (test, message)
+    refused: dict = field(default_factory=dict)  # the tests by reason
+    device: str = ""  # the reason why no test of the device could run
 
     def refuse(self, reason, test):
         self.refused.setdefault(reason, []).append(test)
@@ -86,7 +88,7 @@ def judge_device(why, expected, verdict):
 
 
 def judge(known, junit=None, device_refusal="", whole=False):
-    """whole: the run was that of all tests, so that what refusals.json names must have been among them."""
+    """whole: all tests ran, so every test that refusals.json names must be among them."""
     verdict = Verdict()
     tests = known.get("tests", {})
     judge_device(device_refusal, known.get("device", ""), verdict)

@@ -1,6 +1,6 @@
-// Mesa looks for its OpenCL library of built-in functions in /usr/lib/clc only. This file is loaded before Mesa
-// (LD_PRELOAD), so that Mesa finds the library in the folder TANDEM_LIBCLC. Then the library, which was fetched into
-// that folder, needs no installation.
+// Mesa looks for its OpenCL library of built-in functions in /usr/lib/clc, and nowhere else. Loaded before it
+// (LD_PRELOAD), this lets it find the one that was fetched into the folder TANDEM_LIBCLC, so that nothing needs to be
+// installed.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdarg.h>

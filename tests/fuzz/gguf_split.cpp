@@ -1,5 +1,5 @@
-// Parts of a split model, in memory. The input is the number of parts, then for each part a length of two bytes and its
-// bytes, then the name of the first part.
+// Parts of a split model, in memory. The input begins with the number of parts. Each part is a length of two bytes and
+// its bytes. The name of the first part follows.
 #include "engine/model/gguf_split.h"
 
 #include <algorithm>

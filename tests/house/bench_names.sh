@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every `./dev bench NAME` that the documents tell a reader to type is a program that was built.   tests/house/bench_names.sh ROOT BUILD_DIR
+# Checks that every `./dev bench NAME` in the documents is a program of the build.
+# tests/house/bench_names.sh ROOT BUILD_DIR
 set -euo pipefail
 names=$(grep -rhoE '\./dev bench [a-z_-]+' "$1/README.md" "$1/CONTRIBUTING.md" "$1/docs" | awk '{ print $3 }' | sort -u)
 [ -n "$names" ] || { echo "no document names a bench program"; exit 1; }

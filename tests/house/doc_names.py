@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Whether what the documents name is there: files, commands and their flags, verbs of ./dev, tests.
+"""Checks that the names in the documents exist: files, commands and their flags, verbs of ./dev, tests.
 
     tests/house/doc_names.py ROOT [TANDEM]
 
-A name is what stands in backquotes or in an indented line. Placeholders in capitals (NAME, MODEL) name nothing. Without
-the program TANDEM its flags are not looked at. Prints each name that is missing; exit status 1 if there is one."""
+A name stands in backquotes or in an indented line. Placeholders in capitals (NAME, MODEL) name nothing. Without the
+program TANDEM the check leaves out its flags. Prints each missing name. The exit status is 1 if there is one."""
 
 import glob
 import os
@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 FOLDERS = ("bench", "cmake", "docs", "engine", "kernels", "npu_emu", "shaders", "sync", "tests")
-ELSEWHERE = ("docs/measured/",)  # what runs printed names the tree of their day
+ELSEWHERE = ("docs/measured/",)  # recorded output names the tree of its day
 
 
 def documents(root):
@@ -23,13 +23,13 @@ def documents(root):
 
 
 def code_in(text):
-    """What stands in backquotes, and lines indented by four blanks, without what follows their '#'."""
+    """The texts in backquotes, and lines indented by four blanks, without a comment behind '#'."""
     spans = re.findall(r"`([^`\n]+)`", text)
     return spans + [re.sub(r"\s#.*", "", line.strip()) for line in re.findall(r"^ {4}\S.*$", text, re.MULTILINE)]
 
 
 def alternatives(name):
-    """a/{b,c}.{h,cpp} as its four names."""
+    """The four names of a/{b,c}.{h,cpp}."""
     braces = re.search(r"\{([^{}]*)\}", name)
     if not braces:
         return [name]
@@ -52,7 +52,7 @@ def missing_files(root, code):
 
 
 def is_test(root, name):
-    """folder/Topic.says_what_holds"""
+    """The names of tests: folder/Topic.says_what_holds."""
     match = re.fullmatch(r"([a-z_/]+)/([A-Z]\w+)\.(\w+)(?:/\w+)?", name)
     if not match:
         return False
@@ -66,7 +66,7 @@ def is_test(root, name):
 
 
 class Program:
-    """A program's help texts, asked for once each."""
+    """The help texts of a program. Each is read once."""
 
     def __init__(self, path):
         self._path, self._texts = path, {}

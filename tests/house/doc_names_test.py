@@ -11,7 +11,7 @@ import doc_names
 
 class Documents(unittest.TestCase):
     def check(self, text, tandem=None):
-        """(status, what was printed) for a tree whose README is `text`."""
+        """Returns (status, output) for a tree whose README is `text`."""
         with tempfile.TemporaryDirectory() as root:
             for name in ("engine/plan/cut.h", "engine/plan/cut.cpp", "tests/sync/flag_test.cpp", "dev"):
                 os.makedirs(os.path.dirname(os.path.join(root, name)) or root, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What is a failure of a driver, and what a refusal that was explained."""
+"""Which results of a driver are failures, and which are explained refusals."""
 
 import unittest
 

@@ -22,7 +22,7 @@ if(NOT output MATCHES "device host" OR NOT output MATCHES "Q4_0 row of 64: 36 by
 endif()
 step("the installed program" "${SCRATCH}/prefix/bin/tandem" --version)
 
-# The examples write what the program does. Each of them for two prompts that are nothing alike.
+# The examples must write the program's text, for two prompts that have nothing in common.
 set(ENV{TANDEM_DEVICE})
 set(first "Once upon a time")
 set(second "The dog")

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What `./dev lint` checks: format, clang-tidy, floors, shader trip counts, stray marks, temporary files of tests, loops over parts of
-# temporaries. Every check runs; the status is 1 when one found something.   tests/house/lint.sh ROOT BUILD_DIR
+# The checks of `./dev lint`: format, clang-tidy, floors, shader trip counts, stray marks, temporary files of tests,
+# loops over parts of temporaries. Every check runs. The status is 1 if one finds something.
+# tests/house/lint.sh ROOT BUILD_DIR
 set -uo pipefail
 root=$1
 build=$2
@@ -18,7 +19,8 @@ check() {
   fi
 }
 
-# Files of the tree: what git has or would add, and without git (a tree from an archive, a machine without the program) all but build/ and .git/.
+# The files of the tree: files that git has or would add. Without git (a tree from an archive, a machine without the
+# program) these are all files except those in build/ and .git/.
 files() {
   { git ls-files --cached --others --exclude-standard 2>/dev/null || find . \( -path ./build -o -path ./.git \) -prune -o -type f -print; } |
     sed 's|^\./||' | sort -u | while IFS= read -r file; do [ -f "$file" ] && printf '%s\n' "$file"; done
@@ -27,7 +29,7 @@ sources() { files | grep -E '\.(h|cpp)$'; }
 
 format() { sources | xargs -r clang-format --dry-run -Werror; }
 
-# What the release build compiles of the tree: a file, or one that includes several (CMAKE_UNITY_BUILD).
+# The units that the release build compiles: a file, or one that includes several (CMAKE_UNITY_BUILD).
 units() {
   sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' "$build/compile_commands.json" | sort -u |
     grep -E "^($root|$build)/(sync|packed|npu_emu|kernels|engine)/" | grep -E "^$build/.*/Unity/|^$root/[^/]*/.*\.cpp$" | grep -vE "^$build/.*\.cpp$"
@@ -37,7 +39,8 @@ text_of_unit() {
   sed -n 's/^#include "\(\/.*\.cpp\)"$/\1/p' "$1" | tr '\n' '\0' | xargs -0 -r cat
 }
 
-# clang-tidy parses what a compiler does, so a unit that passed is remembered by what went into it: its text and all headers'.
+# clang-tidy parses as much as a compiler. So a stamp records each unit that passed, by a hash of its text and
+# all headers.
 tidy() {
   local stamps=$build/lint key
   mkdir -p "$stamps"
@@ -52,7 +55,7 @@ tidy() {
 floors() { "$build/tests/house/test_floors" --gtest_brief=1; }
 shader_trips() { "$build/tests/house/test_shader_trips" --gtest_brief=1; }
 
-# The patterns are written so that this file does not hold what it looks for.
+# The patterns are split so that this file does not match them.
 marks() {
   local found
   found=$(files | grep -vE '\.(gguf|png|bin)$' |
@@ -60,7 +63,7 @@ marks() {
   [ -z "$found" ] || { printf '%s\n' "$found"; return 1; }
 }
 
-# Two tests that run side by side and choose the same name below the temporary folder overwrite each other's files.
+# Two parallel tests with the same name below the temporary folder would overwrite each other's files.
 temporary_names() {
   local found
   found=$(files | grep -E '^tests/.*\.(h|cpp)$' | grep -v '^tests/support/scratch_folder\.h$' |
@@ -68,14 +71,14 @@ temporary_names() {
   [ -z "$found" ] || { printf '%s\nuse ScratchFolder (tests/support/scratch_folder.h)\n' "$found"; return 1; }
 }
 
-# What a loop runs over must live as long as the loop: of `parsed(text).at("rows")` only the reference does.
+# The object of a loop must live as long as the loop. In `parsed(text).at("rows")` only the reference does.
 loops_over_temporaries() {
   local found
   found=$(sources | xargs -r -d '\n' grep -nE 'for \([^;]* : [A-Za-z_:]+\(.*\)\.(at|value|front|back|items)\(')
   [ -z "$found" ] || { printf '%s\ngive the value a name before the loop\n' "$found"; return 1; }
 }
 
-# Scripts are checked where shellcheck is there.
+# Checks scripts if shellcheck is installed.
 scripts() { ! command -v shellcheck >/dev/null || shellcheck --severity=warning dev .ci/run tests/fresh_machine.sh tests/house/lint.sh tests/house/bench_names.sh; }
 
 check format format

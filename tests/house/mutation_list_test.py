@@ -1,4 +1,4 @@
-"""The list of mutations in docs/mutations.md and the patches say the same, and every patch applies to the tree as it is."""
+"""docs/mutations.md lists the same mutations as the patches, and every patch applies to the tree."""
 
 import re
 import unittest

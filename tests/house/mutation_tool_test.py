@@ -1,4 +1,4 @@
-"""./dev mutate on a toy tree of one library, one test program and mutations of every kind."""
+"""./dev mutate on a toy tree with one library, one test program and mutations of every kind."""
 
 import contextlib
 import difflib
@@ -145,9 +145,9 @@ class OnAToyTree(unittest.TestCase):
 
     def test_ctrl_c_ends_it_with_status_130_and_the_next_run_works(self):
         command = [sys.executable, "-B", str(TOOL), "--tree", str(self.tree)]
-        listens = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # shells' background jobs do not
+        listens = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # shells' background jobs ignore it
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=listens)
-        first = [process.stdout.readline() for _ in range(2)][-1]  # a verdict, or a red test: it is at work
+        first = [process.stdout.readline() for _ in range(2)][-1]  # a verdict or a red test: the tool is at work
         process.send_signal(signal.SIGINT)
         rest = process.communicate(timeout=120)[0]
         self.assertEqual(process.returncode, 130, first + rest)

@@ -110,6 +110,7 @@ class Counter {
     report_.problems.push_back(name_ + ":" + std::to_string(line) + ": " + what);
   }
 
+  // Cuts the text and its included files into tokens. Included code comes first, and a macro with a loop is a problem.
   void load(std::string_view text) {
     source_ = tokenize_shader(text);
     std::vector<Token> included;

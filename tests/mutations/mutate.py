@@ -1,8 +1,8 @@
-"""Makes mistakes in a copy of the tree, one at a time, and looks whether the tests notice: `./dev mutate [NAME...]`.
+"""Makes mistakes in a copy of the tree, one at a time, and checks that the tests notice: `./dev mutate [NAME...]`.
 
-A mutation is killed when every test that its header names turns red, and has survived when one stays green. What cannot be judged
-is an error: a patch that no longer applies, a tree that no longer builds, a test that is not there, is skipped, or is red without
-the mutation, too. Status: 0 all killed, 1 one survived, 2 an error, 130 interrupted.
+A mutation is killed if every test that its header names turns red. It has survived if one of them stays green. A
+mutation that cannot be judged is an error: its patch does not apply, the tree does not build, or a test is missing,
+skipped, or red without the mutation. Status: 0 all killed, 1 one survived, 2 an error, 130 interrupted.
 """
 
 import argparse
@@ -23,7 +23,7 @@ def say(text):
 
 
 def require_green(programs, mutations):
-    """Builds every program once as the tree is, and runs what the mutations name. Gives the errors, by mutation."""
+    """Builds every program once without a mutation, and runs the named tests. Returns the errors, by mutation."""
     wanted, errors = {}, {}
     for mutation in mutations:
         for program, pattern in mutation.killers:
@@ -54,7 +54,7 @@ def why_not_green(states, pattern):
 
 
 def try_mutation(mutation, scratch, programs):
-    """The names of the tests that stayed green; none: killed."""
+    """The names of the tests that stayed green. If there are none, the mutation is killed."""
     try:
         apply(mutation, scratch.folder)
         programs.build(mutation.programs)
@@ -69,10 +69,10 @@ def try_mutation(mutation, scratch, programs):
 
 
 def judge(mutations, scratch, programs):
-    """Gives the number of those killed, survived and not judged."""
+    """Returns the numbers of mutations that were killed, survived and were not judged."""
     errors = require_green(programs, mutations)
     counts = {"killed": 0, "survived": 0, "error": 0}
-    # Those of one program after each other: what the next one builds is then nearly built.
+    # Mutations of one program follow each other, because the build for the next one is then almost complete.
     for mutation in sorted(mutations, key=lambda m: (m.programs, m.files)):
         begin, verdict, why = time.monotonic(), "killed", ""
         try:
@@ -89,7 +89,7 @@ def judge(mutations, scratch, programs):
 
 
 def check(mutations, tree):
-    """Whether every patch still applies to the tree, without building anything."""
+    """Checks that every patch still applies to the tree, without building anything."""
     broken = 0
     for mutation in mutations:
         try:

@@ -1,12 +1,12 @@
-"""A mutation: a patch that makes one mistake a tired engineer could make, and the tests that must notice it.
+"""A mutation: a patch with one mistake that a tired engineer could make, and the tests that must notice it.
 
-The file is a unified diff with a header of two kinds of lines above it:
+The file is a unified diff below a header with two kinds of lines:
 
     Mistake: one sentence, which says what is wrong afterwards.
     Killed by: PROGRAM GTEST_FILTER
 
-A filter is names with `*`, separated by `:`. Each name must turn red, or the mutation has survived: a name with `*` needs one
-failed test. There may be several lines `Killed by`. What is named should be the cheapest test that notices.
+A filter has names with `*`, separated by `:`. If a name stays green, the mutation has survived. A name with `*` needs
+one failed test. A header may have several lines `Killed by`. It should name the cheapest test that notices the mistake.
 """
 
 import fnmatch
@@ -16,16 +16,16 @@ from pathlib import Path
 
 
 class MutationError(Exception):
-    """The mutation could not be judged. That is neither killed nor survived."""
+    """The mutation could not be judged: it is neither killed nor survived."""
 
 
 @dataclass(frozen=True)
 class Mutation:
-    name: str  # of the file, without .patch
+    name: str  # the file's name without .patch
     path: Path
     mistake: str
-    killers: tuple  # of (program, pattern)
-    files: tuple  # that the patch changes
+    killers: tuple  # (program, pattern) of each killing test
+    files: tuple  # the files that the patch changes
 
     @property
     def programs(self):
@@ -62,12 +62,12 @@ def read_all(folder):
 
 
 def matching(names, pattern):
-    """Of the full names of tests; `?` and `*` mean what they mean in a GoogleTest filter, brackets mean themselves."""
+    """The full names of tests that match. `?` and `*` work as in a GoogleTest filter, and brackets mean themselves."""
     return [name for name in names if fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))]
 
 
 def table(mutations):
-    """docs/mutations.md: a house test compares it with what stands there."""
+    """The text of docs/mutations.md. A house test compares it with the page."""
     lines = ["# Mutations", "", "The mistakes that the tests must notice. `./dev mutate --table` writes this page; `docs/testing.md` says what it is for.",
              "", "| mutation | the mistake | in | killed by |", "| --- | --- | --- | --- |"]
     for mutation in mutations:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from mutation import MutationError
 
-MOST_SECONDS = 1800  # of all tests that the mutations name in one program
-UNSET = ["TANDEM_MODEL", "TANDEM_DEVICE", "TANDEM_LOG", "GTEST_FILTER"]  # a user's choices are not what the tests are about
+MOST_SECONDS = 1800  # for all tests that the mutations name in one program
+UNSET = ["TANDEM_MODEL", "TANDEM_DEVICE", "TANDEM_LOG", "GTEST_FILTER"]  # a user's choices must not change the tests
 
 
 def last_lines(text, count=25):
@@ -21,7 +21,7 @@ def last_lines(text, count=25):
 class Programs:
     def __init__(self, folder, data=None, wrapper=()):
         self.folder, self.build_folder, self.wrapper = Path(folder), Path(folder) / "build" / "release", list(wrapper)
-        self.places, self.seconds = {}, {}  # by program; seconds: of its longest run so far
+        self.places, self.seconds = {}, {}  # by program; seconds: its longest run so far
         self.environment = {key: value for key, value in os.environ.items() if key not in UNSET}
         if data and Path(data).is_dir():
             self.environment.setdefault("TANDEM_TEST_DATA", str(data))
@@ -29,7 +29,7 @@ class Programs:
     def configure(self):
         if (self.build_folder / "build.ninja").exists():
             return
-        # Tests are listed by the programs when they are asked to, not after every link.
+        # Programs list their tests only when ctest runs, and not after every link.
         command = ["cmake", "--preset", "release", "-DCMAKE_GTEST_DISCOVER_TESTS_DISCOVERY_MODE=PRE_TEST"]
         if shutil.which("ccache"):
             command.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
@@ -67,11 +67,11 @@ class Programs:
         return names
 
     def patience(self, name):
-        """A mistake may make tests wait for ever: that is noticed when they take ten times as long as without it, and a minute."""
+        """The limit for tests that a mistake may hang: a minute, and ten times the time without the mistake."""
         return 60 + 10 * self.seconds[name] if name in self.seconds else MOST_SECONDS
 
     def run(self, name, patterns):
-        """What became of each test that was run, by name: "passed", "failed" or "skipped"; all "failed" after a crash or a hang."""
+        """Returns each test's result by name: "passed", "failed" or "skipped". After a crash or a hang all failed."""
         limit, begin = self.patience(name), time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder) / "report.json"

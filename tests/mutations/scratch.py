@@ -1,7 +1,7 @@
-"""A copy of the working tree to make mistakes in, with a build folder of its own that is kept from one time to the next.
+"""A copy of the working tree for mistakes, with a build folder of its own that later runs use again.
 
-The copy is made equal to the working tree when it is opened, so whatever an interrupted run left there is gone then. A file is
-written only where its content differs, and what is written gets the time of now: the build then sees every change, and no other.
+Opening the copy makes it equal to the working tree, which removes the leftovers of an interrupted run. Only files with
+a different content are written, and they get the current time. So the build sees exactly the changes.
 """
 
 import fcntl
@@ -24,7 +24,7 @@ def files_below(root):
 
 
 def apply(mutation, folder, only_check=False):
-    """Exactly as the patch says: lines may have moved, but not changed."""
+    """Applies the patch exactly. Its lines may have moved, but not changed."""
     command = ["patch", "--strip=1", "--fuzz=0", "--forward", "--batch", "--no-backup-if-mismatch", "--reject-file=-", f"--input={mutation.path}"]
     try:
         done = subprocess.run(command + ["--dry-run"] * only_check, cwd=folder, capture_output=True, text=True)
@@ -62,7 +62,7 @@ class Scratch:
     def restore(self, name):
         source, target = self.tree / name, self.folder / name
         if source.is_symlink() or not source.exists():
-            return  # nothing the build needs
+            return  # the build does not need it
         if target.exists() and target.read_bytes() == source.read_bytes():
             return
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,9 @@
-"""Which tests one process runs. Starting a program, loading its drivers and opening devices is most of a short test."""
+"""Groups tests by process: starting a program, loading its drivers and opening devices is most of a short test."""
 
 from dataclasses import dataclass
 from itertools import groupby
 
-MOST_TESTS = 250  # a batch; the command line must hold their names
+MOST_TESTS = 250  # in a batch, because the command line must hold their names
 MOST_LETTERS = 60_000
 
 
@@ -21,7 +21,7 @@ class Batch:
 
 
 def kind(test):
-    """Tests of one kind may run in one process."""
+    """The kind of a test. Tests of one kind may run in one process."""
     return (test.program, test.folder, sorted(test.locks), test.environment, test.appended)
 
 
@@ -38,7 +38,7 @@ def pieces(tests):
 
 
 def batches(tests, alone=False):
-    """Those that are begun first stand first. `alone`: every test in a process of its own, as ctest runs it."""
+    """The batches in the order of their starts. `alone`: each test has a process of its own, as with ctest."""
     result = [Batch((test,)) for test in tests if alone or not test.inside]
     joined = sorted((test for test in tests if test.inside and not alone), key=lambda test: (kind(test)[0], repr(kind(test))))
     for _, group in groupby(joined, key=kind):

@@ -1,30 +1,30 @@
-"""What ctest would run: its tests with their commands and properties, read from `ctest --show-only=json-v1`."""
+"""The tests of ctest with their commands and properties, read from `ctest --show-only=json-v1`."""
 
 import json
 import subprocess
 from dataclasses import dataclass
 
 FILTER = "--gtest_filter="
-# These change how a test runs or is judged, and this runner does nothing about them. Other properties only describe.
+# These properties change how a test runs or is judged, and this runner does not support them. Others only describe.
 NOT_DONE = {"DEPENDS", "FIXTURES_CLEANUP", "FIXTURES_REQUIRED", "FIXTURES_SETUP", "PASS_REGULAR_EXPRESSION", "PROCESSORS", "REQUIRED_FILES",
             "RESOURCE_GROUPS", "RUN_SERIAL", "SKIP_RETURN_CODE", "TIMEOUT_AFTER_MATCH", "WILL_FAIL"}
 
 
 class ListingError(Exception):
-    """The tests cannot be listed, or one has a property that this runner does nothing about."""
+    """The tests cannot be listed, or one has a property that this runner does not support."""
 
 
 @dataclass(frozen=True)
 class Test:
-    name: str  # as ctest says it: engine/model/Gguf.reads_what_was_written
-    command: tuple  # that runs it alone; empty: its program was not built
-    inside: str  # its name within a GoogleTest program; empty: the command is none
+    name: str  # as in ctest: engine/model/Gguf.reads_what_was_written
+    command: tuple  # runs the test alone; empty: its program was not built
+    inside: str  # its name within a GoogleTest program; empty for other commands
     folder: str
-    seconds: float  # after which it is taken to hang
+    seconds: float  # the time limit after which it counts as hanging
     locks: frozenset  # tests of one lock run one at a time
-    environment: tuple  # of (name, value): set
-    appended: tuple  # of (name, value): put behind what the variable holds, with a colon
-    fails_at: tuple  # regular expressions: what must not be in the output
+    environment: tuple  # (name, value) of variables to set
+    appended: tuple  # (name, value) to append to a variable behind a colon
+    fails_at: tuple  # regular expressions that the output must not match
     begun_first: bool
     disabled: bool
 
@@ -34,7 +34,7 @@ class Test:
 
     @property
     def suite(self):
-        """Of engine/run/Plans/GoldenModels.have_golden_text/host: GoldenModels."""
+        """The suite: GoldenModels for engine/run/Plans/GoldenModels.have_golden_text/host."""
         return self.name.partition(".")[0].rpartition("/")[2]
 
 
@@ -73,7 +73,7 @@ def read_test(entry, most_seconds):
 
 
 def read_tests(build_folder, only="", without="", most_seconds=0):
-    """The tests whose name matches `only` and not `without`. `most_seconds`: in place of every time limit."""
+    """The tests whose name matches `only` and not `without`. `most_seconds` replaces every time limit."""
     command = ["ctest", "--test-dir", str(build_folder), "--show-only=json-v1"]
     command += ["-R", only] * bool(only) + ["-E", without] * bool(without)
     done = subprocess.run(command, capture_output=True, text=True)

@@ -1,7 +1,7 @@
-"""What became of each test of a batch. A later result of a test replaces an earlier one.
+"""The result of each test of a batch. A later result of a test replaces an earlier one.
 
-The test that is running when its program dies or hangs has failed, and another process runs those behind it. A program that ends badly
-although none of its tests failed runs each of them alone, so that the one that does it is named.
+If a program dies or hangs, the running test has failed, and another process runs the remaining tests. If a program ends
+badly although none of its tests failed, each of them runs alone, so that the report names the guilty one.
 """
 
 import time
@@ -11,7 +11,7 @@ from said import Result, Said, how_it_ended, judged_alone
 
 
 def run(batch, stop):
-    """Results as they come. Raises Ended when `stop` is set."""
+    """Yields results as they arrive. Raises Ended when `stop` is set."""
     if len(batch.tests) > 1:
         yield from joined(list(batch.tests), stop)
     else:
@@ -19,7 +19,7 @@ def run(batch, stop):
 
 
 def alone(test, stop):
-    """A test, or a command that is no GoogleTest program, in a process of its own."""
+    """Runs a test, or a command that is no GoogleTest program, in a process of its own."""
     if test.disabled:
         return Result(test, "skipped", 0.0, "disabled")
     if not test.command:
@@ -37,7 +37,7 @@ def alone(test, stop):
 
 
 def joined(tests, stop):
-    """Tests of one GoogleTest program."""
+    """Runs tests of one GoogleTest program in one process."""
     while len(tests) > 1:
         said, why = Said(tests), ""
         try:
@@ -63,7 +63,7 @@ def joined(tests, stop):
 
 
 def each_alone(tests, stop, how_they_ended=""):
-    """`how_they_ended`: of the process that ran all of them, where none was at fault; one must be, then."""
+    """`how_they_ended`: the bad end of a process in which no test failed. Then one of the tests must fail here."""
     failed = False
     for test in tests:
         result = alone(test, stop)

@@ -1,4 +1,4 @@
-"""A test program at work."""
+"""A running test program."""
 
 import os
 import select
@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 OF_THE_USER = ("GTEST_FILTER", "GTEST_OUTPUT", "GTEST_SHUFFLE", "GTEST_REPEAT", "GTEST_TOTAL_SHARDS", "GTEST_BRIEF", "GTEST_COLOR",
-               "GTEST_FAIL_FAST", "GTEST_PRINT_TIME")  # what would change which tests run, or what is said of them
+               "GTEST_FAIL_FAST", "GTEST_PRINT_TIME")  # these change which tests run, or the output
 LOOK_EVERY_SECONDS = 0.1
 
 
@@ -23,7 +23,7 @@ def environment_of(test):
 
 
 def command_of(tests):
-    """One command for tests of one GoogleTest program."""
+    """The command that runs these tests of one GoogleTest program."""
     if len(tests) == 1:
         return list(tests[0].command)
     names = "--gtest_filter=" + ":".join(test.inside for test in tests)
@@ -31,7 +31,7 @@ def command_of(tests):
 
 
 class Process:
-    """A context: whatever the program started in its session is gone behind it."""
+    """A context manager: its end kills everything that the program started in its session."""
 
     def __init__(self, tests):
         self.child = subprocess.Popen(command_of(tests), cwd=tests[0].folder, env=environment_of(tests[0]), stdin=subprocess.DEVNULL,
@@ -52,9 +52,9 @@ class Process:
         self.child.stdout.close()
 
     def lines(self, stop, hangs):
-        """Its whole lines until it ends. Raises TimeoutError when hangs(), which is asked from time to time, and Ended when `stop` is set."""
+        """Yields whole lines until the end. Raises TimeoutError when hangs() holds, and Ended when `stop` is set."""
         while True:
-            # Its own end counts: what it left running may keep the pipe open.
+            # The program's own end counts, because its children may keep the pipe open.
             ended = self.child.poll() is not None
             yield from self.read(0 if ended else LOOK_EVERY_SECONDS)
             if ended:

@@ -1,4 +1,4 @@
-"""What the runner prints while it works, and the JUnit file, in ctest's form, that ./dev and tests/drivers/judge.py read."""
+"""The runner's output, and the JUnit file in ctest's form, which ./dev and tests/drivers/judge.py read."""
 
 import re
 from xml.sax.saxutils import escape
@@ -8,7 +8,7 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def quoted(text):
-    """In double quotes, as ctest writes it and ./dev reads it."""
+    """The text in double quotes, as ctest writes it and ./dev reads it."""
     return '"' + escape(NOT_XML.sub("?", text), {'"': "&quot;", "\n": "&#10;"}) + '"'
 
 

@@ -1,7 +1,8 @@
-"""Runs what ctest lists, many tests of a program in one process: `./dev test`.
+"""Runs the tests that ctest lists, many tests of a program in one process: `./dev test`.
 
-Starting a test program, loading its drivers and opening devices takes longer than most tests, so tests share processes. A test is still
-counted, timed, limited and named by itself (outcomes.py). Status: 0 all passed, 1 one failed, 2 an error, 130 interrupted.
+Starting a test program, loading its drivers and opening devices takes longer than most tests, so tests share processes.
+Each test is still counted, timed, limited and named separately (outcomes.py). Status: 0 all passed, 1 one failed,
+2 an error, 130 interrupted.
 """
 
 import argparse
@@ -23,7 +24,7 @@ def say(text):
 
 
 def say_left_out(tests, all_tests):
-    """By suites: what a user who asked for less does not know now."""
+    """Prints the tests that did not run, by suite, for a user who asked for fewer tests."""
     run = {test.name for test in tests}
     suites = Counter(test.suite for test in all_tests if test.name not in run)
     if suites:
@@ -31,7 +32,7 @@ def say_left_out(tests, all_tests):
 
 
 def begin_possible(waiting, held, room):
-    """Takes up to `room` batches from `waiting` that need no lock of `held`, which it adds theirs to."""
+    """Takes up to `room` batches from `waiting` that need no lock of `held`, and adds their locks to `held`."""
     begun = []
     for batch in list(waiting):
         if len(begun) < room and not batch.locks & held:

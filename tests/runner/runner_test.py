@@ -27,7 +27,7 @@ def toy(inside, seconds=60):
 
 
 def results_of(*names, seconds=60):
-    """What became of tests that are run as one batch; the last result of each."""
+    """The last result of each test of one batch."""
     results = run(Batch(tuple(toy(name, seconds) for name in names)), threading.Event())
     return {result.test.inside: result for result in results}
 
@@ -125,7 +125,7 @@ class Batches(unittest.TestCase):
 
 
 class TheWhole(unittest.TestCase):
-    """On a build folder of a few tests."""
+    """The runner on a build folder with a few tests."""
 
     def setUp(self):
         place = tempfile.TemporaryDirectory()

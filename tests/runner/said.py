@@ -1,4 +1,4 @@
-"""What a GoogleTest program says of its tests while it runs them."""
+"""Reads a GoogleTest program's output about its tests while it runs them."""
 
 import re
 import time
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 BEGINS = re.compile(r"\[ RUN      \] (\S+)\r?$")
 ENDS = re.compile(r"\[(       OK |  FAILED  |  SKIPPED )\] ([^\s,]+)")
 STATES = {"       OK ": "passed", "  FAILED  ": "failed", "  SKIPPED ": "skipped"}
-MOST_LETTERS = 1 << 20  # that are kept of a test's output
+MOST_LETTERS = 1 << 20  # the kept part of a test's output
 
 
 @dataclass
@@ -16,11 +16,11 @@ class Result:
     state: str  # passed, failed, skipped
     seconds: float
     output: str
-    why: str = ""  # of a failure that the program itself did not report
+    why: str = ""  # the reason of a failure that the program itself did not report
 
 
 class Said:
-    """Cuts the lines of one program into those of each test."""
+    """Assigns the lines of one program to its tests."""
 
     def __init__(self, tests):
         self.waiting = {test.inside: test for test in tests}  # in their order
@@ -53,7 +53,7 @@ class Said:
 
     @property
     def patience(self):
-        """Seconds that the test that runs may take; between two tests, those of the next one."""
+        """The time limit of the running test in seconds. Between two tests it is that of the next one."""
         current = self.running or next(iter(self.waiting.values()), None)
         return current.seconds if current else 600
 
@@ -63,7 +63,7 @@ class Said:
 
 
 def judged_alone(test, output, status, why, seconds):
-    """A process that ran one test, or a command that is no GoogleTest program. `why`: it did not end by itself."""
+    """The result of a process that ran one test, or another command. `why`: the reason if it did not end by itself."""
     said = {STATES[each[1]] for each in ENDS.finditer(output) if each[2] == test.inside}
     if not why and status != 0:
         why = "" if "failed" in said else how_it_ended(status)
@@ -77,5 +77,5 @@ def judged_alone(test, output, status, why, seconds):
 
 
 def how_it_ended(status):
-    """Of a status as subprocess gives it."""
+    """Describes a status of the module subprocess."""
     return f"ended by signal {-status}" if status < 0 else f"ended with status {status}"

@@ -1,10 +1,10 @@
-"""A folder of links to the programs that a bare Debian has behind `./dev setup`, and to no others: for a PATH that tests run with.
+"""Makes a folder of links to the programs that a bare Debian has after `./dev setup`, and no others, for a test's PATH.
 
     setup_path.py FOLDER PACKAGE...
 
-Such a machine has the packages that are named, what those depend on, and the base system: essential and required ones, and apt. A program
-that comes from elsewhere is then not found, and the test that calls it fails here as it would there. Of a package that is not installed here
-nothing is linked. Status: 0, or 1 where dpkg has no answer.
+Such a machine has the named packages, their dependencies, and the base system: essential and required packages, and
+apt. A test that calls any other program does not find it, and fails here as it would fail there. Packages that are not
+installed here get no links. Status: 0, or 1 if dpkg fails.
 """
 
 import argparse
@@ -23,7 +23,7 @@ def lines_of(command):
 
 
 def names_of(clauses):
-    """Of `a (>= 1), b:any | c` the names of each clause: [[a], [b, c]]."""
+    """The names in each clause: [[a], [b, c]] for `a (>= 1), b:any | c`."""
     return [[re.split(r"[\s:(\[]", name.strip())[0] for name in clause.split("|")] for clause in clauses.split(",") if clause.strip()]
 
 
@@ -44,7 +44,7 @@ class Packages:
         return name if name in self.needs else self.provided.get(name)
 
     def behind(self, names):
-        """The installed ones of `names`, the base system, and all that they depend on; of alternatives the first that is there."""
+        """Installed packages of `names`, the base system, and dependencies. The first installed alternative counts."""
         found, waiting = set(), [*names, *self.base]
         while waiting:
             name = self.installed(waiting.pop())
@@ -58,7 +58,7 @@ class Packages:
 
 
 def alternative(root, link, files):
-    """What a link into /etc/alternatives leads to among `files`: where it points now, or else another of its choices."""
+    """The target among `files` of a link into /etc/alternatives: its current target, or else another choice."""
     now, listed = root / str(link.readlink())[1:], root / "var/lib/dpkg/alternatives" / link.name
     choices = [str(now.readlink())] if now.is_symlink() else []
     if listed.exists():
@@ -67,7 +67,7 @@ def alternative(root, link, files):
 
 
 def programs(root, files):
-    """The programs among `files`, and those that links of the alternatives system lead to: by name."""
+    """The programs among `files` by name, with those that links of the alternatives system lead to."""
     found = {}
     for folder in FOLDERS:
         inside = root / folder

@@ -1,4 +1,4 @@
-"""The folder of programs that a bare machine has behind `./dev setup`, on a toy machine of a few packages."""
+"""The folder of programs that a bare machine has after `./dev setup`, on a toy machine with a few packages."""
 
 import contextlib
 import io
@@ -48,7 +48,7 @@ class OnAToyMachine(unittest.TestCase):
         file.write_text("a program")
 
     def add_alternatives(self, name, chosen, *others):
-        """As update-alternatives keeps them."""
+        """Adds alternatives in the files of update-alternatives."""
         folder, links = self.root / "var/lib/dpkg/alternatives", self.root / "etc/alternatives"
         folder.mkdir(exist_ok=True)
         links.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 // Scales and minima of 4-bit codes near the limit up to which the fast kernels may offset codes. min - 2048 scale is
-// exact if the magnitude of min is between half of scale's and 2048 times it. As f16 bits that is from 2^10 below
-// scale's to 11 * 2^10 above.
+// exact if the magnitude of min is between half of scale's and 2048 times it. In f16 bits the range goes from 2^10
+// below scale's to 11 * 2^10 above.
 #pragma once
 
 #include <algorithm>

@@ -90,6 +90,8 @@ TEST_P(EveryWaiter, throws_the_failure_a_device_stored_while_it_waited) {
   signaller.join();
 }
 
+// Pairs of threads increment a shared value in turns. Each waits for the other's flag, so that only the flags order
+// their accesses.
 TEST_P(EveryWaiter, hands_a_value_to_and_fro_between_threads) {
   for (int workers : {1, 2, 4}) {
     Pool pool;

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes the three models of mixed storage types and their golden logits (how they lie here is in ../SOURCES.md).
+"""Makes the three models of mixed storage types and their golden logits (../SOURCES.md describes the files).
 
     python3 make.py FOLDER      needs `pip install numpy gguf`
 
 FOLDER holds quant-TYPE.gguf, one random two-layer llama that `llama-quantize --pure` wrote in every storage type. Each
 model takes its matrices from several of these files. The logits are a forward pass in float64 of the dequantised
-weights; the same pass is first compared with the golden logits that lie beside the files.
+weights. First the script compares this pass with the golden logits that lie beside the files.
 """
 import json
 import pathlib
@@ -19,8 +19,8 @@ MATRICES = [f"blk.{layer}.{name}.weight" for layer in (0, 1)
             for name in ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")]
 ENDS = ["token_embd.weight", "output.weight"]
 QUANTISED = ["Q4_0", "F16", "Q4_1", "Q5_0", "Q2_K", "Q3_K", "Q8_0", "Q5_1", "Q4_K", "IQ4_XS", "Q6_K", "IQ4_NL", "Q5_K"]
-# In `first` and `second` each of these types is in an attention matrix of one and in a feed-forward matrix of the
-# other, or nearly so; `wide` has the types that an NPU of 16-bit operands rounds.
+# Nearly every type is in an attention matrix of one of `first` and `second`, and in a feed-forward matrix of the other.
+# `wide` has the types that an NPU with 16-bit operands rounds.
 FIRST = QUANTISED + ["Q4_0"]
 SECOND = ["Q2_K", "Q3_K", "Q8_0", "Q6_K", "Q4_0", "Q5_K", "Q4_1", "IQ4_XS", "Q5_0", "IQ4_NL", "Q5_1", "Q4_K", "F16", "Q8_0"]
 WIDE = ["BF16", "BF16", "F32", "BF16", "Q4_0", "Q4_0", "Q4_0", "BF16", "F32", "BF16", "Q3_K", "Q2_K", "Q2_K", "Q4_0"]
@@ -28,7 +28,7 @@ MODELS = {"first": dict(zip(MATRICES + ENDS, FIRST + ["Q6_K", "Q8_0"])),
           "second": dict(zip(MATRICES + ENDS, SECOND + ["IQ4_XS", "Q5_1"])),
           "wide": dict(zip(MATRICES + ENDS, WIDE + ["Q2_K", "Q4_0"]))}
 PROMPT = [(7 * i * i + 13 * i + 3) % 512 for i in range(1200)]
-# The beginning, what follows the sizes that an NPU's graphs have, and what lies deeper than 1,024 tokens.
+# The beginning, the positions behind the sizes of an NPU's graphs, and positions beyond 1,024 tokens.
 POSITIONS = sorted({*range(16), 31, 32, 33, 127, 128, 255, 256, 511, 512, 767, *range(1020, 1028), *range(1196, 1200)})
 
 
@@ -99,7 +99,7 @@ def write_model(path, reader, chosen):
 
 
 class Wide:
-    """A matrix in F32: the half-precision file's values."""
+    """A matrix in F32 with the values of the half-precision file."""
 
     def __init__(self, tensor):
         self.data = values(tensor).astype(np.float32)

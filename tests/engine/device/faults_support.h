@@ -1,5 +1,5 @@
 // Shared parts of the fault tests. A plan of three steps runs on the host and on one device, and its results are known.
-// A device can be told to fail.
+// A device can be made to fail.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// On OpenCL, operators of a few tokens have the same bits in a list (engine/device/opencl/list_launcher.h) as in single
-// launches of kernels.
+// On OpenCL, operators of a few tokens have the same bits in a list as in single launches of
+// kernels (engine/device/opencl/list_launcher.h).
 #include <map>
 #include <set>
 

@@ -137,6 +137,8 @@ struct GroupedShape {
   bool routed = true, lists = false, shared_row = false, act_i8 = false;
 };
 
+// Builds products of each token's choices with matrices of a random stack, and derives their error bound when a test
+// first uses it.
 BuiltCase build_grouped(CaseMemory& memory, StorageType type, const GroupedShape& shape, uint32_t seed) {
   const auto& [choices, N, K, routed, lists, shared_row, act_i8] = shape;
   const auto& [S, E, slots, to_one] = choices;

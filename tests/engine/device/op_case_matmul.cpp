@@ -31,6 +31,7 @@ std::vector<Shape> shapes(StorageType type) {
   return all;
 }
 
+// Builds a matmul with random weights and inputs, and derives its error bound when a test first uses it.
 BuiltCase build_matmul(CaseMemory& memory, StorageType type, const Shape& shape, uint32_t seed, bool act_i8) {
   const auto [S, N, K] = shape;
   std::mt19937 random(seed);

@@ -14,6 +14,7 @@ struct NormShape {
   bool centred = false, bias = false;
 };
 
+// Builds a norm with its optional residual, scale, bias and rounding, and derives its error bound.
 BuiltCase build_norm(CaseMemory& memory, const NormShape& shape) {
   const auto [S, groups, width, add, in_place, round, offset, add_scale, centred, bias] = shape;
   std::mt19937 random(static_cast<uint32_t>(S * 1000 + width));

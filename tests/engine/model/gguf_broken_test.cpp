@@ -64,6 +64,7 @@ struct Broken {
   const char* expected;  // the found or expected value
 };
 
+// Each row has the fault's name and the broken bytes. The error must contain the row's field and its expected text.
 std::vector<Broken> corpus() {
   constexpr uint64_t kHuge = std::numeric_limits<uint64_t>::max();
   const Bytes valid = with_tensors({{}});

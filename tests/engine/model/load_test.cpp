@@ -59,6 +59,7 @@ std::vector<float> values(const Operand& vector, int64_t length) {
   return {vector.as<float>(), vector.as<float>() + length};
 }
 
+// Compares every packed weight, norm and bias of the model with the decoded tensors of the file.
 void expect_weights_of(const GgufFile& file, const Model& model) {
   const ModelConfig& config = model.config;
   EXPECT_EQ(packed_rows(model.weights.embedding), file_values(file, {"token_embd.weight"}));

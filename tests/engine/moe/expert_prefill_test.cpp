@@ -1,6 +1,6 @@
-// One layer with two experts on a chip with round numbers. Of a chunk of 4 tokens 3 go to expert 0, which has 4 rows;
-// the other has 2. On the NPU the two graphs take 1 + 2 + 4 = 7 and 1 + 2 + 2 = 5 s (launch, weights, rows). On the CPU
-// they take 2 + 6 = 8 and 2 + 2 = 4 s. So expert 0 lives on the NPU.
+// One layer with two experts on a chip with round numbers. Three tokens of a chunk of 4 go to expert 0, which has 4
+// rows. Expert 1 has 2. On the NPU the two graphs take 1 + 2 + 4 = 7 and 1 + 2 + 2 = 5 s (launch, weights, rows). On
+// the CPU they take 2 + 6 = 8 and 2 + 2 = 4 s. So expert 0 lives on the NPU.
 #include "engine/moe/expert_prefill.h"
 
 #include <gtest/gtest.h>

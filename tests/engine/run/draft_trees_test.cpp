@@ -74,6 +74,8 @@ class Comparison {
   size_t V_, row_ = 0;
 };
 
+// Runs passes of random extensions: trees, single tokens and pieces of prompts in several texts. After each pass every
+// logit is compared with that of the token's path alone. Then each tree accepts a random path.
 TEST_P(DraftTrees, have_the_bits_of_their_paths_beside_any_others) {
   const auto alone = Engine::open(options(0, kContext));
   if (alone->bits_depend_on_passes()) GTEST_SKIP() << "skipped: the bits of this plan depend on its passes";
@@ -81,7 +83,7 @@ TEST_P(DraftTrees, have_the_bits_of_their_paths_beside_any_others) {
   all.outputs = 64;
   const auto engine = Engine::open(all);
   std::vector<Sequence> texts;
-  // Some texts begin anew, some stand before the edge of a page, and some stand anywhere.
+  // Some texts are short, some end near the edge of a page, and some end anywhere.
   const auto begin = [&](int64_t number) {
     const int64_t length = number % 4 == 0 ? below(9) : number % 4 == 3 ? below(kContext - 100) : 245 + below(14);
     Sequence text = engine->new_sequence();

@@ -81,6 +81,8 @@ class EveryPlan : public ::testing::TestWithParam<std::string> {
   const std::string path_ = folder_.file("tiny.gguf");
 };
 
+// Runs each plan with each set of graph sizes for several lengths. The logits must have the GPU's bits, or stay within
+// the bounds of rounding if the GPU does not fuse multiply-adds.
 TEST_P(EveryPlan, gives_what_the_gpu_gives_for_every_length) {
   const auto gpu = open("gpu-only");
   const bool same_bits = gpu->machine().infos().front()->fused_fma;
@@ -100,7 +102,7 @@ TEST_P(EveryPlan, gives_what_the_gpu_gives_for_every_length) {
       if (same_bits) {
         EXPECT_EQ(different_bits(logits, expected[tokens]), 0u);
       } else {
-        // On lavapipe fma is not fused. There the GPU's sums have other bits than the NPU's, and f16 may round values
+        // If fma is not fused (lavapipe), the GPU's sums have other bits than the NPU's. Then f16 may round values
         // between two halves differently. Each is off by its own roundings. A token or row at a wrong place would be
         // off by about one.
         const LogitBounds bounds = logit_bounds(engine->config(), {.activations = true}, expected[tokens]);

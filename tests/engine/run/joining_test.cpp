@@ -53,6 +53,8 @@ class Joining : public ::testing::Test {
   const testing::ScratchFolder folder_;
 };
 
+// Writes passes of one text on the NPU and the host, and lets the GPU join before a certain pass. All logits must have
+// the bits of the host alone.
 void Joining::expect_no_bit_changes() const {
   constexpr int kPasses = 12;
   EngineOptions alone = options("");

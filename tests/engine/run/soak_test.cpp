@@ -114,6 +114,8 @@ class Soak : public ::testing::Test {
   std::vector<int32_t> prompt_;
 };
 
+// Keeps up to four engines with random plans and policies open, and replaces one of them now and then. Each step runs a
+// pass on a random engine and compares its bits with those of its arithmetic.
 TEST_F(Soak, every_policy_and_plan_in_any_order_gives_the_same_bits_each_time) {
   const double seconds = number_of("TANDEM_SOAK_SECONDS", 5);
   const auto seed = static_cast<uint32_t>(number_of("TANDEM_SOAK_SEED", 1 + getpid()));

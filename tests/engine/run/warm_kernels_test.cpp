@@ -10,6 +10,8 @@
 namespace tandem::testing {
 namespace {
 
+// Warms the kernels in an empty folder. Then it runs every plan for many lengths and depths, and fails if any
+// pass compiles.
 void expect_nothing_to_compile(const std::string& model, ActType act, const ScratchFolder& folder) {
   EngineOptions warm = options_to_warm(model, "opencl:0", KvType::f16, act);
   warm.program_folder = folder.file("programs");

@@ -14,7 +14,7 @@ namespace {
 
 using gpu::KernelLaunch, gpu::lower, gpu::LoweringContext;
 
-// What the launch asks for and its shader lacks, or "".
+// The part of the launch that its shader does not support, or "".
 std::string misfit(const KernelLaunch& launch) {
   const std::string name = launch.kernel + " of " + launch.source;
   const auto words = shader_code(launch.source, launch.kernel);

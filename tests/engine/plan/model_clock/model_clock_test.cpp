@@ -95,8 +95,8 @@ TEST(model_clock, every_matmul_on_the_npu_is_handed_over_and_noticed) {
   EXPECT_EQ(run.crossings, 4);
 }
 
-// H9: a matmul in two graphs has two launches, one crossing before the first and one behind the last. That is 0.1 + 2 *
-// 2.05 + 0.1 ms, and 4 + 2 * 2.05 + 5 ms in slow mode.
+// H9: a matmul in two graphs has two launches, one crossing before the first and one behind the last. The time is 0.1 +
+// 2 * 2.05 + 0.1 ms, and 4 + 2 * 2.05 + 5 ms in slow mode.
 TEST(model_clock, graphs_of_one_matmul_in_turn_cross_once) {
   Step two = step(kNpu);
   two.operators.push_back(two.operators.front());

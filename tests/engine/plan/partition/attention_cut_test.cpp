@@ -171,7 +171,7 @@ TEST_F(AttentionCut, counts_the_positions_that_a_part_sees) {
   EXPECT_EQ(slice_splits(whole, 8, 16).seen(600).pairs, 345 + 346 + 347);
   EXPECT_EQ(slice_splits(whole, 8, 16).seen(600).positions, 347);
   EXPECT_EQ(merge_of(whole).seen(600).pairs, 0);
-  // The tokens are at 254 .. 257. Those at 256 and 257 see one and two positions of the second split.
+  // The tokens are at 254 .. 257. The last two see one and two positions of the second split.
   EXPECT_EQ(slice_splits(std::get<Attention>(attention(4).body), 8, 16).seen(254).pairs, 3);
 }
 

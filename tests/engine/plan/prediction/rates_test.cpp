@@ -1,4 +1,4 @@
-// What a device's rates learn from measured times, at several levels of detail, and how prompts are cut with them.
+// The rates of a device learn from measured times, at several levels of detail. Prompts are cut with them.
 #include <gtest/gtest.h>
 
 #include <cmath>

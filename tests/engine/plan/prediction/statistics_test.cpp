@@ -17,7 +17,7 @@ TEST(Statistics, take_the_nearest_rank_of_an_unsorted_sample) {
   EXPECT_EQ(d.p90, 9);
   EXPECT_EQ(d.p99, 10);
   EXPECT_EQ(d.max, 10);
-  // A quarter of ten, rounded down, is cut off at each end. That leaves 3 to 8.
+  // A quarter of ten, rounded down, is cut off at each end. The values 3 to 8 remain.
   EXPECT_EQ(d.middle, (3 + 4 + 5 + 6 + 7 + 8) / 6.0);
 }
 

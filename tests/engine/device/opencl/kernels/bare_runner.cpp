@@ -118,6 +118,8 @@ bool BareRunner::builds(const std::string& stem, const std::string& options) {
   }
 }
 
+// Sets the kernel's arguments, runs it, and waits for its end. Then it maps each written buffer, so that the host sees
+// the results.
 double BareRunner::run_whole(const std::string& text, const KernelLaunch& launch) {
   cl_int code = 0;
   cl_kernel kernel = clCreateKernel(state_->program(text, launch.options), launch.kernel.c_str(), &code);
