@@ -72,9 +72,9 @@ struct Attended {
 // The weights w are positive and add up to 1. e is the relative error of one rounding. Each step of a chain of
 // multiply-adds rounds at most twice.
 //
-// A query multiplied to the latents is off by 2 nope e of the sum of its products' magnitudes. A score is off by 2
-// (rank + rope) e + e of the sum of its own products' magnitudes. Together that is 2 (nope + rank + rope) e + e of
-// scale * |q| . |k|, where |k| is made of magnitudes. An error d of scores changes weights by the factor exp(2 d).
+// A query multiplied to the latents is off by 2 nope e of the sum of its products' magnitudes. A score is off by a
+// share (2 (rank + rope) + 1) e of its own products' magnitudes. Together the share is (2 (nope + rank + rope) + 1) e
+// of scale * |q| . |k|, where |k| is made of magnitudes. An error d of scores changes weights by the factor exp(2 d).
 // Softmax, the sum over positions and the quotient add count + 30 roundings, in numerator and denominator. A head's
 // value is a chain of rank products of that sum. |v| is also a value made of magnitudes.
 Attended attend_expanded(const Head& head, const Row& query, const std::vector<Kept>& seen, double scale) {

@@ -40,8 +40,8 @@ TEST(Rope, frequency_factors_divide_their_own_pair) {
   EXPECT_THAT(rope_frequencies(config), ElementsAre(1.0, DoubleNear(0.00125, 1e-17)));
 }
 
-// The rotation has dim 16, base 10000, context 4096, fast 32 and slow 1. The pair with b turns is 16 ln(4096 / (2 pi
-// b)) / (2 ln 10000):
+// The rotation has dim 16, base 10000, context 4096, fast 32 and slow 1. This is the pair with b turns:
+//   16 ln(4096 / (2 pi b)) / (2 ln 10000)
 //   b = 32: 8 * ln(20.3718) / 9.21034 = 8 * 3.01415 / 9.21034 = 2.618 -> low 2
 //   b = 1:  8 * ln(651.899) / 9.21034 = 8 * 6.47989 / 9.21034 = 5.628 -> high 6
 // Pairs 0..2 keep their frequency. Pairs 6 and 7 are divided by 8. Pairs 3, 4 and 5 mix in 1/4, 1/2 and 3/4 of the

@@ -1,5 +1,4 @@
-// The difference from golden logits that rounding can cause: derived from the rounded values, their number, and
-// the depth.
+// The difference from golden logits that rounding can cause, from the rounded values, their number and depth.
 //
 // Rounding to p bits behind the leading one changes a value m 2^e, 1 <= m < 2, by at most 2^(e-p-1), evenly spread. The
 // root of the mean square (rms) is 2^-(p+1) / sqrt(3) / m of the value. Over values of all sizes the mean of 1 / m^2 is
