@@ -18,7 +18,7 @@ std::vector<float> last_logits(Engine& engine, std::span<const int32_t> ids) {
 }
 
 // A token's logits depend on the tokens before it, and not on the pieces that held them.
-TEST(Pieces, of_a_prompt_give_the_bits_of_the_whole) {
+TEST(Chunks, of_a_prompt_give_the_bits_of_the_whole) {
   const HostEngines engines("pieces");
   const std::vector<int32_t> prompt = some_ids(50);
   const std::vector<float> expected = last_logits(*engines.open(64), prompt);
@@ -60,7 +60,7 @@ TEST(Chunks, fill_a_context_to_its_last_place) {
 }
 
 // A plan that weighs attention is valid for a range of depths. A deeper piece needs a new plan.
-TEST(Pieces, at_another_depth_are_planned_anew) {
+TEST(Chunks, at_another_depth_are_planned_anew) {
   TinyModel model;
   model.context_length = 512;
   const HostEngines engines("depths", model);

@@ -170,7 +170,7 @@ TEST_F(Planning, forgets_that_a_device_was_slow_at_what_another_one_does_now) {
 
 // Another plan, asked for by name, runs passes without the NPU. The NPU's exploration bonus grows because no plan tries
 // it. Then a plan that may use the NPU gives it a large share. One such pass shows that the NPU is still slow.
-TEST_F(Planning, gives_a_hope_up_after_one_pass_that_does_not_bear_it_out) {
+TEST_F(Planning, drops_a_bonus_after_one_pass_that_does_not_confirm_it) {
   MachineRates& known = rates();
   const auto planner_of = [&](const char* plan) {
     PlannerOptions options;
@@ -293,7 +293,7 @@ TEST_F(Planning, expects_of_a_strategy_with_other_numbers_of_tokens_what_others_
 
 // A wrong rate may make a plan look far too slow. So its predicted time falls by one per cent a pass until it is tried,
 // by a factor of 1.5 at most.
-TEST_F(Planning, hopes_of_a_strategy_that_never_ran_with_so_many_tokens) {
+TEST_F(Planning, explores_a_strategy_that_never_ran_with_so_many_tokens) {
   Planner automatic = planner("auto");
   MachineRates& rates = rates_.front();
   const Batch batch{64, 1};

@@ -117,7 +117,7 @@ TEST_F(SlowDevice, that_cannot_be_made_ready_leaves_the_context_where_it_was) {
       continue;  // it fails before the test begins
     }
     try {
-      engine->get_ready(50, true);
+      engine->prewarm(50, true);
       break;  // every program is prepared
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), ::testing::HasSubstr("the toy has no room"));

@@ -73,7 +73,7 @@ TEST(PooledRatios, add_a_bonus_to_an_option_that_is_never_tried) {
 
 // Each level has twelve observations at log 1 and an exploration bonus of 0.8. One observation of one level settles the
 // bonus of both. A tenth less than expected changes nothing.
-TEST(PooledRatios, keep_of_a_hope_what_is_borne_out) {
+TEST(PooledRatios, keep_the_confirmed_part_of_a_bonus) {
   const std::vector<std::string> tried = {"slow", "slow small"}, sibling = {"slow", "slow large"};
   const double sure = 1 * 12 / 12.5;  // the prediction of a level with twelve observations
   struct {
@@ -174,7 +174,7 @@ TEST(CutChunks, what_fits_is_one) {
 
 // Every pass of S tokens has an overhead of 2,000 / S. 256 + 42 take 353 in all, 192 + 106 take 327.3, 160 + 138 take
 // 325.0 and 152 + 146 take 324.9.
-TEST(CutPieces, are_of_about_one_length_where_short_ones_are_slow) {
+TEST(CutChunks, are_of_about_one_length_where_short_ones_are_slow) {
   const auto seconds = [](int64_t, int64_t S) { return static_cast<double>(S) + 2000.0 / static_cast<double>(S); };
   EXPECT_EQ(cut_chunks(298, 256, seconds), (Lengths{152, 146}));
   EXPECT_EQ(cut_chunks(600, 256, seconds), (Lengths{200, 200, 200}));
@@ -197,7 +197,7 @@ TEST(CutChunks, know_what_stands_before_them) {
 
 // The cut samples a few of 391 passes. Attention makes each pass longer than the one before it, so long passes pay. The
 // sum of a few passes is as good as the sum of all.
-TEST(CutPieces, of_a_long_prompt_are_cut_as_fast_as_those_of_a_short_one) {
+TEST(CutChunks, of_a_long_prompt_are_cut_as_fast_as_those_of_a_short_one) {
   int64_t asked = 0;
   const auto seconds = [&](int64_t begin, int64_t S) {
     ++asked;
