@@ -149,7 +149,7 @@ std::unique_ptr<Engine> open(const Options& options, const Variant& variant, int
   engine.experts.overflow = variant.overflow;
   engine.calibration = options.calibration;
   engine.context = longest + 64;
-  engine.chunk = engine.outputs = std::min(options.chunk, engine.context);
+  engine.chunk = engine.logit_rows = std::min(options.chunk, engine.context);
   return Engine::open(engine);
 }
 

@@ -21,11 +21,12 @@ int64_t widest_feed_forward(const ModelConfig& c) {
 // Takes a slot for each buffer, in the order of a pass. Without a pool all operands stay empty. Tables of rotations and
 // the first positions are written at once.
 Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::Pool* pool) : sizes(s), pool_(pool) {
-  TANDEM_CHECK(s.tokens > 0 && s.outputs >= 0 && s.positions > 0 && s.positions % 64 == 0, "activation sizes");
+  TANDEM_CHECK(s.tokens > 0 && s.logit_rows >= 0 && s.positions > 0 && s.positions % 64 == 0, "activation sizes");
   const auto floats = [this](int64_t rows, int64_t width, const char* label) {
     return take(static_cast<size_t>(rows * width) * sizeof(float), sync::SlotUse::activations, label);
   };
-  const int64_t rows = std::max(s.tokens, s.rows), outputs = std::max<int64_t>({s.outputs, s.output_rows, 1});
+  const int64_t rows = std::max(s.tokens, s.rows),
+                logit_rows = std::max<int64_t>({s.logit_rows, s.padded_logit_rows, 1});
   ids = floats(s.tokens, 1, "ids");
   positions = floats(s.tokens, 1, "positions");
   segments.count = s.segments;
@@ -65,7 +66,7 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
     expert_rows.activated = floats(s.expert_rows, e.feed_forward, "activated of experts' rows");
     expert_rows.found = floats(s.expert_rows, c.hidden, "found in experts' rows");
   }
-  logits = floats(outputs, c.vocabulary, "logits");
+  logits = floats(logit_rows, c.vocabulary, "logits");
   rope_table = floats(s.positions, c.rope.dim, "rope table");
   if (pool_ && c.rope.dim > 0) fill_rope_table(c.rope, s.positions, rope_table.as<float>());
   if (c.window_rope) window_rope_table = floats(s.positions, c.window_rope->dim, "rope table of windows");

@@ -16,12 +16,12 @@ namespace tandem {
 
 struct ActivationSizes {
   int64_t tokens = 1;      // most tokens of one pass
-  int64_t outputs = 1;     // most tokens of one pass that get logits
+  int64_t logit_rows = 1;  // most tokens of one pass that get logits
   int64_t positions = 64;  // of one sequence; a multiple of 64
   int64_t context = 64;    // usable positions among them, as requested
   KvType kv_type = KvType::f16;
-  // Tokens that a buffer holds; more than `tokens` and `outputs` if a graph pads. 0: as many as these.
-  int64_t rows = 0, output_rows = 0;
+  // Tokens that a buffer holds; more than `tokens` and `logit_rows` if a graph pads. 0: as many as these.
+  int64_t rows = 0, padded_logit_rows = 0;
   int64_t segments = 1;     // most runs of tokens, each of one sequence, in one pass
   int64_t tree_depth = 0;   // most positions that a tree of drafts adds; 0: no trees
   int64_t pages = 0;        // pages of the KV cache, kCachePage positions each; 0: those of `positions`
@@ -71,7 +71,7 @@ class Activations {
   Operand expert_activated;  // [rows * k, I]
   Operand expert_found;      // [rows * k, H]
   ExpertRowBuffers expert_rows;
-  Operand logits;               // [output_rows, vocabulary]
+  Operand logits;               // [padded_logit_rows, vocabulary]
   Operand rope_table;           // [positions, rope.dim / 2, 2]
   Operand window_rope_table;    // the table of layers with a window, if their rotation differs
   Operand scratch;              // for attention split over the cache

@@ -36,7 +36,7 @@ class Builder {
     }
     layer_ = -1;
     prefix_.clear();
-    if (batch_.outputs > 0) output();
+    if (batch_.logit_rows > 0) output();
     return std::move(operators_);
   }
 
@@ -91,8 +91,8 @@ class Builder {
   // Once the cache has every token, only tokens with logits continue in the last layer. The residual stream, q and
   // positions stay where they are. Everything after that is written from row 0 on.
   void drop_tokens_without_logits() {
-    first_ = batch_.S - batch_.outputs;
-    S_ = batch_.outputs;
+    first_ = batch_.S - batch_.logit_rows;
+    S_ = batch_.logit_rows;
   }
 
   // Attention of the current tokens over the cache, and its output projection. Latent attention has one more product
@@ -193,15 +193,16 @@ class Builder {
   // Norm and logits of the last tokens. The norm adds the last block's result first.
   void output() {
     RmsNorm op = norm_of(w_.output_norm, w_.output_norm_bias);
-    op.S = batch_.outputs;
+    op.S = batch_.logit_rows;
     // The residual stream keeps its rows, but the last block has written from row 0 on if tokens were dropped.
     op.x = column(b_.hidden, (batch_.S - op.S) * c_.hidden);
     op.add = column(b_.projected, (S_ - op.S) * c_.hidden);
     add("output_norm", op);
-    matmul("output", w_.output, b_.normed, batch_.outputs, b_.logits);
-    if (c_.logits_bias) add_bias("output", w_.output, batch_.outputs, b_.logits);
+    matmul("output", w_.output, b_.normed, batch_.logit_rows, b_.logits);
+    if (c_.logits_bias) add_bias("output", w_.output, batch_.logit_rows, b_.logits);
     if (c_.logit_scale != 1 || c_.logit_cap > 0)
-      add("logit_scale", Scale{batch_.outputs, c_.vocabulary, b_.logits, c_.vocabulary, c_.logit_scale, c_.logit_cap});
+      add("logit_scale",
+          Scale{batch_.logit_rows, c_.vocabulary, b_.logits, c_.vocabulary, c_.logit_scale, c_.logit_cap});
   }
 
   RmsNorm norm_of(const Operand& weight, const Operand& bias) const {
@@ -331,9 +332,9 @@ std::vector<Operator> build_decoder(const Model& model, const Activations& buffe
   TANDEM_CHECK(batch.S > 0 && batch.S <= buffers.sizes.tokens, "tokens of a pass");
   TANDEM_CHECK(batch.segments > 0 && batch.segments <= buffers.sizes.segments, "segments of a pass");
   TANDEM_CHECK(!batch.trees || buffers.sizes.tree_depth > 0, "trees of a pass");
-  TANDEM_CHECK(
-      batch.outputs >= 0 && batch.outputs <= batch.S && batch.outputs <= std::max<int64_t>(buffers.sizes.outputs, 1),
-      "outputs of a pass");
+  TANDEM_CHECK(batch.logit_rows >= 0 && batch.logit_rows <= batch.S &&
+                   batch.logit_rows <= std::max<int64_t>(buffers.sizes.logit_rows, 1),
+               "logit rows of a pass");
   return Builder(model, buffers, batch, options).build();
 }
 

@@ -17,10 +17,10 @@
 namespace tandem {
 
 struct Batch {
-  int64_t S = 1;         // tokens of this pass
-  int64_t outputs = 1;   // the last `outputs` of them get logits; 0: only the cache is filled
-  int64_t segments = 1;  // most runs of tokens of one sequence; Activations has their begins and pages
-  bool trees = false;    // tokens may belong to trees of drafts; Activations has their paths
+  int64_t S = 1;           // tokens of this pass
+  int64_t logit_rows = 1;  // the last `logit_rows` of them get logits; 0: only the cache is filled
+  int64_t segments = 1;    // most runs of tokens of one sequence; Activations has their begins and pages
+  bool trees = false;      // tokens may belong to trees of drafts; Activations has their paths
   bool operator==(const Batch&) const = default;
 };
 

@@ -42,7 +42,7 @@ bool Batcher::step() {
   for (const Engine::Extension& each : pass) totals_.pass_tokens += std::ssize(each.ids);
   const auto vocabulary = static_cast<size_t>(engine_.config().vocabulary);
   for (const Engine::Extension& each : pass) {
-    if (each.outputs == 0) continue;
+    if (each.logit_rows == 0) continue;
     const auto request =
         std::ranges::find(active_, each.sequence, [](const ActiveRequest& one) { return &one.sequence; });
     take_logits(*request, logits.first(vocabulary));
@@ -134,8 +134,8 @@ void Batcher::evict_finished(std::span<const Engine::Extension> pass) {
 std::vector<Engine::Extension> Batcher::next_pass() {
   std::vector<Engine::Extension> pass;
   int64_t room = engine_.chunk();
-  const auto add = [&](ActiveRequest& request, std::span<const int32_t> ids, int64_t outputs) {
-    pass.push_back({&request.sequence, ids, outputs});
+  const auto add = [&](ActiveRequest& request, std::span<const int32_t> ids, int64_t logit_rows) {
+    pass.push_back({&request.sequence, ids, logit_rows});
     room -= std::ssize(ids);
   };
   for (ActiveRequest& request : active_) {

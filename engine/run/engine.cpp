@@ -211,12 +211,12 @@ Engine::Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options)
   sizes.positions = (sizes.context + 63) / 64 * 64;
   sizes.tokens = std::min(sizes.context, options_.chunk > 0 ? options_.chunk : kDefaultChunk);
   sizes.rows = graph_size_for(sizes.tokens, {options_.graph_tokens});
-  sizes.outputs = std::min(std::max(options_.outputs, options_.sequences), sizes.tokens);
+  sizes.logit_rows = std::min(std::max(options_.logit_rows, options_.sequences), sizes.tokens);
   const bool trees = options_.sequences > 0 && machine_->zero_copy();  // what is accepted of one is copied
   sizes.segments = most_segments(options_.sequences, trees);
   sizes.tree_depth = trees ? kMostTreeDepth : 0;
   sizes.pages = (1 + options_.sequences) * pages_of(sizes.positions);
-  sizes.output_rows = graph_size_for(sizes.outputs, {options_.graph_tokens});
+  sizes.padded_logit_rows = graph_size_for(sizes.logit_rows, {options_.graph_tokens});
   sizes.kv_type = options_.kv_type;
   if (config().experts) check_rules(options_.experts, config().experts->count);
   sizes.expert_rows = rows_for_experts(*machine_, config(), asked_, options_.experts, sizes.tokens);
@@ -307,10 +307,10 @@ void Engine::prepare_kernels_of_lists() {
   const bool trees = sizes.tree_depth > 0;
   std::vector<Batch> batches;
   for (int64_t S = 1; S <= most; ++S) {
-    const int64_t outputs = std::min(S, sizes.outputs);
-    batches.push_back({S, outputs, 1, false});
-    batches.push_back({S, outputs, segments, false});
-    if (trees) batches.push_back({S, outputs, segments, true});
+    const int64_t logit_rows = std::min(S, sizes.logit_rows);
+    batches.push_back({S, logit_rows, 1, false});
+    batches.push_back({S, logit_rows, segments, false});
+    if (trees) batches.push_back({S, logit_rows, segments, true});
   }
   prepare_kernels(batches);
 }
@@ -470,7 +470,7 @@ namespace {
 struct PassTokens {
   std::vector<TokenRun> runs;
   std::vector<int32_t> ids;
-  int64_t outputs = 0, position = 0;  // of the run that begins last in its text
+  int64_t logit_rows = 0, position = 0;  // of the run that begins last in its text
 
   // Those from `begin` to `end` of an extension.
   void add(const Engine::Extension& each, int64_t begin, int64_t end) {
@@ -503,10 +503,10 @@ struct PassTokens {
 
 PassTokens tokens_of_pass(std::span<const Engine::Extension> extensions) {
   PassTokens pass;
-  for (const Engine::Extension& each : extensions) pass.add(each, 0, std::ssize(each.ids) - each.outputs);
+  for (const Engine::Extension& each : extensions) pass.add(each, 0, std::ssize(each.ids) - each.logit_rows);
   for (const Engine::Extension& each : extensions) {
-    pass.add(each, std::ssize(each.ids) - each.outputs, std::ssize(each.ids));
-    pass.outputs += each.outputs;
+    pass.add(each, std::ssize(each.ids) - each.logit_rows, std::ssize(each.ids));
+    pass.logit_rows += each.logit_rows;
   }
   return pass;
 }
@@ -522,7 +522,7 @@ std::span<const float> Engine::extend(std::span<const Extension> extensions) {
   require_cache_memory(position_);
   const PassTokens pass = tokens_of_pass(extensions);
   const bool trees = std::ranges::any_of(extensions, [](const Extension& each) { return !each.parents.empty(); });
-  const Batch batch{std::ssize(pass.ids), pass.outputs, segment_class(std::ssize(pass.runs)), trees};
+  const Batch batch{std::ssize(pass.ids), pass.logit_rows, segment_class(std::ssize(pass.runs)), trees};
   CachedPlan& cached = prepared_for(batch, pass.position);  // first: planning writes positions
   write_runs(*activations_, pass.runs, batch.segments);
   run_batch(cached, pass.ids, pass.position);
@@ -532,7 +532,7 @@ std::span<const float> Engine::extend(std::span<const Extension> extensions) {
     else
       each.sequence->draft({{each.ids.begin(), each.ids.end()}, {each.parents.begin(), each.parents.end()}});
   }
-  return {activations_->logits.as<float>(), static_cast<size_t>(pass.outputs * config().vocabulary)};
+  return {activations_->logits.as<float>(), static_cast<size_t>(pass.logit_rows * config().vocabulary)};
 }
 
 void Engine::accept(Sequence& sequence, std::span<const int32_t> path) {
@@ -585,7 +585,7 @@ std::vector<RoutedLayer> Engine::routing() const {
     const ExpertsConfig& experts = *config().experts;
     RoutedLayer layer;
     layer.layer = l;
-    layer.tokens = l + 1 < config().layers ? last_batch_.S : last_batch_.outputs;
+    layer.tokens = l + 1 < config().layers ? last_batch_.S : last_batch_.logit_rows;
     layer.scores_stride = from.width;
     const auto tokens = static_cast<size_t>(layer.tokens), chosen = tokens * static_cast<size_t>(experts.used);
     layer.scores = {from.scores.as<const float>(), tokens * static_cast<size_t>(layer.scores_stride)};
@@ -620,27 +620,28 @@ void Engine::check_fits(std::span<const Extension> extensions) const {
       !extensions.empty() && std::ssize(extensions) <= options_.sequences,
       std::to_string(extensions.size()) + " sequences of " + std::to_string(options_.sequences) + " in a pass");
   std::set<const Sequence*> named;
-  int64_t total = 0, outputs = 0, runs = 0;
+  int64_t total = 0, logit_rows = 0, runs = 0;
   for (const Extension& each : extensions) {
     if (!named.insert(each.sequence).second) throw Error("a sequence is named twice in one pass", "extend");
     check_fits(each.ids, each.sequence->position());
     const int64_t tokens = std::ssize(each.ids);
-    TANDEM_CHECK(each.outputs >= 0 && each.outputs <= tokens, "tokens that get logits");
+    TANDEM_CHECK(each.logit_rows >= 0 && each.logit_rows <= tokens, "tokens that get logits");
     if (!each.parents.empty()) check_parents(each.parents, tokens);
     if (!each.parents.empty() && !machine_->zero_copy())
       throw Error("what is accepted of a tree of drafts could not be copied", machine_->device_names(),
                   "The cache is in a device's own memory; use devices that share the host's, or extend by texts");
     total += tokens;
-    outputs += each.outputs;
-    runs += !each.parents.empty() ? tokens : each.outputs > 0 && each.outputs < tokens ? 2 : 1;
+    logit_rows += each.logit_rows;
+    runs += !each.parents.empty() ? tokens : each.logit_rows > 0 && each.logit_rows < tokens ? 2 : 1;
   }
   if (runs > activations_->sizes.segments)
     throw Error("more runs of tokens than one pass takes",
                 std::to_string(runs) + " of " + std::to_string(activations_->sizes.segments),
                 "Each token of a tree of drafts is one; extend by pieces");
-  if (outputs > activations_->sizes.outputs)
+  if (logit_rows > activations_->sizes.logit_rows)
     throw Error("more logits than the engine was opened for",
-                std::to_string(outputs) + " of " + std::to_string(activations_->sizes.outputs), "Extend by pieces");
+                std::to_string(logit_rows) + " of " + std::to_string(activations_->sizes.logit_rows),
+                "Extend by pieces");
   if (total > chunk())
     throw Error("more tokens than one pass takes", std::to_string(total) + " of " + std::to_string(chunk()),
                 "Extend by pieces");
@@ -706,8 +707,8 @@ void Engine::prewarm(int64_t tokens, bool then_single) {
 
 void Engine::extend_all(std::span<const int32_t> ids, const LogitsSink& sink) {
   const int64_t total = static_cast<int64_t>(ids.size()), V = config().vocabulary;
-  const int64_t chunk = std::min(activations_->sizes.tokens, activations_->sizes.outputs);
-  TANDEM_CHECK(chunk > 0, "an engine opened without outputs has no logits to give");
+  const int64_t chunk = std::min(activations_->sizes.tokens, activations_->sizes.logit_rows);
+  TANDEM_CHECK(chunk > 0, "an engine opened without logit rows has no logits to give");
   check_fits(ids, position_);
   for (int64_t first = 0; first < total; first += chunk) {
     if (first > 0 && interrupted && interrupted()) throw Interrupted();

@@ -57,9 +57,9 @@ struct TextOptions {
   std::vector<double> split;
   std::optional<ActType> act;  // activations at matmul inputs; nothing: f16 where the plan may use the NPU
   KvType kv_type = KvType::f16;
-  int64_t context = 0;  // 0: what the model was trained with, at most 4096
-  int64_t chunk = 0;    // prefill piece; 0: kDefaultChunk
-  int64_t outputs = 1;  // most tokens of one piece that get logits
+  int64_t context = 0;     // 0: what the model was trained with, at most 4096
+  int64_t chunk = 0;       // prefill piece; 0: kDefaultChunk
+  int64_t logit_rows = 1;  // most tokens of one piece that get logits
   // Texts that may have tokens in one pass, beside the engine's own context, at most kMostSequences; each may be as
   // long as the context.
   int64_t sequences = 0;
@@ -103,15 +103,15 @@ class Engine : DeviceUser {
   struct Extension {
     Sequence* sequence = nullptr;
     std::span<const int32_t> ids;
-    int64_t outputs = 1;  // the last so many of them get logits
+    int64_t logit_rows = 1;  // the last so many of them get logits
     // Makes a tree of drafts of the tokens, which then are not appended: of each its parent, by its index in ids, -1
     // for the sequence's last token; parents come before their children. kMostDrafts tokens, kMostTreeDepth in a path.
     std::span<const int32_t> parents{};
   };
-  // Appends to each of these sequences in one pass, together chunk() tokens at most; logits [outputs, vocabulary], in
-  // the order of the extensions and their tokens. Error before anything runs: a sequence named twice, a context that is
-  // full, more outputs than the engine was opened for (those of EngineOptions, or one for each sequence), parents that
-  // make no tree, more runs of tokens than a pass has segments (a token of a tree is one, and each sequence one or
+  // Appends to each of these sequences in one pass, together chunk() tokens at most; logits [logit_rows, vocabulary],
+  // in the order of the extensions and their tokens. Error before anything runs: a sequence named twice, a context that
+  // is full, more logit_rows than the engine was opened for (those of EngineOptions, or one for each sequence), parents
+  // that make no tree, more runs of tokens than a pass has segments (a token of a tree is one, and each sequence one or
   // two), a tree on devices with memory of their own. After an error of a device all of them are as they were.
   //   A tree's tokens take places behind the text, one each, so all of them must fit the context. Each has the bits
   //   that

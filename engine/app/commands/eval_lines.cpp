@@ -82,7 +82,7 @@ class Evaluation {
       room -= some;
     }
     std::span<const float> logits = engine_.extend(extensions);
-    for (size_t i = 0; i < extensions.size(); ++i) logits = take(texts_[i], extensions[i].outputs, logits);
+    for (size_t i = 0; i < extensions.size(); ++i) logits = take(texts_[i], extensions[i].logit_rows, logits);
     fail_not_finite();
     for (size_t i = texts_.size(); i-- > 0;)
       if (texts_[i].sequence.position() == std::ssize(texts_[i].ids)) end(i);
@@ -134,13 +134,13 @@ class Evaluation {
 
 }  // namespace
 
-// Every token of a pass may need logits, so the engine has room for as many outputs as tokens.
+// Every token of a pass may need logits, so the engine has room for as many rows of logits as tokens.
 int eval_many_command(const CommonFlags& flags, const ManyPrompts& many) {
   apply_verbosity(flags);
   EngineNeeds needs;
   needs.sequences = many.parallel;
   needs.chunk = kDefaultChunk;
-  needs.outputs = flags.chunk > 0 ? flags.chunk : needs.chunk;
+  needs.logit_rows = flags.chunk > 0 ? flags.chunk : needs.chunk;
   const auto engine = open_engine(flags, needs);
   print_notes(flags, *engine);
   TraceFile trace(flags, *engine);

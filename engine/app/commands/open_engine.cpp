@@ -62,7 +62,7 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   options.threads = flags.threads;
   options.experts = flags.experts;
   options.calibration = flags.calibration;
-  options.outputs = needs.outputs;
+  options.logit_rows = needs.logit_rows;
   options.sequences = needs.sequences;
   options.sync_policy = sync::policy_named(flags.sync);
   options.wait_deadline = std::chrono::milliseconds(std::llround(flags.deadline_seconds * 1000));

@@ -17,7 +17,7 @@ ActivationSizes sizes_for(int64_t tokens, int64_t positions, int64_t expert_rows
   sizes.tokens = tokens;
   // Room for the padding of any graph: twice the tokens holds the next power of two.
   sizes.rows = std::max<int64_t>(64, 2 * tokens);
-  sizes.output_rows = 64;
+  sizes.padded_logit_rows = 64;
   sizes.positions = (std::max(tokens, positions) + 63) / 64 * 64;
   sizes.context = sizes.positions;
   sizes.expert_rows = expert_rows;

@@ -71,7 +71,7 @@ TEST_F(HostCommands, run_draws_by_the_seed_that_it_is_given) {
 TEST_F(HostCommands, eval_judges_each_token_by_the_logits_of_the_one_before) {
   const auto engine = Engine::open([&] {
     EngineOptions options = engines_.options();
-    options.outputs = options.chunk;
+    options.logit_rows = options.chunk;
     return options;
   }());
   const std::vector<int32_t> ids = prompt(*engine);

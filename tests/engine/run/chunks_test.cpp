@@ -30,7 +30,7 @@ TEST(Chunks, of_a_prompt_give_the_bits_of_the_whole) {
 }
 
 TEST(Chunks, only_the_last_one_has_logits) {
-  const auto engine = HostEngines("outputs").open(20);
+  const auto engine = HostEngines("logit rows").open(20);
   EXPECT_EQ(engine->next_chunk(0, 50), (Batch{20, 0}));
   EXPECT_EQ(engine->next_chunk(20, 50), (Batch{20, 0}));
   EXPECT_EQ(engine->next_chunk(40, 50), (Batch{10, 1}));

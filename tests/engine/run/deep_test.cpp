@@ -19,7 +19,7 @@ struct Outcome {
 
 Outcome run_on(const Way& way, std::span<const int32_t> ids) {
   EngineOptions options = options_for(repository_data(kModel), way);
-  options.chunk = 256, options.outputs = 1, options.context = 1280;
+  options.chunk = 256, options.logit_rows = 1, options.context = 1280;
   const auto engine = Engine::open(options);
   Outcome run;
   run.config = engine->config();

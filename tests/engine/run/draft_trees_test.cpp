@@ -35,7 +35,7 @@ class DraftTrees : public ManyOnDevices {
 // An extension, and its text before the extension.
 struct Extended {
   std::vector<int32_t> before, ids, parents;
-  int64_t outputs = 1;
+  int64_t logit_rows = 1;
 };
 
 // Compares logits with those of one text alone. The engine `alone` reads `before`, and then the path of each token
@@ -46,10 +46,10 @@ class Comparison {
       : alone_(alone), logits_(logits), V_(static_cast<size_t>(alone.config().vocabulary)) {}
 
   void next(const Extended& extended, const std::string& what) {
-    if (extended.outputs == 0) return;
+    if (extended.logit_rows == 0) return;
     alone_.rewind(0);
     if (!extended.before.empty()) alone_.extend(extended.before);
-    for (int64_t i = std::ssize(extended.ids) - extended.outputs; i < std::ssize(extended.ids); ++i) {
+    for (int64_t i = std::ssize(extended.ids) - extended.logit_rows; i < std::ssize(extended.ids); ++i) {
       std::vector<int32_t> path;
       if (extended.parents.empty()) {
         path.assign(extended.ids.begin(), extended.ids.begin() + i + 1);
@@ -80,7 +80,7 @@ TEST_P(DraftTrees, have_the_bits_of_their_paths_beside_any_others) {
   const auto alone = Engine::open(options(0, kContext));
   if (alone->bits_depend_on_passes()) GTEST_SKIP() << "skipped: the bits of this plan depend on its passes";
   EngineOptions all = options(kSequences, 96);
-  all.outputs = 64;
+  all.logit_rows = 64;
   const auto engine = Engine::open(all);
   std::vector<Sequence> texts;
   // Some texts are short, some end near the edge of a page, and some end anywhere.
@@ -101,7 +101,7 @@ TEST_P(DraftTrees, have_the_bits_of_their_paths_beside_any_others) {
   for (int pass = 0; pass < (is_slow() ? 6 : 30); ++pass) {
     std::vector<Extended> extended;
     std::vector<size_t> which;
-    int64_t room = 96, outputs = 64;
+    int64_t room = 96, logit_rows = 64;
     for (size_t i = 0; i < texts.size() && room > 0; ++i) {
       if (below(5) == 0) continue;
       if (texts[i].position() + 40 > kContext) {
@@ -115,16 +115,16 @@ TEST_P(DraftTrees, have_the_bits_of_their_paths_beside_any_others) {
       next.before.assign(texts[i].ids().begin(), texts[i].ids().end());
       next.ids = random_ids(std::min(wanted, room));
       if (kind < 2) next.parents = random_parents(std::ssize(next.ids));
-      const int64_t most = std::min(std::ssize(next.ids), kind < 2 ? outputs : std::min<int64_t>(outputs, 2));
-      next.outputs = below(4) > 0 ? most : below(most + 1);
+      const int64_t most = std::min(std::ssize(next.ids), kind < 2 ? logit_rows : std::min<int64_t>(logit_rows, 2));
+      next.logit_rows = below(4) > 0 ? most : below(most + 1);
       room -= std::ssize(next.ids);
-      outputs -= next.outputs;
+      logit_rows -= next.logit_rows;
       extended.push_back(next);
       which.push_back(i);
     }
     std::vector<Engine::Extension> extensions;
     for (size_t i = 0; i < extended.size(); ++i)
-      extensions.push_back({&texts[which[i]], extended[i].ids, extended[i].outputs, extended[i].parents});
+      extensions.push_back({&texts[which[i]], extended[i].ids, extended[i].logit_rows, extended[i].parents});
     if (extensions.empty()) continue;
     const auto found = engine->extend(extensions);
     const std::vector<float> logits(found.begin(), found.end());
@@ -204,7 +204,7 @@ class HostTrees : public HostSequences {
   std::unique_ptr<Engine> open_for_trees(int64_t sequences = 2) const {
     EngineOptions options = engines_.options(64);
     options.context = kContext;
-    options.outputs = 64;
+    options.logit_rows = 64;
     options.sequences = sequences;
     return Engine::open(options);
   }
@@ -310,7 +310,7 @@ TEST_F(HostTrees, that_are_none_are_refused_before_anything_runs) {
 TEST_F(HostTrees, have_no_more_tokens_than_a_pass_has_runs) {
   EngineOptions options = engines_.options(512);
   options.context = 600;
-  options.outputs = 300;
+  options.logit_rows = 300;
   options.sequences = 5;
   const auto engine = Engine::open(options);
   const auto ids = ids_of(1, 65);

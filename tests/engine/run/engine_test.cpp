@@ -39,7 +39,7 @@ class TinyEngine : public ::testing::Test {
     o.plan = plan;
     o.devices = std::move(devices);
     o.act = ActType::f16;
-    o.chunk = o.outputs = chunk;
+    o.chunk = o.logit_rows = chunk;
     o.measurements = "";
     return o;
   }

@@ -47,7 +47,7 @@ class EveryPlan : public ::testing::TestWithParam<std::string> {
     if (plan == "rows") o.split = {0.5};
     o.act = ActType::f16;
     o.device_hooks.gpu_family = KernelFamily::simd;
-    o.chunk = o.outputs = kMostTokens;
+    o.chunk = o.logit_rows = kMostTokens;
     o.measurements = path_ + ".measured.json";
     return Engine::open(o);
   }

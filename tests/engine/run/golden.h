@@ -107,7 +107,7 @@ inline std::string machine_key(const Way& way) {
 
 inline std::unique_ptr<Engine> open_engine(const std::string& model, const Way& way, int64_t chunk = 512) {
   EngineOptions options = options_for(model, way);
-  options.chunk = options.outputs = chunk;
+  options.chunk = options.logit_rows = chunk;
   return shared_machines().open(options, machine_key(way));
 }
 

@@ -33,7 +33,7 @@ class HostEngines {
     options.plan = "host-only";
     options.devices = {"host"};
     options.chunk = chunk;
-    options.outputs = 1;
+    options.logit_rows = 1;
     options.measurements = "";
     return options;
   }

@@ -39,7 +39,7 @@ class ManyOnDevices : public ::testing::TestWithParam<Way> {
     EngineOptions all = options_for(engines_.path(), GetParam());
     all.context = kContext;
     all.chunk = chunk;
-    all.outputs = 3 * kSequences;
+    all.logit_rows = 3 * kSequences;
     all.sequences = sequences;
     return all;
   }

@@ -58,8 +58,8 @@ TEST_P(ManySequences, have_the_bits_that_each_has_alone) {
       const auto rest = std::span(text.ids).subspan(static_cast<size_t>(text.sequence.position()));
       const int64_t wanted = below(2) == 0 ? 1 : 1 + below(40);
       const auto piece = rest.first(static_cast<size_t>(std::min({wanted, room, std::ssize(rest)})));
-      const int64_t outputs = std::min<int64_t>(below(3) > 0 ? 1 + below(3) : 0, std::ssize(piece));
-      extensions.push_back({&text.sequence, piece, outputs});
+      const int64_t logit_rows = std::min<int64_t>(below(3) > 0 ? 1 + below(3) : 0, std::ssize(piece));
+      extensions.push_back({&text.sequence, piece, logit_rows});
       which.push_back(i);
       room -= std::ssize(piece);
     }
@@ -70,7 +70,7 @@ TEST_P(ManySequences, have_the_bits_that_each_has_alone) {
     const auto V = static_cast<size_t>(engine->config().vocabulary);
     for (size_t i = 0; i < extensions.size(); ++i) {
       const Text& text = texts[which[i]];
-      for (int64_t left = extensions[i].outputs; left-- > 0; ++compared) {
+      for (int64_t left = extensions[i].logit_rows; left-- > 0; ++compared) {
         const int64_t end = text.sequence.position() - left;
         alone->rewind(0);
         const auto expected = alone->extend(std::span(text.ids).first(static_cast<size_t>(end)));

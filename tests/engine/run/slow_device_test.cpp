@@ -24,7 +24,7 @@ class SlowDevice : public ::testing::Test {
     options.plan = plan;
     options.act = ActType::f16;
     options.device_hooks.gpu_family = KernelFamily::simd;
-    options.outputs = kTokens;
+    options.logit_rows = kTokens;
     options.program_folder = test::program_folder();
     try {
       const auto engine = Engine::open(options);

@@ -89,7 +89,7 @@ class Soak : public ::testing::Test {
     options.split = arrangement.split;
     options.act = ActType::f16;
     options.sync_policy = policy;
-    options.chunk = options.outputs = 16;
+    options.chunk = options.logit_rows = 16;
     options.measurements = "";
     return Engine::open(options);
   }

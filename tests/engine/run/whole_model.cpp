@@ -59,8 +59,8 @@ WholeModel::WholeModel(const std::string& path, const WholeModelOptions& options
   }
   model_ = load_model(file_, pool_, 2, {});
   ActivationSizes sizes;
-  sizes.tokens = sizes.outputs = options.tokens;
-  sizes.rows = sizes.output_rows = graph_size_for(options.tokens, {options.graph_tokens});
+  sizes.tokens = sizes.logit_rows = options.tokens;
+  sizes.rows = sizes.padded_logit_rows = graph_size_for(options.tokens, {options.graph_tokens});
   sizes.positions = sizes.context = options.positions;
   sizes.kv_type = options.kv_type;
   activations_ = std::make_unique<Activations>(model_.config, sizes, &pool_);
@@ -86,17 +86,17 @@ Plan WholeModel::plan(const std::string& strategy, const Batch& batch, int64_t p
 }
 
 std::vector<float> WholeModel::run(const std::string& strategy, std::span<const int32_t> ids, int64_t past,
-                                   int64_t outputs, uint64_t seed) {
+                                   int64_t logit_rows, uint64_t seed) {
   const auto S = static_cast<int64_t>(ids.size());
-  const auto prepared = executor_->prepare(plan(strategy, {S, outputs}, past, seed));
+  const auto prepared = executor_->prepare(plan(strategy, {S, logit_rows}, past, seed));
   look_at(prepared->plan());
   std::memcpy(activations_->ids.as<int32_t>(), ids.data(), ids.size_bytes());
   write_positions(*activations_, past, S);
   // The value NaN remains if an operator does not run.
-  std::fill_n(activations_->logits.as<float>(), std::max<int64_t>(outputs, 1) * vocabulary(), NAN);
+  std::fill_n(activations_->logits.as<float>(), std::max<int64_t>(logit_rows, 1) * vocabulary(), NAN);
   executor_->run(*prepared);
   const float* logits = activations_->logits.as<float>();
-  return {logits, logits + outputs * vocabulary()};
+  return {logits, logits + logit_rows * vocabulary()};
 }
 
 std::vector<float> WholeModel::all_logits(const std::string& strategy, std::span<const int32_t> ids, int64_t piece,

@@ -38,13 +38,14 @@ class WholeModel {
   // the cuts differ. Rows are cut 2 : 3.
   Plan plan(const std::string& strategy, const Batch& batch, int64_t past, uint64_t seed = 1) const;
 
-  // Runs the tokens as one batch behind `past` others. Returns the logits of the last `outputs` [outputs, vocabulary].
-  std::vector<float> run(const std::string& strategy, std::span<const int32_t> ids, int64_t past, int64_t outputs,
+  // Runs the tokens as one batch behind `past` others. Returns the logits of the last `logit_rows` [logit_rows,
+  // vocabulary].
+  std::vector<float> run(const std::string& strategy, std::span<const int32_t> ids, int64_t past, int64_t logit_rows,
                          uint64_t seed = 1);
   // Runs pieces of `piece` tokens from the beginning, with logits for all tokens.
   std::vector<float> all_logits(const std::string& strategy, std::span<const int32_t> ids, int64_t piece,
                                 uint64_t seed = 1);
-  // Runs a prompt as engines do: with the logits of its last token only, and no outputs for the pieces before.
+  // Runs a prompt as engines do: with the logits of its last token only, and no logits for the chunks before.
   std::vector<float> last_logits(const std::string& strategy, std::span<const int32_t> ids, int64_t piece,
                                  uint64_t seed = 1);
 
