@@ -43,7 +43,7 @@
 #ifndef SPLIT  // kAttentionSplit
 #define SPLIT 256
 #endif
-#ifndef SHARES  // kAttentionShares: the unit of share_begin and share_end
+#ifndef SHARES  // kAttentionShares: share_begin and share_end count in 1/SHARES
 #define SHARES 16
 #endif
 #ifndef ROUND_F16
@@ -149,7 +149,8 @@ INLINE float16 cap_scores(float *scores, const int blocks, const float soft_cap)
 // not see.
 INLINE float16 seen_scores(const Tile *t, const int i, const float16 products, const int16 position, const int first, const float scale) {
   int16 unseen = position > (int16)(t->last[i]);
-  if (first < t->latest) unseen |= position < (int16)(t->first[i]);  // skipped where every query sees the split's beginning
+  // Skipped where every query sees the split's beginning.
+  if (first < t->latest) unseen |= position < (int16)(t->first[i]);
   return unseen ? (float16)(-INFINITY) : products * scale;
 }
 
@@ -243,7 +244,8 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
     for (int i = 0; i < TILE; ++i) tops[i] = cap_scores(p[i], blocks, soft_cap);
   }
   float split_sums[TILE];
-  float keep_and_take[16] __attribute__((aligned(64))) = {0};  // the factors of the earlier splits and of this one (softmax_merge.cl)
+  // The factors of the earlier splits and of this one (softmax_merge.cl).
+  float keep_and_take[16] __attribute__((aligned(64))) = {0};
   float *keep = keep_and_take, *take = keep_and_take + 8;
   for (int i = 0; i < TILE; ++i) {
     const float top = largest_lane(tops[i]), next_top = larger(t->top[i], top);
@@ -285,7 +287,9 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
         for (int j = 0; j < V_VECTORS; ++j) acc[i][j] = fma((float16)(p[i][n - first]), values[j], acc[i][j]);
       }
     }
-    for (; n < end; ++n) {  // only some queries see these; the others must not even multiply by zero (the cache may hold anything)
+    // Only some queries see these positions. The others must not even multiply by zero, because the cache may hold
+    // anything there.
+    for (; n < end; ++n) {
       __global const ELEMENT *row = VALUES_AT(n);
 #pragma unroll
       for (int i = 0; i < TILE; ++i) {

@@ -1,8 +1,8 @@
 // Multiplies unsigned weight codes by a token's signed codes, four at a time, for 16 rows at once, and accumulates the
 // products. Other kernels include this file; it is never built alone.
 //
-// Contract: exact for groups of at most 32 columns; with BITS 4 all codes are below 16. `start` corrects for the offset
-//   of the unsigned codes; the caller passes the same value to start_products() and all_products().
+// Contract: exact for groups of at most 32 columns; with BITS 4 the codes of weights are below 16. `start` corrects for
+//   the offset of the unsigned codes; the caller passes the same value to start_products() and all_products().
 // Layout: a word holds four codes of a row, or four codes of a token.
 // Variants: the host names one, and only after a test has proven it.
 //   HAS_VPDPBUSD    AVX-512 VNNI: one instruction adds four products.

@@ -93,8 +93,8 @@ INLINE void store_rows(const float16 v, __global float *y, const int rows) {
 //   x = n ln 2 + r. n is the nearest integer, from the low bits of x / ln 2 + 1.5 * 2^23; ln 2 is in two parts (Cody
 //   and Waite).
 //   e^r = 1 + r + r^2 P(r), with P of degree 5 and |r| <= ln 2 / 2. Then n is added to the exponent field.
-// The result is 0 below -87.33 (the smallest normal number) and infinity above 88.7228. In between the error is at most
-// 1 ulp (measured over a sweep of all exponents), and e^0 is exactly 1.
+// The result is 0 below -87.33, where e^x is the smallest normal number, and infinity above 88.7228. In between the
+// error is at most 1 ulp (measured over a sweep of all exponents), and e^0 is exactly 1.
 #define EXP_OF_NONE_ABOVE_0(FLOAT, INT, x)                                                                         \
   const FLOAT shifted = fma(x, (FLOAT)(1.44269504f), (FLOAT)(12582912.0f));                                        \
   const FLOAT n = shifted - (FLOAT)(12582912.0f);                                                                  \
@@ -141,7 +141,8 @@ GROUP_TREE(group_largest, larger)
 // device tries it at start).
 #ifdef HAS_PREFETCH
 #define PREFETCH(pointer, bytes) __builtin_prefetch((__private const void *)((size_t)(pointer) + (bytes)))
-#define PREFETCH_FAR(pointer, bytes) __builtin_prefetch((__private const void *)((size_t)(pointer) + (bytes)), 0, 2)  // into the L2 cache
+// Into the L2 cache.
+#define PREFETCH_FAR(pointer, bytes) __builtin_prefetch((__private const void *)((size_t)(pointer) + (bytes)), 0, 2)
 #else
 #define PREFETCH(pointer, bytes)
 #define PREFETCH_FAR(pointer, bytes)

@@ -1,7 +1,7 @@
-// Element-wise operators in place: the residual connection (add_simd), a bias vector (bias_simd), a
-// factor (scale_simd).
-//   scale_simd computes x = factor * x. With a cap above 0 it then applies cap * tanh(x /
-//   cap), by tanh(u) = 1 - 2 / (1 + exp(2 u)).
+// Element-wise operators in place: the residual connection (add_simd), a bias vector
+// (bias_simd), a factor (scale_simd).
+//   scale_simd computes x = factor * x. With a cap above 0 it then computes x = cap * tanh(x / cap), by
+//   tanh(u) = 1 - 2 / (1 + exp(2 u)).
 //
 // Layout: x f32 at s*x_stride + i; y f32 at s*y_stride + i; bias f32 [width].
 // Work: dimension 0 is a run of `chunk` elements of a row, dimension 1 the token; local size 1.

@@ -6,7 +6,8 @@
 //   [1 + E, 1 + E + A + 1)    where each expert's choices begin, and where the last one's end.
 //   [2 + 2 E, 2 + 2 E + S k)  the choices.
 // Work: one work-item. It first counts the choices of all E experts in the words that later hold where choices begin.
-//   It then places the choices from the last to the first, so that each expert's word ends as the begin of its choices.
+//   It then places the choices from the last to the first, and counts each expert's word down. In the end the word says
+//   where the expert's choices begin.
 // Limits: ids in [0, E).
 
 __kernel void expert_lists_simd(BUFFER(ids), BUFFER(lists), const int count, const int E) {

@@ -1,10 +1,9 @@
-// Adds up the weighted results of a token's experts: y = one chain sum = fma(weights[i], x[i], sum) over i = 0 ..
-// k-1, from 0 on.
+// Adds up the weighted results of a token's experts: y is one chain sum = fma(weights[i], x[i], sum) over i = 0 .. k-1.
+//   The chain begins at sum = 0.
 //   The shared expert's result follows: fma(sigmoid(gate), shared, sum), or sum + shared without a gate.
 //
 // Layout: x f32 [S, k, width]; weights f32 [S, k]; shared, y f32 [S, width]; gate f32 at s*gate_stride. Option
 //   SHARED: expert_sum.cl.
-
 // Work: one work-item per element. Dimension 0 is the column (rounded up to groups of 64), dimension 1 the token.
 //   `chunk` is 1.
 // Limits: any width.

@@ -22,7 +22,7 @@
 //   order. The host asks for stamps when it measures a list (engine/device/opencl/list_stamps.h); such a kernel must
 //   not stay resident.
 // Limits: CASES calls the variants. The host generates it (engine/device/opencl/list_source.h) and puts it in front,
-//   with their sources.
+//   together with the sources of the variants.
 //   The kernel sets `done` to `serial` after the last record. A failed wait reports OF_LIST and its number, in a device
 //   state whose word 2 is the serial.
 #include "flags.cl"

@@ -84,7 +84,6 @@ __kernel void litmus(BUFFER(memory), const uint kind, const uint side, const uin
   const uint broken = kind >= BROKEN, test = broken ? kind - BROKEN : kind;
   const uint stride = test == MANY_LINES ? 65 : 2;
   if (kind == DEPENDENT_READS) {  // each read is of the line that the read before it named
-
     uint line = round;
     for (; looks > 0; --looks) line = words[line * LINE];
     results[0] = line;

@@ -73,8 +73,8 @@ INLINE float16 minimum_of(const Tile *t, const int g, const int b) {
 INLINE uint16 either(const uint mask, const uint16 a, const uint16 b) { return (a & mask) | (b & ~mask); }
 
 // bring_together() leaves 8-bit codes of row 4 j + b in lane j of block b. Sums of few tokens keep this order: scales
-// follow it, and the results go back to the order of rows. matmul_gemm keeps its words, so there 8-bit codes are
-// brought to their rows one by one.
+// follow it, and the results go back to the order of rows. matmul_gemm and grouped_gemm keep the words in local memory,
+// so there 8-bit codes are brought to their rows one by one.
 #if BITS == 8 && defined(TOKENS)
 #define OTHER_ORDER 1
 #else

@@ -11,7 +11,8 @@
 #define RUN_REGISTERS 0
 #include "registers_simd.cl"
 #include "fetch_simd.cl"
-// A column is one or two cache lines for each work-item's 32 rows. matmul_gemm prefetches only its own lines.
+// A column of a work-item's 32 rows is one cache line (f16, bf16) or two (f32). matmul_gemm prefetches only its own
+// lines of f16 and bf16, but the lines of all 64 rows of f32.
 #define FETCH_STEP (ELEMENT_BYTES == 2 ? 128 : 64)
 #define FETCH_OFFSET(lane) (ELEMENT_BYTES == 2 ? (lane)*2 : 0)
 

@@ -202,7 +202,7 @@ typedef struct {
   __global const int *choices;
 } Group;
 
-// The group of the i-th matrix in the lists; begin == end if no token chose it.
+// The group of the i-th matrix in the lists, which name only matrices with choices. Without lists: of matrix i.
 INLINE Group group_of(__global const int *lists, const int i, const int count, const int S) {
 #if HAS_LISTS
   __global const int *begins = lists + 1 + count;
@@ -213,7 +213,8 @@ INLINE Group group_of(__global const int *lists, const int i, const int count, c
   return group;
 }
 
-// The strides that locate() needs. It gives the offsets in x and in y of T choices' rows, from choice number `at` on.
+// The strides of x and y. locate() computes with them the offsets in x and in y of the rows of T choices, from choice
+// number `at` on.
 typedef struct {
   int slots, x_stride, x_slot, y_stride, y_slot;
 } Strides;
@@ -252,7 +253,8 @@ __kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const
   const Group group = group_of(AT(const int, lists), i, count, S);
   const Strides strides = {slots, x_stride, x_slot, y_stride, y_slot};
   __global const uchar *first_panel = AT(const uchar, w) + group.matrix * matrix_bytes + row / 64 * panel_bytes;
-  const int share = (int)(panel_bytes * RUN / K);  // the bytes of a run: decoding a run prefetches one of the next columns
+  // The bytes of a run. Decoding a run prefetches the same run of the next CHUNK columns.
+  const int share = (int)(panel_bytes * RUN / K);
   for (int k0 = 0; k0 < K; k0 += CHUNK) {
     const int columns = min(CHUNK, K - k0);
     __global const float *a = AT(const float, x) + k0;
@@ -288,7 +290,8 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
   volatile long stride = x_stride;
   long token[8];
   for (int t = 0; t < 8; ++t) token[t] = t * stride;
-  const int passes = 1 + (S - FIRST) / GROUP_TOKENS * (BLOCKS / PART);  // passes over a panel: the first group's, then whole groups'
+  // The passes over a panel that prefetch a share: the first group's, then those of whole groups.
+  const int passes = 1 + (S - FIRST) / GROUP_TOKENS * (BLOCKS / PART);
   for (int k0 = 0; k0 < K; k0 += CHUNK) {
     const int columns = min(CHUNK, K - k0);
     // The bytes that are read next: the columns that follow, or the first columns of the next work-item's rows.

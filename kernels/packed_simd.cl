@@ -41,7 +41,7 @@
 typedef struct {
   float16 scale[AT_ONCE];
   LOW_IN_MEMORY float16 low[AT_ONCE];  // fma adds it; unused with MIN_KIND 0
-  __global const uchar *quants;  // where they are words, those of all 64 rows
+  __global const uchar *quants;  // the run's codes, from row 0 of the panel on
   int lane;
 #ifdef OFFSETS
   bool takes_offsets;  // matmul_i4_simd.cl

@@ -4,8 +4,8 @@
 // Layout: x f32 at s*x_stride + e; ids int32 [S, k]; weights f32 [S, k].
 // Options: GATING 0 softmax, 1 sigmoid, 2 sparse mixer (Liu et al. 2023, arXiv:2310.00811); NORMALISED.
 // Order of experts: by falling key, equal keys by rising index. The key is the score, or -inf for NaN. Round r picks
-// the first expert after the one picked before, so no mark is needed. At the end, an expert is picked unless it comes
-// after the last one.
+// the first expert after the one picked before, so it marks no experts. Afterwards the picked experts are those that do
+// not come after the last picked one.
 // Weights: every sum is ascending by expert (docs/numbers.md); exp is exp1 of common.cl. A NaN among a token's scores
 // makes all its weights NaN (0x7fc00000), so the fault shows in the results.
 // Work: one work-item per token (local size 1, or groups of 64 on a GPU).

@@ -3,7 +3,8 @@
 //
 // Layout: begins int32 [count + 1]. Segment i has the batch's tokens begins[i] .. begins[i + 1] - 1, and row i of the
 //   table of pages.
-//   One segment has all S tokens, and begins is not read. Token 0 of the launch is the batch's first_token.
+//   If there is one segment, it has all S tokens, and begins is not read. Token 0 of the launch is the batch's
+//   first_token.
 //   paths int32 [count, 1 + depth], read only with -DTREES=1: a row is a position, then the places of the positions
 //   from there on. Before that position, places are positions.
 #ifndef TREES  // whether the batch has trees of drafts

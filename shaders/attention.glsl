@@ -88,8 +88,8 @@ void main() {
 
 #else
 // begins int32 [segments + 1]: segment i has the batch's tokens begins[i] .. begins[i + 1] - 1, and row i of the table
-// of pages (engine/device/operators/segments.h). One segment has all S tokens, and begins is not read. Token 0 of the
-// launch is the batch's first_token.
+// of pages (engine/device/operators/segments.h). If there is one segment, it has all S tokens, and begins is not read.
+// Token 0 of the launch is the batch's first_token.
 // A tile of queries of one segment. A query's number is token * group + head in the group; tokens count from the
 // segment's first token in the launch.
 struct Queries {

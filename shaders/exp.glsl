@@ -3,7 +3,7 @@
 //   x = n ln 2 + r. n is the nearest integer, from the low bits of x / ln 2 + 1.5 * 2^23; ln 2 is in two parts (Cody
 //   and Waite).
 //   e^r = 1 + r + r^2 P(r), with P of degree 5 and |r| <= ln 2 / 2. Then n is added to the exponent field.
-// The result is 0 below -87.33 (the smallest normal number) and infinity above 88.7228; e^0 is exactly 1.
+// The result is 0 below -87.33, where e^x is the smallest normal number, and infinity above 88.7228; e^0 is exactly 1.
 #define INFINITY uintBitsToFloat(0x7f800000u)
 
 float exp1(const float x) {

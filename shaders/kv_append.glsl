@@ -23,8 +23,8 @@ layout(push_constant) uniform Args {
 };
 
 // begins int32 [segments + 1]: segment i has the batch's tokens begins[i] .. begins[i + 1] - 1, and row i of the table
-// of pages (engine/device/operators/segments.h). One segment has all S tokens, and begins is not read. Token 0 of the
-// launch is the batch's first_token.
+// of pages (engine/device/operators/segments.h). If there is one segment, it has all S tokens, and begins is not read.
+// Token 0 of the launch is the batch's first_token.
 // The segment of the launch's token s.
 int segment_of(const int s) {
   int segment = 0;

@@ -12,7 +12,7 @@
 //   _dot: for devices that add four products of bytes at once (VK_KHR_shader_integer_dot_product); the sums are
 //   the same.
 // Limits: K is a multiple of 32 (of 256 with SUPER), at most TANDEM_MAX_K on drivers that count loops. For the same
-//   reason tokens are written out.
+//   reason tokens are written out instead of looped over.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef KERNEL_matmul_gemm_dot

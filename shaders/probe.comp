@@ -1,6 +1,7 @@
-// Kernels of a device's start-up test. They show shared memory (probe_increment), fused multiply-add (probe_fma), and
-// quotients and roots (probe_quotient). probe_loop shows the number of loop iterations that an invocation may run. If
-// the driver says that it adds four products of bytes at once, probe_dot shows that it does.
+// Kernels of a device's start-up test. They show memory that host and device share (probe_increment), fused
+// multiply-add (probe_fma), and quotients and roots (probe_quotient). probe_loop shows the number of loop iterations
+// that an invocation may run. If the driver says that it adds four products of bytes at once, probe_dot shows that it
+// does so exactly.
 // kernels: probe_increment probe_fma probe_quotient probe_loop probe_dot
 //
 // Layout: probe_increment x uint [n]; probe_fma in f32 [n, 3], out f32 [n]; probe_quotient in f32 [n, 2], out f32 [n,

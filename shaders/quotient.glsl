@@ -1,17 +1,18 @@
 // Computes quotients and roots that are rounded once, as the contract demands (docs/numbers.md). Other shaders include
 // this file; it is never built alone.
 //
-// Vulkan lets a driver's own be off by 2.5 units in the last place (NVIDIA's are off by one). If the device's start-up
-// test finds such errors (engine/device/vulkan/self_test.h), the runtime sets CORRECTED in all shaders. The remainder
-// of a first guess then corrects the guess. With a fused fma this remainder is exact (Markstein, IA-64 and Elementary
-// Functions, 2000, chapters 8 and 9).
+// Vulkan lets a driver's own results be off by 2.5 units in the last place (NVIDIA's are off by one). If the device's
+// start-up test finds such errors (engine/device/vulkan/self_test.h), the runtime sets CORRECTED in all shaders. The
+// remainder of a first guess then corrects the guess. With a fused fma this remainder is exact (Markstein, IA-64 and
+// Elementary Functions, 2000, chapters 8 and 9).
 // Limits: results below the smallest normal number are rounded twice. For operands below it the driver's quotient
 //   is used.
 #ifndef CORRECTED
 layout(constant_id = 90) const int CORRECTED = 0;
 #endif
 
-int exponent_of(const float x) { return int(floatBitsToUint(x) >> 23u & 255u); }  // 0: zero or subnormal; 255: infinity or NaN
+// The exponent field. 0: zero or subnormal; 255: infinity or NaN.
+int exponent_of(const float x) { return int(floatBitsToUint(x) >> 23u & 255u); }
 float power_of_two(const int n) { return uintBitsToFloat(uint(n + 127) << 23u); }
 // One unit in the last place of a number near one.
 float unit_of(const float x) { return power_of_two(exponent_of(x) - 127 - 23); }
@@ -27,7 +28,8 @@ float quotient(const float a, const float b) {
   precise float result = dividend * inverse;
   result = fma(fma(-divisor, result, dividend), inverse, result);
   result = fma(fma(-divisor, result, dividend), inverse, result);
-  // A divisor whose bits are all ones has an inverse halfway between two numbers: the neighbour may be the nearest one.
+  // A divisor whose bits are all ones has an inverse next to the middle of two numbers, so the neighbour of the result
+  // may be the nearest one.
   precise const float left = fma(-divisor, result, dividend);
   const float unit = unit_of(result), middle = 0.5 * unit * divisor;
   result = left > middle ? result + unit : left < -middle ? result - unit : result;
