@@ -2,7 +2,7 @@
 
 namespace tandem::npu_emu {
 
-// docs/npu.md derives these counts; "last index" is why the total is one less than the sum of the folds.
+// docs/npu.md derives these counts. By the rule "last index" the total is one less than the cycles of all folds.
 CycleCount count_cycles(const ArrayShape& array, Dataflow dataflow, const ProductShape& product) {
   const Mapping mapping = map_product(array, dataflow, product);
   const bool stationary_operand = dataflow != Dataflow::output_stationary;
@@ -19,7 +19,7 @@ CycleCount count_cycles(const ArrayShape& array, Dataflow dataflow, const Produc
   if (count.cycles > 0) count.utilization = macs / (cells * static_cast<double>(count.cycles));
   count.mapping_efficiency = static_cast<double>(mapping.along_rows) * static_cast<double>(mapping.along_cols) /
                              (cells * static_cast<double>(count.folds));
-  // The reference counts the C - 1 cycles of column skew at both ends of a fold with a stationary operand.
+  // With a stationary operand, the reference's window of a fold counts the C - 1 cycles of column skew at both ends.
   const int64_t window = count.fold_cycles() + (stationary_operand ? array.cols - 1 : 0);
   count.compute_utilization =
       count.mapping_efficiency * static_cast<double>(count.stream) / static_cast<double>(window);

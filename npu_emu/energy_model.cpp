@@ -15,9 +15,8 @@ double sram_traffic_bytes(const ArrayShape& array, Dataflow dataflow, const Prod
     // Both operands stream, each once for every fold across the other's side. A sum leaves once.
     return operand * streamed * (rows * col_folds + cols * row_folds) + sum * rows * cols;
   }
-  // The stationary operand enters once, and the streamed one once a column fold. Sums enter and leave at every
-  // row fold;
-  // nothing enters at the first.
+  // The stationary operand enters once, and the streamed one once a column fold. Sums leave at every row fold, and they
+  // enter at every row fold except the first.
   return operand * (rows * cols + streamed * rows * col_folds) + sum * streamed * cols * (2 * row_folds - 1);
 }
 

@@ -39,8 +39,8 @@ FastMatmul::FastMatmul(const FastKernels& kernels)
     : kernels_(&kernels), act_(&kernels == &best_kernels() ? &best_act_loops() : &plain_act_loops()) {}
 
 // Layout of activations: few tokens are dense rows [S][K]. Many tokens are [K/64][S/8][8][64], so that the slice of one
-// tile is contiguous. Token rows past S are zero; no result depends on columns past K. With act_i8 the layout is [S][K
-// / 32] blocks of codes.
+// tile is contiguous. Token rows past S are zero; no result depends on columns past K. With act_i8 the layout is
+// [S][K/32] blocks of codes.
 void FastMatmul::prepare_activations(const MatmulCall& call, AlignedFloats& activations) const {
   const int64_t S = call.tokens, K = call.columns;
   if (call.act_i8) {

@@ -3,7 +3,6 @@
 //
 // Contract: multiply_tile() as in FastKernels. The first tokens multiply while the weights are decoded; the others find
 //   them decoded in L1.
-// find them decoded in L1.
 #if defined(TANDEM_NPU_EMU_SIMD_GEMM_INL_H_) == defined(HWY_TARGET_TOGGLE)  // once for each instruction set
 #ifdef TANDEM_NPU_EMU_SIMD_GEMM_INL_H_
 #undef TANDEM_NPU_EMU_SIMD_GEMM_INL_H_

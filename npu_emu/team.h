@@ -49,7 +49,6 @@ class Team {
   sync::Flag started_;
   uint32_t epoch_ = 0;
   const std::function<void(int)>* work_ = nullptr;  // published by started_; nullptr ends the helpers
-
   std::mutex mutex_;
   std::condition_variable wake_;
   int sleeping_ = 0;

@@ -84,8 +84,8 @@ ACT_INLINE void scale_tiles(const RowScales& scales, int g, int bias, const ActB
   }
 }
 
-// Accumulates whole batches of 16 tokens over `tiles` tiles, and returns the number of tokens that it did. While one
-// group's sums are scaled, the next group's products already run.
+// Accumulates 16 tokens at a time over `tiles` tiles, and returns the number of tokens that it has accumulated. While
+// one group's sums are scaled, the next group's products already run.
 template <bool kFourBits, bool kWithMin, int kGroups>
 ACT_INLINE int64_t take_in_many(const Chunk& chunk, int tiles, int bias, const ActBlock* x, int64_t x_stride,
                                 int64_t tokens, float* sums) {

@@ -253,7 +253,7 @@ ACT_INLINE void read_tile(const PackedFormat& format, const std::byte* panel, in
     read_eight_bits(view.codes, format.zero_point, to.codes[at * kPlanes<false>]);
 }
 
-// The offset of unsigned codes: the number that a sum loses for each unit of the activations' codes.
+// The offset of unsigned codes. A sum of products is too large by this offset times the sum of the activations' codes.
 template <bool kFourBits>
 ACT_INLINE int bias_of(const PackedFormat& format) {
   if (GroupSum<kFourBits>::kWide) return 0;

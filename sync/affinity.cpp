@@ -30,7 +30,7 @@ std::vector<int> cores_of_this_thread() {
   return cores;
 }
 
-// Core 0 stands for a set that the system does not say.
+// If the system does not say the cores of the thread, the list is core 0 alone.
 const std::vector<int>& usable_cores() {
   static const std::vector<int> cores = [] {
     const std::vector<int> found = cores_of_this_thread();

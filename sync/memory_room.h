@@ -18,7 +18,7 @@ struct MemoryRoom {
   std::string whose;  // "the control group /box", "this machine"
 };
 
-// proc, groups: the folders in which the system says it; tests have their own folders.
+// proc, groups: the folders in which the system reports memory; tests have their own folders.
 std::optional<MemoryRoom> memory_room(const std::string& proc = "/proc", const std::string& groups = "/sys/fs/cgroup");
 
 // The room by control groups alone. Nothing: no group has a limit.

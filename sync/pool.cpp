@@ -131,7 +131,7 @@ void Pool::promise(size_t bytes, const std::string& what) {
 }
 
 // Checks all parts first, then maps the file once, up to the end of the last part, and makes a slot for each part. The
-// mapping is private: the file never changes.
+// mapping is private, so writes to a slot never reach the file.
 std::vector<Slot*> Pool::map_file(int file, std::span<const FilePart> parts, SlotUse use) {
   struct stat status {};
   if (fstat(file, &status) != 0)

@@ -153,7 +153,7 @@ bool seen_at_once(const Flag& flag, uint32_t epoch) {
   constexpr int kLooks = 64;
   for (int look = 0; look < kLooks; ++look) {
     if (flag.reached(epoch)) return !flag.failed();
-    // never pausing: the looks hold the line up; always pausing: the flag is seen late
+    // Looks without a pause delay the line on its way. With a pause after each look, the flag is seen late.
     if (look % 4 == 3) pause_core();
   }
   return false;

@@ -60,7 +60,7 @@ bool Worker::drain(std::chrono::milliseconds deadline) {
   return emptied_.wait_for(lock, deadline, [&] { return jobs_.empty() && !busy_; });
 }
 
-// Runs jobs and turns of `idle` until stop() was called and neither has more to do.
+// Runs jobs and turns of `idle` until the destructor has set ending_ and neither has more to do.
 void Worker::work() {
   std::unique_lock lock(mutex_);
   while (true) {
