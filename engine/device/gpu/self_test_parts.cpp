@@ -37,7 +37,8 @@ bool rounded_once(std::span<const float> cases, std::span<const float> out) {
   return true;
 }
 
-// Some chosen pairs, among them very small and very large quotients. The others are random, from 2^-60 to 2^61.
+// Some chosen pairs, among them very small and very large quotients, and a divisor whose mantissa is all ones. The
+// others are random, from 2^-60 to 2^61.
 std::vector<float> quotient_cases() {
   constexpr size_t kCases = 512;
   std::mt19937 random(11);

@@ -36,8 +36,8 @@ class HostProcessor final : public Processor {
     return one_by_one(operators, [this](const Operator& op) { host::run_contract(op, loops_, workers_); });
   }
 
-  // Estimates with rounded rates of a server core: 32 GFLOP/s with the contract's decoding, 16 GB/s for all cores, 8
-  // W each.
+  // Estimates with rounded rates of a server's cores: 32 GFLOP/s for each core with the contract's decoding, 16 GB/s
+  // for all cores together, 8 W for each core.
   Cost estimate(std::span<const Operator> operators) const override {
     const double cores = workers_.threads();
     Cost cost;

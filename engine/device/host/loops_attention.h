@@ -3,9 +3,10 @@
 // A score is one fma chain over the head. A value element is one chain over ascending positions. Splits are merged in
 // ascending order. The queries of a tile share every load and conversion of K and V. Positions beyond a query's own do
 // not touch its maximum, sums and values, so the tile changes no bit.
-// Measured (Zen 5 core, f16 cache; 9 heads, 3 KV heads, d = 64; GFLOP/s with AVX-512, before tiles): 128 tokens at 0:
-// 153 (58-62), at 768: 195 (71-92); one token at 1023: 187 (77-95). AVX2: 87 (46-54), 102 (57-76), 82 (69-77).
-// Zen 4 core, peak 117.5, AVX-512, tiles of 6 queries (of 12): 256 tokens at 0: 89 (84), at 768: 96 (90).
+// Measured in GFLOP/s (f16 cache; 9 heads, 3 KV heads, d = 64).
+//   Zen 5 core, in brackets before tiles. AVX-512: 128 tokens at position 0: 153 (58-62), at 768: 195 (71-92); one
+//   token at 1023: 187 (77-95). AVX2, the same three: 87 (46-54), 102 (57-76), 82 (69-77).
+//   Zen 4 core, peak 117.5, AVX-512, tiles of 6 queries (in brackets of 12): 256 tokens at 0: 89 (84), at 768: 96 (90).
 #pragma once
 
 #include "engine/device/host/loops.h"
@@ -182,7 +183,9 @@ LANES_INLINE Lanes cap_scores(float* scores, int64_t count, float cap) {
 template <int T, typename Element>
 void score_split(const AttendArgs& args, int64_t first, int64_t end, float* largest, Tile<T>& tile) {
   constexpr int B = at_once(T);
-  constexpr int kRest = T > 4 ? 1 : B;  // few queries have too few chains: blocks that no query sees cost nothing then
+  // Blocks at once at the end of a split. With few queries, a single block has too few chains to hide the latency of
+  // fma. So B blocks are computed at once there too; blocks that no query sees then cost nothing.
+  constexpr int kRest = T > 4 ? 1 : B;
   const auto* page = in_page<Element>(args.k, args.k_page_bytes, args, first);
   Lanes tops[T];
   for (Lanes& top : tops) top = all(-__builtin_inff());

@@ -19,8 +19,8 @@ SplitRange splits_of(const Attention& op, int64_t last) {
   return {splits * op.share_begin / kAttentionShares, splits * op.share_end / kAttentionShares};
 }
 
-// Without a known past: half of the capacity. With several sequences: see below. Otherwise each token sees the
-// positions up to its own, from the window's begin on. A share of the splits sees only the positions of these splits.
+// Without a known past: half of the capacity. With several sequences: seen_by_sequences(). Otherwise each token sees
+// positions from the window's begin up to its own. A share of the splits sees only the positions of these splits.
 SeenPositions Attention::seen(Past past) const {
   if (S == 0 || part == AttentionPart::merge) return {};
   if (!past) {

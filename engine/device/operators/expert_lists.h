@@ -10,7 +10,8 @@ namespace tandem {
 //   [1, 1 + A)               these experts, ascending
 //   [1 + E, 1 + E + A + 1)   where each one's choices begin in the part below, and where the last one's end
 //   [2 + 2 E, 2 + 2 E + S k) the choices, by expert, then ascending
-// The rest of [0, 2 + 2 E) is not written. Every token has memory for its own lists, so that tokens can be sliced.
+// The rest of [0, 2 + 2 E) is not written. The memory has expert_list_words() for every token, so that any slice of the
+// tokens has room for its own lists.
 constexpr int64_t expert_list_words(int64_t E, int64_t k) { return 2 + 2 * E + k; }  // of one token
 constexpr int64_t expert_list_begins(int64_t E) { return 1 + E; }
 constexpr int64_t expert_list_choices(int64_t E) { return 2 + 2 * E; }

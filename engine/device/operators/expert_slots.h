@@ -15,9 +15,9 @@ struct ExpertRows {
 };
 
 // N3, N7: gives choices (ExpertLists) a row of their expert, in buffers of `rows` rows, as long as the expert has rows.
-// Without `x`, an expert's first tokens get its rows. The other choices are listed, and another device computes them.
-// With `x`, the choices of the tokens whose rows of x are the shortest vectors get no row (of equals, the later ones).
-// These choices are dropped. Choices of experts without rows are always listed.
+// An expert may have more choices than rows. Without `x`, its first tokens get the rows; the other choices are listed,
+// and another device computes them. With `x`, the tokens whose rows of x are the longest vectors get the rows (of
+// equals, the earlier ones); the other choices are dropped. Choices of experts without rows are always listed.
 struct ExpertSlots {
   int64_t S = 0, E = 0, k = 0, rows = 0;
   std::vector<ExpertRows> experts;  // [E], which do not overlap

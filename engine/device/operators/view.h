@@ -18,8 +18,8 @@ namespace tandem {
 
 enum class Use : uint8_t { read = 1, write = 2, update = 3 };  // update: read, and written in place
 
-// The kind of data in an operand. It decides where the data is counted: a chip's profile has its own widths of weights
-// and activations.
+// The kind of data in an operand. It decides how the bytes are counted, because a chip's profile says how wide weights
+// and activations are on that chip.
 enum class Role : uint8_t {
   activation,  // f32 values that operators of this pass make
   ids,         // int32: token ids and positions
