@@ -77,8 +77,8 @@ ACT_INLINE void scale_tiles(const RowScales& scales, int g, int bias, const ActB
     for (int i = 0; i < kRowTiles; ++i) {
       Ints sum = load_ints(found.of[i][t]);
       if (!(kFourBits && kWithMin)) sum = _mm512_add_epi32(sum, start);
-      Floats acc = fused(to_floats(sum), product(scale[i], of_x), load_floats(row + i * kTileRows));
-      if (kWithMin) acc = fused(min[i], offset, acc);
+      Floats acc = fmadd(to_floats(sum), product(scale[i], of_x), load_floats(row + i * kTileRows));
+      if (kWithMin) acc = fmadd(min[i], offset, acc);
       store_floats(row + i * kTileRows, acc);
     }
   }

@@ -79,7 +79,7 @@ ACT_INLINE void read_codes(const uint8_t* from, int8_t (*to)[kRows * 4]) {
 
 // Adds a tile to sums[t, place].
 template <bool kWithMin, int kGroups, int tokens>
-ACT_INLINE void take_in(const Tile& tile, int zero_point, const ActBlock* x, int64_t x_stride, float* sums) {
+ACT_INLINE void accumulate(const Tile& tile, int zero_point, const ActBlock* x, int64_t x_stride, float* sums) {
   constexpr int kOfGroup = kQuads / kGroups;
   for (int first = 0; first < kRows; first += kVectors * kLanes) {
     float32x4_t acc[tokens][kVectors];
@@ -137,9 +137,9 @@ ACT_INLINE void take_in_all(const Tile& tile, int zero_point, const ActPanel& ar
   const int64_t stride = args.columns / kTileColumns;
   int64_t s = 0;
   for (; s + kTokens <= args.tokens; s += kTokens)
-    take_in<kWithMin, kGroups, kTokens>(tile, zero_point, args.x + s * stride + at, stride, args.sums + s * kRows);
+    accumulate<kWithMin, kGroups, kTokens>(tile, zero_point, args.x + s * stride + at, stride, args.sums + s * kRows);
   for (; s < args.tokens; ++s)
-    take_in<kWithMin, kGroups, 1>(tile, zero_point, args.x + s * stride + at, stride, args.sums + s * kRows);
+    accumulate<kWithMin, kGroups, 1>(tile, zero_point, args.x + s * stride + at, stride, args.sums + s * kRows);
 }
 
 template <bool kFourBits>

@@ -23,7 +23,7 @@ void unpack(const PackedFormat& format, const TileView& view, PlainTile& tile) {
       tile.codes[k][r] = static_cast<int16_t>(code_of(format, view, k, r) - format.zero_point);
 }
 
-void take_in(const PackedFormat& format, const PlainTile& tile, const ActBlock& x, float* sums) {
+void accumulate(const PackedFormat& format, const PlainTile& tile, const ActBlock& x, float* sums) {
   for (int64_t g = 0; g < format.groups(); ++g) {
     int32_t products[kPanelRows] = {};
     for (int64_t k = g * format.group; k < (g + 1) * format.group; ++k) {
@@ -47,7 +47,7 @@ void multiply_panel(const ActPanel& args) {
   for (int64_t t = 0; t < tiles; ++t) {
     unpack(*args.format, tile_view(*args.format, args.panel, t), tile);
     for (int64_t s = 0; s < args.tokens; ++s)
-      take_in(*args.format, tile, args.x[s * tiles + t], args.sums + s * kPanelRows);
+      accumulate(*args.format, tile, args.x[s * tiles + t], args.sums + s * kPanelRows);
   }
   for (int64_t s = 0; s < args.tokens; ++s)
     std::memcpy(args.y + s * args.y_stride, args.sums + s * kPanelRows, static_cast<size_t>(args.rows) * sizeof(float));

@@ -29,8 +29,8 @@ ACT_INLINE Ints load_ints(const void* from) { return _mm512_loadu_si512(from); }
 ACT_INLINE void store_ints(void* to, Ints v) { _mm512_storeu_si512(to, v); }
 ACT_INLINE Ints all_words(int32_t word) { return _mm512_set1_epi32(word); }
 ACT_INLINE Ints all_bytes(int byte) { return _mm512_set1_epi8(static_cast<char>(byte)); }
-ACT_INLINE Ints bits_of_both(Ints a, Ints b) { return _mm512_and_si512(a, b); }
-ACT_INLINE Ints flipped(Ints a, Ints b) { return _mm512_xor_si512(a, b); }
+ACT_INLINE Ints bit_and(Ints a, Ints b) { return _mm512_and_si512(a, b); }
+ACT_INLINE Ints bit_xor(Ints a, Ints b) { return _mm512_xor_si512(a, b); }
 ACT_INLINE Ints high_nibbles(Ints v) { return _mm512_and_si512(_mm512_srli_epi16(v, 4), all_bytes(15)); }
 ACT_INLINE Ints low_bytes(Ints a, Ints b) { return _mm512_unpacklo_epi8(a, b); }
 ACT_INLINE Ints high_bytes(Ints a, Ints b) { return _mm512_unpackhi_epi8(a, b); }
@@ -40,7 +40,7 @@ ACT_INLINE Floats load_floats(const float* from) { return _mm512_loadu_ps(from);
 ACT_INLINE void store_floats(float* to, Floats v) { _mm512_storeu_ps(to, v); }
 ACT_INLINE Floats all_floats(float value) { return _mm512_set1_ps(value); }
 ACT_INLINE Floats product(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
-ACT_INLINE Floats fused(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
+ACT_INLINE Floats fmadd(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
 ACT_INLINE Floats to_floats(Ints v) { return _mm512_cvtepi32_ps(v); }
 ACT_INLINE Ints dot(Ints sum, Ints codes, Ints x) { return _mm512_dpbusd_epi32(sum, codes, x); }
 #define ACT_HAS_DOT 1
@@ -52,8 +52,8 @@ ACT_INLINE Ints load_ints(const void* from) { return _mm256_loadu_si256(static_c
 ACT_INLINE void store_ints(void* to, Ints v) { _mm256_storeu_si256(static_cast<__m256i*>(to), v); }
 ACT_INLINE Ints all_words(int32_t word) { return _mm256_set1_epi32(word); }
 ACT_INLINE Ints all_bytes(int byte) { return _mm256_set1_epi8(static_cast<char>(byte)); }
-ACT_INLINE Ints bits_of_both(Ints a, Ints b) { return _mm256_and_si256(a, b); }
-ACT_INLINE Ints flipped(Ints a, Ints b) { return _mm256_xor_si256(a, b); }
+ACT_INLINE Ints bit_and(Ints a, Ints b) { return _mm256_and_si256(a, b); }
+ACT_INLINE Ints bit_xor(Ints a, Ints b) { return _mm256_xor_si256(a, b); }
 ACT_INLINE Ints high_nibbles(Ints v) { return _mm256_and_si256(_mm256_srli_epi16(v, 4), all_bytes(15)); }
 ACT_INLINE Ints low_bytes(Ints a, Ints b) { return _mm256_unpacklo_epi8(a, b); }
 ACT_INLINE Ints high_bytes(Ints a, Ints b) { return _mm256_unpackhi_epi8(a, b); }
@@ -63,7 +63,7 @@ ACT_INLINE Floats load_floats(const float* from) { return _mm256_loadu_ps(from);
 ACT_INLINE void store_floats(float* to, Floats v) { _mm256_storeu_ps(to, v); }
 ACT_INLINE Floats all_floats(float value) { return _mm256_set1_ps(value); }
 ACT_INLINE Floats product(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
-ACT_INLINE Floats fused(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
+ACT_INLINE Floats fmadd(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
 ACT_INLINE Floats to_floats(Ints v) { return _mm256_cvtepi32_ps(v); }
 #if defined(__AVXVNNI__)
 ACT_INLINE Ints dot(Ints sum, Ints codes, Ints x) { return _mm256_dpbusd_avx_epi32(sum, codes, x); }
@@ -75,7 +75,7 @@ constexpr int kTokens = 2;
 #endif
 
 // Four codes of a token in all lanes: as bytes, or as 16-bit numbers, the even and the odd ones apart.
-struct Fours {
+struct ByteQuad {
   Ints even, odd;
 };
 
@@ -88,7 +88,7 @@ struct GroupSum {
   static constexpr bool kWide = false;
   Ints sum;
   ACT_INLINE GroupSum begun(Ints start) { return {start}; }
-  ACT_INLINE void take_in(GroupSum& self, Ints codes, Ints, Fours x) { self.sum = dot(self.sum, codes, x.even); }
+  ACT_INLINE void accumulate(GroupSum& self, Ints codes, Ints, ByteQuad x) { self.sum = dot(self.sum, codes, x.even); }
   ACT_INLINE Ints ended(const GroupSum& self, Ints) { return self.sum; }
 #else
   // Products of unsigned and signed bytes are added in pairs, in 16 bits, which saturate. Two nibbles of 15 and codes
@@ -100,7 +100,7 @@ struct GroupSum {
   static constexpr bool kWide = !kFourBits;
   Ints sum;  // with 4-bit codes: sums of pairs, in 16 bits
   ACT_INLINE GroupSum begun(Ints) { return {_mm256_setzero_si256()}; }
-  ACT_INLINE void take_in(GroupSum& self, Ints codes, Ints odd, Fours x) {
+  ACT_INLINE void accumulate(GroupSum& self, Ints codes, Ints odd, ByteQuad x) {
     self.sum = kFourBits ? _mm256_add_epi16(self.sum, _mm256_maddubs_epi16(codes, x.even))
                          : _mm256_add_epi32(self.sum, _mm256_madd_epi16(codes, x.even));
     __asm__("" : "+x"(self.sum));
@@ -115,7 +115,7 @@ struct GroupSum {
 };
 
 #if !ACT_HAS_DOT
-ACT_INLINE Fours widened(Ints bytes) {
+ACT_INLINE ByteQuad widened(Ints bytes) {
   return {_mm256_srai_epi16(_mm256_slli_epi16(bytes, 8), 8), _mm256_srai_epi16(bytes, 8)};
 }
 #endif
@@ -183,7 +183,7 @@ ACT_INLINE void read_scales(const PackedFormat& format, const TileView& view, in
 }
 
 // Turns four vectors of bytes into four vectors of words that have one byte of each.
-ACT_INLINE void bring_together(Ints v[4]) {
+ACT_INLINE void interleave_4x4(Ints v[4]) {
   const Ints a = low_bytes(v[0], v[1]), b = high_bytes(v[0], v[1]), c = low_bytes(v[2], v[3]),
              d = high_bytes(v[2], v[3]);
   v[0] = low_pairs(a, c);
@@ -199,9 +199,9 @@ ACT_INLINE void read_four_bits(const uint8_t* from, uint8_t (*to)[kRows * 4]) {
     for (int part = 0; part < kParts; ++part) {
       Ints v[4];
       for (int j = 0; j < 4; ++j) v[j] = load_ints(from + (4 * m + j) * kRows + part * kWidth);
-      bring_together(v);
+      interleave_4x4(v);
       for (int i = 0; i < 4; ++i) {
-        store_ints(to[2 * m] + i * kRows + part * kWidth, bits_of_both(v[i], all_bytes(15)));
+        store_ints(to[2 * m] + i * kRows + part * kWidth, bit_and(v[i], all_bytes(15)));
         store_ints(to[2 * m + 1] + i * kRows + part * kWidth, high_nibbles(v[i]));
       }
     }
@@ -216,12 +216,12 @@ ACT_INLINE void read_eight_bits(const uint8_t* from, [[maybe_unused]] int zero_p
         const int k = quad / 2 * 8 + 2 * j + quad % 2;
         v[j] = load_ints(from + k * kRows + part * kWidth);
       }
-      bring_together(v);
+      interleave_4x4(v);
       for (int i = 0; i < 4; ++i) {
 #if ACT_HAS_DOT
-        store_ints(to[quad] + i * kRows + part * kWidth, flipped(v[i], all_bytes(128)));
+        store_ints(to[quad] + i * kRows + part * kWidth, bit_xor(v[i], all_bytes(128)));
 #else
-        const Fours wide = widened(v[i]);
+        const ByteQuad wide = widened(v[i]);
         const Ints zero = _mm256_set1_epi16(static_cast<int16_t>(zero_point));
         store_ints(to[quad] + i * kRows + part * kWidth, _mm256_sub_epi16(wide.even, zero));
         store_ints(to[kQuads + quad] + i * kRows + part * kWidth, _mm256_sub_epi16(wide.odd, zero));
@@ -268,7 +268,7 @@ template <int tokens, typename Wide>
 ACT_INLINE void widen(const ActBlock* x, int64_t x_stride, int tiles, Wide& to) {
   for (int t = 0; t < tokens; ++t)
     for (int tile = 0; tile < tiles; ++tile) {
-      const Fours wide = widened(load_ints(x[t * x_stride + tile].codes));
+      const ByteQuad wide = widened(load_ints(x[t * x_stride + tile].codes));
       store_ints(to[t][tile][0], wide.even);
       store_ints(to[t][tile][1], wide.odd);
     }
@@ -277,7 +277,7 @@ ACT_INLINE void widen(const ActBlock* x, int64_t x_stride, int tiles, Wide& to) 
 
 // Adds `tiles` tiles of a chunk to sums[t, place], with kVectors vectors of rows in registers at a time.
 template <bool kFourBits, bool kWithMin, int kGroups, int tokens>
-ACT_INLINE void take_in(const Chunk& chunk, int tiles, int bias, const ActBlock* x, int64_t x_stride, float* sums) {
+ACT_INLINE void accumulate(const Chunk& chunk, int tiles, int bias, const ActBlock* x, int64_t x_stride, float* sums) {
   constexpr int kOfGroup = kQuads / kGroups;
   int32_t wide[GroupSum<kFourBits>::kWide ? tokens : 1][kChunkTiles<kFourBits>][2][kQuads];
   if (GroupSum<kFourBits>::kWide) widen<tokens>(x, x_stride, tiles, wide);
@@ -318,9 +318,9 @@ ACT_INLINE void take_in(const Chunk& chunk, int tiles, int bias, const ActBlock*
               words[0] = wide[t][tile][0][quad], words[1] = wide[t][tile][1][quad];
             else
               std::memcpy(words, x[t * x_stride + tile].codes + 4 * quad, sizeof words[0]), words[1] = words[0];
-            const Fours four{all_words(words[0]), all_words(words[1])};
+            const ByteQuad four{all_words(words[0]), all_words(words[1])};
 #pragma GCC unroll 8
-            for (int v = 0; v < kVectors; ++v) GroupSum<kFourBits>::take_in(sum[t][v], low[v], high[v], four);
+            for (int v = 0; v < kVectors; ++v) GroupSum<kFourBits>::accumulate(sum[t][v], low[v], high[v], four);
           }
         }
 #pragma GCC unroll 8
@@ -331,10 +331,10 @@ ACT_INLINE void take_in(const Chunk& chunk, int tiles, int bias, const ActBlock*
           for (int v = 0; v < kVectors; ++v) {
             const int at = first + v * kLanes;
             const Floats both = product(load_floats(scales.scale + at), all_floats(scale));
-            acc[t][v] = fused(to_floats(GroupSum<kFourBits>::ended(sum[t][v], start)), both, acc[t][v]);
+            acc[t][v] = fmadd(to_floats(GroupSum<kFourBits>::ended(sum[t][v], start)), both, acc[t][v]);
             if (kWithMin)
               acc[t][v] =
-                  fused(load_floats(scales.min + at), all_floats(scale * static_cast<float>(codes_of[t])), acc[t][v]);
+                  fmadd(load_floats(scales.min + at), all_floats(scale * static_cast<float>(codes_of[t])), acc[t][v]);
           }
         }
       }
@@ -346,7 +346,7 @@ ACT_INLINE void take_in(const Chunk& chunk, int tiles, int bias, const ActBlock*
 }
 
 #if !defined(__AMX_INT8__)
-// Returns the number of tokens that a faster way than take_in() has accumulated; none here.
+// Returns the number of tokens that a faster way than accumulate() has accumulated; none here.
 template <bool kFourBits, bool kWithMin, int kGroups>
 ACT_INLINE int64_t take_in_many(const Chunk&, int, int, const ActBlock*, int64_t, int64_t, float*) {
   return 0;
@@ -374,10 +374,10 @@ ACT_INLINE void take_in_all(const Chunk& chunk, int tiles, int bias, const ActBl
     const int64_t now = tokens_at_once(tokens - s, kTogether);
     const ActBlock* from = x + s * x_stride;
     float* to = sums + s * kRows;
-    if (now == 1) take_in<kFourBits, kWithMin, kGroups, 1>(chunk, tiles, bias, from, x_stride, to);
-    if (now == 2) take_in<kFourBits, kWithMin, kGroups, 2>(chunk, tiles, bias, from, x_stride, to);
+    if (now == 1) accumulate<kFourBits, kWithMin, kGroups, 1>(chunk, tiles, bias, from, x_stride, to);
+    if (now == 2) accumulate<kFourBits, kWithMin, kGroups, 2>(chunk, tiles, bias, from, x_stride, to);
     if constexpr (kTogether == 3) {
-      if (now == 3) take_in<kFourBits, kWithMin, kGroups, 3>(chunk, tiles, bias, from, x_stride, to);
+      if (now == 3) accumulate<kFourBits, kWithMin, kGroups, 3>(chunk, tiles, bias, from, x_stride, to);
     }
     s += now;
   }
@@ -423,7 +423,7 @@ ACT_INLINE void scales_of(const PackedFormat& format, const TileView& view, int 
     min[v] =
         halves
             ? halves_of(view.minimum + at)
-            : _mm512_castsi512_ps(flipped(
+            : _mm512_castsi512_ps(bit_xor(
                   _mm512_castps_si512(product(halves_of(view.minimum + v * kLanes),
                                               to_floats(_mm512_cvtepu8_epi32(sixteen_bytes(view.sub_minimum + at))))),
                   all_words(static_cast<int32_t>(0x80000000U))));
@@ -467,15 +467,15 @@ ACT_INLINE void multiply_few(const ActPanel& args, int64_t first) {
 #pragma GCC unroll 4
         for (int j = 0; j < 4; ++j)
           v[j] = kFourBits ? load_ints(view.codes + (2 * quad + j) * kRows)
-                           : flipped(load_ints(view.codes + (quad / 2 * 8 + 2 * j + quad % 2) * kRows), all_bytes(128));
-        bring_together(v);
+                           : bit_xor(load_ints(view.codes + (quad / 2 * 8 + 2 * j + quad % 2) * kRows), all_bytes(128));
+        interleave_4x4(v);
 #pragma GCC unroll 3
         for (int t = 0; t < tokens; ++t) {
           int32_t words[2];
           std::memcpy(words, x[t * tiles].codes + 4 * quad, sizeof(int32_t) * kQuadsAtOnce);
 #pragma GCC unroll 4
           for (int i = 0; i < 4; ++i) {
-            sum[t][i] = dot(sum[t][i], kFourBits ? bits_of_both(v[i], all_bytes(15)) : v[i], all_words(words[0]));
+            sum[t][i] = dot(sum[t][i], kFourBits ? bit_and(v[i], all_bytes(15)) : v[i], all_words(words[0]));
             if (kFourBits) sum[t][i] = dot(sum[t][i], high_nibbles(v[i]), all_words(words[1]));
           }
         }
@@ -487,8 +487,8 @@ ACT_INLINE void multiply_few(const ActPanel& args, int64_t first) {
         const float of_x = x[t * tiles].scale;
 #pragma GCC unroll 4
         for (int i = 0; i < 4; ++i) {
-          acc[t][i] = fused(to_floats(sum[t][i]), product(scale[i], all_floats(of_x)), acc[t][i]);
-          if (kWithMin) acc[t][i] = fused(min[i], all_floats(of_x * static_cast<float>(codes[t])), acc[t][i]);
+          acc[t][i] = fmadd(to_floats(sum[t][i]), product(scale[i], all_floats(of_x)), acc[t][i]);
+          if (kWithMin) acc[t][i] = fmadd(min[i], all_floats(of_x * static_cast<float>(codes[t])), acc[t][i]);
         }
       }
     }
@@ -593,7 +593,7 @@ int64_t peak(int64_t rounds) {
 #pragma GCC unroll 12
       for (int i = 0; i < kPeakChains; ++i) {
         __asm__("" : "+v"(x));  // without it the compiler would compute one product for all chains
-        GroupSum<true>::take_in(chains[i], codes, codes, {x, x});
+        GroupSum<true>::accumulate(chains[i], codes, codes, {x, x});
       }
     }
     for (int i = 0; i < kPeakChains; ++i) sum += sum_of_all(GroupSum<true>::ended(chains[i], all_words(0)));

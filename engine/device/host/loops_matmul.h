@@ -95,7 +95,7 @@ LANES_INLINE const float* next_tile(TileReader& self, int64_t k0, int count, flo
 
 // Adds `count` columns to sums[t, r], for `tokens` tokens and `vectors` vectors of rows, which are held in registers.
 template <int tokens, int vectors>
-LANES_INLINE void take_in(const float* w, int count, const float* x, int64_t x_stride, float* sums) {
+LANES_INLINE void accumulate(const float* w, int count, const float* x, int64_t x_stride, float* sums) {
   Lanes acc[tokens][vectors];
 #pragma GCC unroll 8
   for (int t = 0; t < tokens; ++t)
@@ -125,7 +125,7 @@ constexpr int kTokens = 2, kRegisterVectors = 2;  // 8 of 16; a vector is two re
 // of fma.
 template <int most>
 LANES_INLINE void take_in_rest(int tokens, const float* w, int count, const float* x, int64_t x_stride, float* sums) {
-  if (tokens == most) return take_in<most, kRegisterVectors>(w, count, x, x_stride, sums);
+  if (tokens == most) return accumulate<most, kRegisterVectors>(w, count, x, x_stride, sums);
   if constexpr (most > 1) take_in_rest<most - 1>(tokens, w, count, x, x_stride, sums);
 }
 
@@ -148,7 +148,8 @@ void matmul_panel(const PanelArgs& args) {
       float* sums = args.sums + r;
       int64_t s = 0;
       for (; s + kTokens <= args.S; s += kTokens)
-        take_in<kTokens, kRegisterVectors>(columns + r, count, x + s * args.x_stride, args.x_stride, sums + s * kRows);
+        accumulate<kTokens, kRegisterVectors>(columns + r, count, x + s * args.x_stride, args.x_stride,
+                                              sums + s * kRows);
       take_in_rest<kTokens - 1>(static_cast<int>(args.S - s), columns + r, count, x + s * args.x_stride, args.x_stride,
                                 sums + s * kRows);
     }
