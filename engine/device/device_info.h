@@ -35,7 +35,7 @@ struct DeviceInfo {
   std::string zero_copy_note;   // how it was proven, or why not
   bool vector_kernels = false;  // its kernels use vectors as wide as a core's registers
   bool fused_fma = false;       // proven at start: the numeric contract holds across devices
-  bool exact_quotients = true;  // divides and takes roots with one rounding; a device other than a CPU proves it
+  bool exact_quotients = true;  // divides and takes roots with one rounding; assumed of CPUs, proven on others
   bool rounds_to_f16 = false;   // matmul operands, weights too; results differ when operands are not halves
   bool static_graphs = false;   // a program is a graph compiled for fixed numbers of tokens: only a few sizes exist
   bool models_time = false;     // estimate() is the clock of the chip that this device emulates

@@ -1,4 +1,4 @@
-// How programs get into the queue, and how flags are waited for and raised. There are several ways, and the device
+// How programs get into the queue, and how flags are waited for and raised. There are three ways, and the device
 // picks one at start.
 //
 // Contract: launch() never blocks and never throws; programs run in the order of the calls.

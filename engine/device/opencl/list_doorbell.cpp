@@ -33,7 +33,7 @@ bool ListDoorbell::post(const List& list) {
   return line().epoch.compare_exchange_strong(accepting, kPosted, std::memory_order_seq_cst);
 }
 
-// Word 1 of the line is the last kernel that is to go.
+// Word 1 of the line holds the serial number of the last kernel that must leave.
 void ListDoorbell::dismiss() {
   if (resident_ == 0) return;
   line().failure.store(resident_, std::memory_order_release);

@@ -21,7 +21,7 @@ namespace tandem::opencl {
 
 using gpu::Arg, gpu::BufferArg, gpu::KernelLaunch;
 
-// Whether a launch can be part of a list: it has at most most_tokens tokens, and one work-item a work-group.
+// Whether a launch can be part of a list: it has at most most_tokens tokens, and one work-item in a work-group.
 bool can_be_listed(const KernelLaunch& launch, int64_t most_tokens);
 
 class ListVariants {

@@ -29,7 +29,8 @@ class StampedList {
   size_t bytes() const { return slot_->size_bytes(); }
   uint64_t address() const { return reinterpret_cast<uintptr_t>(slot_->data()); }  // address of the first stamp
 
-  // Call it before the launch: clears all stamps. `done` reaches `serial` when the list has ended.
+  // Call it before the launch: clears all stamps. The slot must have room for bytes_for(list). `done` reaches `serial`
+  // when the list has ended.
   void arm(std::shared_ptr<const ProgramList> list, const sync::FlagLine& done, uint32_t serial);
 
   bool ended() const;  // every stamp is written, or will not be written any more

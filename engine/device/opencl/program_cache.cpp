@@ -83,8 +83,8 @@ const ProgramCache::Built& ProgramCache::program(const std::string& source, cons
   return programs_.emplace(key, build(assemble_source(source), object, options)).first->second;
 }
 
-// While the process ends, the driver's compiler may have been taken down before the owner of this cache. Then
-// nothing is kept. The handler that notices the end is registered after the driver was loaded, so it runs before the
+// While the process ends, the driver's compiler may be gone before the owner of this cache is destroyed. Then
+// nothing is stored. The handler that notices the end is registered after the driver was loaded, so it runs before the
 // driver's own.
 ProgramCache::~ProgramCache() {
   if (process_ends) return;
