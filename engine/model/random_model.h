@@ -2,8 +2,9 @@
 // without the published weights.
 //
 // Contract: the same shape, type and seed give the same bytes on every machine. Every matrix has random codes. Its
-// scales make the product of a row with a vector of values near one about one. So activations neither vanish nor
-// overflow, and no weight is zero more often than another. Text that such a model writes means nothing.
+// scales give its values a deviation of 1 / sqrt(columns). So a row times a vector of values of deviation 1 has a
+// deviation of about 1, and activations neither vanish nor overflow. No weight is zero more often than another. Text
+// that such a model writes means nothing.
 #pragma once
 
 #include <cstddef>

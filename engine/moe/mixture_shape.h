@@ -11,9 +11,9 @@
 namespace tandem {
 
 struct MixtureShape {
-  int64_t layers = 0;               // number of layers with experts
-  int64_t experts = 0, used = 0;    // E, k
-  ExpertSize expert;                // size of each expert
+  int64_t layers = 0;             // number of layers with experts
+  int64_t experts = 0, used = 0;  // E, k
+  ExpertSize expert;
   int64_t shared_feed_forward = 0;  // I of the shared experts, which run on the processor of the attention; 0: none
   int64_t projection_weights = 0;   // elements of attention's matrices
   int64_t product_width = 0;        // for all heads together: values of a query plus values of its result

@@ -19,8 +19,8 @@ constexpr int64_t kPiece = 32;
 
 std::string name_of(const Engine& engine) { return engine.machine().device_names() + ", plan " + engine.plan_asked(); }
 
-// The reason why passes of these lengths, from the engine's position on, may differ from the contract; "":
-// they keep it.
+// The reason why passes of these lengths, from the engine's position on, do not promise the contract's bits. "" if
+// they do.
 std::string why_tolerance(Engine& engine, std::initializer_list<int64_t> lengths) {
   for (const int64_t S : lengths) {
     const auto reason =

@@ -1,7 +1,7 @@
 // Evaluates the expressions of a chat template, as far as ChatML templates need them for one user turn.
 //
 // Contract: grammar and precedence are Jinja's. Filters and methods that are not implemented here give Unknown.
-// TemplateRefused for such tests, and for tokens outside that grammar. One thread.
+// Tests that are not implemented are TemplateRefused, and so are tokens outside that grammar. One thread.
 #pragma once
 
 #include <cstddef>
