@@ -1,6 +1,5 @@
-// Mesa looks for its OpenCL library of built-in functions in /usr/lib/clc, and nowhere else. Loaded before it
-// (LD_PRELOAD), this lets it find the one that was fetched into the folder TANDEM_LIBCLC, so that nothing needs to be
-// installed.
+// Mesa looks for its OpenCL library of built-in functions in /usr/lib/clc only. This library is loaded before it
+// (LD_PRELOAD) and redirects it to the folder TANDEM_LIBCLC, so a fetched library works without an installation.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The checks of `./dev lint`: format, clang-tidy, floors, shader trip counts, stray marks, temporary files of tests,
-# loops over parts of temporaries. Every check runs. The status is 1 if one finds something.
+# loops over parts of temporaries, words left on a line. Every check runs. The status is 1 if one finds something.
 # tests/house/lint.sh ROOT BUILD_DIR
 set -uo pipefail
 root=$1
@@ -78,6 +78,14 @@ loops_over_temporaries() {
   [ -z "$found" ] || { printf '%s\ngive the value a name before the loop\n' "$found"; return 1; }
 }
 
+# A formatter that wraps a comment may leave one word on its last line. Headings are such lines on purpose.
+leftover_words() {
+  local found
+  found=$(files | grep -E '\.(h|cpp|c|cl|comp|glsl)$' | xargs -r -d '\n' grep -nE '^\s*// \S+$' |
+    grep -vE '// (Contract|Conventions|NOLINT\S*)$')
+  [ -z "$found" ] || { printf '%s\nwrite the comment so that no word stands alone on its last line\n' "$found"; return 1; }
+}
+
 # Checks scripts if shellcheck is installed.
 scripts() { ! command -v shellcheck >/dev/null || shellcheck --severity=warning dev .ci/run tests/fresh_machine.sh tests/house/lint.sh tests/house/bench_names.sh; }
 
@@ -85,6 +93,7 @@ check format format
 check "stray marks" marks
 check "temporary names" temporary_names
 check "loops over temporaries" loops_over_temporaries
+check "words left on a line" leftover_words
 check scripts scripts
 check floors floors
 check "shader trips" shader_trips

@@ -38,8 +38,7 @@ class WholeModel {
   // the cuts differ. Rows are cut 2 : 3.
   Plan plan(const std::string& strategy, const Batch& batch, int64_t past, uint64_t seed = 1) const;
 
-  // Runs the tokens as one batch behind `past` others. Returns the logits of the last `logit_rows` [logit_rows,
-  // vocabulary].
+  // Runs the tokens as one batch behind `past` others. Returns [logit_rows, vocabulary]: the last tokens' logits.
   std::vector<float> run(const std::string& strategy, std::span<const int32_t> ids, int64_t past, int64_t logit_rows,
                          uint64_t seed = 1);
   // Runs pieces of `piece` tokens from the beginning, with logits for all tokens.
