@@ -1,12 +1,12 @@
 // Question: do operators take as long on this machine's wall clock as the planner predicts?
 //
-// The bench takes prompts of some lengths, and single tokens. It compares the plan that runs, with the predicted
-// seconds of its operators, with recorded passes of that very plan. A prediction comes from measurements of the
-// operator alone, or lies between two of them (H8). The bar: a median error of 15 % over kinds, shapes and devices.
+// The bench takes prompts of some lengths, and single tokens. It compares the predicted seconds of a plan's operators
+// with recorded passes of the same plan. Predictions are the planner's estimates, learnt from earlier passes
+// (engine/run/machine_rates.h, H8). The bar: a median error of 15 % over kinds, shapes and devices.
 //
 // With --soc FILE (`tandem calibrate`) it also compares that profile's model clock with the wall clock, for the same
-// strategy on the same operators. The bar: 20 % of each pass. The strategy runs as its solver says, without trial
-// passes, since the model clock has none.
+// strategy on the same operators. The bar: 20 % of each pass. The plan `tensor` then never gives way to a faster plan,
+// so that both clocks run the same strategy.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

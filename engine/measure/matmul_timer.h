@@ -26,7 +26,7 @@ int64_t most_tokens(const MatMul& op);
 // Operators of one shape; not empty.
 using SameMatMuls = std::span<const MatMul>;
 
-// How much is run for one point. The default is for callers that wait for an answer; a profile uses kThorough.
+// How much is run for one point. Profiles and calibration use kThorough; tests use the smaller default.
 struct Effort {
   int samples = 5;
   int64_t most_operators = 256;  // in a sample; small matrices would need more to fill it

@@ -11,7 +11,7 @@ bool is_part_of(const KvCache& cache, const Operand& at) {
                      (at.slot == cache.v.slot && at.offset_bytes == cache.v.offset_bytes));
 }
 
-// Shares of the splits can be compared: they are of one attention.
+// Whether the shares of both can be compared, because they are shares of the splits of one attention.
 bool share_splits(const Access& a, const Access& b) {
   return a.region.at == b.region.at && a.region.width_bytes == b.region.width_bytes &&
          a.tokens_begin == b.tokens_begin && a.tokens_end == b.tokens_end;
@@ -21,6 +21,9 @@ size_t end_of_tokens(const Operand& positions, int64_t S) {
   return positions.offset_bytes + static_cast<size_t>(S) * sizeof(int32_t);
 }
 
+// Narrows a region where the operator allows it. KvAppend touches only its own tokens' places in its cache. An
+// attention reads its cache from the batch's first token up to its own last one. A part `splits` writes its own share
+// of scratch.
 Access access(const Operator& op, const Region& region) {
   if (const auto* append = std::get_if<KvAppend>(&op.body); append && is_part_of(append->cache, region.at)) {
     return {region, append->positions.slot, append->positions.offset_bytes,
@@ -57,6 +60,8 @@ bool meet(const Access& a, const Access& b) {
   return !other_tokens && !other_splits && overlaps(a.region, b.region);
 }
 
+// Tokens must be a part of the same batch's tokens. Splits must be a part of the same attention's splits, unless `by`
+// has all splits.
 bool is_covered(const Access& a, const Access& by) {
   const bool same_tokens =
       a.positions == by.positions && a.tokens_begin >= by.tokens_begin && a.tokens_end <= by.tokens_end;

@@ -1,5 +1,5 @@
-// What operators cost, as strategies ask for it: one interface for the wall clock (measured, engine/run/) and the model
-// clock (a processor profile).
+// Predicted costs of operators, as strategies ask for them: one interface for both clocks. On the wall clock the costs
+// are estimates of this machine (engine/run/machine_rates.h), on the model clock they come from a processor profile.
 #pragma once
 
 #include <functional>
@@ -13,16 +13,16 @@ namespace tandem {
 class SolvedMatMuls;
 
 struct PlanCosts {
-  // Predicted seconds of an operator on a device of the plan; attention at the positions of the batch. `both`: while
-  // the other side works too. Matmuls on the NPU have the tokens of their graph.
+  // Predicted seconds of an operator on a device of the plan. An attention counts the positions of its batch. `both`:
+  // the other side works at the same time. A matmul on the NPU has the tokens of its graph.
   std::function<double(int device, const Operator& op, bool both)> seconds;
   double sync_seconds = 0;  // T_sync of one join (H7, H9)
   double copy_seconds = 0;  // T_copy of one join (H9)
-  // Of each device of the plan; those of one lane have one thread or core, which takes their steps in the plan's order.
-  // Empty: each device has its own.
+  // The lane of each device of the plan. Devices of one lane share a thread or a core, which runs their steps in the
+  // plan's order. Empty: each device has a lane of its own.
   std::vector<int> lanes{};
-  // What the solver (H9) has said by these costs, for the next plan that asks (engine/plan/matmul_decisions.h);
-  // nullptr: every plan asks anew.
+  // The solver's decisions (H9) under these costs, shared by all plans that use the costs
+  // (engine/plan/matmul_decisions.h). nullptr: every plan solves anew.
   std::shared_ptr<SolvedMatMuls> solved{};
   explicit operator bool() const { return seconds != nullptr; }
 };

@@ -12,7 +12,8 @@
 namespace tandem {
 namespace {
 
-// The operators of one layer's experts, in their order.
+// Pointers to the operators of one layer's experts, in the order of the computation. `up` has the products in front of
+// the unit (gate and up), `down` those behind it.
 struct ExpertBlock {
   const Operator* lists = nullptr;
   std::vector<const Operator*> up, down;  // one for each part of the stack
@@ -27,6 +28,7 @@ struct ExpertBlock {
       for (const Operator* op : *parts) bytes += product(op).w.matrix_bytes();
     return static_cast<int64_t>(bytes);
   }
+  // Values that all parts together write for one row.
   static int64_t width_of(const std::vector<const Operator*>& parts) {
     int64_t rows = 0;
     for (const Operator* op : parts) rows += product(op).w.rows;
@@ -34,7 +36,7 @@ struct ExpertBlock {
   }
 };
 
-// From the lists of a layer to its sum.
+// Collects the operators of a layer's experts, from its ExpertLists, which must come first, to its ExpertSum.
 ExpertBlock block_at(std::span<const Operator> operators) {
   ExpertBlock block{&operators.front(), {}, {}, nullptr, nullptr};
   for (const Operator& op : operators) {
@@ -54,6 +56,9 @@ Operand row_at(const Operand& matrix, int64_t row, int64_t width, int64_t column
   return matrix ? matrix.advanced(bytes_of_floats(row * width + column)) : matrix;
 }
 
+// Walks through the operators once. At the lists of a layer, begin() decides which experts live on the NPU. Up to the
+// layer's sum, place_in_layer() then replaces its operators by those of the diagram in the header. All other operators
+// go where DenseOn says.
 class ExpertPlanner {
  public:
   ExpertPlanner(const PlanRequest& request, const char* name, const ExpertRules& rules, DenseOn dense)
@@ -96,10 +101,12 @@ class ExpertPlanner {
 
   bool is_active() const { return !placement_.resident.empty(); }
 
-  // Why this layer's experts cannot run on the NPU; empty: they can. Sets who helps.
+  // Says why this layer's experts cannot run on the NPU; empty: nothing speaks against it. Sets helper_ to the host
+  // beside the NPU, or to the first other device that can gather. Then asks the NPU about each product with tiers.step
+  // rows, since every capacity is a multiple of it. A batch of few tokens gets no helper and no reason.
   std::string refusal_of() {
     if (!request_.experts) return "there is no memory for experts' rows";
-    if (tokens_of(*block_.lists) < kFewestTokens) return "";  // as many as need no gathering
+    if (tokens_of(*block_.lists) < kFewestTokens) return "";  // so few need no gathering
     std::vector<int> helpers{host_beside_npu(request_)};
     for (int d = 0; d < static_cast<int>(request_.devices.size()); ++d) helpers.push_back(d);
     const auto helper =
@@ -133,12 +140,14 @@ class ExpertPlanner {
     const ExpertLists& choices = block_.choices();
     const std::vector<double> loads = expected(choices);
     ExpertRules rules = rules_;
+    // Without costs there is nothing to weigh groups by.
     if (!request_.costs) rules.residency = ResidencyRule::all;
     ExpertPlacement placement = place_experts(loads, choices.k, choices.S, block_.expert_bytes(), rules, costs());
     TANDEM_CHECK(placement.slots() <= request_.experts->rows, "the rows of experts");
     return placement;
   }
 
+  // Tokens that each expert is expected to get, [E]. A layer without counts expects equal numbers.
   std::vector<double> expected(const ExpertLists& choices) const {
     if (const RoutingCounts* counts = request_.experts->counts) {
       const auto at = std::ranges::find(counts->layers, block_.lists->layer);
@@ -148,7 +157,8 @@ class ExpertPlanner {
     return expected_loads(ExpertCounts(static_cast<size_t>(choices.E), 0), choices.k, choices.S);
   }
 
-  // N4: as the request's costs say; those of a launch are in them.
+  // N4: seconds of a group on the NPU with its helper, and of tokens on the other processor, by the request's costs.
+  // These include launches, so launch_seconds stays 0.
   ResidencyCosts costs() const {
     ResidencyCosts costs;
     costs.npu_seconds = [this](int64_t slots, int64_t experts) {
@@ -190,7 +200,8 @@ class ExpertPlanner {
     }
   }
 
-  // True where the operator is one of the experts'.
+  // Replaces an operator of the layer's experts and returns true; false: the operator is another one. The first product
+  // brings all of the NPU's groups with it. The original products remain for choices without a row on the NPU.
   bool place_in_layer(const Operator& op) {
     if (&op == block_.lists) {
       placer_.place_quietly(slots(), helper_);
@@ -218,6 +229,7 @@ class ExpertPlanner {
     });
   }
 
+  // All experts on the NPU, in the order of their rows.
   std::vector<ExpertAt> experts() const {
     std::vector<ExpertAt> all;
     int64_t row = 0, number = 0;
@@ -231,6 +243,7 @@ class ExpertPlanner {
     return all;
   }
 
+  // Gives choices their rows on the NPU; takes the place of the layer's ExpertLists, which would list all choices.
   Operator slots() const {
     const ExpertLists& from = block_.choices();
     const ExpertRowBuffers& buffers = request_.experts->buffers;
@@ -256,6 +269,7 @@ class ExpertPlanner {
     return named("expert_gather", op);
   }
 
+  // The layer's gated linear unit over the NPU's rows. gate_up is [rows, 2 I], with the gate's columns first.
   Operator unit(int64_t rows) const {
     Glu op = std::get<Glu>(block_.unit->body);
     const ExpertRowBuffers& buffers = request_.experts->buffers;
@@ -273,19 +287,21 @@ class ExpertPlanner {
     return with_body(*block_.sum, op);
   }
 
+  // The product for choices outside the NPU, of which `share` of all choices are expected.
   static Operator rest(const Operator& op, double share) {
     GroupedMatMul some = std::get<GroupedMatMul>(op.body);
     some.share = share;
     return with_body(op, some);
   }
 
-  // In the layer of the lists, which have its name before their own.
+  // An operator of the same layer as the lists, named like them: "blk.3." and its own name.
   Operator named(const char* name, OperatorBody body) const {
     const std::string& lists = block_.lists->name;
     return {lists.substr(0, lists.rfind('.') + 1) + name, std::move(body), block_.lists->layer};
   }
 
-  // One expert's product of the rows of its slice; x and y are the buffers' first rows.
+  // The product of one expert with the rows of its slice. x and y: the first rows of the buffers. y has `width`
+  // columns, and the result begins at `column`.
   static Operator product(const Operator& grouped, const ExpertAt& at, const Operand& x, const Operand& y,
                           int64_t width, int64_t column = 0) {
     const auto& stack = std::get<GroupedMatMul>(grouped.body).w;
@@ -297,7 +313,7 @@ class ExpertPlanner {
     return {grouped.name + ".g" + std::to_string(at.group), op, grouped.layer};
   }
 
-  // N3: one group after the other, first all that make its gate and up.
+  // N3: gathers, then runs gate and up of all groups, then the unit, then down of all groups.
   void place_groups() {
     const ExpertRowBuffers& buffers = request_.experts->buffers;
     const int64_t rows = placement_.slots();
@@ -325,8 +341,8 @@ class ExpertPlanner {
   const ExpertRules rules_;
   const DenseOn dense_;
   Placer placer_;
-  ExpertBlock block_;  // of the layer at work
-  int helper_ = -1;    // who gathers and sums; -1: nobody
+  ExpertBlock block_;  // of the current layer
+  int helper_ = -1;    // the device that gathers and sums; -1: none
   ExpertPlacement placement_;
   std::vector<PlannedExperts> planned_;
   std::vector<std::string> notes_;

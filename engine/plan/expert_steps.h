@@ -1,14 +1,16 @@
-// NPUMoE's way through a layer: the tokens of hot experts are gathered into rows of static graphs, which run on the
-// NPU; meanwhile another processor computes the rest; the results are added in the order of the experts.
+// Makes plans for models with experts, as NPUMoE runs a layer. The tokens of hot experts are gathered into rows of
+// static graphs, which run on the NPU. Another processor computes the other choices meanwhile. The results are added in
+// the order of the experts.
 //
 //   route ── slots ─┬─ gather ── gate and up, unit, down of every group (NPU) ─┬─ sum
-//                   └─ gate and up, unit, down of what is listed (GPU) ────────┘
+//                   └─ gate and up, unit, down of listed choices (GPU) ────────┘
 //
-// Which rows are filled is data of a pass, read from memory: no plan depends on it. What the array does not do (N6:
-// indexing, comparisons, gathering, activations, sums with weights) the host beside it does.
+// The unit is the gated linear unit (Glu). The rows that are filled are data of a pass, read from memory, so no plan
+// depends on them. The host beside the NPU does what the array does not do (N6): indexing, comparisons, gathering,
+// activations, weighted sums.
 //
-// Contract: pure functions. Where no device can gather, no graph fits, or the NPU would round the weights, the experts
-// stay where they would be without an NPU, and a note of the plan says why.
+// Contract: pure functions. The experts stay where they would be without an NPU if no device can gather, if no graph
+// fits, or if the NPU would round the weights. A note of the plan says why.
 #pragma once
 
 #include "engine/plan/placer.h"
@@ -17,10 +19,14 @@
 
 namespace tandem {
 
-// Where everything but the experts runs.
-enum class DenseOn : uint8_t { shared, npu, others };  // as in the plan `tensor`, as in `layer`, not on the NPU
+// The place of all operators other than the experts'.
+enum class DenseOn : uint8_t {
+  shared,  // as in the plan `tensor`
+  npu,     // as in the plan `layer`
+  others   // not on the NPU
+};
 
-// N9: a plan of these rules. rules: gives those of the request, or others in their place.
+// N9: a plan by the rules that `rules` makes of the request's rules. A request without experts counts as default rules.
 Plan plan_with_experts(const PlanRequest& request, const char* name, ExpertRules (*rules)(ExpertRules), DenseOn dense);
 
 }  // namespace tandem

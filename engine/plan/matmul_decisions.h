@@ -1,5 +1,5 @@
-// What the solver (H9) decides for the matmuls of a pass: once for each shape, since kernels of one shape take the same
-// time in every layer (H7).
+// The solver's decisions (H9) for the matmuls of a pass. It decides once for each shape, since kernels of one shape
+// take the same time in every layer (H7).
 #pragma once
 
 #include <compare>
@@ -14,7 +14,7 @@
 
 namespace tandem {
 
-// By the two devices, by shape and by the tokens that its buffers hold.
+// Decisions by the two devices, the matmul's shape, and the number of tokens that its buffers hold.
 class SolvedMatMuls {
  public:
   struct Key {
@@ -23,18 +23,20 @@ class SolvedMatMuls {
     int64_t token_room = 0;
     auto operator<=>(const Key&) const = default;
   };
-  // `solve` is called where nobody has asked before.
+  // Calls `solve` only for a key that has no decision yet. The reference lasts as long as this object.
   const Decision& of(const Key& key, const std::function<Decision()>& solve);
 
  private:
   std::map<Key, Decision> known_;
 };
 
+// The decisions of one plan, with the number of operators that each one holds for.
 class MatMulDecisions {
  public:
-  // Borrows the request, which has costs; `gpu` and `npu` are indices of its devices.
+  // Borrows the request, which must have costs. gpu and npu: indices of its devices.
   MatMulDecisions(const PlanRequest& request, int gpu, int npu);
 
+  // The decision for the matmul's shape. Each call counts one operator. The reference is valid until the next call.
   const Decision& of(const Operator& matmul);
   std::vector<Decided> list() const;  // in the order of the computation
 

@@ -23,6 +23,7 @@ CutLimits cut_limits(const PlanRequest& request, int npu, const Operator& matmul
   return cut_limits(request.devices[static_cast<size_t>(npu)], std::get<MatMul>(matmul.body));
 }
 
+// Costs are asked only if both layouts exist and differ. A layout that leaves the buffers is empty.
 TokenLayout cheaper_layout(const PlanRequest& request, int npu, const Operator& matmul) {
   const CutLimits limits = cut_limits(request, npu, matmul);
   const TokenLayout pipe = pipe_layout(tokens_of(matmul), limits), padded = padded_layout(tokens_of(matmul), limits);

@@ -1,7 +1,7 @@
-// What strategies share that multiply on the NPU alone: H1, and the baselines of H12. They differ in the graphs that a
-// matmul of S tokens runs in; what is no matmul runs on the GPU.
+// Common parts of the strategies that multiply on the NPU alone: H1 and the baselines of H12. They differ in the graphs
+// that run a matmul of S tokens. Operators other than matmuls run on the GPU, or on the host if there is none.
 //
-// Contract: pure functions. A matmul that the NPU refuses, or that none of its graphs fits, falls back and is noted.
+// Contract: pure functions. A matmul that the NPU refuses, or that fits none of its graphs, falls back with a note.
 #pragma once
 
 #include "engine/plan/partition/part_operator.h"
@@ -10,7 +10,8 @@
 
 namespace tandem {
 
-// The plan's NPU, and who runs what is not for it: a GPU, or the host where there is none. Error without them.
+// The plan's NPU, and the device for all other operators: the first GPU, or the host if there is no GPU. Error without
+// these devices.
 struct NpuBeside {
   int npu = 0, others = 0;
 };
@@ -18,10 +19,10 @@ NpuBeside npu_beside(const PlanRequest& request, const char* plan);
 
 CutLimits cut_limits(const PlanRequest& request, int npu, const Operator& matmul);
 
-// The cheaper of padding and pipe, by request.costs; pipe without them.
+// The cheaper of padded_layout() and pipe_layout() by request.costs; pipe_layout() without costs.
 TokenLayout cheaper_layout(const PlanRequest& request, int npu, const Operator& matmul);
 
-// Every matmul on the NPU, in the graphs that `graphs` lays out for it; everything else beside it.
+// A plan with every matmul on the NPU, in the graphs that `graphs` lays out, and everything else on the other device.
 Plan multiply_on_npu(const PlanRequest& request, const char* name,
                      TokenLayout (*graphs)(const PlanRequest& request, int npu, const Operator& matmul));
 

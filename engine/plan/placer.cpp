@@ -20,7 +20,7 @@ std::string no_graphs(const DeviceTraits& npu, const Operator& op) {
   return npu.id + " has no graphs for " + std::to_string(tokens_of(op)) + " tokens that the buffers hold";
 }
 
-// Whether it reads or writes what one device alone has: a cache, or scratch.
+// Whether the operator touches memory that one device alone has: a KV cache, or scratch.
 bool stays_on_device(const Operator& op) {
   bool stays = false;
   const auto look = [&](const Region& region, bool, bool) {
@@ -84,7 +84,7 @@ void Placer::place(const Operator& op, int wanted, int fallback) {
   fall_back(op, fallback, request_.devices[wanted].id + " does not run " + kind_name(op) + ": " + support.reason);
 }
 
-// Strict plans do not, and not every operator has where to fall.
+// Error if the request is strict, or if `device` does not run the operator either.
 void Placer::fall_back(const Operator& op, int device, const std::string& refusal) {
   if (request_.strict || device < 0 || !runs(device, op)) {
     throw Error("an operator cannot run where the plan puts it", op.name + ": " + refusal,
@@ -103,6 +103,8 @@ void Placer::place_quietly(const Operator& op, int device) {
   placed_.push_back({device, op});
 }
 
+// Collects the parts of all devices before it places any of them: if one part has no graphs, the whole matmul falls
+// back. The graphs of a part on an NPU follow each other. A device with a share of 0 gets nothing.
 void Placer::place_cut(const Operator& op, std::span<const int> devices, std::vector<double> shares, Padding padding) {
   const auto refuses = std::ranges::find_if(devices, [&](int device) { return !runs(device, op); });
   if (refuses != devices.end()) {
@@ -142,6 +144,7 @@ void Placer::place_in_graphs(const Operator& op, int npu, int fallback, const To
   }
 }
 
+// Without padding, the buffers count as if they ended behind the matmul's own tokens.
 std::vector<Operator> Placer::graphs_on(int device, const Operator& op, Padding padding) const {
   const DeviceTraits& traits = request_.devices[device];
   const auto* matmul = std::get_if<MatMul>(&op.body);
@@ -169,6 +172,7 @@ void Placer::place_by_shares(std::span<const Operator> operators, bool exact) {
   }
 }
 
+// Operators that no cut of matmuls applies to. Some of them are shared with the host beside the NPU.
 void Placer::place_uncut(const Operator& op, int first) {
   if (std::holds_alternative<Attention>(op.body))
     place_attention(op, first);
@@ -178,7 +182,8 @@ void Placer::place_uncut(const Operator& op, int first) {
     place_quietly(op, first);
 }
 
-// The host beside the NPU, where it can take a share of what the first device would do alone; -1: there is none.
+// The host beside the NPU, if it can take a share of the first device's operator; -1: it cannot. Sharing needs costs to
+// decide by, and one memory for all devices.
 int Placer::helper_of(const Operator& op, int first) const {
   const int second = request_.costs ? host_beside_npu(request_) : -1;
   const bool one_memory =
@@ -193,6 +198,7 @@ SharingCosts Placer::sharing_costs(int first, int second) const {
   return {seconds, request_.costs.sync_seconds};
 }
 
+// The second device comes first in the plan, and the parts that merge come last.
 void Placer::place_attention(const Operator& op, int first) {
   const int second = helper_of(op, first);
   if (second < 0) {
@@ -205,6 +211,7 @@ void Placer::place_attention(const Operator& op, int first) {
   for (const Operator& part : parts.closing) place_quietly(part, first);
 }
 
+// Rows from 0 on stay on the first device, and the host takes the others. The first product of a shape decides for all.
 void Placer::place_grouped(const Operator& op, int first) {
   const auto& whole = std::get<GroupedMatMul>(op.body);
   const int second = helper_of(op, first);
@@ -221,6 +228,7 @@ void Placer::place_grouped(const Operator& op, int first) {
   place_quietly(with_body(op, slice_rows(whole, 0, kept)), first);
 }
 
+// The offset of the positions is a part of the key, because it says where in the batch the attention's tokens begin.
 int64_t Placer::attention_shares(const Operator& op, int first, int second) {
   const auto& attention = std::get<Attention>(op.body);
   const auto [found, is_new] = attention_shares_.try_emplace(
@@ -231,6 +239,7 @@ int64_t Placer::attention_shares(const Operator& op, int first, int second) {
   return found->second;
 }
 
+// The solver decides between exactly one GPU (or the host) and one NPU. Shares from the user replace its decisions.
 void Placer::place_as_tensor(std::span<const Operator> operators, bool exact_shares) {
   const std::vector<int> cutters = row_cutters(request_.devices);
   const bool decides = request_.costs && request_.shares.otherwise.empty() && cutters.size() == 2 &&
@@ -245,7 +254,7 @@ void Placer::place_as_tensor(std::span<const Operator> operators, bool exact_sha
   }
 }
 
-// The GPU's parts first, as in cuts by shares.
+// The GPU's parts come first in the plan, as in cuts by shares.
 void Placer::place_decided(const Operator& op, int gpu, int npu) {
   if (!decisions_) decisions_.emplace(request_, gpu, npu);
   const Cut& cut = decisions_->of(op).chosen.cut;
@@ -263,7 +272,7 @@ bool Placer::multiplies_exactly(int device, const Operator& op) const {
 
 bool Placer::runs(int device, const Operator& op) const { return request_.devices[device].supports(op).yes; }
 
-// The host does an operator that a GPU refuses, where none of its operands stays in the GPU's own memory.
+// The host runs an operator that the GPU refuses, unless one of its operands stays in the GPU's own memory.
 Plan all_on(const PlanRequest& request, DeviceKind kind, const char* what, const char* name) {
   const int device = require_device(request, kind, what, name);
   const int host = kind == DeviceKind::gpu ? device_of(request, DeviceKind::host) : -1;

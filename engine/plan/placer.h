@@ -1,4 +1,7 @@
-// Puts operators on devices one by one, as strategies do, and remembers why one had to fall back.
+// Places operators on devices one by one, for strategies, and notes why operators had to fall back.
+//
+// Contract: functions are pure, and a Placer is a value that borrows its request. Indices of devices are those of the
+// request. Shares of a cut add up to 1. One thread at a time.
 #pragma once
 
 #include <map>
@@ -15,68 +18,73 @@
 
 namespace tandem {
 
-// Index of the request's first device of that kind; -1: none. require_device() throws an Error instead.
+// Index of the request's first device of the kind; -1: none. require_device() throws an Error if there is none.
 int device_of(const PlanRequest& request, DeviceKind kind);
 int require_device(const PlanRequest& request, DeviceKind kind, const char* what, const char* plan);
-// Error where matmuls cannot be cut between two devices.
+// Error if the request has fewer than two row_cutters().
 void require_two_cutters(const PlanRequest& request, const char* plan);
-// Of the host that works on the NPU's thread, in turn with it; -1: there is none.
+// Index of the host that takes turns with the NPU on the NPU's thread; -1: there is none.
 int host_beside_npu(const PlanRequest& request);
 
 inline constexpr int64_t kTokenBlock = 8;     // tokens that kernels take at once
-inline constexpr int64_t kFewestTokens = 16;  // of a batch that is worth cutting by tokens
+inline constexpr int64_t kFewestTokens = 16;  // smaller batches are not cut by tokens
 
-// The operators that run for all tokens of a batch, when there are enough of them to be cut; what follows is for the
-// last tokens alone.
+// The first operators, which run for all tokens of the batch. The operators behind them run for the last tokens alone.
+// Empty if the batch has fewer than kFewestTokens tokens.
 std::span<const Operator> whole_batch(std::span<const Operator> operators);
 
-// For cutting a batch of S tokens: its parts are sums of the NPU's sizes, in steps of 8 tokens where there is any size,
-// or few tokens.
+// Limits for cutting a batch of S tokens into sums of the NPU's sizes. The step is the NPU's token_step. It is
+// kTokenBlock if the NPU takes any size or if the batch is shorter than two of its steps.
 CutLimits token_limits(const DeviceTraits& npu, int64_t S);
 
-// A plan with every operator on the first device of a kind.
+// A plan with every operator on the first device of the kind. The host may run operators that a GPU refuses.
 Plan all_on(const PlanRequest& request, DeviceKind kind, const char* what, const char* name);
 
+// Whether the NPU's last graph for a matmul may have more tokens than are left.
 enum class Padding : bool { forbidden, allowed };
 
 class Placer {
  public:
   explicit Placer(const PlanRequest& request) : request_(request) {}  // borrowed
 
-  // On `wanted` where it is supported, else on `fallback` (-1: none); each reason becomes one note of the plan.
+  // Places the operator on `wanted`, or on `fallback` (-1: none) if `wanted` does not support it. Each different reason
+  // becomes one note of the plan. Error if it runs on neither, or if the request is strict and `wanted` refuses.
   void place(const Operator& op, int wanted, int fallback);
-  // An Error where the device does not run it.
+  // Places the operator without a fallback. Error if the device does not support it.
   void place_quietly(const Operator& op, int device);
-  // A matmul's rows cut between the devices by their shares (empty: equal parts). Where one of them refuses it, it is
-  // named, and all of the matmul falls back to the first one.
+  // Cuts a matmul's rows between the devices by their shares (empty: equal parts). If a device refuses the matmul, or
+  // has no graphs for its part, the whole matmul falls back to the first device. A note names the device that refused.
   void place_cut(const Operator& op, std::span<const int> devices, std::vector<double> shares,
                  Padding padding = Padding::allowed);
-  // A matmul on the NPU in the graphs of the layout; where the NPU refuses it, or there is no layout, on `fallback`.
+  // Places a matmul on the NPU in the graphs of the layout. It falls back to `fallback` if the NPU refuses it or if the
+  // layout is empty.
   void place_in_graphs(const Operator& op, int npu, int fallback, const TokenLayout& layout);
 
-  // An attention on `first`, or shared by it and the host beside the NPU where that is predicted to end sooner. They
-  // see one cache: all of the plan's devices need the host's memory.
+  // Places an attention on `first`. The host beside the NPU takes a share of it if both are then predicted to end
+  // sooner. Both read one cache, so nothing is shared unless all of the plan's devices see the host's memory.
   void place_attention(const Operator& op, int first);
 
-  // The products of experts on `first`, or some rows of every expert on the host beside the NPU, likewise.
+  // Places products of experts on `first`, or some rows of every expert on the host beside the NPU, by the same rules.
   void place_grouped(const Operator& op, int first);
 
-  // Matmuls cut by the request's shares, attention and experts shared with the host beside the NPU, everything else on
-  // the first cutter. exact: matmuls that not every cutter multiplies exactly stay on the first one.
+  // Cuts matmuls by the request's shares. Shares attention and experts with the host beside the NPU, and places
+  // everything else on the first cutter. exact: a matmul is cut only if every cutter multiplies it exactly; else it
+  // stays on the first one.
   void place_by_shares(std::span<const Operator> operators, bool exact);
-  // Matmuls cut as the solver decides (H9), everything else as there. Matmuls that the NPU would round stay on
-  // the first cutter too. Without costs, with shares that the user gave or with other cutters than one GPU and one NPU:
-  // by shares.
+  // Cuts matmuls as the solver decides (H9), and places everything else as place_by_shares() does. Matmuls that the NPU
+  // would round stay on the first cutter. Works like place_by_shares() in three cases: no costs, shares from the user,
+  // or cutters other than one GPU (or the host) and one NPU.
   void place_as_tensor(std::span<const Operator> operators, bool exact_shares);
 
-  // The graphs that an NPU runs for the matmul, in turn (other devices: the operator itself); none: it has no sizes for
-  // it. Padding is forbidden where live tokens lie behind the operator's own.
+  // The graphs that an NPU runs one after another for a matmul; on other devices the operator itself. Empty: the NPU's
+  // sizes do not fit. Padding must be forbidden if live tokens lie behind the operator's own.
   std::vector<Operator> graphs_on(int device, const Operator& op, Padding padding) const;
-  // Predicted seconds of the operator in those graphs, with the other side at work; infinite: it cannot.
+  // Predicted seconds of these graphs while the other side works too; infinite if there are none.
   double seconds_on(int device, const Operator& op, Padding padding) const;
 
-  // True where the device multiplies with the bits of the others: an NPU rounds weights that are no halves
-  // (docs/numbers.md). Cuts that follow measured times ask for it, so that no result depends on a timing.
+  // True if the operator is a matmul whose result has the same bits on this device as on others. An NPU rounds weights
+  // that 16-bit floats do not hold exactly (docs/numbers.md). Cuts by predicted times ask this first, so that no result
+  // depends on a timing.
   bool multiplies_exactly(int device, const Operator& op) const;
   bool runs(int device, const Operator& op) const;
   Plan finish(const char* name);
@@ -94,7 +102,8 @@ class Placer {
   std::set<std::string> noted_;
   std::vector<std::string> notes_;
   std::optional<MatMulDecisions> decisions_;
-  std::map<std::vector<int64_t>, int64_t> attention_shares_;  // by shape: decided once for all layers
+  // By shape, decided once for all layers: the second device's shares, and the rows that the first device keeps.
+  std::map<std::vector<int64_t>, int64_t> attention_shares_;
   std::map<std::vector<int64_t>, int64_t> grouped_rows_;
 };
 

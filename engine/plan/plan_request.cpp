@@ -15,6 +15,7 @@ std::vector<int> row_cutters(std::span<const DeviceTraits> devices) {
   return cutters;
 }
 
+// The first matmul of a shape decides for all of them.
 RowShares best_row_shares(const PlanRequest& request) {
   RowShares shares;
   const std::vector<int> cutters = row_cutters(request.devices);

@@ -1,4 +1,6 @@
-// What a strategy is given: operators in the order of the computation, and what it may ask about the devices.
+// The input of a strategy: operators in the order of the computation, and all that it may ask about the devices.
+//
+// Contract: a PlanRequest borrows everything that it has as a span or a pointer. Functions are pure.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +16,13 @@
 
 namespace tandem {
 
-// What strategies that put experts on an NPU are told besides (NPUMoE, engine/moe/expert_placement.h).
+// Further input for strategies that put experts on an NPU (NPUMoE, engine/moe/expert_placement.h).
 struct ExpertRequest {
   ExpertRules rules;
   const RoutingCounts* counts = nullptr;  // borrowed; nullptr: nothing was counted
   ExpertRowBuffers buffers;               // every layer uses the same; without operands: shape only
-  int64_t rows = 0;                       // that they have
-  Operand attention_output;               // f32 [tokens, H]: what tokens are dropped by (N7)
+  int64_t rows = 0;                       // rows of these buffers
+  Operand attention_output;               // f32 [tokens, H]: tokens with short vectors are dropped first (N7)
 };
 
 struct PlanRequest {
@@ -29,15 +31,15 @@ struct PlanRequest {
   RowShares shares;                        // for the strategies that cut rows
   bool strict = false;                     // an operator that has to fall back is an Error
   PlanCosts costs{};                       // for the strategies that weigh operators against each other
-  const ExpertRequest* experts = nullptr;  // for those that put experts on the NPU; nullptr: the model has none
+  const ExpertRequest* experts = nullptr;  // for strategies with experts on the NPU; nullptr: no buffers for them
 };
 
-// The devices that matmuls are cut between, as indices: every GPU in order (the host where there is none), then every
-// NPU. The first one also runs what is not a matmul.
+// Indices of the devices between which matmuls are cut: every GPU in order, then every NPU. The host takes the place of
+// a missing GPU. The first device also runs the operators other than matmuls.
 std::vector<int> row_cutters(std::span<const DeviceTraits> devices);
 
-// H9 for every matmul that all of row_cutters() run, by what request.costs says each takes beside the others
-// (best_row_cut).
+// H9: the best row cut (best_row_cut()) of every matmul that all of row_cutters() support. The times are request.costs
+// while the other devices work too.
 RowShares best_row_shares(const PlanRequest& request);
 
 }  // namespace tandem

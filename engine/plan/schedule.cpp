@@ -11,17 +11,18 @@
 namespace tandem {
 namespace {
 
-// Who last wrote and who since read each part of each slot, per operator index.
+// One access of an earlier operator. placed: the operator's index.
 struct Past {
   Access access;
   int placed = 0;
 };
 
+// The accesses of one slot that later operators may have to wait for.
 struct SlotHistory {
   std::vector<Past> writes, reads;
 };
 
-// A number for each (operator, device), in one piece of memory.
+// A number for each pair of an operator and a device, in one allocation; -1 at first.
 class PerDevice {
  public:
   PerDevice(size_t operators, int devices) : devices_(devices), values_(operators * static_cast<size_t>(devices), -1) {}
@@ -35,7 +36,9 @@ class PerDevice {
   std::vector<int> values_;
 };
 
-// For each placed operator: the latest operator of every other device that must have ended before it starts (-1: none).
+// Finds, for each operator and each other device, the latest operator there that must have ended before (-1: none). It
+// goes through the operators in order and keeps the accesses of each slot that still matter. A read depends on earlier
+// writes, and a write depends on earlier writes and reads. Weights are never written, so their reads are not kept.
 PerDevice find_dependencies(std::span<const Placed> placed, int devices) {
   std::unordered_map<const sync::Slot*, SlotHistory> history;
   PerDevice needs(placed.size(), devices);
@@ -54,9 +57,8 @@ PerDevice find_dependencies(std::span<const Placed> placed, int devices) {
       depend(history[access.region.at.slot].writes, access);
       depend(history[access.region.at.slot].reads, access);
     }
-    // A write ends the life of what it covers; older accesses of other parts stay. (Coverage is judged by overlap,
-    // which is safe for the same device's accesses because devices are in-order, and for other devices' because the
-    // wait above orders them.)
+    // A write replaces the older accesses that it covers entirely; accesses of other parts stay. Later operators then
+    // wait for this write alone. This is safe: the device works in order, and for other devices the write itself waits.
     for (const Access& access : written) {
       SlotHistory& slot = history[access.region.at.slot];
       const auto gone = [&](const Past& past) { return is_covered(past.access, access); };
@@ -80,16 +82,19 @@ std::string Step::name() const {
   return operators.front().name + " .. " + operators.back().name;
 }
 
+// Works in three passes over the operators. The first one drops waits that other waits imply, and marks the operators
+// that others wait for. The second one marks the last operator of each device, for which the end of the plan waits. The
+// third one makes steps: a wait begins a step, and a marked operator ends one.
 Plan schedule(std::string name, std::vector<std::string> devices, std::vector<Placed> placed) {
   const int device_count = static_cast<int>(devices.size());
   for (const Placed& p : placed) TANDEM_CHECK(p.device >= 0 && p.device < device_count, "device of " + p.op.name);
   PerDevice needs = find_dependencies(placed, device_count);
 
-  // Drop what is known already: devices are in-order, so once device d waited for operator j of device e, it need not
-  // wait for an earlier one of e; and knowledge travels: j itself had waited for others.
-  std::vector<std::vector<int>> knows(device_count,
-                                      std::vector<int>(device_count, -1));  // [d][e]: latest of e that d knows ended
-  PerDevice known_at(placed.size(), device_count);                          // what operator i's device knew when it ran
+  // Devices work in order. So once device d has waited for operator j of device e, it need not wait for earlier
+  // operators of e. It then also knows everything that e knew when j ran.
+  std::vector<std::vector<int>> knows(
+      device_count, std::vector<int>(device_count, -1));  // [d][e]: latest operator of e that d knows to have ended
+  PerDevice known_at(placed.size(), device_count);        // the same for operator i's device when i ran
   std::vector<bool> is_awaited(placed.size(), false);
   for (int i = 0; i < static_cast<int>(placed.size()); ++i) {
     const int d = placed[i].device;

@@ -1,4 +1,4 @@
-// From operators on devices to the steps of a plan: who waits for whom follows from what they read and write.
+// Turns placed operators into the steps of a plan. The waits follow from the memory that operators read and write.
 #pragma once
 
 #include <string>
@@ -8,9 +8,12 @@
 
 namespace tandem {
 
-// Turns operators in order of the computation into steps: waits where an operator touches what another device wrote or
-// still reads, and nowhere else; neighbours on one device become one step. The last step of every device signals.
-// Devices that append to one cache, or read it while another one appends, share its memory.
+// `placed` has operators in the order of the computation. An operator waits only if it reads what another device wrote,
+// or if it overwrites what another device wrote or still reads. Neighbours on one device become one step, up to the
+// next wait or signal. The last step of every device signals.
+//
+// Contract: a pure function. Devices that append to one KV cache, or that read it while another one appends, must share
+// its memory.
 Plan schedule(std::string name, std::vector<std::string> devices, std::vector<Placed> placed);
 
 }  // namespace tandem

@@ -1,7 +1,7 @@
-// The ways to place a decoder's operators on devices, by name (--plan): pure functions from operators to a plan.
+// The strategies by name (--plan): pure functions that place a decoder's operators on devices and return a plan.
 //
-// A strategy is one file in strategies/, named as the strategy with underscores, that defines a constant of this type
-// (strategies/gpu_only.cpp is the shortest). The build finds it there; nothing else names it.
+// A strategy is one file in strategies/ that defines a constant of this type (strategies/gpu_only.cpp is the shortest).
+// The file has the strategy's name, with underscores. The build finds the file there, and no other file names it.
 #pragma once
 
 #include <optional>
@@ -14,15 +14,16 @@
 
 namespace tandem {
 
-// What the devices of a plan must be for `auto` to try a strategy on them.
+// Conditions on a plan's devices under which `auto` tries a strategy.
 struct PlanNeeds {
   bool gpu = false, npu = false;
   bool host_alone = false;   // the host, on a thread of its own
   bool host_beside = false;  // the host on another device's thread (DeviceTraits::thread_of)
   bool one_memory = false;   // every device sees the host's memory
   size_t cutters = 0;        // at least so many row_cutters()
-  bool experts = false;      // and for the model: it has experts
+  bool experts = false;      // a condition on the model: it has experts
 };
+// Whether the devices meet the needs. The model is not asked about.
 bool are_met(const PlanNeeds& needs, std::span<const DeviceTraits> devices);
 
 struct Strategy {
@@ -31,25 +32,26 @@ struct Strategy {
   Plan (*make)(const PlanRequest& request);
   bool cuts_rows = false;         // asks request.shares
   bool weighs = false;            // asks request.costs
-  bool weighs_attention = false;  // asks them of attention too: the plan depends on the positions
-  // N9: of a strategy that puts experts on the NPU, as request.experts says, by these rules made of those that are
-  // asked for; the plan depends on what was counted.
+  bool weighs_attention = false;  // asks for costs of attention too, so the plan depends on the positions
+  // N9: only for strategies that put experts on the NPU (request.experts). Turns the rules that the user asks for into
+  // the strategy's rules. The plan then depends on the counted choices of experts.
   ExpertRules (*expert_rules)(ExpertRules) = nullptr;
   std::optional<DeviceKind> only{};  // everything runs on one device of this kind: no other is opened for the plan
-  bool may_give_way = false;         // asked for by name, it runs only where no plan that `auto` tries is faster
-  bool tried_by_auto = false;        // where auto_needs are met; anywhere else it can be asked for by name
+  bool may_give_way = false;         // even if asked for by name, gives way to a faster plan that `auto` tries
+  bool tried_by_auto = false;        // `auto` tries it if auto_needs are met; users can name it in any case
   PlanNeeds auto_needs{};
-  // How many times as long as simulated its prompts take, beside those of other strategies, until passes have shown it:
-  // what devices take from each other's caches is not simulated.
+  // The factor between the time of its prompts and their simulated time, compared with other strategies. Estimates
+  // begin with it and then follow measured passes (engine/run/machine_rates.cpp). The simulation leaves out how devices
+  // displace each other's data in caches.
   double beside_simulated = 1;
 };
 
 std::span<const Strategy> strategies();  // in the order of their names
-// Without those that say something about experts alone (PlanNeeds::experts).
+// The strategies except those for models with experts (PlanNeeds::experts).
 std::span<const Strategy> strategies_for_any_model();
-// Error listing the names when there is no such strategy.
+// Error that lists the names if there is no such strategy.
 const Strategy& find_strategy(std::string_view name);
-// The same, but nullptr for "auto", which is a choice among them.
+// The same, but nullptr for "auto", which chooses among strategies.
 const Strategy* chosen_strategy(std::string_view plan);
 
 }  // namespace tandem

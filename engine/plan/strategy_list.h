@@ -1,4 +1,4 @@
-// The strategies that the build found in strategies/: the list is generated (CMakeLists.txt here).
+// The list of strategies that the build found in strategies/. CMakeLists.txt of this folder generates it.
 #pragma once
 
 #include <span>

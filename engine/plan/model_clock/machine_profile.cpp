@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-// Beyond these the weights' unpacking is a small part of a product.
+// From these numbers of tokens on, unpacking the weights is a small part of a product.
 constexpr int64_t kManyTokens = 32, kNpuManyTokens = 16;
 constexpr int64_t kDecodeTokens = 8;  // every size up to it is a graph
 constexpr int64_t kCells = 32;        // multiply-adds of two 512-bit vector units a cycle
@@ -18,10 +18,12 @@ constexpr npu_emu::ArrayShape kCell{1, 1};
 constexpr double kActivationBytes = 4;
 constexpr double kWideBytes = 1e15;  // a capacity or a rate that nothing reaches
 
+// Bytes of the weights, of the input and of the output.
 double bytes_of(const MatMulPoint& point) {
   return weight_bytes(point) + static_cast<double>(point.S * (point.K + point.rows)) * kActivationBytes;
 }
 
+// Cycles of the product on kCells cells. With kWideBytes, neither fills nor blocks take part in the result.
 double cycles_of(const MatMulPoint& point) {
   const npu_emu::ChipMemory memory{kCells, static_cast<int64_t>(kWideBytes), kWideBytes, kWideBytes};
   const auto cost =
@@ -29,6 +31,7 @@ double cycles_of(const MatMulPoint& point) {
   return static_cast<double>(cost.cycles);
 }
 
+// The amounts and times of all points for which `wanted` is true.
 template <typename Wanted, typename Amount>
 std::vector<Timed> timed(std::span<const MeasuredPoint> points, Wanted wanted, Amount amount) {
   std::vector<Timed> result;
@@ -91,6 +94,7 @@ MachineMeasurements mean_of(std::span<const MachineMeasurements> rounds) {
   return mean;
 }
 
+// r = sum q^2 / sum q, with q = amount / seconds (see the header).
 double least_squares_rate(std::span<const Timed> points, const char* of) {
   double sum = 0, squares = 0;
   for (const Timed& point : points) {
@@ -102,6 +106,8 @@ double least_squares_rate(std::span<const Timed> points, const char* of) {
   return squares / sum;
 }
 
+// Sets every key in the order of the profile's sections. measure() writes measured values, set() all others. Capacities
+// and rates that the emulator does not limit are kWideBytes, so they never decide a time.
 SocProfile machine_profile(const MachineMeasurements& measured) {
   SocProfile profile;
   profile.name = "this-machine";

@@ -28,19 +28,21 @@ enum class Phase : uint8_t { idle, before, work, after };
 struct Lane {  // one device
   bool npu = false;
   std::vector<Task> tasks;
-  size_t next = 0;  // the task at work, or the one that comes next
+  size_t next = 0;  // the current task, or the next one
   Phase phase = Phase::idle;
-  double left = 0;       // seconds of the phase; of work: alone on the memory
-  double free_at = 0;    // when it last became idle
-  double started = 0;    // the task's fixed part or work
-  size_t submitted = 0;  // tasks whose waits had ended, so that the GPU's queue has them
-  std::vector<double> submitted_at;
-  bool rendering = false;  // the frame, not a task
+  double left = 0;                   // seconds that the phase still takes; of work: with all of the memory
+  double free_at = 0;                // time when the lane last became idle
+  double started = 0;                // time when the task's fixed part began, or its work if it has no fixed part
+  size_t submitted = 0;              // number of tasks whose waits have ended, so that the GPU's queue has them
+  std::vector<double> submitted_at;  // time for each of these
+  bool rendering = false;            // the lane renders a frame and runs no task
 
   bool done() const { return next == tasks.size() && phase == Phase::idle; }
   const Task& task() const { return tasks[next]; }
 };
 
+// A simulation of events. Each turn starts what can start now, finds the next time at which a phase ends or a frame
+// comes, and advances all lanes to that time. Rates of the memory are constant in between.
 class Simulation {
  public:
   Simulation(const Plan& plan, const SocProfile& profile, const ClockOptions& options)
@@ -71,6 +73,7 @@ class Simulation {
   }
 
  private:
+  // Makes a task of each operator. The first and the last graph of a matmul on the NPU get its two crossings.
   void add_step(int index) {
     const Step& step = plan_.steps[static_cast<size_t>(index)];
     Lane& lane = lanes_[static_cast<size_t>(step.device)];
@@ -109,7 +112,7 @@ class Simulation {
 
   bool all_done() const { return std::ranges::all_of(lanes_, &Lane::done); }
 
-  // When the last of the steps ended that the task waits for; never: one has not yet.
+  // The time when the last step ended that the task waits for; kNever if one has not ended yet.
   double waits_end(const Task& task) const {
     double end = 0;
     if (!task.opens) return end;
@@ -119,6 +122,7 @@ class Simulation {
     return end;
   }
 
+  // A waiting frame goes before a task that came into the GPU's queue later.
   void start_what_can() {
     for (Lane& lane : lanes_) {
       submit(lane);
@@ -133,6 +137,7 @@ class Simulation {
     }
   }
 
+  // Records when each task came into the queue. Tasks are queued in order, so none comes before its predecessor.
   void submit(Lane& lane) {
     while (lane.submitted < lane.tasks.size()) {
       const double ended = waits_end(lane.tasks[lane.submitted]);
@@ -143,6 +148,7 @@ class Simulation {
     }
   }
 
+  // The CPU polls the last part of a wait, after sleeping. A GPU that had to wait pays for its empty queue.
   void start(Lane& lane) {
     const Task& task = lane.task();
     const double waited = std::max(0.0, waits_end(task) - lane.free_at);
@@ -154,7 +160,7 @@ class Simulation {
     begin(lane, Phase::before, before);
   }
 
-  // Phases without length are passed at once.
+  // A phase of length 0 ends at once, and the next one begins.
   void begin(Lane& lane, Phase phase, double seconds) {
     lane.phase = phase;
     lane.left = seconds;
@@ -170,7 +176,7 @@ class Simulation {
     const Task& task = lane.task();
     switch (lane.phase) {
       case Phase::before:
-        // The launch is the device's own time: a part of the work that asks nothing of the memory.
+        // The launch is time of the device itself: a part of the work that does not use the memory.
         begin(lane, Phase::work, task.time.total());
         break;
       case Phase::work:
@@ -202,12 +208,13 @@ class Simulation {
     total.joules += joules;
   }
 
-  // Asks for bytes only after its fixed part.
+  // A task uses the memory only after its fixed part.
   bool uses_memory(const Lane& lane) const {
     return lane.phase == Phase::work && !lane.rendering && lane.left <= lane.task().time.seconds;
   }
 
-  // Of the speed alone, while both ask for more than they can get together.
+  // The speed of tasks that use the memory, relative to their speed alone. It is below 1 if they ask for more bytes a
+  // second than both devices can get together.
   double speed() const {
     double asked = 0;
     for (const Lane& lane : lanes_)
@@ -215,6 +222,7 @@ class Simulation {
     return std::min(1.0, profile_.memory.shared_bytes_per_second / std::max(asked, 1.0));
   }
 
+  // Seconds until the lane's phase, or the fixed part of its work, ends.
   double length_of(const Lane& lane, double speed) const {
     if (lane.phase == Phase::idle) return kNever;
     if (uses_memory(lane)) return lane.left / speed;
@@ -222,6 +230,7 @@ class Simulation {
     return fixed ? lane.left - lane.task().time.seconds : lane.left;
   }
 
+  // Seconds until the next event. Error if nothing runs and nothing can start: steps wait for each other.
   double next_event() const {
     double length = options_.load ? next_frame_ - now_ : kNever;
     bool moves = false;
@@ -235,6 +244,8 @@ class Simulation {
     return length;
   }
 
+  // Lets `length` seconds pass. Work that uses the memory progresses at speed(), everything else at full speed. Phases
+  // end only after all lanes have advanced, so that every lane sees the same speed.
   void advance(double length) {
     if (length == kNever) return;
     const double shared = speed();
@@ -272,7 +283,7 @@ class Simulation {
     lane.free_at = now_;
   }
 
-  // Those whose period was over before the run was.
+  // Counts frames whose period ended before the run did.
   void count_frames() {
     for (size_t i = 0; i < queued_frames_.size(); ++i) {
       const double deadline = queued_frames_[i] + profile_.load.period_seconds;
@@ -282,6 +293,7 @@ class Simulation {
     }
   }
 
+  // With fast synchronisation the CPU is busy during crossings too. Frames and compilation cost no energy here.
   void add_energy() {
     run_.cpu_busy_seconds +=
         options_.sync == SyncCost::fast ? static_cast<double>(run_.crossings) * profile_.sync.fast_seconds : 0;

@@ -1,24 +1,25 @@
-// Runs a plan on a processor profile instead of on processors: which step starts and ends when, what moves, what it
-// costs in energy. Everything here is modelled; nothing is measured.
+// Runs a plan on a processor profile instead of on processors. It computes when each step starts and ends, how many
+// bytes move, and the energy. Everything here is modelled; nothing is measured.
 //
 // Rules, each by name:
-//   in order        a device runs its steps one after another, each when the steps that it waits for have ended.
-//   graph calls     every matmul on the NPU is handed over by the CPU before its first graph and noticed by the CPU
-//                   behind its last one: two crossings (H7, engine/plan/model_clock/join_cost.h). Fast:
-//                   sync.fast_seconds each. Slow: a driver copy before, a blocking wait behind. They keep the NPU, and
-//                   whoever waits for the result, waiting. Neighbours in a step with one name are graphs of one matmul.
-//   empty queue     a GPU step that waited for the NPU while the GPU had nothing left to do pays
-//                   gpu.submit_empty_seconds: in a plan that the NPU dominates (prefill), and always with slow
-//                   synchronisation. Where the GPU dominates (decode), the next kernel has been queued by then (H7).
-//   shared memory   operators at work on both devices ask for bytes / seconds each; when that is more than both can
-//                   get, both slow down in the same proportion, until either ends (H13).
-//   frames          a program that renders queues one job a period, behind the kernels that the GPU was given before
-//                   (H14); kernels are not interrupted. A frame is in time when it ends within its period.
-//   static graphs   graphs of a size that the profile does not have are compiled before the run (plan `online`).
-//   energy          busy seconds x watts of each processor, and the base all the time.
+//   in order        A device runs its steps one after another. A step begins when the steps that it waits for have
+//                   ended.
+//   graph calls     The CPU hands every matmul on the NPU over before its first graph, and notices the end of its last
+//                   one: two crossings (H7, engine/plan/model_clock/join_cost.h). Fast ones take sync.fast_seconds
+//                   each. Slow ones are a driver copy before and a blocking wait behind. Crossings delay the NPU and
+//                   the steps that wait for the result. Neighbours in a step with one name are graphs of one matmul.
+//   empty queue     A GPU step pays gpu.submit_empty_seconds if it waited while the GPU had nothing else to do. This
+//                   holds in a plan that the NPU dominates (prefill), and always with slow synchronisation. If the GPU
+//                   dominates (decode), its next kernel is already in the queue (H7).
+//   shared memory   An operator at work asks for bytes / seconds. If both devices together ask for more than they can
+//                   get, both slow down in the same proportion, until one of them ends (H13).
+//   frames          A program that renders queues one job in each period, behind the kernels that the GPU already has
+//                   (H14). Kernels are not interrupted. A frame is in time if it ends within its period.
+//   static graphs   Graphs of a size that the profile does not have are compiled before the run (plan `online`).
+//   energy          Busy seconds x watts of each processor, and the base watts all the time.
 //
-// Contract: a pure function of plan, profile and options. Its devices are kModelledGpu and kModelledNpu, one
-// of each at most. Error: an operator that the NPU refuses, or a plan whose steps wait for each other.
+// Contract: a pure function of plan, profile and options. The plan's devices are kModelledGpu and kModelledNpu, at most
+// one of each. Error: an operator that the NPU refuses, or a plan whose steps wait for each other.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@
 
 namespace tandem {
 
-// Devices of plans that are made for a profile (traits_of).
+// Names of the devices in plans for a profile (traits_of()).
 inline constexpr const char *kModelledGpu = "gpu", *kModelledNpu = "npu";
 
 struct ClockOptions {
@@ -42,7 +43,7 @@ struct ClockOptions {
   bool load = false;    // beside the profile's rendering program
 };
 
-struct ModelSpan {  // of one operator; the crossings before and behind it not counted in
+struct ModelSpan {  // one operator, without the crossings before and behind it
   int device = 0, step = 0;
   std::string name, kind;
   double start_seconds = 0, end_seconds = 0;
@@ -55,13 +56,13 @@ struct ModelDevice {
 
 struct ModelRun {
   double seconds = 0;          // from the first step's start to the last one's end
-  double compile_seconds = 0;  // before it
+  double compile_seconds = 0;  // compilation of graphs before the run
   std::vector<ModelSpan> spans;
-  std::vector<ModelDevice> devices;  // as in the plan
-  int64_t crossings = 0;             // two for each matmul on the NPU
-  double cpu_busy_seconds = 0;       // polling for ends of steps
-  double joules = 0;                 // of everything, compiling not counted in
-  int64_t frames = 0, frames_in_time = 0;
+  std::vector<ModelDevice> devices;        // as in the plan
+  int64_t crossings = 0;                   // two for each matmul on the NPU
+  double cpu_busy_seconds = 0;             // the CPU polls for ends of steps
+  double joules = 0;                       // of everything except compilation
+  int64_t frames = 0, frames_in_time = 0;  // frames whose period ended within the run
 
   double bytes() const;
   double bytes_per_second() const { return bytes() / seconds; }

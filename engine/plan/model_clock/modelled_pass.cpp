@@ -24,8 +24,8 @@ ActivationSizes sizes_for(int64_t tokens, int64_t positions, int64_t expert_rows
   return sizes;
 }
 
-// The tokens of the profile's smallest graph for prompts that has at least so many; where there is none, so many, which
-// the plan then notes that it has no graph of.
+// The smallest of the profile's graph sizes that holds `tokens`. If there is none, it is `tokens` itself, and the plan
+// later notes that the NPU has no such graph.
 int64_t graph_of_at_least(const SocProfile& profile, int64_t tokens) {
   const auto& sizes = profile.npu.graph_tokens;
   const auto size = std::ranges::lower_bound(sizes, tokens);
@@ -54,6 +54,7 @@ ShapeModel::ShapeModel(const ModelConfig& config, const PackedFormat& format, in
       activations_(model_.config, sizes_for(tokens, positions, experts_.rows), &pool_),
       act_(act) {}
 
+// Every token goes through the last layer too, since published figures count a model's work so.
 std::vector<Operator> ShapeModel::operators(int64_t S) const {
   GraphOptions options = graph_options(act_ == ActType::i8 ? ActType::i8 : ActType::f16);
   options.every_token = true;

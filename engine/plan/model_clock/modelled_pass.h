@@ -1,8 +1,7 @@
-// A pass of a shape-only model on a processor profile: the plan that a strategy makes of it, and its run on the model
-// clock.
+// Plans a pass of a shape-only model for a processor profile, and runs the plan on the model clock.
 //
-// Ownership: owns its buffers, which are address space alone: nothing reads or writes them. Threads: any, one at a
-// time.
+// Contract: Ownership: a ShapeModel owns its buffers. They are address space alone; nothing reads or writes them.
+// Threads: any, one at a time.
 #pragma once
 
 #include <cstdint>
@@ -29,36 +28,37 @@ struct ModelledPass {
   ModelRun run;
 };
 
-// What strategies that put experts on the NPU are told on the clock (NPUMoE, engine/plan/plan_request.h).
+// Further input for strategies that put experts on the NPU (NPUMoE), like ExpertRequest in a plan's request.
 struct ModelledExperts {
   ExpertRules rules;
-  std::optional<RoutingCounts> counts;  // what was counted; absent: every expert is as likely as the others
-  int64_t rows = 0;                     // that their buffers have; 0: experts stay off the NPU
+  std::optional<RoutingCounts> counts;  // choices that were counted; absent: all experts are equally likely
+  int64_t rows = 0;                     // rows of the experts' buffers; 0: experts stay off the NPU
 };
 
-// Of a strategy's passes of at most `tokens` tokens: rows where it puts the model's experts on the NPU, and rules whose
-// capacities are whole graphs of the profile, which has fewer sizes than the engine's own. An NPU that runs none of
-// them is noted in the plan. Error: counts of other experts than the model's, rules that check_rules() refuses.
+// The experts' input for passes of at most `tokens` tokens. It has rows only if the strategy puts experts on the NPU
+// and the model has some. The rules' capacities are whole graphs of the profile, which has fewer sizes than the engine
+// itself. A plan notes if the NPU has no such graph. Error: counts of other experts than the model's, or rules that
+// check_rules() refuses.
 ModelledExperts experts_for(const std::string& strategy, const ModelConfig& config, const SocProfile& profile,
                             int64_t tokens, const ExpertRules& rules, std::optional<RoutingCounts> counts);
 
-// Of the operators of one pass of `tokens` tokens, behind options.context others; a plan that the strategy makes for
-// the profile. Error where the strategy needs other devices than the profile has.
+// Makes the strategy's plan for the operators of one pass and runs it. The pass has `tokens` tokens behind
+// options.context others. Error if the strategy needs devices that the profile does not have.
 ModelledPass modelled_pass(std::span<const Operator> operators, int64_t tokens, const SocProfile& profile,
                            const std::string& strategy, const ClockOptions& options,
                            const ExpertRequest* experts = nullptr);
 
 class ShapeModel {
  public:
-  // Passes of at most `tokens` tokens, behind at most `positions - tokens` others. separate: see model/shapes.h.
-  // experts: for passes by the strategy that they were made for. act: of matmuls' inputs; the clock knows i8, and f16
-  // for everything else.
+  // For passes of at most `tokens` tokens, behind at most `positions - tokens` others. separate: see
+  // engine/model/shapes.h. experts: from experts_for() for the strategy of the passes. act: number format of matmul
+  // inputs; the clock knows i8, and takes f16 for all others.
   ShapeModel(const ModelConfig& config, const PackedFormat& format, int64_t tokens, int64_t positions, bool separate,
              ModelledExperts experts = {}, ActType act = ActType::f16);
 
   const ModelConfig& config() const { return model_.config; }
-  std::vector<Operator> operators(int64_t S) const;  // of a pass of S tokens, the last of them with logits
-  // S tokens behind options.context others; the last of them gets logits.
+  std::vector<Operator> operators(int64_t S) const;  // of a pass of S tokens; the last one gets logits
+  // A pass of S tokens behind options.context others; the last one gets logits.
   ModelledPass pass(const SocProfile& profile, const std::string& strategy, int64_t S,
                     const ClockOptions& options) const;
 

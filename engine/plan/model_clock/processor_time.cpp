@@ -16,9 +16,10 @@ double attention_rate(const SocProfile& profile, int64_t tokens) {
   return decodes ? profile.gpu.decode_attention_flops : profile.gpu.attention_flops;
 }
 
+// Whether the NPU runs the matmul in its integer mode.
 bool by_integers(const SocProfile& profile, const MatMul& op) { return op.act_i8 && profile.npu.int8_rate > 0; }
 
-constexpr double kCodeBytes = 1 + 4.0 / 32;  // of an activation: a group of 32 has a scale of four
+constexpr double kCodeBytes = 1 + 4.0 / 32;  // for each activation: a group of 32 has a scale of four bytes
 
 }  // namespace
 
@@ -27,7 +28,7 @@ double weight_bytes_of(const SocProfile& profile, const PackedMatrix& matrix, in
   return static_cast<double>(panel_bytes(matrix.format, matrix.columns)) / kPanelRows * real(rows);
 }
 
-// H13
+// H13: roofline. Attention has a rate of its own.
 OpTime gpu_time(const SocProfile& profile, const Operator& op, int64_t context) {
   const Work all = work(op, context);
   const double weight_bytes = profile.weight_bits > 0 ? all.weights * profile.weight_bits / 8 : all.weight_bytes;
@@ -40,7 +41,8 @@ OpTime gpu_time(const SocProfile& profile, const Operator& op, int64_t context) 
   return time;
 }
 
-// H1, H13
+// H1, H13. The weights come from memory once for each block of activations that fits on chip, and the activations
+// come once.
 OpTime npu_time(const SocProfile& profile, const MatMul& op) {
   const SocProfile::Npu& npu = profile.npu;
   const npu_emu::ChipMemory memory{npu.arrays, npu.stationary_bytes, npu.fill_bytes_per_second,

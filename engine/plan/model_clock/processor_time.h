@@ -1,16 +1,17 @@
-// How long one operator takes on a processor of a profile (H13), as pure functions: what the model clock and the costs
-// of planners are made of.
+// Computes the time of one operator on a processor of a profile (H13). The model clock and the planners' costs both
+// use it.
 //
-//   GPU   max(flops / rate, bytes / bandwidth), and never less than submitting a kernel takes: a rate that grows with
+//   GPU   max(flops / rate, bytes / bandwidth), but at least the time of submitting a kernel. So the rate grows with
 //         the arithmetic intensity until it is flat.
-//   NPU   a matmul alone, input-stationary (H1: the big weight streams, the activations stay): npu_emu/memory_model.h,
-//         or what the memory needs to bring the weights once for each block, whichever is longer. A matmul of 8-bit
-//         activations (--act i8) runs in the array's integer mode, if it has one: int8_rate times the products a cycle,
-//         and operands of one byte on chip (W8A8; codes of 4 bits are bytes by then, W4A8). Scaling a group's sum as it
-//         leaves hides behind the next group.
+//   NPU   Matmuls only, input-stationary (H1: the big weight streams, the activations stay). The time is the longer of
+//         two: the one of npu_emu/memory_model.h, and the time in which the memory brings the weights once for each
+//         block. A matmul of 8-bit activations (--act i8) runs in the array's integer mode, if it has one. That mode
+//         computes int8_rate times the products in a cycle, and its operands are one byte each on chip (W8A8; codes of
+//         4 bits are bytes by then, W4A8). Scaling a group's sum hides behind the next group.
 //
-// Contract: bytes are those of the shared memory, with weights and activations as wide as the profile says. `context`
-// counts the positions before the batch; attention sees them and, of the batch, what is not later than itself.
+// Contract: pure functions. Bytes are those of the shared memory, with weights and activations as wide as the profile
+// says. `context` is the number of positions before the batch. A token's attention sees them, and the batch's tokens up
+// to itself.
 #pragma once
 
 #include <cstdint>
@@ -22,23 +23,23 @@
 namespace tandem {
 
 struct OpTime {
-  double fixed_seconds = 0;  // before the work: launching it
-  double seconds = 0;        // of the work, alone on the memory
+  double fixed_seconds = 0;  // the launch, before the work
+  double seconds = 0;        // the work, with all of the memory
   double flops = 0, bytes = 0;
 
   double total() const { return fixed_seconds + seconds; }
-  double bytes_per_second() const { return seconds > 0 ? bytes / seconds : 0; }  // what it asks of the memory
+  double bytes_per_second() const { return seconds > 0 ? bytes / seconds : 0; }  // demand on the memory
 };
 
-// Of the memory and of the arithmetic units, whatever the processor.
+// Bytes of `rows` rows of the matrix in memory: profile.weight_bits for each weight, or as packed if that is 0.
 double weight_bytes_of(const SocProfile& profile, const PackedMatrix& matrix, int64_t rows);
 
 OpTime gpu_time(const SocProfile& profile, const Operator& op, int64_t context);
 OpTime npu_time(const SocProfile& profile, const MatMul& op);
-// Why the NPU does not run it; empty when it does.
+// The reason why the NPU does not run the operator; empty if it does.
 std::string npu_refusal(const SocProfile& profile, const Operator& op);
 
-// Seconds of preparing a static graph: a part for each graph and one for each element of its activations.
+// Seconds of compiling a static graph: a part for each graph and a part for each element of its activations.
 double compile_seconds(const SocProfile& profile, const MatMul& op);
 // Whether the profile has a graph for that many tokens.
 bool has_graph(const SocProfile& profile, int64_t tokens);

@@ -8,11 +8,13 @@
 namespace tandem {
 namespace {
 
-// Both at work on parts of one matmul: how much either is slowed down by sharing the memory.
+// The factor by which sharing the memory slows both devices down while they work on parts of one matmul.
 double slowdown(const SocProfile& profile, const OpTime& gpu, const OpTime& npu) {
   return std::max(1.0, (gpu.bytes_per_second() + npu.bytes_per_second()) / profile.memory.shared_bytes_per_second);
 }
 
+// Predicted seconds of an operator. Only matmuls slow down while both devices work. The other side's demand on the
+// memory then counts as if it ran the same matmul.
 double seconds_of(const SocProfile& profile, int64_t context, int device, const Operator& op, bool both) {
   const bool on_npu = device == 1;
   if (on_npu && !npu_refusal(profile, op).empty()) return std::numeric_limits<double>::infinity();

@@ -1,5 +1,7 @@
-// A profile as planners ask for it: what its processors can do, and what operators cost on them by the same functions
-// that the model clock runs on. Pure.
+// A profile in the form that planners ask for: traits of its processors, and costs of operators on them. The costs come
+// from the functions that the model clock itself uses.
+//
+// Contract: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +14,10 @@
 
 namespace tandem {
 
-// As the paper runs them: passes of decode_tokens or fewer are decoding, where the GPU dominates.
+// The dominant device as in the paper: the GPU in passes of up to npu.decode_tokens tokens (decoding), else the NPU.
 Dominant dominant_in(const SocProfile& profile, int64_t tokens);
 
-// For planners: device 0 is the profile's GPU, device 1 its NPU.
+// Device 0 is the profile's GPU, device 1 its NPU.
 std::vector<DeviceTraits> traits_of(const SocProfile& profile);
 PlanCosts costs_of(const SocProfile& profile, const ClockOptions& options, Dominant dominant);
 

@@ -18,15 +18,16 @@ namespace {
 using Json = nlohmann::json;
 using P = SocProfile;
 
-// One key: where its value lives, and the range of a number.
+// One key of a profile: a function that finds its value in the struct, and the range of a number.
 struct Key {
-  const char* path;
+  const char* path;  // "gpu.flops"
   std::variant<double& (*)(P&), int64_t& (*)(P&), bool& (*)(P&), std::vector<int64_t>& (*)(P&)> place;
   double least = 0, most = 1e15;
   bool open = false;      // `least` itself is not allowed
-  bool optional = false;  // without it: as the struct has it
+  bool optional = false;  // a missing key keeps the struct's default
 };
 
+// Places of the keys: a member of a section, and a member of the profile itself.
 template <auto Section, auto Member>
 auto& in(P& profile) {
   return profile.*Section.*Member;
@@ -38,7 +39,7 @@ auto& top(P& profile) {
 
 constexpr double kSide = 4096, kTokens = 1 << 20;
 
-// `open` keys are divided by.
+// Keys that formulas divide by are `open`.
 const Key kKeys[] = {
     {"memory.peak_bytes_per_second", in<&P::memory, &P::Memory::peak_bytes_per_second>, 0, 1e15, true},
     {"memory.shared_bytes_per_second", in<&P::memory, &P::Memory::shared_bytes_per_second>, 0, 1e15, true},
@@ -129,6 +130,7 @@ int64_t whole_number(const Key& key, const Json& value, const std::string& sourc
   return value.get<int64_t>();
 }
 
+// Checks a JSON value by its key and writes it to its place; one overload for each type of a value.
 struct Read {
   P& profile;
   const Key& key;
@@ -161,7 +163,7 @@ std::string text_of(const Json& json, const char* key, const std::string& source
   return json[key].get<std::string>();
 }
 
-// {"gpu": {"flops": {...}}, "row_step": {...}} as paths and what stands there.
+// {"gpu": {"flops": {...}}, "row_step": {...}} as a map from paths ("gpu.flops") to their entries.
 std::map<std::string, const Json*> flattened(const Json& json, const std::string& source) {
   std::map<std::string, const Json*> flat;
   const auto add = [&](const std::string& path, const Json& entry) {
@@ -188,7 +190,7 @@ const Key* find_key(std::string_view path) {
   return nullptr;
 }
 
-// Of the section `experts` all keys or none.
+// The section `experts` has all of its keys or none.
 bool required(const Key& key, const P& profile) {
   const auto in_experts = [](std::string_view path) { return path.starts_with("experts."); };
   if (!in_experts(key.path)) return !key.optional;
@@ -200,7 +202,7 @@ P base_of(const Json& json, const std::string& source) {
   const std::string name = text_of(json, "based_on", source);
   const std::string_view text = embedded_soc_profile(name);
   if (text.empty()) reject(source, "based_on", "the name of a built-in profile");
-  // Built-in profiles that others are based on stand on their own, so this ends.
+  // A base must not have a base itself, so the recursion ends.
   if (text.find("\"based_on\"") != std::string_view::npos) reject(source, "based_on", "a profile with every key");
   P base = parse_soc_profile(text, name);
   for (auto& [key, note] : base.sources) note = "taken over from " + name + ": " + note;
@@ -209,6 +211,7 @@ P base_of(const Json& json, const std::string& source) {
 
 }  // namespace
 
+// Begins with the base's values, replaces those that the text has, and then asks for all required keys.
 SocProfile parse_soc_profile(std::string_view text, const std::string& source) {
   const Json json = parse_json(text);
   if (!json.is_object()) reject(source, "the file", "one JSON object");
@@ -234,7 +237,7 @@ SocProfile parse_soc_profile(std::string_view text, const std::string& source) {
 std::string to_json(const SocProfile& profile) {
   using Ordered = nlohmann::ordered_json;
   Ordered json = {{"schema", kSocProfileSchema}, {"name", profile.name}, {"description", profile.description}};
-  P copy = profile;  // since a key's place is one that can be written to
+  P copy = profile;  // the places of keys are not const
   for (const Key& key : kKeys) {
     const std::string path = key.path;
     if (key.optional && !profile.sources.contains(path)) continue;
@@ -281,6 +284,7 @@ double number_of(const SocProfile& profile, std::string_view path) {
   throw Error("a processor profile has no such number", std::string(path));
 }
 
+// Goes through JSON so that the value passes the same checks as one from a file.
 void set_number(SocProfile& profile, std::string_view path, double value, std::string source) {
   const Key* key = find_key(path);
   if (key == nullptr) throw Error("a processor profile has no such number", std::string(path));

@@ -1,13 +1,13 @@
-// A system on chip as planners and the model clock see it: rates and fixed costs of a GPU, an NPU and the memory they
-// share (H13, H14). Built-in profiles by name, or a JSON file.
+// A processor profile: a system on chip as rates and fixed costs of a GPU, an NPU and the memory that they share (H13,
+// H14). Profiles are built in, by name, or come from a JSON file.
 //
 // Contract
-//   A plain value; every number has a note that says where it comes from (printed in a paper, calibrated, assumed).
-//   In the JSON each key is {"value": ..., "source": "..."}; docs/model_clock.md lists the keys. A file may say
-//   "based_on": NAME of a built-in profile and then gives only what differs; without it every key but joined_matmuls,
-//   gpu.decode_attention_flops, npu.int8_rate and the section `experts` is required, and of that section all or
-//   nothing. An unknown key, a missing one, a wrong type or a value out of range is an Error naming file and key.
-//   Seconds, bytes, bytes per second, flop/s (multiply and add count as two), watts.
+//   A plain value. Every number has a note that says where it comes from (printed in a paper, calibrated, assumed).
+//   In the JSON each key is {"value": ..., "source": "..."}; docs/model_clock.md lists the keys. A file may have
+//   "based_on": NAME of a built-in profile, and then names only the keys that differ. Without it every key is required
+//   except joined_matmuls, gpu.decode_attention_flops, npu.int8_rate and the section `experts`. That section has all
+//   of its keys or none. An unknown key, a missing one, a wrong type or a value out of range is an Error. It names
+//   file and key. Units: seconds, bytes, bytes per second, flop/s (multiply and add count as two), watts.
 #pragma once
 
 #include <cstdint>
@@ -34,13 +34,14 @@ struct SocProfile {
     double flops = 0;                   // of matmuls, once compute-bound
     double attention_flops = 0;         // of attention's two products, visible positions alone
     double bytes_per_second = 0;        // alone
-    double submit_seconds = 0;          // a kernel behind a running one: none is shorter
-    double submit_empty_seconds = 0;    // more, after the queue ran empty
+    double submit_seconds = 0;          // least time of a kernel behind a running one
+    double submit_empty_seconds = 0;    // additional time after the queue ran empty
     double decode_attention_flops = 0;  // as attention_flops, in passes of up to npu.decode_tokens tokens; 0: the same
   } gpu;
 
   struct Npu {
-    // Multiplies 16-bit floats; without it only matmuls of 8-bit activations run here, if it has a rate for those.
+    // The NPU multiplies 16-bit floats. false: it runs only matmuls of 8-bit activations, and only if it has
+    // an int8_rate.
     bool float16 = true;
     double int8_rate = 0;  // products of 8-bit integers in the time of one of 16-bit floats; 0: no integer mode
     int64_t array_rows = 0, array_cols = 0, arrays = 0;
@@ -61,10 +62,10 @@ struct SocProfile {
     double copy_seconds = 0;      // a driver copy, of any size: without shared buffers, into every NPU graph call
     double blocking_seconds = 0;  // a blocking wait: without fast synchronisation, behind every NPU graph call
     double fast_seconds = 0;      // H7: shared buffer, predicted sleep, poll; on each side of an NPU graph call
-    double sleep_seconds = 0;     // granularity of sleeping: what is left of a wait is polled, by a CPU core
+    double sleep_seconds = 0;     // granularity of sleeping: a CPU core polls for the rest of a wait
   } sync;
 
-  struct Power {  // a processor's is drawn while it is busy, the base always
+  struct Power {  // a processor draws its power while it is busy; the base is always drawn
     double base_watts = 0, gpu_watts = 0, npu_watts = 0, cpu_watts = 0;
   } power;
 
@@ -72,12 +73,12 @@ struct SocProfile {
     double gpu_share = 0, period_seconds = 0;
   } load;
 
-  ChipExperts experts;  // N8, N10: of chips where has_experts()
+  ChipExperts experts;  // N8, N10: only if has_experts()
 
   double weight_bits = 0;  // of a stored weight, scales counted in; 0: as the model's packed format has it
   double activation_bytes = 0;
   int64_t row_step = 0, token_step = 0;  // alignment of cuts (H9)
-  bool joined_matmuls = false;           // q, k, v as one matmul, gate and up as another one, as the engine runs them
+  bool joined_matmuls = false;           // as in the engine: q, k, v are one matmul, gate and up another one
 
   std::map<std::string, std::string> sources;  // by key: "gpu.flops"
 
@@ -89,9 +90,9 @@ std::string to_json(const SocProfile& profile);  // every key with its source
 
 std::vector<std::string> soc_profile_names();                  // built in, sorted
 SocProfile soc_profile(const std::string& name_or_path);       // a built-in name, or a .json file
-std::string_view embedded_soc_profile(std::string_view name);  // its text as built in; empty: there is none
+std::string_view embedded_soc_profile(std::string_view name);  // its JSON text; empty: there is no such profile
 
-// Named access to one number of a profile, for those that fit it ("npu.clock_hz"). Error when there is no such number.
+// Access to one number of a profile by its key ("npu.clock_hz"), for programs that fit it. Error if there is none.
 double number_of(const SocProfile& profile, std::string_view key);
 void set_number(SocProfile& profile, std::string_view key, double value, std::string source);
 

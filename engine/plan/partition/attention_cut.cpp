@@ -7,8 +7,8 @@
 namespace tandem {
 namespace {
 
-// The shares of the second device for which it ends last, at the least: times of parts grow with their shares, so this
-// is where both end together.
+// The least number of shares in [0, all] with which the second device ends last, found by bisection. A part takes
+// longer with more shares, so both devices end at about the same time there.
 int64_t crossing(int64_t all, const std::function<bool(int64_t)>& second_ends_last) {
   int64_t begin = 0, end = all;
   while (begin < end) {
@@ -20,6 +20,7 @@ int64_t crossing(int64_t all, const std::function<bool(int64_t)>& second_ends_la
 
 }  // namespace
 
+// Heads in order: [0, first_end) on the first device, one shared head or none, and [second_begin, heads) on the second.
 AttentionParts attention_parts(const Operator& op, int64_t shares_of_second) {
   const auto& attention = std::get<Attention>(op.body);
   const int64_t heads = attention.cache.kv_heads, share = shares_of_second % kAttentionShares;
@@ -38,6 +39,8 @@ AttentionParts attention_parts(const Operator& op, int64_t shares_of_second) {
   return parts;
 }
 
+// Searches the number of shares with which both sides end together. Then compares few candidates by their whole time:
+// that number, its neighbour below, the whole heads around it, and no sharing.
 int64_t best_attention_shares(const Operator& op, const SharingCosts& costs) {
   const auto& attention = std::get<Attention>(op.body);
   const int64_t step = attention.scratch ? 1 : kAttentionShares;
@@ -46,8 +49,8 @@ int64_t best_attention_shares(const Operator& op, const SharingCosts& costs) {
     for (const Operator& part : parts) seconds += costs.seconds(second, part);
     return seconds;
   };
-  // Beyond that of the whole: the second device waits for the keys, the first for the second's results; and once more
-  // before it merges.
+  // Waits that the whole attention does not have: the second device waits for the keys, and the first one for the
+  // second's results. A merge waits once more.
   const auto seconds = [&](int64_t shares) {
     const AttentionParts parts = attention_parts(op, shares);
     const double waits = parts.second.empty() ? 0 : parts.closing.empty() ? 2 : 3;
@@ -61,7 +64,7 @@ int64_t best_attention_shares(const Operator& op, const SharingCosts& costs) {
                                   return sum(true, parts.second) >= sum(false, parts.first);
                                 }) *
                        step;
-  // Whole heads near it are cheaper by the merge.
+  // Whole heads near that number save the merge.
   const int64_t whole = meet / kAttentionShares * kAttentionShares;
   int64_t best = 0;
   double least = costs.seconds(false, op);

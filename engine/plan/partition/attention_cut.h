@@ -1,10 +1,11 @@
-// How an attention is shared by two devices that see one cache: whole KV heads, and of one head more the splits of the
-// cache. Heads alone would leave much over, as models have few KV heads and decoding is bound by reading the cache.
+// Shares an attention between two devices that see one KV cache. The second device gets whole KV heads, and some splits
+// of the cache for one head more. Whole heads alone would leave the devices uneven, because models have few KV heads
+// and decoding is bound by reading the cache.
 //
-// The second device takes the last heads, and of the shared head the last splits, which it computes first: the first
-// device merges that head, and seldom waits for it. All parts together write what the whole writes, bit for bit.
+// The second device takes the last heads, and the last splits of the shared head. It computes these splits first, so
+// the first device seldom waits before it merges the shared head. All parts together write the same bits as the whole.
 //
-// All functions are pure. Seconds are what the caller measured or modelled.
+// Contract: pure functions. Seconds come from the caller, either estimated for this machine or modelled.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +16,18 @@
 
 namespace tandem {
 
-// What each device computes, in order. `closing` follows on the first device when both are done with the shared head.
+// The parts of each device, in order. `closing` runs on the first device when both have computed their splits of the
+// shared head.
 struct AttentionParts {
   std::vector<Operator> first, second, closing;
 };
 
-// The parts when the second device takes so many of the kAttentionShares parts of each KV head. A whole attention; with
-// scratch, if a head is shared.
+// The parts if the second device takes `shares_of_second` shares. Each KV head counts as kAttentionShares shares. op: a
+// whole attention; it needs scratch if a head is shared.
 AttentionParts attention_parts(const Operator& op, int64_t shares_of_second);
 
-// The second device's shares with which all is done soonest; 0: it does not pay, all of it stays on the first device.
-// Without scratch, whole heads.
+// The number of shares for the second device with which the attention ends soonest. 0: sharing does not pay, and
+// everything stays on the first device. Without scratch, only whole heads are shared.
 int64_t best_attention_shares(const Operator& op, const SharingCosts& costs);
 
 }  // namespace tandem

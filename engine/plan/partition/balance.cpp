@@ -7,6 +7,7 @@
 
 namespace tandem {
 
+// Tries every number of tokens that sizes add up to. Starts from no tokens at all, so a slow second side gets none.
 int64_t balanced_tokens(int64_t S, double seconds_first, double seconds_second, const CutLimits& limits) {
   TANDEM_CHECK(seconds_first > 0 && seconds_second > 0, "predicted times are positive");
   int64_t best = 0;

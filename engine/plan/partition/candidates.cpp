@@ -9,13 +9,14 @@
 namespace tandem {
 namespace {
 
-// Graphs of a few tokens are there for decoding: a prompt's odd rest in a dozen of them reads the weights a dozen
-// times.
+// Whether a prompt's layout has graphs of few tokens. These graphs are made for decoding: an odd rest in a dozen of
+// them reads the weights a dozen times.
 bool is_broken_up(const TokenLayout& layout, int64_t S, const CutLimits& limits) {
   return layout.size() > 1 && S > limits.token_step &&
          std::ranges::any_of(layout, [&](const TokenGraph& graph) { return graph.graph_tokens < limits.token_step; });
 }
 
+// All rows on the NPU; absent without a layout.
 std::optional<Cut> npu_alone(int64_t S, int64_t N, const TokenLayout& layout) {
   if (layout.empty()) return std::nullopt;
   return cut_at(S, N, layout, N);
@@ -42,6 +43,7 @@ std::vector<Cut> multi_sequence_cutting(int64_t S, int64_t N, const CutLimits& l
   return cuts;
 }
 
+// A layout of all tokens without padding is no hybrid: row_cutting() lists it unless it is broken up.
 std::vector<RowCuts> hybrid_cutting(int64_t S, int64_t N, const CutLimits& limits) {
   std::vector<TokenLayout> layouts = layouts_of_fewer(S, limits);
   const TokenLayout padded = padded_layout(S, limits), pipe = pipe_layout(S, limits);

@@ -1,8 +1,9 @@
-// How one matmul Y[S, N] is shared between a GPU and an NPU: a value, whoever decides it. Each way of cutting (H2 to
-// H6) is a pure function in a file of its own that lists candidates; the solver (H9) prices them and takes the best.
+// A cut: the value that says how a GPU and an NPU share one matmul Y[S, N]. Each way of cutting (H2 to H6) is a
+// function in engine/plan/partition/candidates.h that lists candidates. The solver (H9) prices them and takes the best.
 //
-// Contract: tokens and rows count from 0; rows are those of the whole matmul, so a part's rows are a slice. The parts
-// of a Cut cover [0, S) x [0, N) once; parts of one side run one after another, in order, the two sides at once.
+// Contract: tokens and rows count from 0. Rows are those of the whole matmul, so a part's rows are a slice. The parts
+// of a Cut cover [0, S) x [0, N) exactly once. Parts of one side run one after another in their order, and the two
+// sides run at the same time.
 //
 // Source: HeteroLLM, 4.1 (tensor partition strategies).
 #pragma once
@@ -20,8 +21,8 @@ struct Part {
   Side side = Side::gpu;
   int64_t token_begin = 0, token_end = 0;
   int64_t row_begin = 0, row_end = 0;
-  // NPU: tokens of the graph that runs, one of the pre-compiled sizes; what it has beyond the part's own tokens is
-  // padding. GPU: the part's tokens.
+  // NPU: tokens of the graph that runs, one of the pre-compiled sizes. Tokens beyond the part's own are padding. GPU:
+  // the part's tokens.
   int64_t graph_tokens = 0;
 
   int64_t tokens() const { return token_end - token_begin; }
@@ -36,7 +37,7 @@ enum class CutKind : uint8_t {
   row,             // H2, H6: output rows
   sequence,        // H3: one pre-compiled size on the NPU, the rest of the tokens on the GPU
   multi_sequence,  // H4: several sizes in turn on the NPU, the rest on the GPU
-  hybrid,  // H5: the NPU's tokens in padded graphs, or fewer tokens than all, and some output rows to the GPU too
+  hybrid,          // H5: the NPU has padded graphs or fewer tokens than all, and the GPU has some output rows too
 };
 const char* to_string(CutKind kind);  // "gpu", "npu", "pipe", "row", "sequence", "multi-sequence", "hybrid"
 
@@ -48,22 +49,23 @@ struct Cut {
 std::string to_string(
     const Cut& cut);  // "256 tokens NPU + 44 tokens GPU", "NPU rows 0..1024 (300 tokens in 512) + ..."
 
-// What the cutting functions may choose from.
+// The sizes and steps that the cutting functions choose from.
 struct CutLimits {
   std::vector<int64_t> graph_tokens;  // the NPU's pre-compiled sizes, rising; empty: any size
-  int64_t row_step = 256;             // rows of a part are a multiple of it, but for the last rows (H9)
-  int64_t token_step = 32;            // so are the NPU's tokens, when tokens are cut (H9)
-  int64_t token_room = 0;             // tokens that the matmul's buffers hold, padding counted in; 0: any number
+  int64_t row_step = 256;             // rows of a part are a multiple of it, except for the last part (H9)
+  int64_t token_step = 32;            // if tokens are cut, the NPU's tokens are a multiple of it (H9)
+  int64_t token_room = 0;             // tokens that the matmul's buffers hold, padding included; 0: any number
 };
 
-// The smallest pre-compiled size that holds `tokens` (tokens itself where any size will do); 0: none does.
+// The smallest pre-compiled size that holds `tokens`, or `tokens` itself if the NPU takes any size. 0: no size does.
 int64_t graph_size_for(int64_t tokens, const CutLimits& limits);
 
-// What planners ask about time. Both functions are pure; seconds are measured or modelled, never mixed in one plan.
+// Predicted times of parts. The function is pure. Seconds are estimated for this machine or modelled, never mixed in
+// one plan.
 struct CutCosts {
-  // Seconds of a part on its side; `both`: while the other side works too (they share the memory's bandwidth).
+  // Seconds of a part on its side. `both`: the other side works too, and both share the memory's bandwidth.
   std::function<double(const Part& part, bool both)> seconds;
-  double sync_seconds = 0;  // T_sync: when the NPU takes part, submission counted in
+  double sync_seconds = 0;  // T_sync, paid if the NPU takes part; includes submission
   double copy_seconds = 0;  // T_copy: moving activations between memories; 0 with shared memory
 };
 

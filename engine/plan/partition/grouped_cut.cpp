@@ -5,7 +5,8 @@
 namespace tandem {
 namespace {
 
-constexpr int64_t kMostCandidates = 16;  // each asks for two predictions; a sixteenth of the rows is near enough
+// Each candidate asks for two predictions. Steps of a sixteenth of the rows are fine enough.
+constexpr int64_t kMostCandidates = 16;
 
 }  // namespace
 

@@ -1,7 +1,7 @@
-// How the products of experts are shared by two devices that see one memory: each computes some rows of every expert,
-// so that it does not matter who is chosen.
+// Shares the products of experts between two devices that see one memory. Each device computes some rows of every
+// expert, so the shares do not depend on which experts are chosen.
 //
-// Pure functions. Seconds are what the caller measured or modelled.
+// Contract: pure functions. Seconds come from the caller, either estimated for this machine or modelled.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace tandem {
 
-// The rows that the first device keeps, from row 0 on, so that all is done soonest: a multiple of 64, or all of them
-// where sharing does not pay.
+// The number of rows that the first device keeps, from row 0 on, so that both devices end soonest. A multiple of 64, or
+// all rows if sharing does not pay.
 int64_t best_grouped_rows(const Operator& op, const SharingCosts& costs);
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-// Identifies matmuls that take the same time on a device (H7, H8: the same in every layer).
+// The shape of a matmul. Matmuls of one shape take the same time on a device, in every layer (H7, H8).
 #pragma once
 
 #include <compare>
@@ -9,6 +9,7 @@
 
 namespace tandem {
 
+// S tokens, K columns of the weights, N output rows that the operator computes.
 struct MatMulShape {
   PackedFormat format;
   int64_t S = 0, K = 0, N = 0;

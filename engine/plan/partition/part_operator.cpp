@@ -7,7 +7,7 @@
 namespace tandem {
 namespace {
 
-// Rows of `width` floats, `stride` apart, from the operand's place to the end of its slot.
+// How many rows of `width` floats, `stride` floats apart, lie between the operand's place and the end of its slot.
 int64_t rows_behind(const Operand& at, int64_t width, int64_t stride) {
   if (!at || stride == 0) return std::numeric_limits<int64_t>::max();
   const auto floats = static_cast<int64_t>((at.slot->size_bytes() - at.offset_bytes) / sizeof(float));
@@ -34,6 +34,7 @@ std::vector<Operator> graph_operators(const Operator& matmul, const TokenLayout&
   return operators;
 }
 
+// Both the input and the output need room for padding.
 CutLimits cut_limits(const DeviceTraits& npu, const MatMul& matmul) {
   CutLimits limits{npu.graph_tokens, npu.row_step, npu.token_step, 0};
   const int64_t room = std::min(rows_behind(matmul.x, matmul.K, matmul.x_stride),

@@ -1,4 +1,6 @@
-// From a cut to operators, and from a matmul to the limits of its cuts.
+// Makes operators from the parts of a cut, and the limits of cuts from a matmul and a device.
+//
+// Contract: pure functions.
 #pragma once
 
 #include <vector>
@@ -9,14 +11,14 @@
 
 namespace tandem {
 
-// The part of a matmul as an operator of its own. On the NPU it has the tokens of its graph: those behind the part's
-// own are padding, read from and written to whatever lies behind them in the buffers.
+// The part of a matmul as an operator. On the NPU it has all tokens of its graph. Tokens beyond the part's own are
+// padding: the operator reads and overwrites the buffers' rows behind the part.
 Operator part_operator(const Operator& matmul, const Part& part);
 
-// All rows of the matmul for each graph of the layout.
+// One operator for each graph of the layout, with all rows of the matmul.
 std::vector<Operator> graph_operators(const Operator& matmul, const TokenLayout& layout);
 
-// The device's sizes and steps, and the tokens that the matmul's slots hold (any number where it has none).
+// The device's sizes and steps, and the tokens for which the matmul's slots have room. Without slots: any number.
 CutLimits cut_limits(const DeviceTraits& npu, const MatMul& matmul);
 
 }  // namespace tandem

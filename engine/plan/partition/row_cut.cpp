@@ -10,8 +10,9 @@
 namespace tandem {
 namespace {
 
-// Panels of each device of the set so that the last one ends as early as possible: every panel goes where it would end
-// first. Panels take equal time, so this greedy choice is the best one.
+// The number of panels for each device of `set` (one bit for each device), so that the last device ends as early as
+// possible. Every panel goes to the device where it would end first. All panels take equal time on a device, so this
+// greedy choice is optimal. Empty: no device of the set can run them.
 std::vector<int64_t> share_panels(int64_t panels, std::span<const double> panel_seconds, uint32_t set) {
   std::vector<int64_t> taken(panel_seconds.size(), 0);
   for (int64_t p = 0; p < panels; ++p) {
@@ -29,6 +30,7 @@ std::vector<int64_t> share_panels(int64_t panels, std::span<const double> panel_
 
 }  // namespace
 
+// Rounds the running sum of the shares to panels, so that errors of rounding do not add up.
 std::vector<int64_t> cut_rows(int64_t N, std::span<const double> shares) {
   const int64_t panels = panel_count(N);
   std::vector<int64_t> ends;
@@ -42,8 +44,8 @@ std::vector<int64_t> cut_rows(int64_t N, std::span<const double> shares) {
   return ends;
 }
 
-// H9: T = min over sets of devices of max_i(T_i(p_i)) + T_sync * (joined parts), over cuts at whole panels; time is
-// proportional to rows.
+// H9: T = min over sets of devices of max_i(T_i(p_i)) + T_sync * (joined parts), over cuts at whole panels. Time counts
+// as proportional to rows. All sets of devices are tried, since each joined part costs T_sync.
 RowCut best_row_cut(int64_t N, std::span<const double> seconds, double t_sync) {
   const int64_t panels = panel_count(N);
   std::vector<double> panel_seconds;

@@ -9,15 +9,16 @@
 namespace tandem {
 namespace {
 
-// Times are sums of products: the last bits may be out of order where the formula behind them is not.
+// Times are sums of products, so rounding may put nearly equal times out of order.
 constexpr double kRounding = 1 + 1e-9;
 
+// A search that prices each cut at most once.
 class Search {
  public:
   Search(const RowCuts& run, const CutCosts& costs) : run_(run), costs_(costs), priced_(run.size()) {}
 
-  // Prices the last cut with T_npu < T_gpu and the first one with T_npu >= T_gpu, as far as there are such: steps from
-  // the guess double until the crossing is enclosed, then halve.
+  // Prices the last cut with T_npu < T_gpu and the first one with T_npu >= T_gpu, if they exist. Steps away from the
+  // guess double until the crossing is enclosed. Then bisection finds it.
   void enclose_crossing(size_t guess) {
     const auto count = static_cast<int64_t>(run_.size());
     int64_t below = -1, above = count, stride = 1;
@@ -39,6 +40,7 @@ class Search {
     return *priced_[i];
   }
 
+  // Whether all prices so far keep the rule that the NPU's time rises and the GPU's falls with the NPU's rows.
   bool monotone_so_far() const {
     const Priced* last = nullptr;
     for (const std::optional<Priced>& each : priced_) {

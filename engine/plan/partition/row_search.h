@@ -1,7 +1,9 @@
-// Where the two sides of a row cut end together: a search among cuts that differ in nothing but the NPU's rows.
+// Searches the best of row cuts that differ only in the number of the NPU's rows.
 //
-// The more rows the NPU has, the longer it takes and the shorter the GPU does, so the best cut stands where the two
-// times cross: it is the last one with T_npu < T_gpu or the first one with T_npu >= T_gpu.
+// With more rows the NPU takes longer and the GPU shorter. So the best cut stands where the two times cross: it is the
+// last one with T_npu < T_gpu, or the first one with T_npu >= T_gpu.
+//
+// Contract: a pure function.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +13,8 @@
 
 namespace tandem {
 
-// The best of `run` (not empty); looks near `guess` first. Where the times that it meets are not monotone it prices all
-// of them.
+// The best cut of `run`, which is not empty. The search begins near `guess`. It prices all cuts if the times that it
+// meets are not monotone.
 struct FoundCut {
   size_t index = 0;
   Priced priced;

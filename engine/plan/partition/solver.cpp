@@ -18,7 +18,7 @@ constexpr size_t kKinds = static_cast<size_t>(CutKind::hybrid) + 1;
 
 class BestOfEachKind {
  public:
-  // Of equal times the first one offered stays.
+  // Between equal times, the first one that was offered stays.
   void offer(Priced priced) {
     std::optional<Priced>& best = best_[static_cast<size_t>(priced.cut.kind)];
     if (!best || priced.seconds < best->seconds) best = std::move(priced);
@@ -38,13 +38,15 @@ bool has_side(const Cut& cut, Side side) {
   return std::ranges::any_of(cut.parts, [side](const Part& part) { return part.side == side; });
 }
 
+// The sum over all parts of the cut, as if the other side worked too.
 double both_at_work(const Cut& cut, const CutCosts& costs) {
   double seconds = 0;
   for (const Part& part : cut.parts) seconds += costs.seconds(part, true);
   return seconds;
 }
 
-// Where the search among row cuts begins: at H6's cut, the best one where time is proportional to rows.
+// The index at which the search among row cuts begins. It is H6's cut, which is the best one if time is proportional
+// to rows.
 size_t first_guess(int64_t S, int64_t N, const CutLimits& limits, const CutCosts& costs) {
   const double gpu = both_at_work(cut_at(S, N, {}, 0), costs);
   const double npu = both_at_work(cut_at(S, N, exact_layout(S, limits), N), costs);
@@ -75,7 +77,8 @@ std::string times_text(const Priced& priced, const CutCosts& costs) {
   return text;
 }
 
-// The chosen one, the best of another kind, and the GPU alone. `all` begins with the latter.
+// One sentence with the times of the chosen cut, of the best cut of another kind, and of the GPU alone. `all` begins
+// with the GPU alone.
 std::string explain(const Priced& chosen, std::span<const Priced> all, const CutCosts& costs) {
   std::string text = std::string(to_string(chosen.cut.kind)) + " takes " + times_text(chosen, costs);
   const Priced* next = nullptr;
@@ -100,6 +103,8 @@ Priced price(const Cut& cut, const CutCosts& costs) {
   return priced;
 }
 
+// Offers cuts kind by kind and keeps the best one of each kind. Row cuts are searched instead of listed, because a
+// layout may have hundreds of them. The GPU alone is always a candidate.
 Decision solve(int64_t S, int64_t N, const CutLimits& limits, const CutCosts& costs) {
   TANDEM_CHECK(S > 0 && N > 0 && limits.row_step > 0 && limits.token_step > 0, "a matmul to cut");
   BestOfEachKind best;
@@ -114,7 +119,7 @@ Decision solve(int64_t S, int64_t N, const CutLimits& limits, const CutCosts& co
   for (const RowCuts& run : hybrid_cutting(S, N, limits)) {
     if (run.empty()) continue;
     FoundCut found = best_of_run(run, costs, guess);
-    guess = found.index;  // the next run's balance lies near this one's
+    guess = found.index;  // the next run's best cut is likely to lie near this one's
     best.offer(std::move(found.priced));
   }
 

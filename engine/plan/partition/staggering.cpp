@@ -10,15 +10,15 @@
 namespace tandem {
 namespace {
 
-// When each device is free, and when what a half needs next is there.
+// Times at which each device is free, and at which the results are there that each half needs next.
 struct Clocks {
   double first = 0, second = 0;
-  std::array<double, 2> multiplied{};  // by the second device: the half's last matmuls
-  std::array<double, 2> prepared{};    // by the first device: the half's last other operators
+  std::array<double, 2> multiplied{};  // end of the half's last matmuls on the second device
+  std::array<double, 2> prepared{};    // end of the half's last other operators, on the first device
 };
 
-// The share of the stage's rows that the first device gets for the earliest end of both; of equal ends the one that
-// keeps the second device, which nothing else is asked of, busier.
+// The first device's share of the stage's rows with the earliest end of both devices. Between equal ends, the second
+// device gets more rows, because it has no other work.
 double best_share(const StageSeconds& stage, double first_free, double second_free) {
   if (!std::isfinite(stage.on_second)) return 1;
   double best = 1, earliest = first_free + stage.on_first;
@@ -55,6 +55,8 @@ std::vector<Stage> stages_of(std::span<const Operator> operators) {
   return stages;
 }
 
+// Slot t has stage t of the first half and stage t - lag of the second one. The lag is odd, so one of them is a stage
+// of matmuls and the other one is not. The clocks advance slot by slot.
 Staggering stagger(std::span<const StageSeconds> first_half, std::span<const StageSeconds> second_half, int lag) {
   TANDEM_CHECK(first_half.size() == second_half.size() && lag > 0 && lag % 2 == 1, "an odd lag of two equal halves");
   const std::span<const StageSeconds> halves[] = {first_half, second_half};

@@ -7,7 +7,7 @@
 namespace tandem {
 namespace {
 
-constexpr int64_t kChunkTokens = 256;  // of chunked prefill
+constexpr int64_t kChunkTokens = 256;  // largest size of chunked prefill (H12)
 
 bool has_room(int64_t tokens, const CutLimits& limits) { return limits.token_room == 0 || tokens <= limits.token_room; }
 
@@ -23,8 +23,9 @@ void append(TokenLayout& layout, int64_t tokens, int64_t graph_tokens) {
   layout.push_back({begin, begin + tokens, graph_tokens});
 }
 
-// The layout, and what it leaves over of `tokens` in several sizes: largest first, the margin padded; where that leaves
-// the buffers, in sizes that fit it exactly. Empty: there are none.
+// Extends the layout to `tokens` tokens. Takes the largest size that fits as long as it has token_step tokens or more,
+// then pads the margin. If the padding leaves the buffers, the margin goes in sizes that add up to it exactly. Empty:
+// there are no such sizes.
 TokenLayout piped_behind(TokenLayout layout, int64_t tokens, const CutLimits& limits) {
   while (tokens_in(layout) < tokens) {
     const int64_t rest = tokens - tokens_in(layout), margin = graph_size_for(rest, limits);
@@ -42,6 +43,7 @@ TokenLayout piped_behind(TokenLayout layout, int64_t tokens, const CutLimits& li
   return layout;
 }
 
+// A cut of rows without padding is `row`. With padding, or with fewer tokens, it is `hybrid`.
 CutKind kind_of(int64_t S, int64_t N, const TokenLayout& layout, int64_t npu_rows) {
   const bool one_graph = layout.size() == 1, all_tokens = tokens_in(layout) == S;
   if (npu_rows < N) return all_tokens && !is_padded(layout) ? CutKind::row : CutKind::hybrid;
@@ -57,6 +59,7 @@ bool is_padded(const TokenLayout& layout) {
   return !layout.empty() && layout.back().graph_tokens > layout.back().token_end - layout.back().token_begin;
 }
 
+// Greedy: takes the largest size that fits. Empty if a rest is smaller than every size.
 TokenLayout exact_layout(int64_t tokens, const CutLimits& limits) {
   TokenLayout layout;
   while (tokens_in(layout) < tokens) {

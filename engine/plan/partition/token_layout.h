@@ -1,7 +1,8 @@
-// The tokens of a matmul as graphs that the NPU runs one after another: what all ways of cutting have in common.
+// Lays out the tokens of a matmul as graphs that the NPU runs one after another. All ways of cutting use these layouts.
 //
-// Contract: a layout covers tokens 0 to some end in order; only its last graph may be padded, behind all live tokens,
-// and then only as far as the buffers hold (CutLimits::token_room). An empty layout: there is none with these sizes.
+// Contract: pure functions. A layout covers tokens from 0 to some end, in order. Only its last graph may be padded,
+// behind all live tokens. Padding never leaves the buffers (CutLimits::token_room). An empty layout: these sizes
+// allow none.
 #pragma once
 
 #include <cstddef>
@@ -20,24 +21,25 @@ struct TokenGraph {
 };
 using TokenLayout = std::vector<TokenGraph>;
 
-// Exactly `tokens` tokens, largest size first.
+// Sizes that add up to exactly `tokens`, largest first.
 TokenLayout exact_layout(int64_t tokens, const CutLimits& limits);
-// All tokens in the smallest graph that holds them; more than the largest size holds: in several of that size.
+// All tokens in the smallest graph that holds them. More tokens than the largest size begin with graphs of that size.
 TokenLayout padded_layout(int64_t tokens, const CutLimits& limits);
-// Largest sizes first, down to token_step; the margin in the smallest graph that holds it.
+// Largest sizes first, down to token_step; then the margin in the smallest graph that holds it. If that graph leaves
+// the buffers, the margin goes in sizes that add up to it exactly.
 TokenLayout pipe_layout(int64_t tokens, const CutLimits& limits);
-// Graphs of one size, the largest up to 256, the last one padded; where that does not fit the buffers, the last tokens
-// as in pipe_layout().
+// Graphs of one size, the largest one up to 256, and the last graph padded. If the padding leaves the buffers, the last
+// tokens go as in pipe_layout().
 TokenLayout chunked_layout(int64_t tokens, const CutLimits& limits);
 
 int64_t tokens_in(const TokenLayout& layout);
 bool is_padded(const TokenLayout& layout);
 
-// Of a matmul of S tokens and N rows: the NPU takes the first `npu_rows` rows of the layout's tokens and the GPU
-// everything else, reading each weight once. No layout, no rows: all on the GPU.
+// The cut of a matmul of S tokens and N rows in which the NPU takes the first `npu_rows` rows of the layout's tokens.
+// The GPU takes everything else, and reads each weight once. Without a layout or rows, everything is on the GPU.
 Cut cut_at(int64_t S, int64_t N, const TokenLayout& layout, int64_t npu_rows);
-// The same for every number of rows in steps of limits.row_step, rising, but none and all. A cut is made when it is
-// asked for: a search asks for a few. Without a layout there are none.
+// Such cuts for every number of rows in steps of limits.row_step, rising, without 0 and N. A cut is made on request,
+// because a search asks for few of them. Without a layout there are no cuts.
 class RowCuts {
  public:
   RowCuts() = default;
@@ -51,7 +53,7 @@ class RowCuts {
   int64_t S_ = 0, N_ = 0, row_step_ = 1;
   TokenLayout layout_;
 };
-// Layouts of some tokens of S, but not all: every multiple of token_step that sizes add up to, rising.
+// Layouts of fewer than S tokens: one for each multiple of token_step that sizes add up to, rising.
 std::vector<TokenLayout> layouts_of_fewer(int64_t S, const CutLimits& limits);
 
 }  // namespace tandem

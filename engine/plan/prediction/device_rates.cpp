@@ -9,11 +9,14 @@
 namespace tandem {
 namespace {
 
-// Turning packed weights into numbers, in tokens that could be multiplied meanwhile (1.9 and 2.8 on PoCL, measured).
+// The cost of turning packed weights into numbers, in tokens that could be multiplied meanwhile (1.9 and 2.8 on
+// PoCL, measured).
 constexpr double kUnpackTokens = 2;
-// Up to so many tokens a matmul may be bound by reading its weights.
+// Up to this number of tokens, reading its weights may limit a matmul.
 constexpr int64_t kFewest = 8;
 
+// flops and bytes for the formula. A matmul counts the bytes of its weights, and an attention those of its KV cache.
+// Other operators count all bytes.
 Work work_of(const TimedOperator& timed) {
   if (const auto* matmul = std::get_if<MatMul>(&timed.op.body)) {
     const MatMulPoint point = point_of(*matmul);
@@ -30,6 +33,8 @@ Work work_of(const TimedOperator& timed) {
 
 uint64_t up_to(int64_t count) { return std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(1, count))); }
 
+// Each level's name is the name of the level above it and one more word, except below "all". Exploration bonuses rely
+// on that (engine/plan/prediction/pooled_ratios.cpp). Depths below 128 count as 0.
 std::vector<std::string> classes_of(const TimedOperator& timed) {
   const int64_t S = tokens_of(timed.op);
   const std::string tokens = " S" + std::to_string(up_to(S));

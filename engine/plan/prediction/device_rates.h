@@ -1,15 +1,15 @@
-// What operators take on one device, learnt from passes that users asked for (H8, prediction mode): a formula for the
-// bare work, and how much longer than that each class of operators was seen to take.
+// Estimates the times of operators on one device, learnt from passes that users asked for (H8, prediction mode). A
+// formula gives the bare work. Each class of operators has a ratio, which says how much longer it takes.
 //
 //   seconds = ratio(class) * (launch + max(bytes / bandwidth, flops / rate))
 //
-// flops of a matmul are those of whole panels and of the tokens it has and two more, which unpacking the weights
-// costs. The class of a matmul is its weights' format, its tokens up to the next power of two, whether another device
-// reads memory meanwhile (few tokens), and the size of its weights by powers of four; of attention also the depth, and
-// whether its scores have a soft cap. What was not seen is taken to be like what is most like it
-// (engine/plan/prediction/pooled_ratios.h): a second model of a known format is known.
+// A matmul's flops count whole panels, and two tokens more than it has, which stand for unpacking the weights. Its
+// class has four parts: the weights' format; the tokens, up to the next power of two; for few tokens, whether another
+// device reads memory too; and the bytes of the weights, in powers of four. The class of an attention has the tokens,
+// the depth, and whether its scores have a soft cap. A class without samples takes the estimate of the most similar
+// ones (engine/plan/prediction/pooled_ratios.h). So a second model with a known format is known.
 //
-// Contract: a value; pure. Rates that are wrong by a factor at the start are right after the first pass.
+// Contract: a value; pure. Rates that are wrong by a factor at first are right after one pass.
 #pragma once
 
 #include <cstdint>
@@ -22,24 +22,26 @@
 
 namespace tandem {
 
-// Before anything was seen.
+// The rates of a device without samples.
 struct PriorRates {
   double flops_per_second = 100e9, bytes_per_second = 12e9;
   double launch_seconds = 1e-6;
 };
 
-// One operator as far as its time goes. past: positions before its first token, for attention.
+// An operator, and the circumstances that its time depends on. past: positions before its first token, for attention.
 struct TimedOperator {
   const Operator& op;
   int64_t past = 0;
   bool beside = false;  // another device is at work
 };
 
-// The next power of two, of one at the least: counts of a class.
+// The next power of two, at least 1. Names of classes have counts in this form.
 uint64_t up_to(int64_t count);
 
-// The levels of detail of its class, from the broadest to the finest.
+// The operator's class at each level of detail, from the broadest to the finest: "all", "matmul", "matmul FORMAT",
+// "matmul FORMAT S64", ...
 std::vector<std::string> classes_of(const TimedOperator& timed);
+// Seconds by the formula alone, with a ratio of 1.
 double prior_seconds(const PriorRates& rates, const TimedOperator& timed);
 
 class DeviceRates {
@@ -47,6 +49,7 @@ class DeviceRates {
   explicit DeviceRates(PriorRates prior) : prior_(prior) {}
 
   double seconds(const TimedOperator& timed) const;
+  // Takes a sample. weight: 1, or less for a sample with contention.
   void learn(const TimedOperator& timed, double seconds, double weight = 1);
 
   const PriorRates& prior() const { return prior_; }

@@ -29,6 +29,7 @@ double launch(const GpuRates& rates, const MatMulPoint& point) {
   return point.S == 1 ? rates.launch_one_seconds : rates.launch_seconds;
 }
 
+// Seconds without the launch: the longer of reading the weights and multiplying.
 double busy_seconds(const GpuRates& rates, const MatMulPoint& point) {
   const double tokens = static_cast<double>(point.S) + unpack_tokens(rates, point);
   return std::max(weight_bytes(point) / rates.bytes_per_second,
@@ -39,10 +40,10 @@ double median_or(std::vector<double> values, double otherwise) {
   return values.empty() ? otherwise : median(std::move(values));
 }
 
-// What decides which constant a point shows.
+// The sizes that decide which constant a point shows.
 struct Extent {
   int64_t most_tokens = 0;
-  double small_bytes = 0;
+  double small_bytes = 0;  // largest weights of the smallest eighth of the matrices
 };
 
 Extent extent_of(std::span<const MeasuredPoint> points) {
@@ -61,7 +62,8 @@ bool shows_rate(const MatMulPoint& point, const Extent& extent) {
   return point.S > kFewTokens && 4 * point.S >= extent.most_tokens;
 }
 
-// One turn: every constant anew, with the others as they were.
+// One turn of the fit. Each point solves the formula for the constant that it shows, with the other constants as they
+// were. The new constant is the median.
 GpuRates refined(const GpuRates& rates, std::span<const MeasuredPoint> points, const Extent& extent) {
   std::vector<double> flop_rates, byte_rates, few, many, launches_of_one, launches;
   for (const auto& [point, seconds] : points) {
@@ -86,6 +88,7 @@ GpuRates refined(const GpuRates& rates, std::span<const MeasuredPoint> points, c
           median_or(std::move(many), 0)};
 }
 
+// Whether no constant changed by more than kSettled.
 bool settled(const GpuRates& a, const GpuRates& b) {
   return std::ranges::all_of(kConstants, [&](double GpuRates::*constant) {
     const double x = a.*constant, y = b.*constant;
@@ -97,6 +100,7 @@ bool settled(const GpuRates& a, const GpuRates& b) {
 
 double GpuRates::seconds(const MatMulPoint& point) const { return launch(*this, point) + busy_seconds(*this, point); }
 
+// Begins with the best rate and bandwidth of any point, without launches and unpacking.
 GpuRates fit_gpu_rates(std::span<const MeasuredPoint> points) {
   const Extent extent = extent_of(points);
   GpuRates rates;
@@ -116,7 +120,7 @@ GpuRates fit_gpu_rates(std::span<const MeasuredPoint> points) {
     if (settled(rates, next)) return next;
     rates = next;
   }
-  return rates;  // a median that jumps between two neighbours: either will do
+  return rates;  // a median may jump between two neighbouring points for ever; either one is good
 }
 
 GpuRates with_bandwidth_of(const GpuRates& rates, std::span<const MeasuredPoint> points) {

@@ -12,6 +12,7 @@ int64_t layers_of(std::span<const Operator> operators) {
   return layers;
 }
 
+// The middle of each of `few` equal runs of layers.
 std::vector<int64_t> spread_layers(int64_t few, int64_t all) {
   TANDEM_CHECK(few > 0 && few <= all, "a sample is not larger than what it is of");
   std::vector<int64_t> layers;

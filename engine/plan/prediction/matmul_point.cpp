@@ -9,10 +9,10 @@
 namespace tandem {
 namespace {
 
-// Other activations, other loops: a format of its own as far as times go.
+// With 8-bit activations other loops run, so times are those of another format.
 std::string format_name(const PackedFormat& format, bool act_i8) { return to_string(format) + (act_i8 ? ".act8" : ""); }
 
-// Of every packed format that there is, by name.
+// Bytes for each weight of every packed format, by name.
 std::map<std::string, double> all_bytes_per_weight() {
   constexpr int64_t kColumns = kSuperColumns;  // fits every format
   std::map<std::string, double> bytes;
@@ -54,6 +54,7 @@ double bytes_per_weight(const std::string& format) {
   return found->second;
 }
 
+// Kernels read whole panels, so the last one counts in full.
 double weight_bytes(const MatMulPoint& point) {
   return static_cast<double>(panel_count(point.rows) * kPanelRows * point.K) * bytes_per_weight(point.format);
 }

@@ -1,5 +1,9 @@
-// What the time of a matmul on one device depends on, and nothing else (H7, H8: kernels of one operator and shape take
-// the same time in every layer): the unit in which times are measured, kept, interpolated and predicted.
+// A point: everything that the time of a matmul on one device depends on. Kernels of one operator and shape take the
+// same time in every layer (H7, H8). So `tandem profile` and `tandem calibrate` measure, store and predict times by
+// point. Plans use estimates from passes instead (engine/plan/prediction/device_rates.h). Those estimates take only
+// formats, sizes and bytes of matmuls from here.
+//
+// Contract: values and pure functions.
 #pragma once
 
 #include <compare>
@@ -13,10 +17,10 @@
 namespace tandem {
 
 struct MatMulPoint {
-  std::string format;  // of the packed weights: "i4.g32.half.min"; of 8-bit activations "i4.g32.half.min.act8"
+  std::string format;  // packed weights: "i4.g32.half.min"; with 8-bit activations "i4.g32.half.min.act8"
   int64_t S = 0, K = 0;
-  int64_t rows = 0;   // output rows that are computed; whole panels of 64 are read
-  bool both = false;  // while another device reads memory too
+  int64_t rows = 0;   // output rows that are computed; whole panels of 64 rows are read
+  bool both = false;  // another device reads memory too
   auto operator<=>(const MatMulPoint&) const = default;
 };
 
@@ -24,30 +28,31 @@ MatMulPoint point_of(const MatMul& op, bool both = false);
 std::string to_string(const MatMulPoint& point);  // "matmul i4.g32.half.min S8 K576 rows 1536", "... both"
 
 bool is_packed_format(const std::string& name);
-// Packed bytes of a weight, its scales and minima counted in. Error for a format that no packing has.
+// Packed bytes of a weight, with its share of scales and minima. Error if no packing has the format.
 double bytes_per_weight(const std::string& format);
 
-double weight_bytes(const MatMulPoint& point);  // of whole panels
-double flops(const MatMulPoint& point);         // useful: 2 S K rows
+double weight_bytes(const MatMulPoint& point);  // whole panels
+double flops(const MatMulPoint& point);         // useful ones: 2 S K rows
 
-// Seconds of one operator in several samples: medians for people, the least for planners, since whatever else the
-// machine does only ever adds.
+// Seconds of one operator in several samples. Reports show the median. Fits use the least, since other work on the
+// machine only adds time.
 struct MeasuredSeconds {
   double median = 0, least = 0, most = 0;
   int samples = 0;
   double spread() const { return median > 0 ? (most - least) / median : 0; }
 };
 
-// Median, least and most of some samples. Zeros without any.
+// Median, least and most of some samples; zeros without samples.
 MeasuredSeconds spread_of(std::vector<double> seconds);
 
-// Was the device slower than usual while this was measured? More tokens than are bound by memory take no longer than
-// twice their half, and no longer than twice as many; a tenth is noise. Absent: not known. (A shared machine's core was
-// slow for some hundred milliseconds: all samples of 128 tokens took 4.8 ms in place of 2.8, and half a prompt was
-// planned by that.)
+// Whether the device was slower than usual while this time was measured. For more tokens than are memory-bound, a time
+// is at most twice that of half the tokens. It is also at most that of twice the tokens. A tenth counts as noise.
+// Absent: no such time is known. Example: a shared machine's core was slow for some hundred milliseconds, so all
+// samples of 128 tokens took 4.8 ms in place of 2.8. (Plans used measured points then, and half a prompt was planned by
+// that time.)
 bool looks_slowed(double seconds, std::optional<double> at_half_the_tokens, std::optional<double> at_twice_the_tokens);
 
-// A point and what was measured of it.
+// A point with its measured time.
 struct MeasuredPoint {
   MatMulPoint point;
   double seconds = 0;

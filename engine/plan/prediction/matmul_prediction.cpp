@@ -21,7 +21,7 @@ std::string describe_rates(const std::string& format, const GpuRates& rates, con
   return text;
 }
 
-// Formats of which too little was measured have no rates.
+// The rates of one weight format; absent if its points do not suffice for a fit.
 std::optional<GpuRates> rates_of(std::span<const MeasuredPoint> points) {
   const auto any = [&](auto is) { return std::ranges::any_of(points, is, &MeasuredPoint::point); };
   const bool enough = any([](const MatMulPoint& point) { return point.S == 1; }) &&
@@ -31,6 +31,8 @@ std::optional<GpuRates> rates_of(std::span<const MeasuredPoint> points) {
 
 }  // namespace
 
+// A GPU's rates are fitted for each weight format, to points of that device alone. Points beside another device change
+// only the bandwidth.
 MatMulPrediction MatMulPrediction::fit(DeviceKind kind, std::span<const MeasuredPoint> points) {
   MatMulPrediction prediction;
   if (kind == DeviceKind::npu) {

@@ -1,5 +1,8 @@
-// H8, prediction mode: a device's matmul times without running them, from what was measured on it: a regression tree
-// for an NPU, fixed rates for a GPU (and for the host, which stands in for one).
+// H8, prediction mode: predicts a device's matmul times without running them, from measured points. An NPU has a
+// regression tree. A GPU has fixed rates, and so does the host in place of a GPU. `tandem profile` uses this; plans
+// do not.
+//
+// Contract: a value; pure.
 #pragma once
 
 #include <map>
@@ -15,19 +18,19 @@ namespace tandem {
 
 class MatMulPrediction {
  public:
-  // Error where the points are too few to learn from.
+  // Error if there are too few points to learn from.
   static MatMulPrediction fit(DeviceKind kind, std::span<const MeasuredPoint> points);
 
-  bool knows(const MatMulPoint& point) const;  // a GPU: its weight format
-  // Error where it does not know the point.
+  bool knows(const MatMulPoint& point) const;  // an NPU: any point; a GPU: points of a weight format with rates
+  // Error if it does not know the point.
   double seconds(const MatMulPoint& point) const;
-  // What was fitted, a line each, for people.
+  // The fitted constants as text, one line for each weight format; of a tree, the number of its leaves.
   std::string describe() const;
 
  private:
   struct Rates {
     GpuRates alone;
-    std::optional<GpuRates> both;  // where such points were measured
+    std::optional<GpuRates> both;  // absent if no points with `both` were measured
   };
   std::optional<NpuPrediction> npu_;
   std::map<std::string, Rates> gpu_;  // by weight format

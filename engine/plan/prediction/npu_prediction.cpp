@@ -6,6 +6,7 @@
 namespace tandem {
 namespace {
 
+// The bare work: whole panels.
 double multiply_adds(const MatMulPoint& point) {
   return static_cast<double>(point.S) * static_cast<double>(point.K) *
          static_cast<double>(panel_count(point.rows) * kPanelRows);

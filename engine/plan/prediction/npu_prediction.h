@@ -1,8 +1,10 @@
-// H8, prediction mode for the NPU: a regression tree that was trained on measured matmuls.
+// H8, prediction mode for the NPU: a regression tree that is trained on measured matmuls.
 //
-// What the tree learns is how much slower than the bare work a shape is: the logarithm of the time divided by the
-// multiply-adds of whole panels. So the work itself, which grows without bound, is no matter of the tree, and a shape
-// larger than any that it has seen is predicted at the rate of the nearest ones.
+// The tree learns the logarithm of the time divided by the multiply-adds of whole panels. So it learns how slow a shape
+// is, and the work itself, which grows without bound, is left out. A shape that is larger than all samples is predicted
+// at the rate of the nearest ones.
+//
+// Contract: a value; pure.
 #pragma once
 
 #include <span>
@@ -13,8 +15,8 @@
 
 namespace tandem {
 
-// log2 of the tokens, of K, of the panels of 64 rows, of all panels' bytes; bytes per weight; whether another device
-// reads memory too.
+// Features in order: log2 of the tokens, of K, of the number of panels of 64 rows, and of all panels' bytes; bytes for
+// each weight; whether another device reads memory too (0 or 1).
 std::vector<double> npu_features(const MatMulPoint& point);
 
 class NpuPrediction {

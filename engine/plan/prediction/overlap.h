@@ -1,7 +1,7 @@
-// How long one of several spans was at work within an interval.
+// Computes how long spans of work overlap with an interval.
 //
-// Contract: pure. Spans have start_seconds and end_seconds, follow one another and do not overlap: those of one device,
-// or of one lane of a simulation.
+// Contract: pure. Spans have start_seconds and end_seconds. They follow one another and do not overlap, like the spans
+// of one device or of one lane of a simulation.
 #pragma once
 
 #include <algorithm>

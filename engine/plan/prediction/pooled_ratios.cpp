@@ -11,7 +11,7 @@ namespace {
 constexpr double kShrink = 0.5;
 // A ratio may differ from its estimate by this much of a logarithm for no reason. So much confirms no bonus.
 constexpr double kNoise = 0.1;
-// From this weight on a level limits what one sample may move.
+// From this weight on kMaxMove limits how far one sample moves a level, for the broadest level too.
 constexpr double kConfidentWeight = 3;
 const double kMaxMove = std::log(1.5), kMaxFirstMove = std::log(2.5);
 

@@ -1,7 +1,7 @@
 // Learns how much longer operators take than a formula says, at several levels of detail at once. A ratio that was
 // measured for one kind of operator says something about similar kinds, and less about less similar ones.
 //
-// A path names a kind, from the broadest level to the finest: {"opencl", "matmul", "matmul i4", "matmul i4 S64"}. Each
+// A path names a kind, from the broadest level to the finest: {"all", "matmul", "matmul i4", "matmul i4 S64"}. Each
 // level keeps the mean of the logarithms of its ratios and the weight of its samples. A prediction begins at 1 and goes
 // down the path. Each level draws it towards its own mean, by w / (w + 1/2), where w is the level's weight (partial
 // pooling: Gelman and Hill, Data Analysis Using Regression and Multilevel Models, 2007, chapter 12).
@@ -10,8 +10,8 @@
 //   Memory: a level's weight is kMemory at most, so new ratios replace old ones. After kMemory more samples a third of
 //   the old mean is left.
 //   Outliers: a new level begins at the estimate of the level above it. A ratio counts as at most 2.5 times the level's
-//   mean, and as at most 1.5 times from the third sample on. The first samples of the broadest level have no bound,
-//   because the formula's scale may be far off.
+//   mean, or its 2.5th part. After three samples the bound is 1.5. The first three samples of the broadest level have
+//   no bound, because the formula's scale may be far off.
 //   Exploration: an option that is never tried keeps its old estimate. So each level may have an exploration bonus: the
 //   estimate is lower by that much. The first sample below the level settles the bonus. The part that the sample
 //   confirms, beyond kNoise, goes into the means of the level and of all levels below it. The rest is dropped, and the

@@ -18,6 +18,8 @@ size_t count_of_lanes(const Plan& plan, const PlanCosts& costs) {
   return count;
 }
 
+// One round. A step begins when its lane is free and each awaited step has ended, with sync_seconds added. The steps of
+// a plan stand in an order in which awaited steps come first. beside: whether a step runs at the costs with `both`.
 Prediction simulate(const Plan& plan, const PlanCosts& costs, const std::vector<bool>& beside) {
   Prediction result;
   result.busy_seconds.assign(plan.devices.size(), 0);
@@ -48,7 +50,7 @@ struct Interval {
   double start_seconds = 0, end_seconds = 0;
 };
 
-// Per step: whether another lane was at work for more than half of its time.
+// For each step: whether another lane was at work for more than half of the step's time.
 std::vector<bool> beside_others(const Plan& plan, const PlanCosts& costs, const Prediction& alone) {
   std::vector<std::vector<Interval>> lanes(count_of_lanes(plan, costs));  // a lane's steps follow one another
   for (size_t i = 0; i < plan.steps.size(); ++i) {

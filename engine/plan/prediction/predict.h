@@ -1,9 +1,11 @@
-// How long a plan takes by what its operators cost: each device works through its steps in order, and a step begins
-// when what it waits for has ended. Devices of one lane (PlanCosts) work in turn.
+// Predicts the time of a plan from the costs of its operators. Each device works through its steps in order, and a step
+// begins when the steps that it waits for have ended. Devices of one lane (PlanCosts) take turns.
 //
-// Contract: pure. Seconds are of the clock that `costs` are of, measured or modelled. Two rounds: the first takes every
-// operator as running alone; in the second, those that then ran beside another device for more than half of their time
-// cost what they cost beside it (PlanCosts, `both`). What waiting costs is added to every step that waits.
+// The simulation runs twice. In the first round every operator runs alone. In the second one, a step costs more if
+// another lane was at work for more than half of its time in the first round (PlanCosts, `both`). A step that waits
+// also pays sync_seconds.
+//
+// Contract: pure. Seconds are those of `costs`, estimated for this machine or modelled.
 #pragma once
 
 #include <vector>
@@ -15,13 +17,13 @@ namespace tandem {
 
 struct PredictedStep {
   double start_seconds = 0, end_seconds = 0;
-  std::vector<double> operator_seconds;  // of each operator of the step
+  std::vector<double> operator_seconds;  // one for each operator of the step
 };
 
 struct Prediction {
   double seconds = 0;                // until the last step has ended
-  std::vector<PredictedStep> steps;  // as the plan's
-  std::vector<double> busy_seconds;  // per device, waits not counted
+  std::vector<PredictedStep> steps;  // in the plan's order
+  std::vector<double> busy_seconds;  // for each device, without waits
 };
 Prediction predict(const Plan& plan, const PlanCosts& costs);
 

@@ -9,7 +9,7 @@
 namespace tandem {
 namespace {
 
-// Sum of squared distances from the mean, kept while samples are added.
+// The sum of squared distances from the mean, which stays available while samples are added.
 struct Squares {
   double count = 0, sum = 0, sum_of_squares = 0;
   void add(double value) {
@@ -26,18 +26,20 @@ Squares squares_of(std::span<const TreeSample* const> samples) {
   return squares;
 }
 
-// Differences that rounding makes do not choose a split.
+// Less by more than rounding errors, so that these do not choose a split.
 bool clearly_less(double a, double b) { return a < b - 1e-12 * std::max(1.0, std::abs(b)); }
 
 }  // namespace
 
+// For each feature, sorts the samples by it and tries every threshold between two different values. Running sums give
+// both parts' squares in constant time.
 TreeSplit best_split(std::span<const TreeSample* const> samples, size_t leaf_samples) {
   const Squares all = squares_of(samples);
   TreeSplit best{-1, 0, all.from_mean()};
   if (samples.empty()) return best;
   std::vector<const TreeSample*> sorted(samples.begin(), samples.end());
   for (size_t f = 0; f < samples.front()->features.size(); ++f) {
-    // By value as well: the order of equal features must not depend on the order that the samples came in.
+    // Equal features are sorted by value, so that sums do not depend on the order in which samples came.
     std::ranges::sort(sorted, [f](const TreeSample* a, const TreeSample* b) {
       return a->features[f] != b->features[f] ? a->features[f] < b->features[f] : a->value < b->value;
     });
@@ -67,6 +69,8 @@ RegressionTree RegressionTree::fit(std::span<const TreeSample> samples, const Tr
   return tree;
 }
 
+// Adds a node for the samples and, below it, both sides of their best split. Returns the node's index. The vector moves
+// its nodes when it grows, so the node is referred to only after its children were added.
 int RegressionTree::grow(std::span<const TreeSample*> samples, const TreeLimits& limits, int depth) {
   const int index = static_cast<int>(nodes_.size());
   const Squares squares = squares_of(samples);

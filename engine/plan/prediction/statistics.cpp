@@ -13,7 +13,7 @@ double nearest_rank(const std::vector<double>& sorted, double per) {
   return sorted[std::clamp<size_t>(rank, 1, sorted.size()) - 1];
 }
 
-// Of the middle half of the ranks.
+// The mean over the middle half of the ranks.
 double middle_mean(const std::vector<double>& sorted) {
   const size_t cut = sorted.size() / 4;
   double sum = 0;

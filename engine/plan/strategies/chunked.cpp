@@ -1,5 +1,5 @@
-// H12, chunked prefill: graphs of one size, the last one padded. Batches of fewer than 16 tokens run in the smallest
-// graph that holds them.
+// H12, chunked prefill: every matmul in graphs of one size, the last one padded. Batches of fewer than 16 tokens run in
+// the smallest graph that holds them.
 #include "engine/plan/npu_graphs.h"
 #include "engine/plan/placer.h"
 #include "engine/plan/strategy.h"

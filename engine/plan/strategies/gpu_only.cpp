@@ -1,4 +1,4 @@
-// The plan that everything else is compared with.
+// H12: everything on the GPU. All other plans are compared with this one.
 #include "engine/plan/placer.h"
 #include "engine/plan/strategy.h"
 

@@ -1,4 +1,4 @@
-// What runs anywhere: the numeric contract on the host's vectors.
+// Everything on the host's own loops: the reference of the numeric contract, which runs on every machine.
 #include "engine/plan/placer.h"
 #include "engine/plan/strategy.h"
 

@@ -1,4 +1,4 @@
-// H1: matmuls on the NPU, in the cheaper of padding and pipe by request.costs (pipe without them).
+// H1: matmuls on the NPU, in the cheaper of padding and pipe by request.costs. Without costs they run as in pipe.
 #include "engine/plan/npu_graphs.h"
 #include "engine/plan/strategy.h"
 

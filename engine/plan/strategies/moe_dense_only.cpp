@@ -1,4 +1,4 @@
-// N9, dense-only: the matmuls that every token goes through on the NPU, experts beside it.
+// N9, dense-only: matmuls that every token goes through run on the NPU, experts on the GPU (or the host).
 #include "engine/plan/npu_graphs.h"
 #include "engine/plan/strategy.h"
 

@@ -1,4 +1,4 @@
-// H1 with every operator offered to the NPU first; what it refuses falls back, and a note of the plan says so.
+// H1, but every operator is offered to the NPU first. Operators that it refuses fall back, with a note of the plan.
 #include "engine/plan/npu_graphs.h"
 #include "engine/plan/placer.h"
 #include "engine/plan/strategy.h"

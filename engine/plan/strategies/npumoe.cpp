@@ -1,4 +1,4 @@
-// N1 to N8: tiers, groups, and only those groups on the NPU that make a layer end sooner (N4).
+// N1 to N8: experts in tiers and groups. A group runs on the NPU only if the layer then ends sooner (N4).
 #include "engine/plan/expert_steps.h"
 #include "engine/plan/strategy.h"
 

@@ -1,4 +1,4 @@
-// N9, base: every expert is a graph of its own, all of one capacity; other matmuls are shared.
+// N9, base: every expert is a graph of its own, and all have the same capacity. Other matmuls are cut as in tensor.
 #include "engine/plan/expert_steps.h"
 #include "engine/plan/strategy.h"
 

@@ -1,4 +1,4 @@
-// N9, base + T + G: and experts of a tier in groups (N3).
+// N9, base + T + G: capacities in tiers (N2), and the experts of a tier in groups (N3).
 #include "engine/plan/expert_steps.h"
 #include "engine/plan/strategy.h"
 

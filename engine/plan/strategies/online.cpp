@@ -1,4 +1,5 @@
-// H12, "Online-prepare": a graph of exactly S tokens, compiled when such a prompt comes; a note of the plan says so.
+// H12, "Online-prepare": one graph of exactly S tokens, compiled when a prompt of that length first comes. A note of
+// the plan says so if the NPU has no such graph.
 #include <algorithm>
 #include <string>
 

@@ -1,4 +1,4 @@
-// H12, the baseline "Padding": the next standard size.
+// H12, the baseline "Padding": every matmul is padded to the next standard size.
 #include "engine/plan/npu_graphs.h"
 #include "engine/plan/strategy.h"
 

@@ -1,4 +1,4 @@
-// H12, the baseline "Pipe": several standard sizes in turn, the margin padded.
+// H12, the baseline "Pipe": every matmul runs in several standard sizes in turn, and the margin is padded.
 #include "engine/plan/npu_graphs.h"
 #include "engine/plan/strategy.h"
 

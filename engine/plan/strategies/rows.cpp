@@ -1,4 +1,4 @@
-// H2 and H6: every matmul cut by rows in the measured ratio, or in the ratio of --split.
+// H2 and H6: every matmul is cut by rows, in the ratio of the devices' predicted speeds or in the ratio of --split.
 #include "engine/plan/placer.h"
 #include "engine/plan/strategy.h"
 

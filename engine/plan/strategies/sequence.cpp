@@ -1,11 +1,11 @@
-// H3 with whole layers: a prompt cut in two along its tokens, each part taken through all layers by processors of its
-// own. The first tokens go to the NPU, with the host core beside it for what the array does not run; the rest to the
-// GPU. The NPU multiplies its tokens in pre-compiled sizes, one after another. Every activation stays where it was
-// made: the only thing handed over is the cache's keys and values. When the NPU is through with its tokens it helps:
-// what is left to the GPU is cut by rows (H2).
+// H3 with whole layers: a prompt is cut in two along its tokens, and each part goes through all layers on processors of
+// its own. The first tokens go to the NPU, and the host core beside it runs what the array does not run. The other
+// tokens go to the GPU. The NPU multiplies its tokens in pre-compiled sizes, one after another. Activations stay where
+// they were made; only the cache's keys and values are handed over. When the NPU has ended its own tokens, it helps:
+// the remaining matmuls of the GPU are cut by rows (H2).
 //
-// Batches of fewer than 16 tokens, and what follows the last layer for fewer tokens than the batch has, go as in
-// `tensor`. Needs a GPU, an NPU and the host, and request.costs.
+// Batches of fewer than 16 tokens go as in `tensor`. So do the operators behind the last layer that run for fewer
+// tokens than the batch has. Needs a GPU, an NPU, the host and request.costs.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -23,12 +23,12 @@ struct Processors {
   int gpu = 0, npu = 0, host = 0;
 };
 
-// Of the NPU and the host beside it, who runs an operator.
+// The device that runs an operator of the first tokens: the NPU if it multiplies exactly, else the host beside it.
 int second_for(const Placer& placer, const Processors& on, const Operator& op) {
   return placer.multiplies_exactly(on.npu, op) ? on.npu : on.host;
 }
 
-// Times of some tokens on the GPU, of others on the NPU and the host, and of what one can do for the other.
+// Predicted times on both sides (the GPU; the NPU and the host), and the share of an operator that the NPU can take.
 class Balance {
  public:
   Balance(const PlanRequest& request, const Placer& placer, const Processors& on)
@@ -38,7 +38,7 @@ class Balance {
   double beside(const Operator& op) const {
     return placer_.seconds_on(second_for(placer_, on_, op), op, Padding::allowed);
   }
-  // The NPU's part of a matmul's rows with which both end together; nothing where it cannot help.
+  // The NPU's share of a matmul's rows with which both sides end together; 0 if the NPU cannot help.
   double share_of_npu(const Operator& op) const {
     if (!placer_.multiplies_exactly(on_.npu, op)) return 0;
     const double gpu = on_gpu(op), npu = placer_.seconds_on(on_.npu, op, Padding::allowed);
@@ -51,6 +51,8 @@ class Balance {
   const Processors& on_;
 };
 
+// The number of tokens for the NPU and the host, by the time for each token when either side has about half of the
+// batch. 0: the NPU has no graphs for its half.
 int64_t tokens_of_second(const PlanRequest& request, const Balance& balance, const Processors& on,
                          std::span<const Operator> whole, int64_t S) {
   const int64_t half = S / 2 / kTokenBlock * kTokenBlock;
@@ -60,15 +62,15 @@ int64_t tokens_of_second(const PlanRequest& request, const Balance& balance, con
     second += balance.beside(slice_tokens(op, 0, half));
   }
   if (!std::isfinite(second)) return 0;
-  // Half in blocks is not half of the tokens.
+  // `half` is rounded down to whole blocks, so the GPU's part may be longer.
   return balanced_tokens(S, first / static_cast<double>(S - half), second / static_cast<double>(half),
                          token_limits(request.devices[on.npu], S));
 }
 
-// A batch cut at one token, and from which of its operators on the NPU is free to help with the other tokens.
+// A batch that is cut at one token.
 struct CutBatch {
-  std::vector<Operator> first_tokens, other_tokens;  // no first tokens: all of it stays on the GPU
-  size_t shared = 0;
+  std::vector<Operator> first_tokens, other_tokens;  // by operator; no first tokens: everything stays on the GPU
+  size_t shared = 0;  // the first operator of the other tokens that the NPU is free to help with
 };
 
 CutBatch cut_batch(std::span<const Operator> whole, int64_t cut, const Balance& balance) {
@@ -86,7 +88,7 @@ CutBatch cut_batch(std::span<const Operator> whole, int64_t cut, const Balance& 
   return batch;
 }
 
-// In the order of the computation; but the NPU ends its own tokens before it helps.
+// Places operators in the order of the computation, except that the NPU ends its own tokens before it helps.
 void place_batch(Placer& placer, const CutBatch& batch, const Processors& on, const Balance& balance) {
   const auto place_first = [&](size_t i) {
     const int second = second_for(placer, on, batch.first_tokens[i]);

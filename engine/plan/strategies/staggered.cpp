@@ -1,5 +1,6 @@
-// A prompt in two halves some stages apart: micro-batch pipelining (partition/staggering.h). Batches of fewer than 16
-// tokens, and what follows the last layer for fewer tokens than the batch has, go as in `tensor`. Needs request.costs.
+// A prompt in two halves, some stages apart: micro-batch pipelining (partition/staggering.h). Batches of fewer than 16
+// tokens go as in `tensor`. So do the operators behind the last layer that run for fewer tokens than the batch has.
+// Needs request.costs.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -18,6 +19,7 @@ struct Cutters {
   int first = 0, second = 0;
 };
 
+// Times of a stage on both devices. Infinite on the second one if it would round a matmul or has no graphs for it.
 StageSeconds seconds_of(const PlanRequest& request, const Placer& placer, const Cutters& cutters, const Stage& stage,
                         Padding padding) {
   StageSeconds seconds;
@@ -32,7 +34,7 @@ StageSeconds seconds_of(const PlanRequest& request, const Placer& placer, const 
   return seconds;
 }
 
-// The first half's last graph must not be padded: the second half's tokens lie behind it.
+// One half of the tokens. The first half must not be padded, because the second half's tokens lie behind it.
 struct Half {
   Padding padding = Padding::forbidden;
   std::vector<Stage> stages;
@@ -49,7 +51,8 @@ Half half_of(const PlanRequest& request, const Placer& placer, const Cutters& cu
   return half;
 }
 
-// The number of tokens nearest to half of S that the NPU's sizes add up to.
+// The number of tokens nearest to half of S that the NPU's sizes add up to. If no sizes add up to any number below S,
+// it is half of S, rounded up to whole blocks.
 int64_t middle_of(int64_t S, const CutLimits& limits) {
   int64_t middle = (S / 2 + kTokenBlock - 1) / kTokenBlock * kTokenBlock;
   int64_t nearest = S;
@@ -60,6 +63,8 @@ int64_t middle_of(int64_t S, const CutLimits& limits) {
   return middle;
 }
 
+// In each slot of the schedule the first device runs a stage of one half, while both devices multiply for the other
+// half. Operators are placed slot by slot, so each device's queue has them in that order.
 Plan make_staggered(const PlanRequest& request) {
   const std::vector<int> found = row_cutters(request.devices);
   if (found.size() != 2) {
@@ -105,7 +110,7 @@ const Strategy staggered{
     .weighs_attention = true,
     .tried_by_auto = true,
     .auto_needs = {.npu = true, .cutters = 2},
-    .beside_simulated = 1.06,  // two halves of a prompt in the caches (measured beside `tensor` and `sequence`)
+    .beside_simulated = 1.06,  // both halves share the caches (measured, compared with `tensor` and `sequence`)
 };
 
 }  // namespace tandem::plans

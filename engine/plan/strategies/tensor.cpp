@@ -1,4 +1,4 @@
-// H2 to H6 and H9: the solver decides for each matmul, once for each shape.
+// H2 to H6 and H9: the solver decides how each matmul is cut, once for each shape.
 #include "engine/plan/placer.h"
 #include "engine/plan/strategy.h"
 

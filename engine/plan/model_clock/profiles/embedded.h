@@ -1,4 +1,5 @@
-// The table that cmake/EmbedProfiles.cmake writes at build time: this folder's .json files.
+// The built-in processor profiles: a table of this folder's .json files, which cmake/EmbedProfiles.cmake writes at
+// build time.
 #pragma once
 
 #include <span>
