@@ -9,8 +9,8 @@
 // depends on them. The host beside the NPU does what the array does not do (N6): indexing, comparisons, gathering,
 // activations, weighted sums.
 //
-// Contract: pure functions. The experts stay where they would be without an NPU if no device can gather, if no graph
-// fits, or if the NPU would round the weights. A note of the plan says why.
+// Contract: pure functions. Sometimes the experts stay where they would be without an NPU, and a note of the plan says
+// why: no device can gather, no graph fits, or the NPU would round the weights.
 #pragma once
 
 #include "engine/plan/placer.h"

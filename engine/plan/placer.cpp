@@ -63,6 +63,7 @@ int host_beside_npu(const PlanRequest& request) {
   return beside == request.devices.end() ? -1 : static_cast<int>(beside - request.devices.begin());
 }
 
+// Ends at the first operator with another number of tokens (behind the last layer's cache).
 std::span<const Operator> whole_batch(std::span<const Operator> operators) {
   const int64_t S = tokens_of(operators.front());
   if (S < kFewestTokens) return {};
@@ -118,6 +119,7 @@ void Placer::place_cut(const Operator& op, std::span<const int> devices, std::ve
         std::to_string(devices.size()) + " devices take part, there are " + std::to_string(shares.size()) + " shares");
   }
   const MatMul& matmul = std::get<MatMul>(op.body);
+  // cut_rows() counts from the operator's first row, which need not be row 0 of the matrix.
   int64_t begin = 0;
   const std::vector<int64_t> ends = cut_rows(matmul.row_end - matmul.row_begin, shares);
   std::vector<Placed> parts;
@@ -191,6 +193,7 @@ int Placer::helper_of(const Operator& op, int first) const {
   return second >= 0 && second != first && one_memory && runs(second, op) ? second : -1;
 }
 
+// Both devices count as working at the same time.
 SharingCosts Placer::sharing_costs(int first, int second) const {
   const auto seconds = [this, first, second](bool is_second, const Operator& part) {
     return request_.costs.seconds(is_second ? second : first, part, true);

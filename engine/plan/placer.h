@@ -87,6 +87,7 @@ class Placer {
   // depends on a timing.
   bool multiplies_exactly(int device, const Operator& op) const;
   bool runs(int device, const Operator& op) const;
+  // Makes the plan of all that was placed. Call it once: the plan takes the operators and the notes.
   Plan finish(const char* name);
 
  private:

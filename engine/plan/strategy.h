@@ -1,7 +1,8 @@
 // The strategies by name (--plan): pure functions that place a decoder's operators on devices and return a plan.
 //
-// A strategy is one file in strategies/ that defines a constant of this type (strategies/gpu_only.cpp is the shortest).
-// The file has the strategy's name, with underscores. The build finds the file there, and no other file names it.
+// A strategy is one file in engine/plan/strategies that defines a constant of type Strategy. One of the shortest is
+// engine/plan/strategies/gpu_only.cpp. The file has the strategy's name, with underscores. The build finds the file
+// there, and no other file names it.
 #pragma once
 
 #include <optional>

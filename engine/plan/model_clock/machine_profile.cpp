@@ -65,6 +65,7 @@ void average(std::span<const MachineMeasurements> rounds, MachineMeasurements& m
   mean.*place = 0;
   for (const MachineMeasurements& round : rounds) mean.*place += round.*place / static_cast<double>(rounds.size());
 }
+// The same for the seconds of each point; amounts and shapes stay those of the first round.
 template <typename Measured>
 void average(std::span<const MachineMeasurements> rounds, MachineMeasurements& mean,
              std::vector<Measured> MachineMeasurements::*place) {
@@ -107,7 +108,7 @@ double least_squares_rate(std::span<const Timed> points, const char* of) {
 }
 
 // Sets every key in the order of the profile's sections. measure() writes measured values, set() all others. Capacities
-// and rates that the emulator does not limit are kWideBytes, so they never decide a time.
+// and rates that the emulator's time does not show are kWideBytes, so they never decide a time.
 SocProfile machine_profile(const MachineMeasurements& measured) {
   SocProfile profile;
   profile.name = "this-machine";

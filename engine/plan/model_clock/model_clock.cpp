@@ -41,8 +41,8 @@ struct Lane {  // one device
   const Task& task() const { return tasks[next]; }
 };
 
-// A simulation of events. Each turn starts what can start now, finds the next time at which a phase ends or a frame
-// comes, and advances all lanes to that time. Rates of the memory are constant in between.
+// A simulation of events. Each turn starts what can start now. It then finds the next time at which a phase ends or a
+// frame comes, and advances all lanes to that time. Rates of the memory are constant in between.
 class Simulation {
  public:
   Simulation(const Plan& plan, const SocProfile& profile, const ClockOptions& options)
@@ -255,6 +255,7 @@ class Simulation {
       if (lane.phase == Phase::idle) continue;
       const bool fixed = lane.phase == Phase::work && !lane.rendering && !uses_memory(lane);
       const bool whole = length_of(lane, shared) <= length;
+      // The end of the fixed part is an event within a phase: the work goes on and uses the memory from then on.
       if (fixed) {
         lane.left = whole ? lane.task().time.seconds : lane.left - length;
         ended[d] = whole && lane.left <= 0;

@@ -11,6 +11,7 @@ namespace {
 double real(int64_t value) { return static_cast<double>(value); }
 int64_t rows_of(const MatMul& op) { return op.row_end - op.row_begin; }
 
+// Passes of few tokens have a rate of their own, if the profile has one.
 double attention_rate(const SocProfile& profile, int64_t tokens) {
   const bool decodes = tokens <= profile.npu.decode_tokens && profile.gpu.decode_attention_flops > 0;
   return decodes ? profile.gpu.decode_attention_flops : profile.gpu.attention_flops;

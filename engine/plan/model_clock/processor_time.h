@@ -5,9 +5,9 @@
 //         the arithmetic intensity until it is flat.
 //   NPU   Matmuls only, input-stationary (H1: the big weight streams, the activations stay). The time is the longer of
 //         two: the one of npu_emu/memory_model.h, and the time in which the memory brings the weights once for each
-//         block. A matmul of 8-bit activations (--act i8) runs in the array's integer mode, if it has one. That mode
-//         computes int8_rate times the products in a cycle, and its operands are one byte each on chip (W8A8; codes of
-//         4 bits are bytes by then, W4A8). Scaling a group's sum hides behind the next group.
+//         block. A matmul of 8-bit activations (--act i8) runs in the array's integer mode, if it has one. This mode
+//         computes int8_rate times the products in a cycle. Its operands are one byte each on chip (W8A8); codes of 4
+//         bits are bytes by then (W4A8). Scaling a group's sum hides behind the next group.
 //
 // Contract: pure functions. Bytes are those of the shared memory, with weights and activations as wide as the profile
 // says. `context` is the number of positions before the batch. A token's attention sees them, and the batch's tokens up

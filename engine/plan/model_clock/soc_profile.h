@@ -5,9 +5,9 @@
 //   A plain value. Every number has a note that says where it comes from (printed in a paper, calibrated, assumed).
 //   In the JSON each key is {"value": ..., "source": "..."}; docs/model_clock.md lists the keys. A file may have
 //   "based_on": NAME of a built-in profile, and then names only the keys that differ. Without it every key is required
-//   except joined_matmuls, gpu.decode_attention_flops, npu.int8_rate and the section `experts`. That section has all
-//   of its keys or none. An unknown key, a missing one, a wrong type or a value out of range is an Error. It names
-//   file and key. Units: seconds, bytes, bytes per second, flop/s (multiply and add count as two), watts.
+//   except joined_matmuls, gpu.decode_attention_flops, npu.int8_rate and the section `experts`. The section has all of
+//   its keys or none. An unknown key, a missing one, a wrong type or a value out of range is an Error that names file
+//   and key. Units: seconds, bytes, bytes per second, flop/s (multiply and add count as two), watts.
 #pragma once
 
 #include <cstdint>

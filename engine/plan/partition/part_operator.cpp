@@ -16,6 +16,7 @@ int64_t rows_behind(const Operand& at, int64_t width, int64_t stride) {
 
 }  // namespace
 
+// A part's rows count from the operator's first row, slice_rows() counts from the matrix's first row.
 Operator part_operator(const Operator& matmul, const Part& part) {
   Operator slice = slice_tokens(matmul, part.token_begin, part.token_end);
   auto& body = std::get<MatMul>(slice.body);

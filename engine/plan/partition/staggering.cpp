@@ -30,11 +30,14 @@ double best_share(const StageSeconds& stage, double first_free, double second_fr
   return best;
 }
 
+// A stage without matmuls waits for its half's last matmuls on the second device. Those on the first device come before
+// it anyway.
 void run_beside(Clocks& clocks, size_t half, const StageSeconds& stage) {
   clocks.first = std::max(clocks.first, clocks.multiplied[half]) + stage.on_first;
   clocks.prepared[half] = clocks.first;
 }
 
+// The second device waits for the half's last other operators. With a share of 1 it gets nothing to do.
 double multiply(Clocks& clocks, size_t half, const StageSeconds& stage) {
   const double second_free = std::max(clocks.second, clocks.prepared[half]);
   const double share = best_share(stage, clocks.first, second_free);
@@ -45,6 +48,7 @@ double multiply(Clocks& clocks, size_t half, const StageSeconds& stage) {
 
 }  // namespace
 
+// The first stage stays empty if the operators begin with a matmul.
 std::vector<Stage> stages_of(std::span<const Operator> operators) {
   std::vector<Stage> stages(1);
   for (const Operator& op : operators) {

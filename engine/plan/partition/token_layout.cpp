@@ -9,6 +9,7 @@ namespace {
 
 constexpr int64_t kChunkTokens = 256;  // largest size of chunked prefill (H12)
 
+// A room of 0 stands for any number of tokens.
 bool has_room(int64_t tokens, const CutLimits& limits) { return limits.token_room == 0 || tokens <= limits.token_room; }
 
 // The largest size of at most `tokens`; 0: none.
@@ -82,6 +83,7 @@ TokenLayout padded_layout(int64_t tokens, const CutLimits& limits) {
 
 TokenLayout pipe_layout(int64_t tokens, const CutLimits& limits) { return piped_behind({}, tokens, limits); }
 
+// If all sizes are above kChunkTokens, the smallest one is taken.
 TokenLayout chunked_layout(int64_t tokens, const CutLimits& limits) {
   int64_t size = largest_up_to(kChunkTokens, limits);
   if (size == 0) size = limits.graph_tokens.front();
@@ -94,6 +96,7 @@ TokenLayout chunked_layout(int64_t tokens, const CutLimits& limits) {
   return layout;
 }
 
+// The GPU's first part has the rows that the NPU leaves, for all tokens. Its second part has the tokens that are left.
 Cut cut_at(int64_t S, int64_t N, const TokenLayout& layout, int64_t npu_rows) {
   if (layout.empty() || npu_rows == 0) return {CutKind::gpu_all, {{Side::gpu, 0, S, 0, N, S}}};
   const int64_t tokens = tokens_in(layout);

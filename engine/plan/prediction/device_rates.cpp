@@ -33,8 +33,8 @@ Work work_of(const TimedOperator& timed) {
 
 uint64_t up_to(int64_t count) { return std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(1, count))); }
 
-// Each level's name is the name of the level above it and one more word, except below "all". Exploration bonuses rely
-// on that (engine/plan/prediction/pooled_ratios.cpp). Depths below 128 count as 0.
+// Each level's name begins with the name of the level above it, followed by a space. Only the levels below "all" do
+// not. Exploration bonuses rely on these names (engine/plan/prediction/pooled_ratios.cpp). Depths below 128 count as 0.
 std::vector<std::string> classes_of(const TimedOperator& timed) {
   const int64_t S = tokens_of(timed.op);
   const std::string tokens = " S" + std::to_string(up_to(S));

@@ -11,7 +11,7 @@
 namespace tandem {
 namespace {
 
-constexpr int kTurns = 100;
+constexpr int kTurns = 100;        // most turns of a fit
 constexpr double kSettled = 1e-9;  // relative change of every constant in a turn
 constexpr double GpuRates::*kConstants[] = {&GpuRates::flops_per_second,     &GpuRates::bytes_per_second,
                                             &GpuRates::launch_one_seconds,   &GpuRates::launch_seconds,
@@ -43,7 +43,7 @@ double median_or(std::vector<double> values, double otherwise) {
 // The sizes that decide which constant a point shows.
 struct Extent {
   int64_t most_tokens = 0;
-  double small_bytes = 0;  // largest weights of the smallest eighth of the matrices
+  double small_bytes = 0;  // weights of up to this size belong to the smallest eighth
 };
 
 Extent extent_of(std::span<const MeasuredPoint> points) {
@@ -67,10 +67,11 @@ bool shows_rate(const MatMulPoint& point, const Extent& extent) {
 GpuRates refined(const GpuRates& rates, std::span<const MeasuredPoint> points, const Extent& extent) {
   std::vector<double> flop_rates, byte_rates, few, many, launches_of_one, launches;
   for (const auto& [point, seconds] : points) {
+    // A small matrix shows the launch, and one more constant.
     if (weight_bytes(point) <= extent.small_bytes)
       (point.S == 1 ? launches_of_one : launches).push_back(std::max(0.0, seconds - busy_seconds(rates, point)));
     const double busy = seconds - launch(rates, point), S = static_cast<double>(point.S);
-    if (busy <= 0) continue;
+    if (busy <= 0) continue;  // the launch takes all of the time, so the point shows nothing else
     if (point.S == 1) {
       byte_rates.push_back(weight_bytes(point) / busy);
     } else if (shows_rate(point, extent)) {

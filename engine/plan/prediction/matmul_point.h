@@ -1,7 +1,7 @@
 // A point: everything that the time of a matmul on one device depends on. Kernels of one operator and shape take the
-// same time in every layer (H7, H8). So `tandem profile` and `tandem calibrate` measure, store and predict times by
-// point. Plans use estimates from passes instead (engine/plan/prediction/device_rates.h). Those estimates take only
-// formats, sizes and bytes of matmuls from here.
+// same time in every layer (H7, H8). So `tandem profile` and `tandem calibrate` measure and store times by point, and
+// prediction mode learns from points. Plans use estimates from passes instead (engine/plan/prediction/device_rates.h).
+// The estimates take only formats, sizes and bytes of matmuls from here.
 //
 // Contract: values and pure functions.
 #pragma once

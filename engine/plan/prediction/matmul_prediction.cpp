@@ -58,6 +58,7 @@ MatMulPrediction MatMulPrediction::fit(DeviceKind kind, std::span<const Measured
 
 bool MatMulPrediction::knows(const MatMulPoint& point) const { return npu_ || gpu_.contains(point.format); }
 
+// Without rates for `both`, the rates of the device alone count.
 double MatMulPrediction::seconds(const MatMulPoint& point) const {
   if (npu_) return npu_->seconds(point);
   const auto found = gpu_.find(point.format);

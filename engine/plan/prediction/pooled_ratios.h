@@ -10,8 +10,8 @@
 //   Memory: a level's weight is kMemory at most, so new ratios replace old ones. After kMemory more samples a third of
 //   the old mean is left.
 //   Outliers: a new level begins at the estimate of the level above it. A ratio counts as at most 2.5 times the level's
-//   mean, or its 2.5th part. After three samples the bound is 1.5. The first three samples of the broadest level have
-//   no bound, because the formula's scale may be far off.
+//   mean, and as at least its 2.5th part. After three samples the bound is 1.5. The first three samples of the broadest
+//   level have no bound, because the formula's scale may be far off.
 //   Exploration: an option that is never tried keeps its old estimate. So each level may have an exploration bonus: the
 //   estimate is lower by that much. The first sample below the level settles the bonus. The part that the sample
 //   confirms, beyond kNoise, goes into the means of the level and of all levels below it. The rest is dropped, and the

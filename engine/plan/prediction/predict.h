@@ -1,8 +1,8 @@
 // Predicts the time of a plan from the costs of its operators. Each device works through its steps in order, and a step
 // begins when the steps that it waits for have ended. Devices of one lane (PlanCosts) take turns.
 //
-// The simulation runs twice. In the first round every operator runs alone. In the second one, a step costs more if
-// another lane was at work for more than half of its time in the first round (PlanCosts, `both`). A step that waits
+// The simulation runs twice. In the first round every operator runs alone. In the second one, some steps have the costs
+// for `both` (PlanCosts): those during which another lane was at work for more than half of the time. A step that waits
 // also pays sync_seconds.
 //
 // Contract: pure. Seconds are those of `costs`, estimated for this machine or modelled.

@@ -1,6 +1,6 @@
-// A prompt in two halves, some stages apart: micro-batch pipelining (partition/staggering.h). Batches of fewer than 16
-// tokens go as in `tensor`. So do the operators behind the last layer that run for fewer tokens than the batch has.
-// Needs request.costs.
+// A prompt in two halves, some stages apart: micro-batch pipelining (engine/plan/partition/staggering.h). Batches of
+// fewer than 16 tokens go as in `tensor`. So do the operators behind the last layer that run for fewer tokens than the
+// batch has. Needs request.costs.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -19,7 +19,8 @@ struct Cutters {
   int first = 0, second = 0;
 };
 
-// Times of a stage on both devices. Infinite on the second one if it would round a matmul or has no graphs for it.
+// Times of a stage on both devices. The second device's time is infinite if it would round a matmul or has no graphs
+// for it.
 StageSeconds seconds_of(const PlanRequest& request, const Placer& placer, const Cutters& cutters, const Stage& stage,
                         Padding padding) {
   StageSeconds seconds;
@@ -64,7 +65,7 @@ int64_t middle_of(int64_t S, const CutLimits& limits) {
 }
 
 // In each slot of the schedule the first device runs a stage of one half, while both devices multiply for the other
-// half. Operators are placed slot by slot, so each device's queue has them in that order.
+// half. Operators are placed slot by slot, which is also the order in which each device runs them.
 Plan make_staggered(const PlanRequest& request) {
   const std::vector<int> found = row_cutters(request.devices);
   if (found.size() != 2) {
