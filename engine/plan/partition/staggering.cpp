@@ -30,8 +30,8 @@ double best_share(const StageSeconds& stage, double first_free, double second_fr
   return best;
 }
 
-// A stage without matmuls waits for its half's last matmuls on the second device. Those on the first device come before
-// it anyway.
+// A stage without matmuls waits for its half's last matmuls on the second device. The first device's own matmuls come
+// before it in any case.
 void run_beside(Clocks& clocks, size_t half, const StageSeconds& stage) {
   clocks.first = std::max(clocks.first, clocks.multiplied[half]) + stage.on_first;
   clocks.prepared[half] = clocks.first;
