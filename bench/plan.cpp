@@ -186,7 +186,7 @@ int run(const Options& options) {
     return 0;
   }
   std::printf(
-      "%s, act f16, %s; predicted: from operators that were measured by themselves; measured: medians of %d "
+      "%s, act f16, %s; predicted: from estimates that passes have taught; measured: medians of %d "
       "recorded passes or more (wall clock)\n\n",
       std::filesystem::path(options.model).filename().c_str(), tandem::to_string(engine->machine().layout()).c_str(),
       options.rounds);

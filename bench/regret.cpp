@@ -14,7 +14,7 @@
 // A user who names a plan must prepare it too, so the ratio says what choosing costs. A third column compares with
 // plans that were all prepared beforehand. There are as many players as repetitions, each with its own file of
 // measurements; the ratio is their median.
-// Before a model is timed, all plans' logits are compared with the host's plain loops. Later a tenth of the players'
+// Before a model is timed, all plans' logits are compared with the host's own loops. Later a tenth of the players'
 // logits are compared with a plan's. Compiled programs come from the user's cache, unless --empty-programs.
 //
 // --neighbour: on every core another process computes for one second of three.

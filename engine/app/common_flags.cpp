@@ -25,7 +25,7 @@ void explain_plans(const std::string& plan) {
   if (plan != "list") return;
   for (const Strategy& strategy : strategies()) std::printf("%-10s %s\n", strategy.name, strategy.explains);
   std::printf("%-10s %s\n", "auto",
-              "the fastest of these as measured here, for prompts and for single tokens; kept on disk");
+              "the plan with the least estimated time, for prompts and for single tokens; estimates stay on disk");
   throw CLI::Success();
 }
 

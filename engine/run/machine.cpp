@@ -138,8 +138,7 @@ std::vector<std::string> Machine::default_devices() {
   }
   if (!gpu.empty() && uses_host_beside_npu(plan_)) return {gpu, npu, host};
   if (!gpu.empty()) return {gpu, npu};
-  diagnostics_.push_back(
-      "no GPU device was found; the host's plain loops stand in for the GPU (install pocl-opencl-icd)");
+  diagnostics_.push_back("no GPU device was found; the host's cores stand in for the GPU (install pocl-opencl-icd)");
   return {npu, host};
 }
 

@@ -12,7 +12,7 @@
 namespace tandem::app {
 namespace {
 
-// Few tokens, because the host's plain loops are slow. They read a large model from memory once a pass.
+// Few tokens, because the host's own loops are slow. They read a large model from memory once a pass.
 constexpr int64_t kPromptTokens = 6, kSingleTokens = 2;
 // Tokens in a piece when a row runs a second time.
 constexpr int64_t kPiece = 32;
@@ -62,7 +62,7 @@ void fill_context(Engine& engine, int64_t depth) {
     engine.rewind(depth);
 }
 
-// Opens a second engine with the host's plain loops, and reads the same tokens with both.
+// Opens a second engine with the host's own loops, and reads the same tokens with both.
 Verification verify_against_host(const CommonFlags& flags, Engine& engine) {
   CommonFlags plain = flags;
   plain.plan = "host-only";

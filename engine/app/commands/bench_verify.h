@@ -16,7 +16,7 @@ namespace tandem::app {
 std::vector<int32_t> some_tokens(int64_t vocabulary, int64_t begin, int64_t end);
 void fill_context(Engine& engine, int64_t depth);
 
-// Compares a short prompt and single tokens after it with the host's plain loops (plan host-only, same --act). Error if
+// Compares a short prompt and single tokens after it with the host's own loops (plan host-only, same --act). Error if
 // their logits differ.
 Verification verify_against_host(const CommonFlags& flags, Engine& engine);
 

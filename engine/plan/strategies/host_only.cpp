@@ -14,7 +14,7 @@ Plan make_host_only(const PlanRequest& request) {
 extern const Strategy host_only;
 const Strategy host_only{
     .name = "host-only",
-    .explains = "every operator on the host's plain loops",
+    .explains = "every operator on the host's cores",
     .make = make_host_only,
     .only = DeviceKind::host,
     .tried_by_auto = true,

@@ -17,7 +17,7 @@ Plan make_rows(const PlanRequest& request) {
 extern const Strategy rows;
 const Strategy rows{
     .name = "rows",
-    .explains = "H2/H6: each matmul cut by output rows between GPUs and NPU, in the measured ratio (or --split)",
+    .explains = "H2/H6: each matmul cut by output rows between GPUs and NPU, by their predicted speeds (or --split)",
     .make = make_rows,
     .cuts_rows = true,
     .weighs_attention = true,

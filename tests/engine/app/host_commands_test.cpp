@@ -1,4 +1,4 @@
-// `run` and `eval` on the host's plain loops and a random model: they print what the engine computes.
+// `run` and `eval` on the host's own loops and a random model: they print what the engine computes.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -1,4 +1,4 @@
-// Engines on a random model that the test writes itself, on the host's plain loops. They need no data and no driver.
+// Engines on a random model that the test writes itself, on the host's own loops. They need no data and no driver.
 #pragma once
 
 #include <cstdint>
