@@ -37,19 +37,20 @@ namespace {
 
 constexpr int64_t kDefaultContext = 4096;
 constexpr size_t kPreparedPlans = 12;
-// Of a pass during which other programs had the cores, beside one that had them alone.
+// Weight of a contended pass's samples: other programs used the cores. An uncontended pass has weight 1.
 constexpr double kWeightOfDoubtful = 0.25;
-// Of a kind of many tokens: looking at one takes a millisecond, and there are few before the next plan is chosen.
+// So many first passes of a kind with many tokens are measured. Measuring one takes a millisecond, and only few of them
+// run before the next plan is chosen.
 constexpr int64_t kWatchedLongPasses = 5;
 
-// Pages of the engine's own context.
+// Page numbers of the engine's own context, which has the cache's first pages.
 std::vector<int32_t> first_pages(int64_t positions) {
   std::vector<int32_t> pages(static_cast<size_t>(pages_of(positions)));
   std::iota(pages.begin(), pages.end(), 0);
   return pages;
 }
 
-// While nobody reads the FIFO that a state is written to.
+// Called while no process reads the FIFO that a state is written to. Ends the wait if the caller asks for it.
 WhileUnread while_unread(const Engine& engine, const std::string& path) {
   return [&engine, wait = LongWait("somebody who reads " + path)](double) mutable {
     if (engine.interrupted && engine.interrupted()) throw Engine::Interrupted();
@@ -57,10 +58,10 @@ WhileUnread while_unread(const Engine& engine, const std::string& path) {
   };
 }
 
-// A sequence has one run of tokens in a batch, or two: the token that wants logits stands apart from those before it.
-// Plans are made for a few numbers of runs.
+// The number of segments that a plan is made for: a power of two, so that a few plans serve every number of runs. A
+// sequence has two runs in a batch if only a part of its tokens gets logits: tokens with logits come last in a batch.
 int64_t segment_class(int64_t runs) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(runs))); }
-// Each token of a tree is a run.
+// The most segments of a pass. With trees there may be more, because each token of a tree is a run.
 int64_t most_segments(int64_t sequences, bool trees) {
   static_assert(2 * kMostSequences <= TANDEM_MAX_SEGMENTS);
   if (sequences < 0 || sequences > kMostSequences)
@@ -69,6 +70,7 @@ int64_t most_segments(int64_t sequences, bool trees) {
   return trees ? TANDEM_MAX_SEGMENTS : segment_class(std::max<int64_t>(1, 2 * sequences));
 }
 
+// Counts of choices from a calibration file, if one is named. Error if the file is of another model.
 std::optional<RoutingCounts> calibrated_counts(const std::string& path, const GgufFile& file,
                                                const ModelConfig& config) {
   if (path.empty()) return std::nullopt;
@@ -78,7 +80,7 @@ std::optional<RoutingCounts> calibrated_counts(const std::string& path, const Gg
   return std::move(calibration.counts);
 }
 
-// The mark of the kernels that texts of this engine need, and the process that makes them.
+// The mark of the kernels that texts of this engine need, with the program that compiles them (engine/run/warming.h).
 std::unique_ptr<Warming> warming_for(const EngineOptions& options, const GgufFile& file, ActType act) {
   const KernelsFor texts = options.sequences > 0 ? KernelsFor::many_texts : KernelsFor::one_text;
   return std::make_unique<Warming>(kernels_mark(file, read_config(file), options.kv_type, act, texts),
@@ -91,6 +93,7 @@ bool start(Warming& warming, const EngineOptions& options, ActType act) {
                         "--act", to_string(act), "--background"});
 }
 
+// Predicts the first text's time with and without the card, from the bytes and the number of values of all tensors.
 FirstText first_text(const EngineOptions& options, const GgufFile& file, const Machine& machine, const KnownGpu& card) {
   double bytes = 0, parameters = 0;
   for (const GgufTensor& tensor : file.tensors()) {
@@ -102,9 +105,10 @@ FirstText first_text(const EngineOptions& options, const GgufFile& file, const M
                             machine.last_compile_seconds(card));
 }
 
-// A card has other sums than the host and joins between texts alone, so that a text which is long enough waits for it.
+// Decides between waiting for the card's kernels and beginning without the card. A card computes other sums than the
+// host and joins only between two texts, so a text that is long enough waits.
 void begin_on_card(const KnownGpu& card, const EngineOptions& options, const GgufFile& file, Machine& machine) {
-  const ActType act = options.act.value_or(ActType::f32);  // as default_act() says where the card is alone
+  const ActType act = options.act.value_or(ActType::f32);  // what default_act() returns for a card alone
   auto warming = warming_for(options, file, act);
   if (warming->done()) return;
   const FirstText text = first_text(options, file, machine, card);
@@ -114,10 +118,11 @@ void begin_on_card(const KnownGpu& card, const EngineOptions& options, const Ggu
     machine.wait_for_gpu(std::move(warming), describe(text, card.id), true);
 }
 
-// Where a GPU's kernels for such a model are not compiled yet: another process compiles them, and this one begins
-// without the GPU. Where nothing is known of that, no driver is even loaded. Where nothing can be kept, nobody
-// compiles, and the text is written without the GPU. With f32 activations, whose bits differ between plans, the text
-// would depend on when the GPU joins.
+// Begins without a GPU whose kernels for such a model are not compiled yet, while another process compiles them. If
+// nothing is known about the kernels, this process does not load a driver. If the cache folder cannot keep files, no
+// process compiles, and the text is written without the GPU.
+// With f32 activations bits differ between plans. The text would then depend on when the GPU joins, so this process
+// compiles the kernels itself.
 void begin_without_kernels(const EngineOptions& options, const GgufFile& file, Machine& machine) {
   if (options.warming_program.empty() || options.plan != "auto" || !options.devices.empty() || !options.split.empty())
     return;
@@ -127,7 +132,7 @@ void begin_without_kernels(const EngineOptions& options, const GgufFile& file, M
   auto warming = warming_for(options, file, act);
   if (warming->done()) return;
   std::error_code ignored;
-  std::filesystem::remove(warming->path(), ignored);  // a mark that does not hold any more
+  std::filesystem::remove(warming->path(), ignored);  // a mark that no longer holds
   const std::string in_vain = proof::why_nothing_is_kept();
   if (!in_vain.empty())
     return machine.wait_for_gpu(
@@ -138,7 +143,7 @@ void begin_without_kernels(const EngineOptions& options, const GgufFile& file, M
                        "the GPU's kernels are being compiled in the background; it joins in when they are there");
 }
 
-// Times compiling for a card, where this process does that.
+// Adds its lifetime to the machine's compile time, if this process compiles for a card.
 class CompileClock {
  public:
   explicit CompileClock(Machine& machine) : machine_(machine) {}
@@ -153,13 +158,15 @@ class CompileClock {
   const double start_ = now_seconds();
 };
 
+// An NPU rounds the inputs of matmuls to f16. If a plan may use it, the other devices round them too.
 ActType default_act(const Machine& machine, const Strategy* asked) {
   const bool rounds =
       std::ranges::any_of(machine.devices(), [](const auto& device) { return device->info().rounds_to_f16; });
   return rounds && !(asked && asked->only) ? ActType::f16 : ActType::f32;
 }
 
-// Rows for experts on the NPU; `auto` may put as many there as the rules say, where devices see one memory.
+// The most rows that a plan may give to experts on the NPU. `auto` may use as many as the rules say, if all devices
+// share one memory.
 int64_t rows_for_experts(const Machine& machine, const ModelConfig& config, const Strategy* asked,
                          const ExpertRules& rules, int64_t tokens) {
   const auto& experts = config.experts;
@@ -178,7 +185,7 @@ Planner& Engine::planner() const {
 }
 
 std::unique_ptr<Engine> Engine::open(const EngineOptions& options) {
-  const Strategy* asked = chosen_strategy(options.plan);  // an unknown name is an Error before anything is loaded
+  const Strategy* asked = chosen_strategy(options.plan);  // Error for an unknown name, before anything is loaded
   MachineOptions machine_options = options;
   if (options.sequences > 0) machine_options.listed_tokens = std::max(options.listed_tokens, kListedTokens);
   auto machine = std::make_shared<Machine>(machine_options, asked);
@@ -187,6 +194,8 @@ std::unique_ptr<Engine> Engine::open(const EngineOptions& options) {
   return std::make_unique<Engine>(std::make_shared<LoadedModel>(std::move(machine), options, std::move(file)), options);
 }
 
+// The type of activations comes first, because it depends on the devices and decides about bits. Then the sizes follow
+// from options and model, and the buffers from the sizes. rebuild() makes the planner, which needs all of them.
 Engine::Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options)
     : model_(std::move(model)),
       machine_(model_->machine()),
@@ -211,8 +220,8 @@ Engine::Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options)
   sizes.positions = (sizes.context + 63) / 64 * 64;
   sizes.tokens = std::min(sizes.context, options_.chunk > 0 ? options_.chunk : kDefaultChunk);
   sizes.rows = graph_size_for(sizes.tokens, {options_.graph_tokens});
-  sizes.logit_rows = std::min(std::max(options_.logit_rows, options_.sequences), sizes.tokens);
-  const bool trees = options_.sequences > 0 && machine_->zero_copy();  // what is accepted of one is copied
+  sizes.outputs = std::min(std::max(options_.outputs, options_.sequences), sizes.tokens);
+  const bool trees = options_.sequences > 0 && machine_->zero_copy();  // accept() copies within the cache
   sizes.segments = most_segments(options_.sequences, trees);
   sizes.tree_depth = trees ? kMostTreeDepth : 0;
   sizes.pages = (1 + options_.sequences) * pages_of(sizes.positions);
@@ -230,7 +239,7 @@ Engine::Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options)
   if (asked_) {
     for (const std::string& note : planner_->make(*asked_, {1, 1}, 0).notes) diagnostics_.push_back(note);
   }
-  machine_->add_user(*this);  // last: the destructor, which ends this, does not run after a throw
+  machine_->add_user(*this);  // last: after an exception the destructor, which removes the user, does not run
 }
 
 std::vector<std::string> Engine::find_other_bits() const {
@@ -253,6 +262,8 @@ void Engine::release_prepared() noexcept {
   prepared_.clear();
 }
 
+// Makes the planner for the machine's present devices, compiles the kernels that every plan needs, and takes a first
+// look at devices that have no samples.
 void Engine::rebuild() {
   const CompileClock compiling(*machine_);
   other_bits_ = find_other_bits();
@@ -261,8 +272,8 @@ void Engine::rebuild() {
                                 PlannerOptions{asked_, options_.split, *options_.act, options_.strict_device,
                                                options_.plan_hooks.tries_plans, options_.graph_tokens, options_.submit,
                                                options_.experts, config().experts ? &expert_use_->counts() : nullptr});
-  // A list kernel is compiled for a set of kernels: one for all that the model's single tokens need serves every plan
-  // (engine/device/opencl/list_launcher.h).
+  // A list kernel is compiled for a set of kernels. The set that the model's single tokens need serves every
+  // plan (engine/device/opencl/list_launcher.h).
   prepare_kernels(1);
   prepare_kernels_of_lists();
   if (!planner_->chooses()) return;
@@ -272,7 +283,9 @@ void Engine::rebuild() {
 
 void Engine::prepare_kernels(int64_t tokens) { prepare_kernels(std::vector<Batch>{{tokens, 1}}); }
 
-// Every kind of operator once; also the parts that plans share an attention by.
+// Prepares one operator of each kind that the GPU supports, which compiles its kernel. `role` names what may differ
+// between kernels: tensor, kind, format of the weights, number of tokens, and for attention and the cache the kind of
+// batch. Plans may share an attention by parts, so the parts are prepared too.
 void Engine::prepare_kernels(std::span<const Batch> batches) {
   const Device* gpu = machine_->first_of(DeviceKind::gpu);
   if (gpu == nullptr) return;
@@ -297,7 +310,7 @@ void Engine::prepare_kernels(std::span<const Batch> batches) {
   machine_->executor().prepare(schedule("kernels", {gpu->info().id}, placed));
 }
 
-// One list kernel for all passes of a few tokens, of one text or of many.
+// Prepares all passes of a few tokens together, of one text and of many. So they all use one list kernel.
 void Engine::prepare_kernels_of_lists() {
   const Device* gpu = machine_->first_of(DeviceKind::gpu);
   if (gpu == nullptr || gpu->info().listed_tokens <= 1) return;
@@ -324,7 +337,8 @@ size_t Engine::cache_bytes() const {
 }
 
 bool Engine::bits_depend_on_passes() const {
-  const bool drops = config().experts && options_.experts.overflow == Overflow::drop;  // by the room of a pass
+  // Which choices have no room at an expert, and are dropped, depends on the other tokens of the pass.
+  const bool drops = config().experts && options_.experts.overflow == Overflow::drop;
   return drops ||
          tandem::bits_depend_on_passes(machine_->infos(), matrix_formats(model_->model().weights), *options_.act);
 }
@@ -341,6 +355,8 @@ std::vector<Operator> Engine::operators_for(const Batch& batch) const {
 
 Plan Engine::plan_for(const Batch& batch) { return planner().plan_for(batch, position_); }
 
+// The prepared plan for this kind of pass, made if needed. If the planner has learned enough since (version()), it
+// compares plans again. The prepared plan is replaced if another one is faster by a margin.
 Engine::CachedPlan& Engine::prepared_for(const Batch& batch, int64_t position) {
   const PlannedFor key{batch, planner().planned_past(batch, position)};
   if (CachedPlan* cached = prepared_.find(key)) {
@@ -362,8 +378,8 @@ Engine::CachedPlan& Engine::prepared_for(const Batch& batch, int64_t position) {
   return made;
 }
 
-// A page of the cache takes memory when it is first written. Error where a control group has no room for the pages of a
-// text that will end at `end`, and of all sequences.
+// A page of the cache takes memory when it is first written. Error if a control group has no room for the pages of all
+// sequences and of a context that ends at `end`.
 void Engine::require_cache_memory(int64_t end) {
   const int64_t pages = pages_of(end) + pages_->pages() - pages_->free_pages();
   if (pages <= cache_pages_) return;
@@ -377,14 +393,15 @@ void Engine::require_cache_memory(int64_t end) {
 void Engine::pass(std::span<const int32_t> ids, const Batch& batch) {
   machine_->admit_gpu_when_warm();
   require_cache_memory(position_ + batch.S);
-  CachedPlan& cached = prepared_for(batch, position_);  // first: planning writes positions
+  CachedPlan& cached = prepared_for(batch, position_);  // before write_positions(): planning writes positions too
   write_positions(*activations_, position_, batch.S);
   run_batch(cached, ids, position_);
   position_ += batch.S;
   cached_end_ = std::max(cached_end_, position_);
 }
 
-// Positions and segments are in their buffers; `position`: of the token that sees most.
+// Runs a pass whose positions and segments are in their buffers already. position: the largest one at which a run of
+// tokens begins.
 void Engine::run_batch(CachedPlan& cached, std::span<const int32_t> ids, int64_t position) {
   std::memcpy(activations_->ids.as<int32_t>(), ids.data(), ids.size_bytes());
   const Batch batch = cached.batch;
@@ -401,6 +418,7 @@ Sequence Engine::fork(const Sequence& from, int64_t most) const {
   return from.fork(machine_->zero_copy() ? position : position / kCachePage * kCachePage);
 }
 
+// Copies a shared page of the cache, in all layers, before a sequence writes to it.
 void Engine::copy_page(const Sequence::PageCopy& copy) {
   TANDEM_CHECK(machine_->zero_copy(), "no sequence shares a part of a page where pages cannot be copied");
   const auto move = [&copy](const KvCache& cache, const Operand& heads, int64_t width) {
@@ -421,7 +439,7 @@ std::string Engine::state_description() const {
     throw Error("a text's keys and values cannot be kept in a file", machine_->device_names(),
                 "They are in a device's own memory; use devices that share the host's");
   const std::string description = describe_state(model_->file(), config(), options_.kv_type, to_string(act()));
-  model_->file().require_unchanged();  // its bytes are a part of that
+  model_->file().require_unchanged();  // the description has a hash of the file
   return description;
 }
 
@@ -466,13 +484,13 @@ Sequence Engine::load_sequence(const std::string& path) {
 
 namespace {
 
-// The tokens of one pass in their order: first those that want no logits.
+// The tokens of one pass: first the tokens of all extensions that get no logits, then those that get logits.
 struct PassTokens {
   std::vector<TokenRun> runs;
   std::vector<int32_t> ids;
-  int64_t logit_rows = 0, position = 0;  // of the run that begins last in its text
+  int64_t outputs = 0, position = 0;  // position: the largest one at which a run begins
 
-  // Those from `begin` to `end` of an extension.
+  // Adds the tokens of an extension from `begin` up to `end`.
   void add(const Engine::Extension& each, int64_t begin, int64_t end) {
     const auto some = each.ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
     ids.insert(ids.end(), some.begin(), some.end());
@@ -481,6 +499,7 @@ struct PassTokens {
     else
       for (int64_t token = begin; token < end; ++token) add_draft(each, static_cast<int32_t>(token));
   }
+  // Tokens of a text extend the last run if they directly follow it, and begin a new run otherwise.
   void add_text(const Sequence& sequence, int64_t first, int64_t tokens) {
     if (tokens == 0) return;
     const bool goes_on = !runs.empty() && runs.back().pages.data() == sequence.pages().data() &&
@@ -491,6 +510,8 @@ struct PassTokens {
       runs.push_back({tokens, first, sequence.pages()});
     position = std::max(position, first);
   }
+  // A draft is a run of one token. Its position is its depth behind the text, and its path lists the places of its
+  // ancestors. Its own place behind the text is its index in the tree.
   void add_draft(const Engine::Extension& each, int32_t token) {
     const auto behind = static_cast<int32_t>(each.sequence->position());
     TokenRun run{1, behind - 1, each.sequence->pages(), path_to(each.parents, token)};
@@ -513,6 +534,8 @@ PassTokens tokens_of_pass(std::span<const Engine::Extension> extensions) {
 
 }  // namespace
 
+// First everything that may fail without running: checks, pages, memory and the plan. Then the pass runs, and only
+// after its success the sequences take their tokens.
 std::span<const float> Engine::extend(std::span<const Extension> extensions) {
   check_fits(extensions);
   machine_->admit_gpu_when_warm();
@@ -522,8 +545,8 @@ std::span<const float> Engine::extend(std::span<const Extension> extensions) {
   require_cache_memory(position_);
   const PassTokens pass = tokens_of_pass(extensions);
   const bool trees = std::ranges::any_of(extensions, [](const Extension& each) { return !each.parents.empty(); });
-  const Batch batch{std::ssize(pass.ids), pass.logit_rows, segment_class(std::ssize(pass.runs)), trees};
-  CachedPlan& cached = prepared_for(batch, pass.position);  // first: planning writes positions
+  const Batch batch{std::ssize(pass.ids), pass.outputs, segment_class(std::ssize(pass.runs)), trees};
+  CachedPlan& cached = prepared_for(batch, pass.position);  // before write_runs(): planning writes positions too
   write_runs(*activations_, pass.runs, batch.segments);
   run_batch(cached, pass.ids, pass.position);
   for (const Extension& each : extensions) {
@@ -535,6 +558,8 @@ std::span<const float> Engine::extend(std::span<const Extension> extensions) {
   return {activations_->logits.as<float>(), static_cast<size_t>(pass.logit_rows * config().vocabulary)};
 }
 
+// A token of the tree lies at the place of its index behind the text. Its keys and values move forward to the place of
+// its position, where a text has them.
 void Engine::accept(Sequence& sequence, std::span<const int32_t> path) {
   const DraftTree& tree = sequence.drafts();
   if (tree.ids.empty()) throw Error("a sequence has no tree of drafts", "accept");
@@ -544,7 +569,7 @@ void Engine::accept(Sequence& sequence, std::span<const int32_t> path) {
   };
   std::vector<int32_t> ids;
   int64_t position = sequence.position();
-  for (const int32_t token : path) {  // none lies before its position, so none is written over before it is copied
+  for (const int32_t token : path) {  // never backward, so no copy overwrites a cell that a later one reads
     const int64_t place = sequence.position() + token;
     if (place != position)
       for (const KvCache& cache : activations_->caches) copy_cell(cache, cell(place), cell(position));
@@ -552,7 +577,7 @@ void Engine::accept(Sequence& sequence, std::span<const int32_t> path) {
     ++position;
   }
   sequence.append(ids);
-  sequence.rewind(position);  // to the pages that are needed
+  sequence.rewind(position);  // releases pages that only the tree needed
 }
 
 void Engine::require_finite(std::span<const float> logits, int64_t first) {
@@ -571,12 +596,15 @@ Error Engine::not_finite(int64_t position) {
           "its source, or try --act f32 --cache-type f32"};
 }
 
-// N1 without a calibration: what was counted decides which experts later passes have on the NPU.
+// N1 without a calibration: the choices counted so far decide which experts later passes have on the NPU. When they
+// have changed enough, prepared plans that place experts are dropped.
 void Engine::follow_experts(const CachedPlan& ran) {
   if (!expert_use_->add(ran.prepared->plan(), routing(), options_.experts.overflow)) return;
   prepared_.erase_if([](const CachedPlan& cached) { return !cached.prepared->plan().experts.empty(); });
 }
 
+// Views of the routing that the last pass left in its buffers. In the model's last layer only tokens with logits
+// are routed.
 std::vector<RoutedLayer> Engine::routing() const {
   std::vector<RoutedLayer> layers;
   for (int64_t l = 0; l < config().layers && last_batch_.S > 0; ++l) {
@@ -596,8 +624,9 @@ std::vector<RoutedLayer> Engine::routing() const {
   return layers;
 }
 
-// Every pass is a measurement, as far as that costs nothing to speak of: passes of a kind are looked at ever more
-// seldom. First passes meet memory that nobody has touched, and programs that drivers make when they first run.
+// Runs a pass, and measures some passes of each kind: pass 1, 2, 4, 8 and so on up to 64, then every 64th, so that
+// measuring costs next to nothing. The engine's first pass and the first run of a plan for few tokens are not measured.
+// They touch new memory, and drivers compile programs when these first run.
 void Engine::run_and_learn(CachedPlan& cached, int64_t position) {
   const int64_t pass = passes_[{length_class(cached.batch.S), cached.prepared->plan().name}]++;
   const bool ran = std::exchange(cached.ran, true);
@@ -615,6 +644,7 @@ void Engine::run_and_learn(CachedPlan& cached, int64_t position) {
                   watch.found() ? kWeightOfDoubtful : 1);
 }
 
+// Checks all extensions before the first one changes anything, so that an Error leaves all sequences as they are.
 void Engine::check_fits(std::span<const Extension> extensions) const {
   TANDEM_CHECK(
       !extensions.empty() && std::ssize(extensions) <= options_.sequences,
@@ -667,6 +697,8 @@ Batch Engine::next_chunk(int64_t first, int64_t total) {
   return chunk_at(std::max<int64_t>(0, position_ - first), first, total);
 }
 
+// The cut of the last prompt is kept. So prewarm() and extend() see the same chunks, even if estimates change in
+// between. Only the last chunk gets logits.
 Batch Engine::chunk_at(int64_t begin, int64_t first, int64_t total) {
   if (chunks_.position != begin || chunks_.total != total) {
     chunks_ = {begin, total, cut_chunks(total, chunk(), [&](int64_t done, int64_t S) {
@@ -705,6 +737,7 @@ void Engine::prewarm(int64_t tokens, bool then_single) {
   if (then_single && end < context()) prepared_for(chunk_at(end, 0, 1), end);
 }
 
+// Every token gets logits here, so the room for logits bounds a pass too.
 void Engine::extend_all(std::span<const int32_t> ids, const LogitsSink& sink) {
   const int64_t total = static_cast<int64_t>(ids.size()), V = config().vocabulary;
   const int64_t chunk = std::min(activations_->sizes.tokens, activations_->sizes.logit_rows);

@@ -1,15 +1,24 @@
 // A model's texts on a machine: tokens in, logits out.
 //
 // Contract
-//   open() opens devices and loads the model; made from a machine and a model, an engine shares them with others (a
-//   model that drafts beside the one that verifies), and each of them has the bits it has alone. extend() appends
-//   tokens to the context (in pieces of `chunk`) and gives logits; results lie in the shared pool and are valid until
-//   the next call. A context that would overflow is an Error before anything runs. rewind() forgets tokens from the
-//   end. Threads: one thread, the orchestrator's, which open() pins to the layout's core, for all engines of a machine.
-//   Ownership: owns plans, activations and the cache; shares the model and, through it, the machine. Beside the
-//   engine's own context there may be EngineOptions::sequences more texts (engine/run/sequence.h), whose tokens share
-//   passes: their weights are read once for all of them. A sequence's logits have the same bits whoever shares its
-//   passes, where bits_depend_on_passes() is false.
+//   Texts: a text is a run of tokens whose keys and values are in the KV cache. An engine has one text of its own, the
+//   context. It can run further texts, the sequences (engine/run/sequence.h), with tokens of up to
+//   TextOptions::sequences in one pass.
+//   Passes: extend() appends tokens to a text and returns logits. Tokens of the context run in chunks of at most
+//   chunk() tokens, and each chunk is one pass through all layers. Sequences share passes, so the weights are read once
+//   for all of them.
+//   Going back: rewind() removes tokens from the end of the context, and resume() brings them back.
+//   Opening: open() opens the devices and loads the model. The constructor takes a loaded model, so several engines may
+//   share a machine. One of them may draft while another one verifies, for example. Each engine computes the same bits
+//   as it would alone.
+//   Bits: a sequence's logits have the same bits whichever texts share its passes, if bits_depend_on_passes() is false.
+//   Results: logits are f32 [n, vocabulary] in the shared pool. They are valid until the engine's next call.
+//   Errors: tokens that do not fit the context are an Error before anything runs. If a device fails in the middle of a
+//   prompt, or an interrupt ends it, the context keeps the chunks that ran before.
+//   Threads: one thread, the orchestrator's, makes all calls for all engines of a machine. open() pins it to the core
+//   that the layout gives it (engine/run/core_layout.h), unless there is only one core.
+//   Ownership: an engine owns its plans, its activations and its cache. It shares the model, and through it
+//   the machine.
 #pragma once
 
 #include <chrono>
@@ -43,38 +52,41 @@ namespace tandem {
 
 class SavedState;
 
-inline constexpr int64_t kDefaultChunk = 256;   // tokens of a prompt that are computed at once
-inline constexpr int64_t kMostSequences = 128;  // that may have tokens in one pass
-// Passes of so many tokens are lists where there are to be sequences. Beyond that launching is a small part of a pass.
+inline constexpr int64_t kDefaultChunk = 256;   // most tokens of a prompt in one pass
+inline constexpr int64_t kMostSequences = 128;  // most sequences with tokens in one pass
+// Passes of up to this many tokens run as lists (engine/device/opencl/list_launcher.h) if there are sequences. In
+// longer passes, launching is a small part of the time.
 inline constexpr int64_t kListedTokens = 16;
 
-// How the texts of one model are run.
+// How an engine runs the texts of its model.
 struct TextOptions {
-  bool strict_device = false;
-  std::string plan = "auto";
-  // Shares of rows, one for each device that cuts take part in (plan/strategy.h, row_cutters), or the NPU's alone;
-  // empty: measured.
+  bool strict_device = false;  // true: an operator that has to fall back is an Error
+  std::string plan = "auto";   // a name in strategies() (engine/plan/strategy.h), or "auto"
+  // Shares of a matmul's rows: one for each device of row_cutters() (engine/plan/plan_request.h), or the NPU's share
+  // alone. Empty: the solver computes them from measured times (H9).
   std::vector<double> split;
-  std::optional<ActType> act;  // activations at matmul inputs; nothing: f16 where the plan may use the NPU
+  std::optional<ActType> act;  // activations at matmul inputs; absent: f16 if the plan may use the NPU, else f32
   KvType kv_type = KvType::f16;
-  int64_t context = 0;     // 0: what the model was trained with, at most 4096
-  int64_t chunk = 0;       // prefill piece; 0: kDefaultChunk
-  int64_t logit_rows = 1;  // most tokens of one piece that get logits
-  // Texts that may have tokens in one pass, beside the engine's own context, at most kMostSequences; each may be as
-  // long as the context.
+  int64_t context = 0;  // most tokens of a text; 0: as many as in training, but not above 4096
+  int64_t chunk = 0;    // most tokens of a pass; 0: kDefaultChunk
+  int64_t outputs = 1;  // most tokens of a pass that get logits
+  // Texts besides the context that may have tokens in one pass, at most kMostSequences. Each may be as long as
+  // the context.
   int64_t sequences = 0;
-  // Tokens of the graphs that the NPU has, rising (H3): other lengths are cut or padded, but for the plan `online`.
+  // Numbers of tokens for which the NPU has graphs, rising (H3). A batch of another length is cut or padded. Only the
+  // plan `online` compiles a graph for it.
   std::vector<int64_t> graph_tokens = {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512, 1024};
-  // H7: ahead (every GPU step is queued at once), follow (when the NPU has ended what it waits for), dominant (follow
-  // for prompts, ahead for single tokens).
+  // H7, how steps reach the GPU. ahead: all of them are queued at once. follow: each is queued when the steps that it
+  // waits for have ended. dominant: follow in passes of more than kDecodeTokens tokens, ahead in shorter ones.
   Submit submit = Submit::ahead;
-  ExpertRules experts;      // of plans that put experts on the NPU (NPUMoE)
-  std::string calibration;  // file of `calibrate-moe`; empty: experts are counted while it runs
-  // Where a GPU's kernels are not compiled yet: the program that does it in the background (engine/run/warming.h),
-  // while texts are written without the GPU; it joins between two passes when they are there. Only where the engine
-  // chooses the devices, and the plan. Empty: they are compiled here, when they are first needed.
+  ExpertRules experts;      // for plans that put experts on the NPU (NPUMoE)
+  std::string calibration;  // a file of `calibrate-moe`; empty: the engine counts choices of experts as it runs
+  // The program that compiles a GPU's kernels in the background if they are missing (engine/run/warming.h). Meanwhile
+  // texts run without the GPU, which joins between two passes. This needs the plan `auto`, without named devices or a
+  // split. Empty: this process compiles each kernel when it first needs it.
   std::string warming_program;
-  TextAsked first_text;  // what will be asked for, which says whether to wait for a card (engine/run/first_text.h)
+  // What the user will ask for. It decides whether the first text waits for a card (engine/run/first_text.h).
+  TextAsked first_text;
   PlanHooks plan_hooks;
 };
 
@@ -82,72 +94,80 @@ struct EngineOptions : MachineOptions, ModelOptions, TextOptions {};
 
 class Engine : DeviceUser {
  public:
-  // With a machine and a model of its own.
+  // An engine with its own machine and its own model.
   static std::unique_ptr<Engine> open(const EngineOptions& options);
   Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options);
   ~Engine() override;
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Appends tokens; logits [vocabulary] of the last one.
+  // Appends tokens to the context. Returns the last token's logits, [vocabulary].
   std::span<const float> extend(std::span<const int32_t> ids);
-  // Appends tokens; hands over logits [n, vocabulary] of each piece, `first` being the index of its first token in ids.
+  // Appends tokens to the context and calls `sink` after each pass with the logits of all its tokens, [n, vocabulary].
+  // first: the index in ids of the pass's first token.
   using LogitsSink = std::function<void(int64_t first, std::span<const float> logits)>;
   void extend_all(std::span<const int32_t> ids, const LogitsSink& sink);
 
-  // Many texts at once. A sequence may outlive its engine, but is of no use then.
+  // An empty sequence, for many texts at once. It may outlive its engine, but is of no use then.
   Sequence new_sequence() { return Sequence(pages_); }
-  // One that begins with the first `most` tokens of another, or with fewer where no part of a page can be copied: on
-  // devices with memory of their own, whole pages alone are shared.
+  // A sequence that begins with the first `most` tokens of another one. On devices that keep the cache in memory of
+  // their own, no part of a page can be copied. There the fork has the tokens of whole pages only.
   Sequence fork(const Sequence& from, int64_t most) const;
   struct Extension {
     Sequence* sequence = nullptr;
     std::span<const int32_t> ids;
-    int64_t logit_rows = 1;  // the last so many of them get logits
-    // Makes a tree of drafts of the tokens, which then are not appended: of each its parent, by its index in ids, -1
-    // for the sequence's last token; parents come before their children. kMostDrafts tokens, kMostTreeDepth in a path.
+    int64_t outputs = 1;  // the last `outputs` tokens get logits
+    // Not empty: the tokens are a tree of drafts (engine/run/draft_tree.h), and are not appended. parents[i] is the
+    // index in ids of token i's parent; -1 stands for the sequence's last token. Parents come before their children. A
+    // tree has at most kMostDrafts tokens, and a path at most kMostTreeDepth.
     std::span<const int32_t> parents{};
   };
-  // Appends to each of these sequences in one pass, together chunk() tokens at most; logits [logit_rows, vocabulary],
-  // in the order of the extensions and their tokens. Error before anything runs: a sequence named twice, a context that
-  // is full, more logit_rows than the engine was opened for (those of EngineOptions, or one for each sequence), parents
-  // that make no tree, more runs of tokens than a pass has segments (a token of a tree is one, and each sequence one or
-  // two), a tree on devices with memory of their own. After an error of a device all of them are as they were.
-  //   A tree's tokens take places behind the text, one each, so all of them must fit the context. Each has the bits
-  //   that
-  // it has behind its ancestors in a text. The sequence stays where it is.
+  // Appends to each of these sequences in one pass. Returns logits [outputs, vocabulary], in the order of the
+  // extensions and of their tokens. Errors before anything runs:
+  //   - A sequence stands in the list twice, its context is full, or the cache has no free page.
+  //   - There are more sequences than TextOptions::sequences, or more tokens in all than chunk().
+  //   - More tokens want logits than the larger one of TextOptions::outputs and TextOptions::sequences.
+  //   - There are more runs of tokens than a pass has segments. Each token of a tree is one run. Another sequence has
+  //     two runs if a part of its tokens gets logits, else one.
+  //   - The parents make no tree, or a device keeps the cache in memory of its own and there is a tree.
+  // After a device's Error each sequence has the tokens that it had, but no tree.
+  // A tree's tokens lie behind the text, each at a place of its own, so the context must have room for all of
+  // them. Each token gets the bits that it would have behind its ancestors in a text. The sequence's position does
+  // not change.
   std::span<const float> extend(std::span<const Extension> extensions);
-  // Appends the tokens of a path of the sequence's tree, indices from one that follows the text on; the rest of the
-  // tree is forgotten. Their keys and values are there already. An empty path appends nothing. Error: there is no tree,
-  // or it has no such path.
+  // Appends the tokens of a path of the sequence's tree, and drops the rest of the tree. path: indices in the tree. The
+  // first token follows the text, and each further one is a child of the one before. Keys and values of these tokens
+  // are in the cache already. An empty path appends nothing. Error: there is no tree, or it has no such path.
   void accept(Sequence& sequence, std::span<const int32_t> path);
 
-  // Error where logits [n, vocabulary] of the last pass are not finite, `first` being the position of their first
-  // token.
+  // Throws the Error of not_finite() if logits of the last pass are not finite. logits: [n, vocabulary]. first: the
+  // position of their first token.
   void require_finite(std::span<const float> logits, int64_t first);
-  // The Error of such logits behind the token at `position`. Says where in the last pass such numbers began: runs its
-  // operators again one by one, which overwrites the logits.
+  // Returns the Error for logits that are not finite at the token at `position`. To find out where in the last pass
+  // such numbers begin, it runs the pass's operators again one by one. This overwrites the logits.
   Error not_finite(int64_t position);
 
-  // Error where these tokens are none of the vocabulary's, or do not fit the context behind `position` others.
+  // Error if there are no tokens, if one is not in the vocabulary, or if they do not fit the context behind
+  // `position` tokens.
   void check_fits(std::span<const int32_t> ids, int64_t position) const;
-  int64_t free_pages() const { return pages_->free_pages(); }  // that no sequence has, of kCachePage positions
+  // Pages of the cache that no sequence uses; a page has kCachePage positions.
+  int64_t free_pages() const { return pages_->free_pages(); }
 
-  std::vector<RoutedLayer> routing() const;  // empty: no experts, or nothing ran
+  std::vector<RoutedLayer> routing() const;  // of the last pass; empty: the model has no experts, or nothing ran
   const ExpertUse& expert_use() const { return *expert_use_; }
-  void rewind(int64_t position);  // 0: forget everything
-  // Takes up again what rewind() has left, up to any position that was reached since open(): the keys and values there
-  // are those of the tokens that were last appended at each place.
+  void rewind(int64_t position);  // 0: removes all tokens
+  // Undoes rewind(): moves the end of the context to any position that it has reached since open() or load_state().
+  // Keys and values at each position are those of the token that was appended there last.
   void resume(int64_t position);
-  // Writes what is in the context to a file, `ids` being its tokens; and takes such a file in the place of what is
-  // there: its tokens (engine/run/saved_state.h). The same for a sequence. Error where a device has memory of its own.
-  // A file that is refused leaves the context as it was.
+  // Saves the context, or a sequence, to a file (engine/run/saved_state.h). ids: the tokens of the context. Loading
+  // replaces the context by the file's text and returns its tokens, or returns a new sequence. A file that is refused
+  // leaves the context as it was. Error if a device keeps the cache in memory of its own.
   void save_state(const std::string& path, std::span<const int32_t> ids) const;
   std::vector<int32_t> load_state(const std::string& path);
   void save_state(const std::string& path, const Sequence& sequence) const;
   Sequence load_sequence(const std::string& path);
-  // Makes the plans that extend() will need for the next `tokens` tokens and compiles their kernels. then_single: also
-  // for single tokens behind them. The position does not change, not even after an Error.
+  // Prepares the plans that extend() will need for the next `tokens` tokens, and compiles their kernels. then_single:
+  // also the plan for single tokens behind them. The position does not change, not even after an Error.
   void prewarm(int64_t tokens, bool then_single = false);
 
   int64_t position() const { return position_; }
@@ -157,43 +177,48 @@ class Engine : DeviceUser {
   Machine& machine() const { return *machine_; }
   const ModelConfig& config() const { return model_->config(); }
   const Tokenizer& tokenizer() const { return model_->tokenizer(); }
-  size_t activation_bytes() const { return activations_->bytes(); }  // reused from layer to layer (H10)
-  size_t cache_bytes() const;                                        // keys and values of a full context
+  size_t activation_bytes() const { return activations_->bytes(); }  // buffers that all layers reuse (H10)
+  size_t cache_bytes() const;                                        // keys and values of one full context
 
   const std::string& plan_asked() const { return options_.plan; }
-  // What was asked for, and what ran where that is another: "tensor", "auto: prefill sequence, decode rows".
+  // The plan that the user asked for, with the plans that ran if they differ: "tensor", "auto: prefill sequence,
+  // decode rows".
   std::string plan_name() const { return describe_plans(plan_asked(), plans_ran()); }
   std::span<const PlanRan> plans_ran() const { return plans_ran_.list(); }  // since open() or forget_plans_ran()
   void forget_plans_ran() { plans_ran_.clear(); }
   ActType act() const { return *options_.act; }
-  std::vector<std::string> diagnostics() const;  // fallbacks and choices of the machine and of plans, as text
+  std::vector<std::string> diagnostics() const;  // texts for users: fallbacks and choices of the machine and of plans
   // Why other plans, on other devices, may give other bits (engine/run/contract.h); empty: they give the same.
   const std::vector<std::string>& other_bits() const { return other_bits_; }
-  // Whether a token's bits may depend on which tokens were run in one pass with it.
+  // Whether a token's bits may depend on the other tokens of its pass.
   bool bits_depend_on_passes() const;
-  // The next chunk of an extension by `total` tokens, of which `first` have run
-  // (engine/plan/partition/chunk_cutting.h).
+  // The next chunk when the context grows by `total` tokens, the first `first` of which have run
+  // (engine/plan/partition/chunk_cutting.h). Error if no chunk begins there.
   Batch next_chunk(int64_t first, int64_t total);
-  Plan plan_for(const Batch& batch);                                                     // as it would run
-  PlanCosts costs_for(const Batch& batch) { return planner().costs(batch, position_); }  // on the machine's
-  // The same behind so many tokens, whatever is in the context: nothing runs.
+  // The plan that would run now for this batch, and the costs of its operators on the devices.
+  Plan plan_for(const Batch& batch);
+  PlanCosts costs_for(const Batch& batch) { return planner().costs(batch, position_); }
+  // The same for a batch behind `position` tokens, whatever is in the context. Nothing runs.
   Plan plan_for(const Batch& batch, int64_t position) { return planner().plan_for(batch, position); }
   PlanCosts costs_for(const Batch& batch, int64_t position) { return planner().costs(batch, position); }
 
-  // One for each kind of pass, the last twelve. For tests: that a plan is used again shows in nothing else but time.
+  // Prepared plans: the last twelve, one for each kind of pass. For tests: only this number and the time show that a
+  // plan is used again.
   size_t plans_kept() const { return prepared_.size(); }
 
-  // For measuring (engine/measure/profiler.h): the operators of a batch, and what runs and times them. Running them
-  // overwrites activations.
+  // The operators of a batch, for measurements (engine/measure/profiler.h). Running them overwrites activations.
   std::vector<Operator> operators_for(const Batch& batch) const;
-  // Of all batches whose length the NPU had no graphs for: in the plan `online` alone.
+  // Graphs that the NPU compiled in all passes so far, because it had none for their number of tokens. Only the plan
+  // `online` needs them.
   const GraphCompiles& online_compiles() const { return online_compiles_; }
 
-  // Makes, or compiles, the kernels that a GPU needs for a pass of so many tokens, whatever its plan.
+  // Makes all kernels that a GPU needs for a pass of `tokens` tokens, whatever its plan, and compiles missing ones.
   void prepare_kernels(int64_t tokens);
 
-  // Asked between pieces of a long prefill; true: extend() throws Interrupted.
+  // Called between two chunks of a prompt, and while a FIFO that save_state() writes has no reader. If it returns true,
+  // the call throws Interrupted.
   std::function<bool()> interrupted;
+  // Called after each chunk of a prompt that needs several: `done` of its `total` tokens have run.
   std::function<void(int64_t done, int64_t total)> prefill_progress;
 
   struct Interrupted : std::exception {
@@ -201,6 +226,7 @@ class Engine : DeviceUser {
   };
 
  private:
+  // The key of a prepared plan: the batch, and Planner::planned_past() of its position.
   struct PlannedFor {
     Batch batch;
     int64_t past = 0;
@@ -209,11 +235,11 @@ class Engine : DeviceUser {
   struct CachedPlan {
     Batch batch;
     std::unique_ptr<PreparedPlan> prepared;
-    int64_t version = 0;  // of what was known when it was made, or last found to be good
+    int64_t version = 0;  // Planner::version() when the plan was made, or was last compared and kept
     bool ran = false;
   };
 
-  Planner& planner() const;  // Error where the devices could not be prepared again
+  Planner& planner() const;  // Error if a change of devices failed, so that nothing can run any more
   Batch chunk_at(int64_t begin, int64_t first, int64_t total);
   bool accepts(std::span<const DeviceInfo* const> devices) const override;
   bool has_text() const override;
@@ -238,23 +264,23 @@ class Engine : DeviceUser {
   TextOptions options_;
   const Strategy* const asked_;  // nullptr: `auto`
   std::unique_ptr<Activations> activations_;
-  std::shared_ptr<PagePool> pages_;  // of sequences
+  std::shared_ptr<PagePool> pages_;  // pages of the cache for sequences; the first ones belong to the context
   std::unique_ptr<ExpertUse> expert_use_;
   std::unique_ptr<Planner> planner_;
   LruCache<PlannedFor, CachedPlan> prepared_;
-  std::map<std::pair<int64_t, std::string>, int64_t> passes_;  // that ran, by length class and plan
+  std::map<std::pair<int64_t, std::string>, int64_t> passes_;  // passes so far, by length class and plan
   bool first_pass_ = true;
   Batch last_batch_{0, 0};
   struct Chunks {
-    int64_t position = -1, total = 0;  // where the prompt begins, and its tokens
+    int64_t position = -1, total = 0;  // where the prompt begins, and how many tokens it has
     std::vector<int64_t> lengths;
-  } chunks_;  // of the last prompt
+  } chunks_;  // how the last prompt is cut
   GraphCompiles online_compiles_;
   PlansRan plans_ran_;
   std::vector<std::string> diagnostics_, other_bits_;
   int64_t position_ = 0;
-  int64_t cached_end_ = 0;   // keys and values of positions below this are in the cache (resume())
-  int64_t cache_pages_ = 0;  // most pages that were ever in use; memory of others is not taken yet
+  int64_t cached_end_ = 0;   // the cache has keys and values of the positions below this (resume())
+  int64_t cache_pages_ = 0;  // most pages that were ever in use; memory was promised for them (sync/pool.h)
 };
 
 }  // namespace tandem
