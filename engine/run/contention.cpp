@@ -22,6 +22,7 @@ std::optional<CoreSeconds> core_seconds_in(const std::string& schedstat) {
   return CoreSeconds{static_cast<double>(ran) * 1e-9, static_cast<double>(waited) * 1e-9};
 }
 
+// A line of /proc/stat is "cpu3 user nice system idle iowait irq softirq steal ...", in ticks.
 double stolen_seconds_in(const std::string& stat, std::span<const int> cores, double ticks_per_second) {
   double ticks = 0;
   for (const int core : cores) {
@@ -43,7 +44,7 @@ std::optional<CoreSeconds> core_seconds() {
     try {
       text = read_file_if_there(task.path().string() + "/schedstat");
     } catch (const std::exception&) {
-      continue;  // the thread ended meanwhile
+      continue;  // the thread has ended meanwhile
     }
     const auto one = text ? core_seconds_in(*text) : std::nullopt;
     if (!one) continue;
@@ -55,7 +56,7 @@ std::optional<CoreSeconds> core_seconds() {
     const auto stat = all ? read_file_if_there("/proc/stat") : std::nullopt;
     if (stat) all->waited += stolen_seconds_in(*stat, usable_cores(), static_cast<double>(sysconf(_SC_CLK_TCK)));
   } catch (const std::exception&) {
-    // a system that does not let it be read: threads' waiting has to do
+    // The file may not be read here, so only the threads' waiting counts.
   }
   return all;
 }

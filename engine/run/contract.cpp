@@ -8,11 +8,12 @@
 namespace tandem {
 namespace {
 
-// What the device is given: whether its matmuls' inputs, and their weights, fit the 16 bits of an NPU's operands.
+// Whether the inputs and the weights of a device's matmuls fit the 16 bits of an NPU's operands.
 struct Operands {
   bool activations_fit = true, weights_fit = true;
 };
 
+// The reasons why a device does not keep the contract with such operands.
 std::vector<std::string> why_not(const DeviceInfo& device, const Operands& operands) {
   std::vector<std::string> reasons;
   if (!device.fused_fma) reasons.push_back(device.id + " multiplies, then adds: its fma is not fused");
@@ -25,9 +26,11 @@ std::vector<std::string> why_not(const DeviceInfo& device, const Operands& opera
   return reasons;
 }
 
-// Of 8-bit activations every device multiplies the same integers; weights without integers keep f32 ones.
+// With 8-bit activations every device multiplies the same integers, except for weights without integers, which
+// keep f32 activations.
 bool all_integers(std::span<const PackedFormat> weights) { return std::ranges::none_of(weights, &PackedFormat::dense); }
 
+// The operands of a step fit if those of each of its matmuls fit.
 Operands operands_of(const Step& step, bool f16_activations) {
   Operands operands;
   for (const Operator& op : step.operators) {

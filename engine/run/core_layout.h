@@ -1,8 +1,8 @@
-// Which host cores the GPU's workers, the NPU and the orchestrator run on.
+// Decides on which host cores the GPU's workers, the NPU and the orchestrator run.
 //
-// Two cores: GPU on the first, NPU and orchestrator on the second; nobody spins on a core that has work. One core:
-// everything on it, waiting by blocking only. Three and more: the GPU has the larger half. A CPU device (PoCL) is
-// meant; a real GPU leaves its cores idle.
+// Two cores: the GPU has the first, NPU and orchestrator have the second. No thread spins on a core that has work. One
+// core: all share it and wait by blocking only. Three and more: the GPU has the larger half, and the orchestrator
+// shares the last core with the NPU. The GPU here is a CPU device (PoCL). A real GPU leaves its cores idle.
 #pragma once
 
 #include <span>
@@ -19,7 +19,8 @@ struct CoreLayout {
   bool operator==(const CoreLayout&) const = default;
 };
 
-// Pure: from the cores this process may use, in rising order (at least one). threads > 0 limits how many are used.
+// A pure function. usable: the cores that this process may use, rising, at least one. threads: how many of
+// them are used; 0: all.
 CoreLayout lay_out_cores(std::span<const int> usable, int threads = 0);
 std::string to_string(const CoreLayout& layout);
 

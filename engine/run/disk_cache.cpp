@@ -15,6 +15,7 @@ namespace {
 
 constexpr const char* kFormat = "tandem measurements 1";
 
+// A file of another format has no values. Error if the text is no JSON.
 nlohmann::json parsed(const std::string& text) {
   const nlohmann::json file = parse_json(text);
   if (file.is_discarded()) throw Error("expected JSON", "measurements");
@@ -65,6 +66,8 @@ void DiskCache::forget(const std::string& key) {
   changed_.erase(key);
 }
 
+// Reads the file again, because other processes may have written to it, and replaces only the values that
+// this object has set.
 void DiskCache::save() const noexcept {
   if (path_.empty() || changed_.empty()) return;
   try {

@@ -8,6 +8,8 @@
 namespace tandem {
 namespace {
 
+// T has the size of an element. The keys of 16 positions are interleaved, so a key moves one element at a time.
+// A value is one run.
 template <typename T>
 void copy_cell_of(const KvCache& cache, int64_t from, int64_t to) {
   auto *k = cache.k.as<T>(), *v = cache.v.as<T>();

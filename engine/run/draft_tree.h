@@ -1,8 +1,8 @@
-// A tree of drafts: several ways in which a text may go on, whose tokens one pass runs (Engine::extend()), each of them
-// behind its ancestors. What comes of them decides which path is kept (Engine::accept()).
+// A tree of drafts: several ways in which a text may continue. One pass runs all its tokens (Engine::extend()), each
+// behind its ancestors. Their logits decide which path of the tree is accepted (Engine::accept()).
 //
-// Contract: pure functions, but for copy_cell(). A tree's tokens are told by their index; a parent comes before its
-// children.
+// Contract: pure functions, except copy_cell(). A token of a tree is named by its index. A parent comes
+// before its children.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@ inline constexpr int64_t kMostTreeDepth = 32;  // tokens of a path
 
 struct DraftTree {
   std::vector<int32_t> ids;
-  std::vector<int32_t> parents;  // of each token; -1: it follows the text
+  std::vector<int32_t> parents;  // one for each token; -1: the token follows the text
 };
 
-// Error where these are no parents of `tokens` tokens: another number of them, one that does not come before its child,
-// more tokens or a longer path than there may be.
+// Error if `parents` are not the parents of `tokens` tokens: their number differs, one does not come before its child,
+// or the tree has too many tokens or too long a path.
 void check_parents(std::span<const int32_t> parents, int64_t tokens);
-// A token behind all it goes on from, which is first.
+// The path from the text to the token: its ancestors in order, then the token itself.
 std::vector<int32_t> path_to(std::span<const int32_t> parents, int32_t token);
-// Error unless the path begins where the text ends and each token of it is the next one's parent.
+// Error unless the path begins directly behind the text, and each of its tokens is the parent of the next one.
 void check_path(std::span<const int32_t> parents, std::span<const int32_t> path);
 
-// Copies the keys and values of a position from one cell of a cache that the host sees to another one.
+// Copies a cell's keys and values to another cell of the same cache. The host must see the cache's memory.
 void copy_cell(const KvCache& cache, int64_t from, int64_t to);
 
 }  // namespace tandem

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kLateAdvice = "--deadline gives it longer";
 
-// The device in whose sequence each one's steps are launched: the first that works on the same thread.
+// For each device the index of the device whose sequence launches its steps: the first one on the same thread.
 std::vector<size_t> leaders(const std::vector<Device*>& devices) {
   const auto thread = [&](size_t d) {
     const DeviceInfo& info = devices[d]->info();
@@ -37,7 +37,7 @@ std::string text_of(const std::exception_ptr& failure) {
   }
 }
 
-// A kernel that raises a flag wakes nobody, so the orchestrator's thread looks again by itself.
+// A kernel that raises a flag cannot wake a host thread, so the orchestrator's thread sleeps briefly and looks again.
 void look_again(std::chrono::milliseconds) { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 
 }  // namespace
@@ -60,7 +60,7 @@ Device& Executor::device(const std::string& id) const {
 }
 
 std::unique_ptr<PreparedPlan> Executor::prepare(Plan plan) {
-  // Where plans are made but none is run, at most one waits to be destroyed.
+  // If plans are made but none runs, at most one dropped plan waits to be destroyed.
   if (dropped_.size() > 1) dropped_.erase(dropped_.begin(), dropped_.end() - 1);
   auto prepared = std::make_unique<PreparedPlan>();
   for (const std::string& id : plan.devices) prepared->devices_.push_back(&device(id));
@@ -73,6 +73,8 @@ std::unique_ptr<PreparedPlan> Executor::prepare(Plan plan) {
   return prepared;
 }
 
+// Collects the launches of each thread in the order of the plan's steps, and lets the device build a sequence of them.
+// GPU steps that follow the NPU are in no sequence: launch_following() launches them one by one.
 void Executor::make_sequences(PreparedPlan& prepared) const {
   const std::vector<size_t> lead = leaders(prepared.devices_);
   std::vector<std::vector<PlannedLaunch>> launches(prepared.devices_.size());
@@ -91,6 +93,7 @@ void Executor::make_sequences(PreparedPlan& prepared) const {
   }
 }
 
+// Prepares each missing graph by itself, once for each shape of a matmul, and adds up the modelled compile times.
 GraphCompiles Executor::compiles(const PreparedPlan& prepared, std::span<const int64_t> graph_tokens) const {
   GraphCompiles compiles;
   std::set<MatMulShape> seen;
@@ -109,6 +112,7 @@ GraphCompiles Executor::compiles(const PreparedPlan& prepared, std::span<const i
   return compiles;
 }
 
+// A step's launch with the flags that it waits for and raises. Epochs are indices of steps, without a run's base.
 PlannedLaunch Executor::planned_launch(const PreparedPlan& prepared, size_t index) const {
   const auto flag_of = [&](const Step& step) {
     return flags_.at(prepared.plan_.devices[static_cast<size_t>(step.device)]);
@@ -137,7 +141,7 @@ double Executor::run(PreparedPlan& prepared, PassSpans* spans) {
 }
 
 Run Executor::start(PreparedPlan& prepared, bool measured) {
-  submit_rest(epoch_);  // what comes before it in the queues
+  submit_rest(epoch_);  // earlier runs come first in the queues
   const uint32_t base = epoch_ + 1;
   epoch_ += static_cast<uint32_t>(prepared.plan_.steps.size()) + 1;
   Flight& flight = flights_.emplace_back();
@@ -162,7 +166,7 @@ double Executor::wait(Run run, PassSpans* spans) {
   PreparedPlan& prepared = *flight.prepared;
   const double begin = begin_of(flight);
   const bool overslept = await_end(flight);
-  if (flight.failure) std::rethrow_exception(flight.failure);  // run's destructor takes it from the list
+  if (flight.failure) std::rethrow_exception(flight.failure);  // run's destructor removes the flight
   const double end = now_seconds();
   for (const Device* device : prepared.devices_) free_at_[device] = end;
   overslept ? prepared.predictor_.observe_overslept() : prepared.predictor_.observe(end - begin);
@@ -174,14 +178,14 @@ double Executor::wait(Run run, PassSpans* spans) {
   return end - begin;
 }
 
-// Nobody asks for its end any more; those who started it may be about to release what it works on.
+// Waits for a run whose wait() will never be called. Its caller may be about to release the memory that it works on.
 void Executor::abandon(uint32_t base) noexcept {
   Flight& flight = flight_of(base);
   if (!flight.failure && !ended(flight)) await_end(flight);
   land(base);
 }
 
-// Whether the wait slept too long. What fails is the flight's failure.
+// Returns whether the wait slept too long. A failure is stored in the flight.
 bool Executor::await_end(Flight& flight) {
   submit_rest(flight.base);
   if (flight.failure) return false;
@@ -193,6 +197,7 @@ bool Executor::await_end(Flight& flight) {
   }
 }
 
+// Removes a run from the list of runs in flight.
 void Executor::land(uint32_t base) noexcept {
   const Flight& flight = flight_of(base);
   if (flight.measured) measure(false);
@@ -205,7 +210,7 @@ Executor::Flight& Executor::flight_of(uint32_t base) {
   return *found;
 }
 
-// Devices are in-order.
+// Devices are in-order, so a run begins only when earlier runs have left its devices.
 double Executor::begin_of(const Flight& flight) const {
   double begin = flight.start;
   for (const Device* device : flight.prepared->devices_) {
@@ -224,10 +229,10 @@ bool Executor::shares_core(const PreparedPlan& prepared, size_t device) const {
   return std::ranges::find(options_.shares_core, prepared.plan_.devices[device]) != options_.shares_core.end();
 }
 
-// All but what a GPU follows the NPU with: that is left to submit_rest().
+// Launches all steps except GPU steps that follow the NPU, which submit_rest() launches.
 void Executor::launch_ready(PreparedPlan& prepared, uint32_t base) {
   // Devices that share the orchestrator's core come last: once they have work, they may keep that core from launching
-  // the rest. The gate is opened before them: they must not wait for it on this very core.
+  // the rest. The gate opens before them, so that they do not wait for it on this very core.
   std::vector<size_t> apart, sharing;
   for (size_t d = 0; d < prepared.devices_.size(); ++d) (shares_core(prepared, d) ? sharing : apart).push_back(d);
   launch_on(apart, prepared, base);
@@ -247,12 +252,12 @@ void Executor::launch_on(const std::vector<size_t>& devices, const PreparedPlan&
   }
 }
 
-// H7, NPU-dominant: the host submits each step of a GPU when those that it waits for have ended.
+// H7, NPU-dominant: the host submits each step of a GPU when the steps that it waits for have ended.
 bool Executor::follows(const PreparedPlan& prepared, size_t device) {
   return prepared.plan_.dominant == Dominant::npu && prepared.devices_[device]->info().kind == DeviceKind::gpu;
 }
 
-// Of all runs that were started before the one of this base, and of that one.
+// Launches the GPU steps that follow the NPU, for the run with this base and all runs before it.
 void Executor::submit_rest(uint32_t base) {
   for (Flight& flight : flights_) {
     if (static_cast<int32_t>(flight.base - base) > 0) break;
@@ -278,7 +283,7 @@ void Executor::launch_following(PreparedPlan& prepared, uint32_t base) {
   }
 }
 
-// A step's end, on the orchestrator's thread.
+// Waits on the orchestrator's thread until a step has ended, and teaches the predictor how long that took.
 void Executor::await(PreparedPlan& prepared, int step, uint32_t base, sync::DurationPredictor& predictor) {
   const Step& awaited = prepared.plan_.steps[static_cast<size_t>(step)];
   const auto d = static_cast<size_t>(awaited.device);
@@ -296,14 +301,15 @@ void Executor::await(PreparedPlan& prepared, int step, uint32_t base, sync::Dura
   report.overslept ? predictor.observe_overslept() : predictor.observe(report.seconds);
 }
 
-// The prediction counts from the run's start: a device on this core may hold up the launching thread until all but the
-// last microseconds are over, and a sleep as long as the whole run would then double it.
+// Waits for the last step of each device, for those on this core first. The predicted time counts from the run's start
+// and not from now. A device on this core may hold up this thread until the run is all but over. A sleep as long as the
+// whole run would then double its time.
 bool Executor::wait_all(const Flight& flight) {
   PreparedPlan& prepared = *flight.prepared;
   const double begin = begin_of(flight);
   bool overslept = false;
   const auto wait = [&](size_t d, sync::Waiter& waiter) {
-    const int last = prepared.last_steps_[d];  // which always signals
+    const int last = prepared.last_steps_[d];  // the last step always signals
     if (last < 0) return;
     Device* device = prepared.devices_[d];
     sync::WaitContext context;
@@ -322,7 +328,7 @@ bool Executor::wait_all(const Flight& flight) {
     try {
       overslept |= waiter.wait(flag, epoch, context).overslept;
     } catch (const std::exception&) {
-      if (!flag.reached(epoch) || is_last_on(flight, device)) throw;  // else it is a later run that failed
+      if (!flag.reached(epoch) || is_last_on(flight, device)) throw;  // else this run has ended, and a later one failed
     }
   };
   for (size_t d = 0; d < prepared.devices_.size(); ++d) {
@@ -334,6 +340,7 @@ bool Executor::wait_all(const Flight& flight) {
   return overslept;
 }
 
+// Whether all devices have ended the run and none failed in it. A failed flag belongs to the last run on its device.
 bool Executor::ended(const Flight& flight) const {
   const PreparedPlan& prepared = *flight.prepared;
   for (size_t d = 0; d < prepared.devices_.size(); ++d) {
@@ -341,7 +348,7 @@ bool Executor::ended(const Flight& flight) const {
     if (last < 0) continue;
     const sync::Flag& flag = flags_.at(prepared.plan_.devices[d]);
     if (!flag.reached(flight.base + static_cast<uint32_t>(last))) return false;
-    if (flag.failed() && is_last_on(flight, prepared.devices_[d])) return false;  // nobody's failure but its own
+    if (flag.failed() && is_last_on(flight, prepared.devices_[d])) return false;  // the failure is this run's own
   }
   return true;
 }
@@ -353,8 +360,8 @@ bool Executor::is_last_on(const Flight& flight, const Device* device) const {
   return true;
 }
 
-// After a failure: let every device run dry, then lift all flags past the runs in flight, so that the next one starts
-// clean. What had not ended by then is lost, and its own wait says so.
+// After a failure: waits until every device has ended its work, then raises all flags past the epochs of the runs in
+// flight. So the next run starts clean. A run that had not ended before is lost, and its own wait() says so.
 void Executor::recover(Flight& failed, std::exception_ptr reason) noexcept {
   for (Flight& flight : flights_) {
     if (&flight != &failed && !flight.failure && !ended(flight))
@@ -367,10 +374,10 @@ void Executor::recover(Flight& failed, std::exception_ptr reason) noexcept {
   for (auto& [id, flag] : flags_) flag.fail(kAbandoned);
   for (Device* device : devices_) {
     try {
-      // What a slow device is busy with refers to programs that may go when this run's error is caught.
+      // A slow device still uses programs that the caller may destroy when it catches this run's error.
       device->finish(std::max(options_.deadline, sync::kWaitDeadline));
     } catch (const std::exception&) {
-      // The run's first failure is already on its way to the caller.
+      // The caller gets the run's first failure.
     }
   }
   const auto lift = [&](const sync::Flag& flag) {
@@ -381,7 +388,8 @@ void Executor::recover(Flight& failed, std::exception_ptr reason) noexcept {
   for (auto& [id, flag] : flags_) lift(flag);
 }
 
-// What the devices have measured since, to the runs that it belongs to.
+// Takes the spans that the devices have measured since the last call, and adds each to its run. A span's program says
+// which step it belongs to. Later runs are entered first, so the oldest run of a plan gets the spans.
 void Executor::take_spans() {
   std::map<const Program*, std::pair<Flight*, int>> step_of;
   for (auto flight = flights_.rbegin(); flight != flights_.rend(); ++flight) {
@@ -408,6 +416,7 @@ void Executor::take_spans() {
   }
 }
 
+// Adds a run's spans to the timeline. A device that models a chip's time also gets each step on the model clock.
 void Executor::add_to_timeline(const PreparedPlan& prepared, const PassSpans& measured, double start, double end) {
   for (size_t d = 0; d < measured.size(); ++d) {
     int last = -1;
@@ -420,7 +429,7 @@ void Executor::add_to_timeline(const PreparedPlan& prepared, const PassSpans& me
   add_pass(*timeline_, prepared.plan_, measured, start, end);
 }
 
-// The whole step on the chip's own clock, from where it began here.
+// Adds a span of a whole step on the chip's own clock, beginning where the step began on the wall clock.
 void Executor::add_modelled(const PreparedPlan& prepared, size_t d, int index, double start) {
   const Step& step = prepared.plan_.steps[static_cast<size_t>(index)];
   const Cost cost = prepared.devices_[d]->estimate(step.operators);

@@ -1,15 +1,19 @@
 // Runs plans on devices: binds steps to programs once, then launches them again and again.
 //
 // Contract
-//   start() launches every step without waiting in between (devices wait for each other by flags); wait() returns when
-//   all devices are done with it. Several runs may be in flight: devices are in-order, so what two runs have on one
-//   device runs in the order of their starts; what they have on different devices is not ordered, and a run that reads
-//   what another one writes there is started when that one was waited for. In a plan that the NPU dominates (H7) GPU
-//   steps that wait for other devices are launched when those have ended what is waited for: by wait(), or by the next
-//   start(). wait() throws tandem::Error naming plan, step, flag and device when one fails or the deadline passes.
-//   Then every run in flight that had not ended has failed as well, and its own wait() says so; the executor stays
-//   usable. Threads: one executor, one thread (the orchestrator's). Ownership: devices and pool outlive the executor,
-//   the executor its prepared plans and its runs; a prepared plan outlives its runs.
+//   start() launches every step without waiting in between, since devices wait for each other by flags. wait() returns
+//   when all devices have ended the run.
+//   Order: several runs may be in flight. Devices are in-order, so on one device the steps of two runs run in the order
+//   of the runs' starts. Steps on different devices are not ordered. A run may read what another run writes on a
+//   different device only if it starts after wait() for that other run.
+//   NPU-dominant plans (H7): the orchestrator launches the GPU's steps one by one, each when the steps that it waits
+//   for have ended. This happens in wait(), or in the next start().
+//   Failure: wait() throws tandem::Error when a step fails or the deadline passes. The error names step, flag
+//   and device. Every other run in flight that has not ended then fails too, and its own wait() says so. The
+//   executor stays usable.
+//   Threads: one executor, one thread (the orchestrator's).
+//   Ownership: pool and devices outlive the executor. The executor outlives its prepared plans and its runs, and a
+//   prepared plan outlives its runs.
 #pragma once
 
 #include <chrono>
@@ -34,50 +38,51 @@
 namespace tandem {
 
 struct ExecutorOptions {
-  // How the end of a run is waited for (docs/sync.md). With "gate" the devices' queues are filled first, behind a flag
-  // that is raised when all are.
+  // How the executor waits for the end of a run (docs/sync.md). With "gate" it first fills the devices' queues behind a
+  // flag, and then raises the flag.
   sync::Policy sync_policy = sync::Policy::predict;
   std::chrono::milliseconds deadline = sync::kWaitDeadline;  // of one run
-  // Devices whose host threads share the orchestrator's core: it never spins for them.
+  // Devices whose host threads share the orchestrator's core. Waits for them never spin.
   std::vector<std::string> shares_core;
 };
 
 class Executor;
 
+// A plan with the programs that its devices made of its steps. Made by Executor::prepare().
 class PreparedPlan {
  public:
   const Plan& plan() const { return plan_; }
-  const sync::DurationPredictor& predictor() const { return predictor_; }  // of runs: its error, and what it has seen
+  const sync::DurationPredictor& predictor() const { return predictor_; }  // of the time of its runs
 
  private:
   friend class Executor;
   Plan plan_;
-  std::vector<Device*> devices_;                    // borrowed, per plan device
-  std::vector<std::unique_ptr<Program>> programs_;  // per step
-  // Per plan device: the steps of its thread in order, at one of the devices that work on that thread, nothing at the
-  // others. Step i raises epoch i, counted from the run's base.
+  std::vector<Device*> devices_;                    // borrowed, one for each device of the plan
+  std::vector<std::unique_ptr<Program>> programs_;  // one for each step
+  // One for each device of the plan: the launches of its steps, in order. Devices on one thread share a sequence. It
+  // stands at the first of them, and the others have none. Step i raises epoch i, counted from the run's base.
   std::vector<std::shared_ptr<const LaunchSequence>> sequences_;
-  std::vector<int> last_steps_;  // per plan device; -1: it has none
+  std::vector<int> last_steps_;  // index of each device's last step; -1: it has no step
   sync::DurationPredictor predictor_;
-  std::vector<sync::DurationPredictor> submission_waits_;  // per step, of a plan that the NPU dominates
+  std::vector<sync::DurationPredictor> submission_waits_;  // one for each step, in a plan that the NPU dominates
 };
 
-// Graphs that the NPU had to compile for a plan, a matmul shape each, and the time that its compiler would have taken:
-// on the model clock, nobody waits for it.
+// Graphs that the NPU would have to compile for a plan: one for each shape of a matmul. The compile time is on the
+// model clock, so no thread waits for it.
 struct GraphCompiles {
   int64_t graphs = 0;
   double seconds = 0;  // modelled
 };
 
-// What each of a plan's devices measured of a run, in order of execution.
+// The spans that each device of a plan measured during a run, in order of execution.
 using PassSpans = std::vector<std::vector<StepSpan>>;
 
-// A plan that was started, until it is waited for. One that goes without (an exception passed it) is waited for by its
-// destructor, which keeps what failed to itself.
+// A run in flight; wait() ends it. If it is destroyed before, for example by an exception, its destructor waits for it
+// and reports no failure.
 class Run {
  public:
   Run(Run&& other) noexcept : executor_(std::exchange(other.executor_, nullptr)), base_(other.base_) {}
-  Run& operator=(Run&& other) noexcept {  // what it was is waited for
+  Run& operator=(Run&& other) noexcept {  // waits for the run that it replaces
     const Run before(std::move(*this));
     executor_ = std::exchange(other.executor_, nullptr);
     base_ = other.base_;
@@ -88,8 +93,8 @@ class Run {
  private:
   friend class Executor;
   Run(Executor* executor, uint32_t base) : executor_(executor), base_(base) {}
-  Executor* executor_;  // nullptr: it was waited for
-  uint32_t base_;       // of its epochs
+  Executor* executor_;  // nullptr: the run was moved, as wait() does
+  uint32_t base_;       // its epochs count from here
 };
 
 class Executor {
@@ -97,34 +102,35 @@ class Executor {
   Executor(sync::Pool& pool, std::vector<Device*> devices, ExecutorOptions options);
 
   std::unique_ptr<PreparedPlan> prepare(Plan plan);
-  // measured: the devices measure it for whoever waits (nothing of those that cannot). What two measured runs of one
-  // plan take while both are in flight goes to the first of them.
+  // measured: the devices measure the run, and wait() returns the spans. Devices that cannot measure give no spans. If
+  // two measured runs of one plan are in flight at once, the first one gets the spans of both.
   Run start(PreparedPlan& prepared, bool measured = false);
-  // Returns the wall time in seconds, from when the run could begin: from its start, or from when another run was found
-  // to have left the last of its devices. spans: of a run that is measured.
+  // Returns the run's wall time in seconds. It counts from start(), or from the time when wait() saw an earlier run
+  // leave the last of its devices, if that was later. spans: receives the spans of a measured run.
   double wait(Run run, PassSpans* spans = nullptr);
-  // Starts it and waits.
+  // start() and wait().
   double run(PreparedPlan& prepared, PassSpans* spans = nullptr);
-  // A plan that nobody runs any more is destroyed when the next run's devices have their work, and nobody waits for it.
+  // Takes a plan that will not run again. The next start() destroys it after its launches, so the
+  // devices work meanwhile.
   void drop(std::unique_ptr<PreparedPlan> prepared) { dropped_.push_back(std::move(prepared)); }
 
-  // Of the graphs whose number of tokens is not among `graph_tokens`, rising (plan `online`, H12).
+  // The graphs of the plan whose number of tokens is not among `graph_tokens`, which rise (plan `online`, H12).
   GraphCompiles compiles(const PreparedPlan& prepared, std::span<const int64_t> graph_tokens) const;
 
-  // Spans of every run are added here until it is set to nullptr; gives what was set before. Measuring costs some time
-  // on some devices.
+  // Adds the spans of every run to the timeline from now on; nullptr ends that. Returns the timeline that was set
+  // before. Measuring takes some time on some devices.
   Timeline* record(Timeline* timeline);
 
  private:
   friend class Run;
-  struct Flight {  // a run that nobody has waited for yet
+  struct Flight {  // a run that wait() has not ended yet
     PreparedPlan* prepared = nullptr;
     uint32_t base = 0;
     double start = 0;
     bool measured = false;
-    bool submitted = false;  // all of it; what a GPU follows the NPU with may be left to do
+    bool submitted = false;  // everything is launched, also GPU steps that follow the NPU
     PassSpans spans;
-    std::exception_ptr failure;  // its own, or that of a run that took it along
+    std::exception_ptr failure;  // its own failure, or the Error that it was lost by the failure of another run
   };
   Device& device(const std::string& id) const;
   Flight& flight_of(uint32_t base);
@@ -138,7 +144,7 @@ class Executor {
   static void launch_on(const std::vector<size_t>& devices, const PreparedPlan& prepared, uint32_t base);
   void launch_following(PreparedPlan& prepared, uint32_t base);
   void await(PreparedPlan& prepared, int step, uint32_t base, sync::DurationPredictor& predictor);
-  // Both: true where a wait slept longer than the work took.
+  // Both return true if a wait slept longer than the work took.
   bool await_end(Flight& flight);
   bool wait_all(const Flight& flight);
   bool ended(const Flight& flight) const;
@@ -156,12 +162,12 @@ class Executor {
   ExecutorOptions options_;
   sync::FlagBank bank_;
   sync::Flag gate_;
-  std::map<std::string, sync::Flag> flags_;  // one per device
+  std::map<std::string, sync::Flag> flags_;  // by device id
   std::unique_ptr<sync::Waiter> waiter_, blocking_;
   uint32_t epoch_ = 0;                       // the last one of the runs so far
   std::vector<Flight> flights_;              // in the order of their starts
-  int measured_ = 0;                         // of them
-  std::map<const Device*, double> free_at_;  // when a run was last found to have left it
+  int measured_ = 0;                         // how many of these runs are measured
+  std::map<const Device*, double> free_at_;  // when wait() last saw a run leave the device
   Timeline* timeline_ = nullptr;
   std::vector<std::unique_ptr<PreparedPlan>> dropped_;
 };

@@ -7,7 +7,8 @@
 namespace tandem {
 namespace {
 
-// Plans are made anew when so many times as much was counted as they were made of: ever more seldom.
+// Plans are made again when this many times as many tokens were counted as for the last plans. So this
+// happens ever more rarely.
 constexpr int64_t kWorthCounting = 2;
 
 }  // namespace
@@ -28,6 +29,7 @@ ExpertUse::ExpertUse(const ModelConfig& config, std::optional<RoutingCounts> cal
   counted_ = planned_;
 }
 
+// Totals count layers whose experts the plan placed for as many tokens as ran. Counts for plans count every layer.
 bool ExpertUse::add(const Plan& plan, std::span<const RoutedLayer> layers, Overflow overflow) {
   for (const PlannedExperts& planned : plan.experts) {
     const auto layer = std::ranges::find(layers, planned.layer, &RoutedLayer::layer);
@@ -50,7 +52,7 @@ void ExpertUse::add_totals(const PlannedExperts& planned, const RoutedLayer& lay
   std::vector<int64_t> loads(placement.capacities.size(), 0);
   for (const int32_t id : layer.ids) ++loads[static_cast<size_t>(id)];
   const SlotUse use = slot_use(placement.resident, loads);
-  int64_t cold = 0;
+  int64_t cold = 0;  // choices of experts that are not on the NPU
   for (size_t e = 0; e < loads.size(); ++e)
     if (placement.capacities[e] == 0) cold += loads[e];
   totals_.graphs += static_cast<int64_t>(placement.resident.size());

@@ -16,10 +16,11 @@
 namespace tandem {
 namespace {
 
-// A pass of so many tokens, cut behind the norm before each layer's feed-forward network and behind the layer.
+// A pass of some number of tokens, as programs: it is cut behind the norm before each layer's feed-forward network,
+// and behind each layer.
 struct Pass {
   std::unique_ptr<Program> embedding;
-  std::vector<std::unique_ptr<Program>> before, behind;  // one a layer
+  std::vector<std::unique_ptr<Program>> before, behind;  // one for each layer
 };
 
 ActivationSizes sizes_for(std::span<const std::vector<int32_t>> windows) {
@@ -33,6 +34,9 @@ ActivationSizes sizes_for(std::span<const std::vector<int32_t>> windows) {
   return sizes;
 }
 
+// Reads all windows, layer by layer. Between two layers a window's state is two rows for each token: the
+// residual stream, and the part that is still to be added to it. read() puts them into the device's buffers and
+// takes them out again.
 class Reading {
  public:
   Reading(const Model& model, Device& device, sync::Pool& pool, std::span<const std::vector<int32_t>> windows)
@@ -62,7 +66,7 @@ class Reading {
   }
 
  private:
-  // One layer of a window whose first token is the first-th of all.
+  // Runs one layer of a window. first: the index of its first token among all tokens.
   void read(int64_t layer, const std::vector<int32_t>& window, size_t first) {
     const Pass& pass = pass_of(window.size());
     const size_t at = first * H_, count = window.size() * H_;
@@ -90,6 +94,8 @@ class Reading {
     return entry->second;
   }
 
+  // Cuts the list of all operators in order: the embedding, then for each layer the operators up to its last
+  // norm, and the rest.
   Pass make_pass(int64_t tokens) {
     const std::vector<Operator> all = build_decoder(model_, buffers_, {tokens, 0}, {.every_token = true});
     Pass pass;
@@ -107,7 +113,8 @@ class Reading {
     return pass;
   }
 
-  // Of a layer's norms into this buffer the one before attention comes first, the feed-forward network's last.
+  // The end of a layer's last norm into `normed`. Its first norm there belongs to attention, its last one to the
+  // feed-forward network.
   using At = std::vector<Operator>::const_iterator;
   At behind_the_last_norm(At begin, At end) const {
     const auto norm = std::find_if(std::reverse_iterator(end), std::reverse_iterator(begin), [&](const Operator& op) {

@@ -1,9 +1,9 @@
-// What the feed-forward networks of a model read while it reads a text: the rows behind each layer's ffn_norm.
+// Reads a text with a model and returns the inputs of its feed-forward networks: the rows behind each layer's ffn_norm.
 //
-// Contract: layer by layer, all windows through one before the next, so that memory is held for three rows of H a token
-// (the residual stream, what is still to be added to it, the inputs) and not for those of all layers. Windows know
-// nothing of each other. Everything is f32. The device's memory is the pool's (the host): rows are read and put back
-// between its programs. One thread, the device's orchestrator.
+// Contract: all windows go through one layer before any goes through the next. So memory holds three rows of H values
+// for each token, and not those of all layers. The rows are the residual stream, the part that is still to be added to
+// it, and the inputs. Windows do not see each other. Everything is f32. The device works in the pool's memory (the
+// host), because rows are read and restored between its programs. One thread, the device's orchestrator.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@
 namespace tandem {
 
 struct FfnInputsSinks {
-  // Inputs of a layer, f32 [tokens of all windows, H], borrowed until it returns.
+  // Receives the inputs of a layer, f32 [tokens of all windows, H], borrowed for the call.
   std::function<void(int64_t layer, std::span<const float> inputs)> take;
-  // Tokens times layers; may be empty. What either throws ends the reading.
+  // Counts tokens times layers; may be empty. An exception of either function ends the reading.
   std::function<void(uint64_t done, uint64_t total)> progress = {};
 };
 
-// windows: token ids, each from position 0 on; none is empty. The model is the pool's.
+// windows: token ids, each window beginning at position 0; none is empty. The model's weights are in the pool.
 void read_ffn_inputs(const Model& model, Device& device, sync::Pool& pool,
                      std::span<const std::vector<int32_t>> windows, const FfnInputsSinks& sinks);
 

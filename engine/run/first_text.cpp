@@ -9,13 +9,14 @@ namespace {
 // Round figures after a model of a billion parameters, measured on 2026-11-26. 16 cores of a Xeon read 33 GB/s of its
 // weights. The 132 units of an H100 read 154 GB/s, and prompts at 12 TFLOP/s. Kernels of one text took 1.0 s (Vulkan)
 // and 1.2 s (OpenCL) to compile.
-constexpr double kHostBytes = 11e9, kHostFlops = 40e9;  // of a core
-constexpr int kCoresThatRead = 3;                       // more do not read faster
-constexpr double kCardBytes = 1e9, kCardFlops = 50e9;   // of a unit
+constexpr double kHostBytes = 11e9, kHostFlops = 40e9;  // per second and core
+constexpr int kCoresThatRead = 3;                       // more cores do not read faster
+constexpr double kCardBytes = 1e9, kCardFlops = 50e9;   // per second and unit
 constexpr double kCompileSeconds = 1.2;
 
 }  // namespace
 
+// Written tokens are bound by reading the weights, and the prompt by multiplying. Both processors are predicted so.
 FirstText predict_first_text(const TextAsked& asked, double weight_bytes, double parameters, int host_cores,
                              int compute_units, double compile_seconds) {
   const auto tokens = static_cast<double>(std::max<int64_t>(0, asked.tokens));

@@ -1,7 +1,7 @@
-// Whether a first text had better wait until a card's kernels are compiled, or be written without the card.
+// Decides whether a first text waits until a card's kernels are compiled, or is written without the card.
 //
-// A card with memory of its own has other sums than the host (docs/numbers.md), so it cannot join in the middle of a
-// text. Its kernels take a second or two to compile. All functions are pure.
+// A card with memory of its own computes other sums than the host (docs/numbers.md), so it cannot join in the middle of
+// a text. Its kernels take a second or two to compile. All functions are pure.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +9,26 @@
 
 namespace tandem {
 
-// The text that a user wants, as far as it is known before the model is loaded.
+// The text that a user wants, as far as this is known before the model is loaded.
 struct TextAsked {
   int64_t prompt_tokens = 0;
-  int64_t tokens = -1;  // most to be written; < 0: nobody knows how many
+  int64_t tokens = -1;  // most tokens to be written; < 0: unknown
 };
 
 struct FirstText {
-  double host_seconds = 0, card_seconds = 0;  // of the text alone
+  double host_seconds = 0, card_seconds = 0;  // of the text alone, without compiling
   double compile_seconds = 0;
-  bool endless = false;  // nobody knows how long it is
-  // Half of the time to compile counts against this text: what is compiled is kept for all others.
+  bool endless = false;  // the text's length is unknown
+  // Only half of the compile time counts against this text, because later texts use the kernels too.
   bool waits() const { return endless || compile_seconds / 2 + card_seconds <= host_seconds; }
 };
 
-// weight_bytes and parameters: of the model; a mixture of experts is taken to use all of them. compile_seconds: what
-// it took before; 0: it is not known.
+// weight_bytes, parameters: of the model. A mixture of experts counts as if each token used all experts.
+// compile_seconds: the time that compiling took before; 0: unknown.
 FirstText predict_first_text(const TextAsked& asked, double weight_bytes, double parameters, int host_cores,
                              int compute_units, double compile_seconds);
 
-// For people: what is done, and why.
+// A note for the user: the decision, and why.
 std::string describe(const FirstText& text, const std::string& card);
 
 }  // namespace tandem

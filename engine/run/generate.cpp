@@ -49,6 +49,8 @@ std::optional<int32_t> Continuation::end(StopReason reason) {
   return std::nullopt;
 }
 
+// Samples a token, prints its text, and checks the reasons to stop. A token ends the text without another pass if no
+// further token may follow it.
 std::optional<int32_t> Continuation::next(std::span<const float> logits, bool has_room) {
   if (is_complete()) return end(all_finite(logits) ? StopReason::length : StopReason::not_finite);
   if (is_interrupted()) return end(StopReason::interrupted);
@@ -59,7 +61,7 @@ std::optional<int32_t> Continuation::next(std::span<const float> logits, bool ha
   if (tokenizer_->is_end(id) && !options_.ignore_end) return end(StopReason::end_of_text);
   print(matcher_.push(characters_.push(tokenizer_->piece(id, options_.print_special))));
   if (matcher_.stopped()) return end(StopReason::stop_string);
-  if (is_complete()) return end(StopReason::length);  // no logits needed
+  if (is_complete()) return end(StopReason::length);  // the last token's logits are not needed
   if (!has_room) return end(StopReason::context_full);
   return id;
 }
@@ -74,7 +76,7 @@ Generation Continuation::finish() {
 
 namespace {
 
-// Who is asked between pieces of a prompt, for as long as this lives: the question may refer to the caller's own.
+// Sets the engine's `interrupted` for as long as this object lives. The function may refer to variables of the caller.
 class AskedMeanwhile {
  public:
   AskedMeanwhile(Engine& engine, std::function<bool()> interrupted)
@@ -90,13 +92,15 @@ class AskedMeanwhile {
 
 }  // namespace
 
+// Plans and kernels are prepared before the clock starts. Then the prompt runs, and one pass for each further token.
+// The text before an interrupt is a result, and only logits that are not finite are an Error.
 Generation generate(Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options) {
   Continuation text(engine.tokenizer(), prompt, options);
   TANDEM_CHECK(options.cached_prefix_tokens >= 0 && options.cached_prefix_tokens < std::ssize(prompt),
                "the last token of a prompt is run");
   const AskedMeanwhile asked(engine, options.interrupted);
   engine.prewarm(std::ssize(prompt) - options.cached_prefix_tokens,
-                 options.predict < 0 || options.predict > 1);  // no token pays for planning
+                 options.predict < 0 || options.predict > 1);  // so that no token has to wait for planning
   if (options.on_ready) options.on_ready();
   const double start = now_seconds();
   double first_logits = start;
@@ -123,8 +127,8 @@ StopMatcher::StopMatcher(std::vector<std::string> stops) : stops_(std::move(stop
   std::erase_if(stops_, [](const std::string& stop) { return stop.empty(); });
 }
 
-// A stop string may arrive in pieces. What could be the beginning of one is held back until the next piece decides:
-// either the string is complete, and nothing from its first character on is given out, or it never was one.
+// A stop string may arrive in pieces. So text that could be the beginning of one is held back until the next piece
+// decides. If the string becomes complete, the text from its first character on is dropped.
 std::string StopMatcher::push(std::string_view text) {
   if (stopped_) return "";
   held_ += text;
@@ -136,7 +140,7 @@ std::string StopMatcher::push(std::string_view text) {
     held_.clear();
     return before;
   }
-  // The longest end of the text that begins a stop string stays back.
+  // Keep back the longest end of the text that is the beginning of a stop string.
   size_t keep = 0;
   for (const std::string& stop : stops_) {
     for (size_t length = std::min(stop.size() - 1, held_.size()); length > keep; --length) {

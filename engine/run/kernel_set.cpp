@@ -35,8 +35,9 @@ std::string kernels_mark(const GgufFile& file, const ModelConfig& config, KvType
          to_string(act) + (texts == KernelsFor::many_texts ? ", many texts" : "");
 }
 
+// Finds the first layer of each role. The last one of these layers, and one layer behind it, are needed.
 int64_t layers_of_every_kind(const GgufFile& file, const ModelConfig& config) {
-  std::map<std::string, int64_t> first;  // layer with a role
+  std::map<std::string, int64_t> first;  // the first layer with each role
   for (const GgufTensor& tensor : file.tensors()) {
     const auto layer = layer_of(tensor.name);
     if (!layer) continue;

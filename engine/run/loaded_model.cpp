@@ -37,19 +37,21 @@ LoadedModel::LoadedModel(std::shared_ptr<Machine> machine, const ModelOptions& o
       file_(std::move(file)),
       pack_cache_(options.pack_cache_folder, options.pack_cache_bytes),
       on_long_work_(machine_->on_long_work()) {
-  // Loading threads inherit this thread's mask; the orchestrator takes its own core only afterwards. While it opens the
-  // devices, which hardly any of the work can be shared of, the other cores make the tokenizer and pack.
+  // Loading threads inherit this thread's mask, so the orchestrator takes its own core only afterwards. Opening the
+  // devices hardly works in parallel. Meanwhile the other cores make the tokenizer and pack.
   pin_this_thread(usable_cores());
   try {
     load(options);
   } catch (const Error&) {
-    file_.require_unchanged();  // the better reason
+    file_.require_unchanged();  // a changed file is the better reason
     throw;
   }
   file_.require_unchanged();
   machine_->take_orchestrators_core();
 }
 
+// Packed weights of an earlier start are mapped, or read if a device cannot use mapped pages. Otherwise the weights are
+// packed on all cores but one. This thread opens the devices in both cases.
 void LoadedModel::load(const ModelOptions& options) {
   const gpu::DriverPages driver_pages;
   ModelLoading loading(file_, machine_->pool(),
@@ -76,8 +78,8 @@ void LoadedModel::load(const ModelOptions& options) {
     pin_this_thread(usable_cores());
     loading.widen(cores);
   }
-  // Drivers' code, and what making the tokenizer and starting drivers has freed. The weights take as much memory as
-  // they need by and by, most of it after this.
+  // Gives back memory of drivers' code, and memory that was freed after the tokenizer was made and drivers were
+  // started. Most of the weights' memory is written only after this.
   driver_pages.give_back();
 #ifdef __GLIBC__
   malloc_trim(0);

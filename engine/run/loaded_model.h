@@ -1,15 +1,15 @@
 // A model in a machine's memory: its configuration, weights and tokenizer.
 //
-// Several may be loaded onto one machine: a small one that drafts beside the one that verifies. What texts do with them
-// is in engine/run/engine.h.
+// Several models may be loaded onto one machine, for example a small one that drafts beside the one that verifies.
+// engine/run/engine.h runs texts with them.
 //
-// Contract: the constructor opens the machine's devices, where nobody has, while the weights are read and packed on the
-// other cores; afterwards the calling thread is on the orchestrator's core. Errors: those of load_model() and of
-// Machine::open_devices(). A model file that changes while it is read is an Error of the constructor; packed weights
-// that are mapped may change later: require_weights() throws then, and costs one system call for them, nothing for
-// others. Who runs passes calls it before their results are handed on. The destructor keeps packed weights for a next
-// start, where that was asked for, and gives their memory back. Threads: the orchestrator's. Ownership: shares the
-// machine; engines share the model.
+// Contract: the constructor opens the machine's devices, unless they are open. Meanwhile other cores read and pack the
+// weights. Afterwards the calling thread is on the orchestrator's core.
+// Errors: those of load_model() and of Machine::open_devices(), and one if the model file changes while it is read.
+// Packed weights that are mapped may change later, and require_weights() throws then. It costs one system call for
+// mapped weights and nothing for others. An engine calls it after each pass, before it returns results.
+// The destructor keeps packed weights for the next start, if this was asked for, and releases their memory.
+// Threads: the orchestrator's. Ownership: shares the machine; engines share the model.
 #pragma once
 
 #include <cstdint>
@@ -28,16 +28,16 @@ namespace tandem {
 
 struct ModelOptions {
   std::string model_path;
-  std::string pack_cache_folder;                   // keeps packed weights for the next start; empty: nowhere
-  uint64_t pack_cache_bytes = uint64_t{32} << 30;  // most that the folder holds; the oldest are removed
-  bool only_layers_of_every_kind = false;          // as few as need all of the model's kernels: to compile them
+  std::string pack_cache_folder;                   // for packed weights, for the next start; empty: they are not kept
+  uint64_t pack_cache_bytes = uint64_t{32} << 30;  // most bytes in the folder; the oldest files are removed
+  bool only_layers_of_every_kind = false;  // only the layers that need all of the model's kernels, to compile them
   LoadProgress load_progress;
 };
 
 class LoadedModel {
  public:
   LoadedModel(std::shared_ptr<Machine> machine, const ModelOptions& options);
-  // file: that of options.model_path, where it is open already.
+  // file: options.model_path, which is open already.
   LoadedModel(std::shared_ptr<Machine> machine, const ModelOptions& options, GgufFile file);
   ~LoadedModel();
   LoadedModel(const LoadedModel&) = delete;
@@ -59,7 +59,7 @@ class LoadedModel {
   const std::shared_ptr<Machine> machine_;
   const GgufFile file_;
   PackCache pack_cache_;
-  std::optional<PackedFile> packed_;  // where the weights are mapped
+  std::optional<PackedFile> packed_;  // only if the weights are mapped
   const OnLongWork on_long_work_;
   std::unique_ptr<Tokenizer> tokenizer_;
   Model model_;

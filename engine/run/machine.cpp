@@ -15,21 +15,22 @@
 namespace tandem {
 namespace {
 
-// Whether a part of a prompt or of an attention may run on the host core beside the NPU.
+// Whether the plan may run a part of a prompt or of an attention on the host core beside the NPU.
 bool uses_host_beside_npu(const Strategy* strategy) {
   return strategy == nullptr || strategy->weighs_attention || strategy->expert_rules;
 }
 
-// While a GPU is waited for, the host computes on its cores, and those who compile for it have what is left of them.
+// While texts wait for a GPU, the host computes on the GPU's cores. The process that compiles for the GPU gets the
+// rest of their time.
 DeviceOptions for_gpu_cores(DeviceOptions options) {
   options.npu_cores.clear();
   return options;
 }
 
-// The key of the seconds that one text's kernels took to compile for a card.
+// Key on disk of the time in seconds that one text's kernels took to compile for a card.
 std::string compile_key(const KnownGpu& card) { return "compiles|" + card.id + "|" + card.name; }
 
-// Said to users who named no devices.
+// The note for users who named no devices. It says which card runs everything, and why this interface to the card.
 std::string note_on(const KnownGpu& card) {
   std::string note =
       default_id(card) + " runs everything, without the NPU and the host: it is a card with memory of its own";
@@ -43,7 +44,7 @@ std::string note_on(const KnownGpu& card) {
   return note;
 }
 
-// A plan on both devices is only as good as what one sees of the other's results.
+// Error unless both devices see each other's results, which a plan on both depends on.
 void require_hand_over(Device& a, Device& b, sync::Pool& pool) {
   for (const PairTest& test : test_pair(a, b, pool)) {
     if (!test.passed)
@@ -59,8 +60,8 @@ Machine::Machine(const MachineOptions& options, const Strategy* plan)
       plan_(plan),
       layout_(lay_out_cores(usable_cores(), options.threads)),
       cache_(options.measurements ? *options.measurements : DiskCache::default_path()) {
-  // A pass ends at its deadline whatever its devices are told (Executor). A short one is not for the self-tests, which
-  // have a bound of their own.
+  // The executor ends a pass at its deadline, whatever deadline the devices have. So theirs may be longer. It is at
+  // least the bound of the self-tests, which run on these devices too.
   device_options_.wait_deadline = std::max<std::chrono::milliseconds>(options_.wait_deadline, kPairBound);
   device_options_.sync_policy = layout_.may_spin ? options_.sync_policy : sync::Policy::blocking;
   if (device_options_.sync_policy != options_.sync_policy)
@@ -77,7 +78,7 @@ Machine::Machine(const MachineOptions& options, const Strategy* plan)
 Machine::~Machine() {
   try {
     if (rates_) rates_->store();
-  } catch (const std::exception& error) {  // memory is short
+  } catch (const std::exception& error) {  // there is too little memory
     spdlog::warn("what was measured is not kept: {}", error.what());
   }
   cache_.save();
@@ -116,7 +117,9 @@ void Machine::ran_single_token() {
   cache_.set(compile_key_, compile_seconds_);
 }
 
-// The devices a plan asks for when the user named none.
+// The devices for the plan if the user named none: the plan's only kind of device, for `auto` a card alone, and
+// otherwise the best GPU with the NPU. The host comes third if the plan can use it beside the NPU. Without a GPU the
+// host takes its place.
 std::vector<std::string> Machine::default_devices() {
   const auto only_on = [&](DeviceKind kind) { return plan_ && plan_->only == kind; };
   const std::string npu = first_device(DeviceKind::npu), host = first_device(DeviceKind::host);
@@ -142,9 +145,11 @@ std::vector<std::string> Machine::default_devices() {
   return {npu, host};
 }
 
+// Opens the devices in the order of their names, and tests each pair that works at the same time. Devices on one
+// thread need no test.
 void Machine::open_devices() {
   TANDEM_CHECK(!is_open(), "the devices are open");
-  while (!devices_.empty()) devices_.pop_back();  // of an earlier call that failed
+  while (!devices_.empty()) devices_.pop_back();  // devices of an earlier call that failed
   configure_drivers(device_options_);
   auto names = options_.devices;
   if (waits_for_gpu()) names = {first_device(DeviceKind::npu), first_device(DeviceKind::host)};
@@ -156,7 +161,7 @@ void Machine::open_devices() {
       throw Error("a device is named twice", id, "Name each device once in --device");
     require_policy(devices_.back()->info(), device_options_.sync_policy);
   }
-  std::vector<Device*> apart;  // with threads of their own
+  std::vector<Device*> apart;  // devices with threads of their own
   for (const auto& device : devices_) {
     if (device->info().thread_of.empty()) apart.push_back(device.get());
   }
@@ -166,7 +171,7 @@ void Machine::open_devices() {
   set_up();
 }
 
-// The host leaves the cores of a GPU alone: it works beside the NPU then, where that lets others on its thread.
+// Beside a GPU the host leaves the GPU's cores alone. It works on the NPU's thread then, if the NPU shares its thread.
 std::unique_ptr<Device> Machine::open_one(const std::string& id) const {
   if (device_kind(id) != DeviceKind::host) return open_device(id, device_options_);
   Device* npu = first_of(DeviceKind::npu);
@@ -189,6 +194,8 @@ void Machine::set_up() {
   rates_ = std::make_unique<MachineRates>(devices_, cache_);
 }
 
+// The GPU joins when every set of kernels is compiled, and if it needs to, when no engine has a text. A failure is a
+// note for the user, unless the old devices could not go on either.
 bool Machine::admit_gpu_when_warm() {
   if (warming_.empty() || !std::ranges::all_of(warming_, [](const auto& each) { return each->done(); })) return false;
   const auto is_in_a_text = [](const DeviceUser* user) { return user->has_text(); };
@@ -199,13 +206,14 @@ bool Machine::admit_gpu_when_warm() {
     spdlog::info("the GPU has joined in: {}", device_names());
     return true;
   } catch (const std::exception& error) {
-    if (!executor_) throw;  // nor could the devices that were here go on
+    if (!executor_) throw;  // the devices that were here could not go on either
     diagnostics_.push_back(std::string("no GPU has joined in: ") + error.what());
     return false;
   }
 }
 
-// Most steps that may fail come before anything is taken apart. After a failure of the rest all is as it was.
+// Opens the GPU, and the host on the NPU's thread in the place of the host on the GPU's cores. Most steps that may fail
+// come before the present devices change. After a later failure everything is as it was.
 bool Machine::admit_gpu() {
   const std::vector<std::string> names = default_devices();
   if (names.size() == 1 && device_kind(names.front()) == DeviceKind::gpu) return admit_card(names.front());
@@ -217,7 +225,7 @@ bool Machine::admit_gpu() {
   require_policy(host->info(), device_options_.sync_policy);
   std::vector<const DeviceInfo*> with_gpu = infos();
   with_gpu.push_back(&gpu->info());
-  // In the middle of a text another arithmetic would show.
+  // In the middle of a text a change of arithmetic would be visible.
   if (!std::ranges::all_of(users_, [&](const DeviceUser* user) { return user->accepts(with_gpu); })) {
     diagnostics_.push_back(gpu->info().id + " has other sums than the host: it takes part from the next start on");
     return false;
@@ -226,7 +234,7 @@ bool Machine::admit_gpu() {
   Devices other;
   other.push_back(std::move(gpu));
   other.push_back(nullptr);          // the NPU's place
-  other.push_back(std::move(host));  // its threads leave the GPU's cores
+  other.push_back(std::move(host));  // its threads stay off the GPU's cores
   go_on_with([&] {
     std::swap(*(devices_.end() - 2), *(other.end() - 2));
     devices_.swap(other);
@@ -259,7 +267,7 @@ void Machine::put_together() {
   for (DeviceUser* user : users_) user->rebuild();
 }
 
-// In the place of the NPU and the host, between two texts.
+// The card replaces the NPU and the host, between two texts.
 bool Machine::admit_card(const std::string& id) {
   std::unique_ptr<Device> card = open_device(id, device_options_);
   require_policy(card->info(), device_options_.sync_policy);
@@ -275,6 +283,7 @@ bool Machine::card_is_alone() const {
          devices_.front()->info().kind == DeviceKind::gpu;
 }
 
+// Tests the host with the card before the devices change. exchange() adds the host, and a second call takes it away.
 void Machine::add_host_for(std::span<const Operator> operators) {
   const Device& card = *devices_.front();
   const auto refused = std::ranges::find_if(operators, [&](const Operator& op) { return !card.supports(op).yes; });
@@ -299,8 +308,8 @@ void Machine::take_orchestrators_core() const {
 }
 
 bool Machine::maps_files() const {
-  // Devices that are cores of this machine read any memory of the process. Drivers of others may refuse the pages of a
-  // file (amdgpu does), or copy them: these get the packed weights in memory of the pool.
+  // Devices that are cores of this machine read any memory of the process. Drivers of other devices may refuse the
+  // pages of a file (amdgpu does), or copy them. These devices get the packed weights in memory of the pool.
   return std::ranges::none_of(devices_, [](const auto& device) {
     return device->info().kind == DeviceKind::gpu && device->info().cores.empty();
   });

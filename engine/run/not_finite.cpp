@@ -13,7 +13,7 @@
 namespace tandem {
 namespace {
 
-// The places where it writes f32 values: neither the cache nor its scratch.
+// The regions where the operator writes f32 values. The cache and scratch are not among them.
 std::vector<Region> written_activations(const Operator& op) {
   std::vector<Region> all;
   const auto add = [&all](const auto& views) {
@@ -44,7 +44,7 @@ bool holds_finite_rows(const Region& region) {
 
 std::string describe(const Operator& op, const Device& device) {
   std::string where = std::string(name_in_layer(op.name)) + " on " + device.info().id;
-  // Beside its queries attention reads keys and values of this pass and of those before it.
+  // Attention also reads keys and values of this pass and of earlier ones, so they may be the cause.
   if (std::holds_alternative<Attention>(op.body)) where += ", or its keys and values";
   return op.layer < 0 ? where : "layer " + std::to_string(op.layer) + ", " + where;
 }
@@ -52,7 +52,7 @@ std::string describe(const Operator& op, const Device& device) {
 }  // namespace
 
 bool all_finite(std::span<const float> values) {
-  constexpr size_t kLanes = 64;          // what a compiler makes vectors of
+  constexpr size_t kLanes = 64;          // so many that compilers use vectors
   std::array<float, kLanes> lanes = {};  // x * 0 is 0 where x is finite, and NaN elsewhere
   size_t i = 0;
   for (; i + kLanes <= values.size(); i += kLanes) {

@@ -15,23 +15,24 @@
 namespace tandem {
 namespace {
 
-// A plan that runs is left for another one when that is predicted to be faster by so much: predictions of two plans
-// that differ by less are as good as equal.
+// Another plan replaces the present one if it is predicted to take less than this part of its time. Predictions of two
+// plans that differ by less are as good as equal.
 constexpr double kWorthChanging = 0.97;
-// Layers that plans are compared on. (Measured: of 78 comparisons, two take another plan than all thirty layers would,
-// as with two and four layers, which take half as long again.)
+// Plans are compared on one layer, then on three. (Measured: in 2 of 78 comparisons another plan wins than with all
+// thirty layers. Two and four layers give the same result and take half as long again.)
 constexpr int64_t kFewLayers = 1, kMoreLayers = 3;
-// One that takes so many times as long as the best one on the few is not compared on more.
+// A plan that takes this many times as long as the best plan on one layer is not compared on three.
 constexpr double kFarBehind = 1.4;
-// What was chosen for a batch of up to so many times the tokens, or as many fewer, says which plans are worth
-// comparing: those predicted to take up to so many times as long there.
+// A batch is like another one if its number of tokens differs by at most this factor, and its depth is similar. The
+// choice for one then says which plans are worth comparing for the other: those predicted to take at most kContends
+// times as long as the best.
 constexpr int64_t kAlikeTokens = 2;
 constexpr double kContends = 1.2;
-// Comparing plans takes about a millisecond (measured: 0.7 to 1.4), and the second best is seldom a tenth slower. Where
-// a pass is too short to win that back, what was chosen for a batch like it is as good.
+// Comparing plans takes about a millisecond (measured: 0.7 to 1.4), and the second best plan is seldom a tenth slower.
+// If a tenth of a pass is shorter than the comparison, the choice for a similar batch is good enough.
 constexpr double kComparingSeconds = 1e-3, kWonByComparing = 0.1;
-// Beside a card, a plan that never ran is tried where it is predicted to take less than this part of the card's time:
-// copies and turns through the host are not simulated.
+// Beside a card, a plan that never ran is tried if it is predicted to take less than this part of the card's time. The
+// margin is wide because copies and turns through the host are not simulated.
 constexpr double kWorthTrying = 0.7;
 
 }  // namespace
@@ -44,7 +45,7 @@ int64_t length_class(int64_t S) {
 
 Planner::Planner(PlannedModel planned, PlannerOptions options)
     : planned_(std::move(planned)), options_(std::move(options)), rates_(planned_.rates), candidates_(candidates()) {
-  if (candidates_.size() == 1) {  // there is nothing to choose
+  if (candidates_.size() == 1) {  // there is no choice
     options_.plan = candidates_.front();
     candidates_.clear();
   }
@@ -59,13 +60,17 @@ bool Planner::chooses() const {
   return options_.plan == nullptr || (options_.plan->may_give_way && options_.tries && options_.split.empty());
 }
 
+// The strategies that `auto` tries on these devices with this model. A named plan that may give way has the same
+// rivals, if devices can share its work.
 Planner::Strategies Planner::candidates() const {
   if (!chooses()) return {};
   const std::vector<DeviceTraits> devices = traits();
-  // What shares work between devices is tried beside an NPU: of two GPUs the first one runs, unless a plan is named.
+  // Plans that share work between devices are tried only with an NPU. Of two GPUs the first one runs everything, unless
+  // the user names a plan.
   const bool shares = are_met({.npu = true, .cutters = 2}, devices);
   if (options_.plan != nullptr && !shares) return {};
-  // A text's keys and values stay where they were computed: on a GPU that shares no memory the host cannot go on.
+  // Keys and values stay where they were computed. If a GPU does not share its memory, the host cannot
+  // continue its texts.
   const bool gpu_keeps = std::ranges::any_of(
       devices, [](const DeviceTraits& device) { return device.kind == DeviceKind::gpu && !device.zero_copy; });
   Strategies tried;
@@ -92,7 +97,8 @@ PassKind Planner::kind_of(std::string_view strategy, const Batch& batch, int64_t
   return {std::move(name), batch.S, position};
 }
 
-// Single tokens come again and again, prompts of one length seldom.
+// Choices for single tokens are used again and again, so all plans are compared. Prompts of one length are rare, so a
+// choice for a similar batch may save the comparison.
 Planner::Strategies Planner::worth_comparing(const ChoiceKey& key) const {
   const auto& [tokens, past] = key;
   if (tokens <= kDecodeTokens) return candidates_;
@@ -102,14 +108,16 @@ Planner::Strategies Planner::worth_comparing(const ChoiceKey& key) const {
                        other_tokens <= kAlikeTokens * tokens && past <= 2 * other_past + 1024 &&
                        other_past <= 2 * past + 1024;
     if (!alike || choice.contenders.empty() || choice.version != rates_.version()) continue;
+    // A comparison pays if a better plan may save more time than the comparison takes.
     const bool pays = kWonByComparing * choice.seconds > kComparingSeconds;
     return pays ? choice.contenders : Strategies{choice.strategy};
   }
   return candidates_;
 }
 
-// Each is made and simulated, of few layers and, if it is not far behind then, of more: of thirty layers that takes
-// milliseconds.
+// Makes and simulates each strategy's plan, for a few layers only, because thirty layers would take milliseconds. Plans
+// that are not far behind are simulated for more layers. The two times give the time of all layers, since each further
+// layer takes the same time.
 std::vector<Planner::Offer> Planner::compare(std::span<const Strategy* const> strategies,
                                              std::span<const Operator> operators, const PlanCosts& costs,
                                              const Batch& batch, int64_t position) const {
@@ -147,8 +155,8 @@ Planner::Passes Planner::passes_of(std::string_view strategy, const Batch& batch
   return {kind_of(strategy, batch, past).plan, length_class(batch.S), past};
 }
 
-// Once a plan ran, the time that it took says more than any prediction. A plan that never ran is compared by
-// predictions alone, which leave the same out of both.
+// Decides by measured times if there are any. Once a plan ran, its own time says more than a prediction. A plan that
+// never ran is compared by predictions alone, which leave out the same costs for both plans.
 const Strategy& Planner::choose_beside_card(std::span<const Operator> operators, const PlanCosts& costs,
                                             const Batch& batch, int64_t past) const {
   const std::optional<double> alone = least_seconds(*card_, batch, past);
@@ -157,7 +165,7 @@ const Strategy& Planner::choose_beside_card(std::span<const Operator> operators,
   const auto own = std::ranges::find(offers, card_, &Offer::strategy);
   const double predicted = own != offers.end() ? own->seconds : kFarBehind * offers.front().seconds;
   const Strategy* best = card_;
-  double least = 1;  // of what the card takes alone
+  double least = 1;  // shares of the card's time; 1: the card alone
   for (const Offer& offer : offers) {
     if (offer.strategy == card_) continue;
     const std::optional<double> took = least_seconds(*offer.strategy, batch, past);
@@ -169,6 +177,8 @@ const Strategy& Planner::choose_beside_card(std::span<const Operator> operators,
   return *best;
 }
 
+// A choice holds for batches of one length class and planned past, until version() grows. Contenders are kept only if
+// all candidates were compared.
 Plan Planner::plan_for(const Batch& batch, int64_t position) {
   const int64_t past = planned_past(batch, position);
   if (candidates_.empty()) return make(*options_.plan, batch, past);
@@ -194,6 +204,8 @@ Plan Planner::plan_for(const Batch& batch, int64_t position) {
   return plan;
 }
 
+// The comparison on a few layers must favour the other plan by the margin, and then the prediction for whole plans must
+// too. Without candidates only the plan's own strategy competes. It may make a better plan by newer estimates.
 std::optional<Plan> Planner::better_than(const Plan& plan, const Batch& batch, int64_t position) {
   const int64_t past = planned_past(batch, position);
   const Strategies only = {&find_strategy(plan.name)};
@@ -224,12 +236,14 @@ std::vector<DeviceTraits> Planner::traits() const {
   for (const auto& device : planned_.devices) {
     DeviceTraits each = traits_of(*device);
     if (each.static_graphs) each.graph_tokens = options_.graph_tokens;
-    each.row_step = kPanelRows;  // the emulated array loses nothing on cuts finer than the paper's 256 rows
+    each.row_step = kPanelRows;  // the emulated array loses nothing by cuts finer than the paper's 256 rows
     traits.push_back(std::move(each));
   }
   return traits;
 }
 
+// A matmul takes 1 / (sum of the devices' rates), as if it were shared perfectly. Any other operator takes its time on
+// the fastest device.
 double Planner::shared_seconds(const Batch& batch, int64_t position) {
   const PlanCosts costs = this->costs(batch, position);
   const std::vector<DeviceTraits> traits = this->traits();
@@ -238,11 +252,11 @@ double Planner::shared_seconds(const Batch& batch, int64_t position) {
   const Placer placer(request);
   double sum = 0;
   for (const Operator& op : operators) {
-    double rate = 0, least = std::numeric_limits<double>::infinity();  // of all that can multiply; of one
+    double rate = 0, least = std::numeric_limits<double>::infinity();  // rate: of all devices together
     for (size_t d = 0; d < traits.size(); ++d) {
       if (!traits[d].supports(op).yes) continue;
       const double seconds = placer.seconds_on(static_cast<int>(d), op, Padding::allowed);
-      if (traits[d].thread_of.empty()) rate += 1 / seconds;  // otherwise it has the core of another one
+      if (traits[d].thread_of.empty()) rate += 1 / seconds;  // otherwise it uses the core of another device
       least = std::min(least, seconds);
     }
     sum += std::holds_alternative<MatMul>(op.body) && rate > 0 ? 1 / rate : least;
@@ -251,7 +265,7 @@ double Planner::shared_seconds(const Batch& batch, int64_t position) {
 }
 
 PlanCosts Planner::costs(const Batch& batch, int64_t position) {
-  write_positions(planned_.activations, position, batch.S);  // attention is weighed at them
+  write_positions(planned_.activations, position, batch.S);  // the cost of attention depends on them
   return rates_.costs();
 }
 
@@ -259,6 +273,8 @@ Plan Planner::make(const Strategy& strategy, const Batch& batch, int64_t positio
   return make(strategy, operators(batch), costs(batch, position), batch);
 }
 
+// Collects everything that a strategy may ask for, and lets it make the plan. Shares of rows come from the user or from
+// the solver. A single share is the NPU's, and the other device gets the rest.
 Plan Planner::make(const Strategy& strategy, std::span<const Operator> operators, const PlanCosts& costs,
                    const Batch& batch) const {
   const std::vector<DeviceTraits> traits = this->traits();

@@ -1,11 +1,14 @@
-// Makes the plans that an engine runs: tells a strategy what devices take and how long things last, and where the
-// choice is open (`auto`, `tensor`) takes the plan with the least predicted time.
+// Makes the plans that an engine runs. If the choice is open (`auto`, `tensor`), it takes the plan with the
+// least predicted time.
 //
-// Nothing is run to find that out: predictions come from what earlier passes took (engine/run/machine_rates.h), and
-// learn() is told of each. A choice is made anew when enough was learnt since. Beside a card with memory of its own,
-// `auto` trusts passes alone: `gpu-only` runs first, and is left for a plan that is predicted to be far faster than
-// what it took, or took less itself. Threads: the orchestrator's. Ownership:
-// borrows everything it is made from.
+// A planner tells a strategy which devices there are and how long operators take on them. Nothing runs for a choice.
+// Predictions come from the times of earlier passes (engine/run/machine_rates.h), which learn() receives. A choice is
+// made again when enough has been learned since.
+//
+// Beside a card with memory of its own, `auto` trusts only measured passes. The plan `gpu-only` runs first. Another
+// plan replaces it if that plan took less time, or is predicted to be far faster than `gpu-only` was.
+//
+// Contract: Threads: the orchestrator's. Ownership: borrows everything that PlannedModel refers to, and the counts.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +34,7 @@
 
 namespace tandem {
 
-// What a planner works on.
+// The model, buffers and devices that a planner plans for. Borrowed.
 struct PlannedModel {
   const Model& model;
   const Activations& activations;
@@ -44,10 +47,10 @@ struct PlannerOptions {
   std::vector<double> split;       // as EngineOptions::split
   ActType act = ActType::f32;
   bool strict = false;
-  bool tries = true;  // false: a plan that may give way does not, whatever else would be faster (tests)
+  bool tries = true;  // false: a plan that may give way to a faster one does not (tests)
   std::vector<int64_t> graph_tokens;
   Submit submit = Submit::ahead;          // as EngineOptions::submit
-  ExpertRules experts;                    // of plans that put experts on the NPU
+  ExpertRules experts;                    // for plans that put experts on the NPU
   const RoutingCounts* counts = nullptr;  // borrowed: how often experts were chosen; nullptr: the model has none
 };
 
@@ -55,54 +58,60 @@ class Planner {
  public:
   Planner(PlannedModel planned, PlannerOptions options);
 
-  // The plan for a batch that begins at `position`, and which strategy made it.
+  // The plan for a batch that begins at `position`. Its name says which strategy made it.
   Plan plan_for(const Batch& batch, int64_t position);
-  // Positions before a batch as far as its plan depends on them (attention grows with them): rounded down, so that a
-  // few plans serve every length. Less far of several sequences: each of their tokens reads a cache of its own.
+  // The number of positions before a batch, as far as its plan depends on it; attention grows with it. The number is
+  // rounded down, so that a few plans serve every length. Below 256 positions, batches of several sequences are rounded
+  // less, because each of their tokens reads a cache of its own.
   int64_t planned_past(const Batch& batch, int64_t position) const;
-  // Goes up when plans may have to be made anew.
+  // Grows when another plan may have become the best one.
   int64_t version() const { return rates_.version(); }
-  // Whether another plan than this one for the batch is by far enough the better one to be prepared.
+  // Another plan for the batch, if it is predicted to be faster than this one by a margin that is worth preparing it.
   std::optional<Plan> better_than(const Plan& plan, const Batch& batch, int64_t position);
 
   Plan make(const Strategy& strategy, const Batch& batch, int64_t position);
-  // What this batch's operators are predicted to cost on the devices.
+  // Predicted costs of the batch's operators on the devices.
   PlanCosts costs(const Batch& batch, int64_t position);
-  // How long a pass takes if its matmuls are shared perfectly and nothing waits: no plan is made for it. To compare
-  // lengths with each other.
+  // The time of a pass if its matmuls are shared perfectly and no device waits. No plan is made. It serves to compare
+  // lengths of chunks with each other.
   double shared_seconds(const Batch& batch, int64_t position);
 
-  // A pass of that plan took so long; its positions are still in their buffer. weight: as MachineRates::learn().
+  // Learns from a pass of that plan, which took `seconds`. The pass's positions are still in their buffer. weight: as
+  // for MachineRates::learn().
   void learn(const Plan& plan, const Batch& batch, int64_t position, const PassSpans& spans, double seconds,
              double weight);
-  // Whether plans are chosen by what devices are predicted to take, and not by their name alone.
+  // Whether the planner chooses among plans by predicted times. False: the user's choice of a name decides.
   bool chooses() const;
 
  private:
+  // A strategy with the predicted time of its plan.
   struct Offer {
     const Strategy* strategy;
     double seconds = 0;  // predicted
   };
   using Strategies = std::vector<const Strategy*>;
+  // The strategy that was chosen for batches of one kind.
   struct Choice {
     const Strategy* strategy = nullptr;
-    int64_t version = 0;
+    int64_t version = 0;    // version() when it was chosen
     double seconds = 0;     // predicted
-    Strategies contenders;  // of all those predicted to be about as fast; empty: not all were compared
+    Strategies contenders;  // strategies predicted to be about as fast; empty: only some strategies were compared
   };
-  using ChoiceKey = std::pair<int64_t, int64_t>;             // length class and planned past
-  using Passes = std::tuple<std::string, int64_t, int64_t>;  // of a kind (PassKind::plan), likewise
+  using ChoiceKey = std::pair<int64_t, int64_t>;  // length class and planned past
+  using Passes =
+      std::tuple<std::string, int64_t, int64_t>;  // kind of pass (PassKind::plan), length class, planned past
   std::vector<Operator> operators(const Batch& batch) const;
   std::vector<DeviceTraits> traits() const;
   Strategies candidates() const;
-  // Those worth comparing for a choice that was not made yet.
+  // The strategies that are worth comparing for a choice that was not made yet.
   Strategies worth_comparing(const ChoiceKey& key) const;
   Passes passes_of(std::string_view strategy, const Batch& batch, int64_t past) const;
+  // The shortest pass so far of this kind; nothing: none ran.
   std::optional<double> least_seconds(const Strategy& strategy, const Batch& batch, int64_t past) const;
-  // Beside a card: its own plan, or one that is worth leaving it for.
+  // Beside a card: the plan on the card alone, or a plan that is worth leaving it for.
   const Strategy& choose_beside_card(std::span<const Operator> operators, const PlanCosts& costs, const Batch& batch,
                                      int64_t past) const;
-  // The fastest first; what is far behind is left out.
+  // Predicts the time of each strategy's plan. Returns the fastest first, without strategies that are far slower.
   std::vector<Offer> compare(std::span<const Strategy* const> strategies, std::span<const Operator> operators,
                              const PlanCosts& costs, const Batch& batch, int64_t position) const;
   Plan make(const Strategy& strategy, std::span<const Operator> operators, const PlanCosts& costs,
@@ -112,13 +121,13 @@ class Planner {
   PlannedModel planned_;
   PlannerOptions options_;
   MachineRates& rates_;
-  Strategies candidates_;           // empty: what was asked for runs, or there is one
-  const Strategy* card_ = nullptr;  // the plan on a card alone, where `auto` has others beside it
+  Strategies candidates_;           // strategies to choose from; empty: there is nothing to choose
+  const Strategy* card_ = nullptr;  // the plan on a card alone, if `auto` may choose others; else nullptr
   std::map<ChoiceKey, Choice> chosen_;
-  std::map<Passes, double> least_;  // seconds of the shortest pass of a kind, beside a card
+  std::map<Passes, double> least_;  // seconds of the shortest pass of each kind, only beside a card
 };
 
-// Lengths of batches that a choice holds for, named by the longest one.
+// The class of batches of about S tokens, for which one choice of a plan holds. A class is named by its longest batch.
 int64_t length_class(int64_t S);
 
 }  // namespace tandem

@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-// So many pages in all, and one more where it is wanted; none where there are too few.
+// Takes pages until there are `count` in all, and returns one more if it is wanted. Takes none if there are too few.
 int32_t take_pages(PagePool& pool, std::vector<int32_t>& pages, int64_t count, bool one_more) {
   const size_t before = pages.size();
   try {
@@ -54,19 +54,20 @@ void Sequence::rewind(int64_t position) {
   }
 }
 
+// A page that another sequence shares is exchanged for a new one before tokens are written to it.
 std::optional<Sequence::PageCopy> Sequence::make_room(int64_t count) {
   TANDEM_CHECK(count > 0, "room for no tokens");
-  drafts_ = {};                                                  // what comes lies where they do
-  const auto at = static_cast<size_t>(position() / kCachePage);  // the page of the first of them
+  drafts_ = {};                                                  // the new tokens take the places of the tree
+  const auto at = static_cast<size_t>(position() / kCachePage);  // the page of the first new token
   const bool is_shared = at < pages_.size() && pool_->users(pages_[at]) > 1;
-  // All that may fail comes first: a page that was exchanged holds nothing until its content is copied.
+  // Everything that may fail comes first, because an exchanged page has no content until the caller copies it.
   const size_t tokens = ids_.size() + static_cast<size_t>(count);
   if (tokens > ids_.capacity()) ids_.reserve(std::max(tokens, 2 * ids_.capacity()));
   const int32_t own = take_pages(*pool_, pages_, pages_of(position() + count), is_shared);
   if (!is_shared) return std::nullopt;
   const PageCopy copy{pages_[at], own};
   pool_->release(std::exchange(pages_[at], own));
-  if (position() % kCachePage == 0) return std::nullopt;  // nothing of it is this sequence's
+  if (position() % kCachePage == 0) return std::nullopt;  // nothing on that page belongs to this sequence
   return copy;
 }
 

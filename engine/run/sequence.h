@@ -2,12 +2,13 @@
 //
 // Contract
 //   An engine makes sequences (Engine::new_sequence()) and appends tokens to them (Engine::extend()). fork() begins
-//   another text with the first tokens of this one: the two share pages, and the one that first writes to a shared page
-//   gets a copy of it, so that neither sees what the other one appends. Pages are given back when the last sequence
-//   that has them is gone. Behind the text there may be a tree of drafts, until one of its paths is accepted
-//   (Engine::accept()) or anything else happens to the sequence: rewind() to where it stands lets go of it. A fork does
-//   not have it. Threads: those of its engine's calls. Ownership: shares the pool of pages with its engine,
-//   which it may outlive.
+//   another text with the first tokens of this one, and the two share pages. The one that first writes to a shared page
+//   gets a copy of it, so neither sees the tokens that the other one appends. A page is free again when the last
+//   sequence that uses it releases it.
+//   Drafts: a tree of drafts may lie behind the text. It stays until one of its paths is accepted (Engine::accept()),
+//   or until anything else happens to the sequence. Even rewind() to its end drops the tree. A fork has no tree.
+//   Threads: those of its engine's calls. Ownership: a sequence shares the pool of pages with its engine, and may
+//   outlive the engine.
 #pragma once
 
 #include <cstdint>
@@ -33,17 +34,19 @@ class Sequence {
 
   int64_t position() const { return static_cast<int64_t>(ids_.size()); }
   std::span<const int32_t> ids() const { return ids_; }
-  // Of positions 0 .. 255, 256 .. 511 and so on, as far as there are tokens or room was made.
+  // Page i holds positions 256 i to 256 i + 255. There are pages for all tokens, and for those that
+  // make_room() expects.
   std::span<const int32_t> pages() const { return pages_; }
 
-  const DraftTree& drafts() const { return drafts_; }  // behind the text; without tokens: there are none
+  const DraftTree& drafts() const { return drafts_; }  // the tree behind the text; no tokens: no tree
 
-  Sequence fork(int64_t position) const;  // that begins with the first `position` tokens
-  void rewind(int64_t position);          // forgets the tokens from there on
+  Sequence fork(int64_t position) const;  // a sequence with the first `position` tokens
+  void rewind(int64_t position);          // removes the tokens from there on
 
-  // For engines. make_room() gives it pages of its own for `count` more tokens; where the first of them goes to a page
-  // that others have too, that page's content is to be copied. append() says that they are in their places, and draft()
-  // that those of a tree are: token i at place position() + i.
+  // For engines. make_room() adds pages for `count` more tokens, and makes the page of the first of them this
+  // sequence's own. If another sequence shares that page, the caller must copy its content as PageCopy says. append()
+  // says that keys and values of these tokens are in their places. draft() says the same of a tree, whose token i has
+  // place position() + i.
   struct PageCopy {
     int32_t from = 0, to = 0;
   };
