@@ -23,6 +23,8 @@ void Batcher::add(std::vector<int32_t> prompt, GenerateOptions options, OnEnd on
   queue_.push_back({std::move(prompt), std::move(options), std::move(on_end)});
 }
 
+// Admits requests, runs one pass of the active ones, and hands each request its logits. A request that is complete then
+// ends. If the pass itself fails, all active requests end with its error.
 bool Batcher::step() {
   end_completed();  // an on_end that threw has left some
   admit();

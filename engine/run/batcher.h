@@ -1,10 +1,10 @@
 // Continuous batching: many requests share passes, so that the weights are read once for all of them.
 //
 // Method: every pass is a new batch of the requests that are active at that time (Orca: Yu et al., OSDI 2022). A
-// request
-//   is admitted when there is room, and leaves when it ends. A pass has one token of each request that writes. Chunks
-//   of prompts fill the rest of the pass, in the order in which the requests were admitted.
+// request is admitted when there is room, and leaves when it ends. A pass has one token of each request that writes.
+// Chunks of prompts fill the rest of the pass, in the order in which the requests were admitted.
 // Prefix sharing: a prompt that begins like the text of another request, active or finished, shares its pages.
+//
 // Contract: a request's ids are those of generate() for it alone, where Engine::bits_depend_on_passes() is false.
 //   A request whose prompt does not fit the context, or whose logits are not finite, ends with an Error of its own, and
 //   the others go on. A failure of a device ends all active requests; queued ones are tried afterwards. An exception of

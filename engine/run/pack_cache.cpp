@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr const char *kSuffix = ".packed", *kStampSuffix = ".stamp";
 
-// Left behind by a process that was killed while it wrote: no program writes for that long.
+// An unfinished file of this age was left by a process that was killed while it wrote. No program writes for so long.
 constexpr auto kAbandoned = std::chrono::hours(1);
 
 void remove_abandoned(const std::string& folder) {
@@ -33,13 +33,13 @@ void remove_abandoned(const std::string& folder) {
 
 std::string stamp_path(const fs::path& packed) { return packed.string() + kStampSuffix; }
 
-// What a file's stamp says of it; whoever writes to the file makes that false.
+// The content of a file's stamp. Any write to the file makes it false.
 std::string text_of(const FileStamp& stamp) {
   return std::to_string(stamp.inode) + " " + std::to_string(stamp.bytes) + " " + std::to_string(stamp.modified_ns) +
          " " + std::to_string(stamp.changed_ns) + "\n";
 }
 
-// When a packed file was last used.
+// When a packed file was last used: the stamp's date, or its own if there is no stamp.
 fs::file_time_type used(const fs::path& packed) {
   std::error_code no_stamp;
   const auto time = fs::last_write_time(stamp_path(packed), no_stamp);
@@ -52,7 +52,7 @@ void remove_packed(const fs::path& packed) {
   fs::remove(stamp_path(packed), ignored);
 }
 
-// Removes those that were used longest ago, until the rest has no more bytes than that.
+// Removes files, those used longest ago first, until the rest has at most `most_bytes`.
 void keep_last_used(const std::string& folder, uint64_t most_bytes) {
   std::vector<std::pair<fs::file_time_type, fs::path>> files;
   uint64_t sum = 0;
@@ -70,6 +70,7 @@ void keep_last_used(const std::string& folder, uint64_t most_bytes) {
 
 }  // namespace
 
+// A file must pass PackedFile::open() and have the content that its stamp says. The stamp's date is set to now.
 std::optional<PackedFile> PackCache::find(const std::optional<GgufIdentity>& model,
                                           std::span<const size_t> slot_bytes) noexcept {
   if (!on() || !model) return std::nullopt;
@@ -85,7 +86,7 @@ std::optional<PackedFile> PackCache::find(const std::optional<GgufIdentity>& mod
     if (!file) {
       wanted_ = Wanted{*model, {slot_bytes.begin(), slot_bytes.end()}};
     } else {
-      std::error_code ignored;  // a folder that may only be read serves as well
+      std::error_code ignored;  // a read-only folder serves as well
       fs::last_write_time(stamp_path(path), fs::file_time_type::clock::now(), ignored);
     }
     return file;
@@ -95,6 +96,8 @@ std::optional<PackedFile> PackCache::find(const std::optional<GgufIdentity>& mod
   }
 }
 
+// Makes room first: removes this model's unusable file, unfinished files, and files that were used longest ago. The
+// stamp is written last, so a file without a complete stamp is not used.
 void PackCache::keep(std::span<const sync::Slot* const> slots) noexcept {
   if (!wanted_) return;
   const Wanted wanted = *std::exchange(wanted_, std::nullopt);
@@ -108,7 +111,7 @@ void PackCache::keep(std::span<const sync::Slot* const> slots) noexcept {
     }
     fs::create_directories(folder_);
     const std::string path = (fs::path(folder_) / PackedFile::name(wanted.model)).string();
-    remove_packed(path);  // one that cannot be used does not count
+    remove_packed(path);  // a file that cannot be used does not count
     remove_abandoned(folder_);
     keep_last_used(folder_, most_bytes_ - bytes);
     WholeFile file(path);

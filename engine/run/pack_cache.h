@@ -1,14 +1,17 @@
-// Packed weights kept in a folder for later starts (--pack-cache), which map them in place of packing.
+// Packed weights kept in a folder for later starts (--pack-cache). A later start maps them instead of packing again.
 //
-// Beside each file stands one of the same name and ".stamp": the packed file's inode, length and dates as it was
-// written. A packed file that anybody has written to since is made anew. The stamp's date is when it was last used.
+// Beside each packed file lies a stamp, a file of the same name with ".stamp" added. It holds the packed file's inode,
+// length and dates as they were after writing. If any program has written to the packed file since, it is made again.
+// The stamp's own date says when the packed file was last used.
 //
-// Contract: find() before loading, keep() when the text is out, because it writes as much as the model has weights. A
-// file is written whole or not at all, under a name of its own for each model, so several programs may share the
-// folder; one that is damaged or of another version is written anew. Afterwards the folder holds at most so many bytes:
-// those that have not been used for longest are removed, and a model that is larger than all of it is not kept. Mapped
-// files stay readable when they are removed. With an empty folder nothing is found and nothing is kept. Neither throws:
-// a cache that cannot be read or written costs time only, and the log says so.
+// Contract: call find() before loading. Call keep() when the text is written, because it writes as many bytes
+// as the weights have.
+// Each model has a file name of its own, and a file is written whole or not at all. So several programs may share the
+// folder. A file that is damaged or of another version is written again.
+// keep() limits the folder to `most_bytes`. It removes the files that were used longest ago, and does not keep a model
+// that is larger than the limit. Mapped files stay readable when they are removed.
+// With an empty folder name nothing is found and nothing is kept. find() and keep() do not throw: a cache that cannot
+// be read or written only costs time, and the log says so.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +31,10 @@ class PackCache {
   PackCache(std::string folder, uint64_t most_bytes) : folder_(std::move(folder)), most_bytes_(most_bytes) {}
 
   bool on() const { return !folder_.empty(); }
-  // The packed weights of this model, whose slots have these lengths; nothing: they are to be packed, and kept after.
+  // The packed weights of this model, whose slots have these lengths. Nothing: the caller packs, and
+  // calls keep() later.
   std::optional<PackedFile> find(const std::optional<GgufIdentity>& model, std::span<const size_t> slot_bytes) noexcept;
-  // Whether find() found nothing that could be used.
+  // Whether find() found nothing usable, so that keep() would write a file.
   bool wants() const { return wanted_.has_value(); }
   void keep(std::span<const sync::Slot* const> slots) noexcept;
 

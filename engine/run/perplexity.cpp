@@ -20,6 +20,7 @@ void require_two_tokens(std::span<const int32_t> ids, const std::string& name) {
               "A perplexity needs two tokens: nothing predicts the first one");
 }
 
+// The largest logit is subtracted before exp(), so that exp() cannot overflow, and is added to the logarithm again.
 double negative_log_likelihood(std::span<const float> logits, int32_t target) {
   TANDEM_CHECK(target >= 0 && target < static_cast<int64_t>(logits.size()), "target token");
   const double largest = *std::max_element(logits.begin(), logits.end());

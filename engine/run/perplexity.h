@@ -10,12 +10,12 @@ namespace tandem {
 struct LogLikelihood {
   double negative_log_sum = 0;
   int64_t tokens = 0;
-  // Both: Error where no token was counted.
+  // Both throw an Error if no token was counted.
   double mean() const;
   double perplexity() const;
 };
 
-// Error where `ids`, the tokens of the text `name`, are too few for a perplexity.
+// Error if a text has too few tokens for a perplexity: fewer than two. name: the text's name, for the message.
 void require_two_tokens(std::span<const int32_t> ids, const std::string& name);
 
 // -log softmax(logits)[target], in double precision.

@@ -5,7 +5,7 @@
 namespace tandem {
 namespace {
 
-// "rows", "sequence and tensor": each once, in the order of their first passes.
+// The names of plans of decode or of prefill, each once, in the order of their first passes: "sequence and tensor".
 std::string names(std::span<const PlanRan> ran, bool decode) {
   std::vector<std::string> seen;
   for (const PlanRan& entry : ran) {
@@ -29,6 +29,7 @@ void PlansRan::add(int64_t tokens, const std::string& plan) {
   ran_.push_back({tokens, plan, 1});
 }
 
+// Names prefill and decode apart only if both ran and their plans differ.
 std::string describe_plans(const std::string& asked, std::span<const PlanRan> ran) {
   const std::string prefill = names(ran, false), decode = names(ran, true);
   if (prefill.empty() && decode.empty()) return asked;

@@ -1,7 +1,7 @@
-// Which plans ran, and for passes of how many tokens: `auto` and `tensor` leave the choice to what is measured, so that
-// the name that was asked for does not say what ran.
+// Which plans ran, and for passes of how many tokens. `auto` and `tensor` leave the choice to the planner, so their
+// names do not say which plan ran.
 //
-// Contract: plain values; the text is pure.
+// Contract: plain values and pure functions.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,12 @@ class PlansRan {
   std::vector<PlanRan> ran_;
 };
 
-// "tensor" where nothing else ran (or nothing at all), else what was asked for and what was taken:
-// "tensor: rows", "auto: prefill sequence and tensor, decode rows".
+// The plan that was asked for, with the plans that ran if they differ: "tensor: rows", "auto: prefill sequence and
+// tensor, decode rows". Only "tensor" if `tensor` itself ran, or if nothing ran.
 std::string describe_plans(const std::string& asked, std::span<const PlanRan> ran);
 
-// Up to this many tokens a pass is bound by reading the weights, like decoding: plans are chosen for them together.
+// Up to this many tokens a pass is bound by reading the weights, as decoding is. One choice of a plan
+// holds for all of them.
 inline constexpr int64_t kDecodeTokens = 4;
 
 }  // namespace tandem

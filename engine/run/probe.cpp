@@ -13,7 +13,7 @@ namespace {
 constexpr double kProbeFlops = 1e8, kLongSeconds = 20e-3;
 constexpr int kRuns = 4;
 
-// What the device measured of itself; the run's own time where it measures nothing.
+// The time that the device measured, or the run's wall time if it measures nothing.
 double run_seconds(Executor& executor, PreparedPlan& prepared) {
   PassSpans spans;
   const double seconds = executor.run(prepared, &spans);
@@ -39,8 +39,8 @@ std::optional<Operator> probe_of(std::span<const Operator> operators) {
   return with_body(*largest, slice_rows(whole, whole.row_begin, end));
 }
 
-// The first run meets memory that nobody has touched, and programs that drivers make when they first run; in one of the
-// others this thread or the device's may lose its core. The least of them is what the device can do.
+// The shortest of several runs shows what the device can do. The first run touches new memory, and drivers compile
+// programs in it. In any other run this thread or the device's may lose its core.
 void probe_unknown(std::span<const std::unique_ptr<Device>> devices, const Operator& probe, Executor& executor,
                    MachineRates& rates) {
   for (size_t d = 0; d < devices.size(); ++d) {

@@ -1,5 +1,5 @@
-// A first look at devices that nothing is known of, so that the first plan is no blind one: a part of one product of
-// the model, which an ordinary core computes in a millisecond. What passes take afterwards replaces it soon.
+// A first look at devices without samples, so that the first plan is not a guess. It runs a part of one of the model's
+// products, which an ordinary core computes in a millisecond. Samples of passes soon replace it.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,15 @@
 
 namespace tandem {
 
-inline constexpr int64_t kProbeTokens = 32;  // as in a short prompt: products of fewer tokens wait for memory
+inline constexpr int64_t kProbeTokens = 32;  // as in a short prompt; products of fewer tokens wait for memory
 
-// Of a pass's operators: the first rows of the largest product of a layer, 0.1 GFLOP of it or a panel of rows. Nothing
-// where no layer multiplies.
+// The first rows of the largest product of a layer, among a pass's operators. It has at most 0.1 GFLOP, but at least
+// one panel of rows. Nothing: no layer multiplies.
 std::optional<Operator> probe_of(std::span<const Operator> operators);
 
-// Runs it alone on each of the devices that supports it and of which the rates know nothing, four times or until 20 ms
-// have passed, and tells the rates what the shortest run took. Overwrites the product's result. Threads: the
-// orchestrator's, between passes. Error as of Executor::run().
+// Measures the probe on each device that supports it and has no samples in the rates. It runs there alone, four times
+// or until 20 ms have passed, and the rates learn the shortest time. Overwrites the product's result. Errors are those
+// of Executor::run(). Threads: the orchestrator's, between passes.
 void probe_unknown(std::span<const std::unique_ptr<Device>> devices, const Operator& probe, Executor& executor,
                    MachineRates& rates);
 

@@ -12,14 +12,15 @@
 namespace tandem {
 namespace {
 
+// The first index of the largest logit, and whether all logits are finite.
 struct Scan {
-  int32_t choice = 0;  // 0 where none is a number
+  int32_t choice = 0;  // 0 if no logit is a number
   bool is_finite = true;
 };
 
 Scan scan(std::span<const float> logits) {
   TANDEM_CHECK(!logits.empty(), "no logits to choose from");
-  constexpr size_t kLanes = 64;                 // what a compiler makes vectors of
+  constexpr size_t kLanes = 64;                 // so many that compilers use vectors
   std::array<float, kLanes> lanes, zeros = {};  // x * 0 is 0 where x is finite, and NaN elsewhere
   lanes.fill(-std::numeric_limits<float>::infinity());
   size_t i = 0;
@@ -48,6 +49,7 @@ void Sampler::accept(int32_t id) {
   while (static_cast<int>(recent_.size()) > options_.repeat_last) recent_.pop_front();
 }
 
+// Plain greedy sampling reads the logits where they are. All other options change a copy.
 std::optional<int32_t> Sampler::sample(std::span<const float> logits) {
   int32_t id = 0;
   if (plain_greedy()) {
@@ -93,16 +95,17 @@ void apply_repeat_penalty(std::span<float> logits, std::span<const int32_t> rece
   }
 }
 
+// A heap of the k best candidates so far needs one comparison for most logits. With k = 0 all candidates are sorted.
 std::vector<Candidate> keep_top_k(std::span<const float> logits, int k) {
   const size_t keep = k <= 0 ? logits.size() : std::min(logits.size(), static_cast<size_t>(k));
   const auto better = [](const Candidate& a, const Candidate& b) {
     return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
   };
-  std::vector<Candidate> best;  // a heap, the least likely in front, as soon as there are enough
+  std::vector<Candidate> best;  // for k > 0 a heap with the least likely one in front
   best.reserve(keep);
   for (size_t i = 0; i < logits.size(); ++i) {
     if (best.size() == keep) {
-      if (!(logits[i] > best.front().logit)) continue;  // of equals the first ones stay
+      if (!(logits[i] > best.front().logit)) continue;  // among equals the first ones stay
       std::ranges::pop_heap(best, better);
       best.pop_back();
     }
@@ -123,7 +126,7 @@ void to_probabilities(std::vector<Candidate>& candidates, float temperature) {
   for (Candidate& c : candidates) c.probability = static_cast<float>(c.probability / sum);
 }
 
-// The shortest list of the likeliest candidates that have this mass together; the one that reaches it stays.
+// The candidate with which the sum reaches p is kept too.
 void keep_top_p(std::vector<Candidate>& candidates, float p) {
   if (p >= 1) return;
   double mass = 0;
@@ -142,8 +145,8 @@ void keep_min_p(std::vector<Candidate>& candidates, float p) {
   std::erase_if(candidates, [least](const Candidate& c) { return c.probability < least; });
 }
 
-// By the inverse of the distribution: the probabilities lie one behind the other on a line, and the draw is a point of
-// it. What was left out of the candidates is missing from the line, so the point is scaled to the length that there is.
+// Draws by the inverse of the distribution. The probabilities lie one behind the other on a line, and the draw is a
+// point on it. Candidates that were removed are missing from the line, so the point is scaled to its present length.
 int32_t draw(std::span<const Candidate> candidates, double uniform) {
   TANDEM_CHECK(!candidates.empty(), "nothing left to draw from");
   double mass = 0;

@@ -1,6 +1,8 @@
-// The sampler chain: repeat penalty, temperature, top-k, top-p, min-p, draw. Temperature 0 is greedy.
+// Chooses the next token from logits by a chain of steps: repeat penalty, temperature, top-k, top-p, min-p, draw.
+// Temperature 0 is greedy: the token with the largest logit.
 //
-// Contract: deterministic for a seed on every machine (its own generator and its own uniform draw). Not thread-safe.
+// Contract: deterministic for a seed on every machine, because the C++ standard defines the generator's bits, and the
+// uniform draw is computed here. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +33,7 @@ struct Candidate {
 class Sampler {
  public:
   explicit Sampler(const SamplerOptions& options);
-  // [vocabulary]; remembers the token it returns. Nothing where a logit is not finite.
+  // logits: [vocabulary]. Returns a token and remembers it for the repeat penalty. Nothing: a logit is not finite.
   std::optional<int32_t> sample(std::span<const float> logits);
   void accept(int32_t id);  // a token from elsewhere (the prompt), for the repeat penalty
   bool plain_greedy() const { return options_.temperature <= 0 && options_.repeat_penalty == 1.0f; }
@@ -42,16 +44,17 @@ class Sampler {
   std::deque<int32_t> recent_;
 };
 
-// The parts, pure. Each keeps `candidates` sorted by falling logit.
-int32_t greedy_choice(std::span<const float> logits);                           // lowest index of equals
-std::optional<int32_t> greedy_choice_of_finite(std::span<const float> logits);  // nothing where one is not finite
-// Positive logits are divided by the penalty, negative ones multiplied (Keskar et al. 2019).
+// The steps of the chain, pure functions. Candidates are always sorted by falling logit.
+int32_t greedy_choice(std::span<const float> logits);                           // the first one among equals
+std::optional<int32_t> greedy_choice_of_finite(std::span<const float> logits);  // nothing: a logit is not finite
+// Divides positive logits of the recent tokens by the penalty, and multiplies negative ones by it (Keskar et al. 2019).
 void apply_repeat_penalty(std::span<float> logits, std::span<const int32_t> recent, float penalty);
 std::vector<Candidate> keep_top_k(std::span<const float> logits, int k);  // k <= 0: all
 void to_probabilities(std::vector<Candidate>& candidates, float temperature);
-void keep_top_p(std::vector<Candidate>& candidates,
-                float p);  // smallest prefix with probability mass >= p, at least one
-void keep_min_p(std::vector<Candidate>& candidates, float p);  // those with at least p times the best one's probability
+// Keeps the shortest prefix whose probabilities sum to p or more, at least one candidate.
+void keep_top_p(std::vector<Candidate>& candidates, float p);
+// Keeps candidates with at least p times the probability of the best one.
+void keep_min_p(std::vector<Candidate>& candidates, float p);
 int32_t draw(std::span<const Candidate> candidates, double uniform);  // uniform in [0, 1)
 
 }  // namespace tandem
