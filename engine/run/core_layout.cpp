@@ -15,6 +15,7 @@ std::string list(std::span<const int> cores) {
 
 }  // namespace
 
+// The GPU has the first half of the cores, rounded up, and the NPU has the rest.
 CoreLayout lay_out_cores(std::span<const int> usable, int threads) {
   TANDEM_CHECK(!usable.empty(), "a process runs on at least one core");
   const size_t count = threads > 0 ? std::min(usable.size(), static_cast<size_t>(threads)) : usable.size();

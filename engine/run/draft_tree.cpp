@@ -25,6 +25,7 @@ std::string described(int64_t token, int32_t parent) {
 
 }  // namespace
 
+// A token's depth is one more than its parent's. Parents come first, so one loop finds all depths.
 void check_parents(std::span<const int32_t> parents, int64_t tokens) {
   if (std::ssize(parents) != tokens)
     throw Error("every token of a tree has a parent",

@@ -559,7 +559,7 @@ std::span<const float> Engine::extend(std::span<const Extension> extensions) {
 }
 
 // A token of the tree lies at the place of its index behind the text. Its keys and values move forward to the place of
-// its position, where a text has them.
+// its position, as in a text.
 void Engine::accept(Sequence& sequence, std::span<const int32_t> path) {
   const DraftTree& tree = sequence.drafts();
   if (tree.ids.empty()) throw Error("a sequence has no tree of drafts", "accept");

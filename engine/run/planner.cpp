@@ -65,8 +65,8 @@ bool Planner::chooses() const {
 Planner::Strategies Planner::candidates() const {
   if (!chooses()) return {};
   const std::vector<DeviceTraits> devices = traits();
-  // Plans that share work between devices are tried only with an NPU. Of two GPUs the first one runs everything, unless
-  // the user names a plan.
+  // Plans that share work between devices are tried only with an NPU. With two GPUs the first one runs everything,
+  // unless the user names a plan.
   const bool shares = are_met({.npu = true, .cutters = 2}, devices);
   if (options_.plan != nullptr && !shares) return {};
   // Keys and values stay where they were computed. If a GPU does not share its memory, the host cannot

@@ -25,7 +25,7 @@ std::span<const std::byte> bytes_of(const T* first, size_t count) {
   return std::as_bytes(std::span(first, count));
 }
 
-// Calls each(page's first byte, its bytes) for all pages in the order of the file.
+// Calls each(first byte, number of bytes) for all pages, in the order of the file.
 template <typename Each>
 void for_each_page(std::span<const KvCache> caches, std::span<const int32_t> pages, const Each& each) {
   const auto of_heads = [&](const KvCache& cache, const Operand& heads, int64_t width) {
@@ -41,7 +41,7 @@ void for_each_page(std::span<const KvCache> caches, std::span<const int32_t> pag
   }
 }
 
-// A file that sums up what is written to it, piece by piece.
+// A file that computes the checksum of its bytes piece by piece, and ends with it.
 class SummedFile {
  public:
   SummedFile(const std::string& path, WhileUnread while_unread) : file_(path, std::move(while_unread)) {}
@@ -59,7 +59,7 @@ class SummedFile {
   uint64_t sum_ = 0;
 };
 
-// Of the header and of the beginning of every tensor: two models of one shape differ there.
+// Hash of a model's header and of the beginning of every tensor. Two models of one shape differ there.
 uint64_t hash_of(const GgufFile& file) {
   constexpr size_t kBytesOfTensor = 256;
   const auto identity = file.identity();
@@ -104,10 +104,12 @@ void save_state(const std::string& path, const std::string& description, std::sp
   file.commit();
 }
 
+// Checks header, lengths and description before it trusts any of them. The pages are checked in copy_to(), which knows
+// how many bytes they have.
 SavedState::SavedState(const std::string& path, const std::string& description)
     : path_(path), file_(FileMapping::open(path)) {
   const auto refuse = [&](const std::string& what, const std::string& hint) {
-    file_.require_unchanged();  // the better reason
+    file_.require_unchanged();  // a changed file is the better reason
     throw Error(what, path_, hint);
   };
   const std::span<const std::byte> bytes = file_.bytes();
@@ -153,7 +155,7 @@ void SavedState::copy_to(std::span<const KvCache> caches, std::span<const int32_
   file_.require_unchanged();
 }
 
-// Before anything is copied: what is in the context stays where the file is damaged.
+// Checks the checksum before anything is copied, so that a damaged file leaves the context as it is.
 void SavedState::require_sum(std::span<const KvCache> caches, std::span<const int32_t> pages) const {
   std::span<const std::byte> rest = file_.bytes();
   uint64_t sum = 0, saved = 0;

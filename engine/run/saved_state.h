@@ -1,14 +1,17 @@
-// A text's tokens with their keys and values in a file, so that another process goes on where this one was.
+// A text's tokens with their keys and values in a file, so that another process can continue the text.
 //
-// Layout: a header of words of 64 bits (magic, version, length of the description, tokens), a description of what made
-// the
-//   state as JSON, the ids as int32; then from a multiple of 64 bytes on, for each layer, the pages of each KV
-//   head's keys and those of values (engine/device/operators/kv_cache.h), as the cache holds them; last a checksum of
-//   all of that, 64 bits.
-// Contract: a state is of one model and of one kind of keys and values; one of another kind, a file that is cut, one
-// with a damaged byte and a
-//   file that is none are Errors that say so, and change nothing. The file appears only when it is complete. It is read
-//   through a mapping. Not for devices with memory of their own: the host copies the pages.
+// Layout of the file:
+//   a header of 64-bit words: magic, version, length of the description, number of tokens;
+//   the description, as JSON: what the state depends on;
+//   the ids, as int32, and zeros up to a multiple of 64 bytes;
+//   for each layer the pages of each KV head's keys, then of each KV head's values, as the cache holds
+//   them (engine/device/operators/kv_cache.h);
+//   a 64-bit checksum of everything before it.
+//
+// Contract: a state fits one model and one kind of keys and values. A state of another kind, a file that is cut, a
+// damaged byte and any other file are Errors that say so, and change nothing.
+// A file appears only when it is complete. It is read through a mapping. The host copies the pages, so devices with
+// memory of their own cannot use it.
 #pragma once
 
 #include <cstdint>
@@ -24,21 +27,21 @@
 
 namespace tandem {
 
-// What must be the same for a state to be of use, as JSON: the model (by its header and the beginning of every tensor),
-// the type of keys and values, and what activations are rounded to.
+// Everything that a state depends on, as JSON: the model (a hash of its header and of the beginning of every tensor),
+// the type of keys and values, and the type that activations are rounded to.
 std::string describe_state(const GgufFile& file, const ModelConfig& config, KvType kv_type, const char* act);
 
-// pages: of the text, as many as its tokens need.
+// pages: the text's pages, as many as its tokens need.
 void save_state(const std::string& path, const std::string& description, std::span<const int32_t> ids,
                 std::span<const KvCache> caches, std::span<const int32_t> pages, WhileUnread while_unread = {});
 
 class SavedState {
  public:
-  // Error where it was made with another description.
+  // Error if the file was written with another description.
   SavedState(const std::string& path, const std::string& description);
 
   const std::vector<int32_t>& ids() const { return ids_; }
-  // Fills pages with them: as many as the ids need.
+  // Copies keys and values from the file into these pages, as many as the ids need.
   void copy_to(std::span<const KvCache> caches, std::span<const int32_t> pages) const;
 
  private:
@@ -47,7 +50,7 @@ class SavedState {
   std::string path_;
   FileMapping file_;
   std::vector<int32_t> ids_;
-  size_t begin_ = 0;  // of the pages
+  size_t begin_ = 0;  // where the pages begin in the file
 };
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-// What tests and benches may change about a machine's devices and about plans. Nothing else sets these.
+// Settings of a machine's devices and of plans that only tests and benches change.
 #pragma once
 
 #include <optional>
@@ -8,12 +8,12 @@
 namespace tandem {
 
 struct DeviceHooks {
-  std::optional<KernelFamily> gpu_family;  // in the place of what the device reports
-  bool force_copies = false;               // no zero copy
+  std::optional<KernelFamily> gpu_family;  // replaces the family that the device reports
+  bool force_copies = false;               // true: no zero copy
 };
 
 struct PlanHooks {
-  bool tries_plans = true;  // false: the plan `tensor` is what its solver says
+  bool tries_plans = true;  // false: the plan `tensor` is what its solver says, and no other plan replaces it
   bool learns = true;       // false: passes are not measured
 };
 

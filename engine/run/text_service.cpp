@@ -31,10 +31,12 @@ std::future<Generation> TextService::write(std::vector<int32_t> prompt, Generate
   return result;
 }
 
+// Runs passes as long as there are requests, and takes over new requests between two passes. Without a request it
+// sleeps until one comes or the service closes.
 void TextService::work() {
   try {
     if (orchestrator_ >= 0) pin_this_thread(std::vector{orchestrator_});
-  } catch (const std::bad_alloc&) {  // want of memory; texts are written all the same, on any core
+  } catch (const std::bad_alloc&) {  // too little memory; texts are written all the same, on any core
   }
   for (;;) {
     std::vector<Asked> asked;
@@ -43,12 +45,12 @@ void TextService::work() {
       const bool is_idle = batcher_.active() + batcher_.waiting() == 0;
       if (is_idle) changed_.wait(lock, [this] { return closing_ || !asked_.empty(); });
       asked.swap(asked_);
-      if (is_idle && asked.empty()) return;  // closing
+      if (is_idle && asked.empty()) return;  // the service is closing
     }
     for (Asked& one : asked) {
       try {
         begin(one);
-      } catch (...) {  // want of memory
+      } catch (...) {  // too little memory
         one.result->set_exception(std::current_exception());
       }
     }
@@ -56,6 +58,7 @@ void TextService::work() {
   }
 }
 
+// Closing the service counts as an interrupt of every request.
 void TextService::begin(Asked& asked) {
   asked.options.interrupted = [this, wish = std::move(asked.options.interrupted)] {
     return closing_ || (wish && wish());

@@ -1,10 +1,9 @@
-// Texts for callers on any thread: one thread runs the passes, and all texts that were asked for share them.
+// Writes texts for callers on any thread. One thread runs the passes, and all requests share them.
 //
-// Contract: write() may be called by any thread, and the engine by nobody else while the service lives. A text's
-// result, or
-//   the exception that it ended with (an Error, or what on_text threw), is in its future. GenerateOptions::on_text and
-//   interrupted are called by the service's thread. The destructor ends texts that are being written, as interrupted.
-//   Ownership: borrows the engine.
+// Contract: any thread may call write(). While the service lives, only its own thread may call the engine. The future
+// that write() returns gets the text, or the exception that ended the request: an Error, or what on_text threw. The
+// service's thread calls GenerateOptions::on_text and GenerateOptions::interrupted. The destructor ends the texts that
+// are being written, with the reason `interrupted`. Ownership: borrows the engine.
 #pragma once
 
 #include <atomic>
@@ -23,7 +22,7 @@ namespace tandem {
 
 class TextService {
  public:
-  // `width` texts at a time (Batcher).
+  // width: active requests at a time, as for Batcher.
   TextService(Engine& engine, int64_t width);
   ~TextService();
   TextService(const TextService&) = delete;
@@ -35,12 +34,12 @@ class TextService {
   struct Asked {
     std::vector<int32_t> prompt;
     GenerateOptions options;
-    std::shared_ptr<std::promise<Generation>> result;  // also that of the function that the batcher ends the text with
+    std::shared_ptr<std::promise<Generation>> result;  // shared with the batcher's on_end function
   };
   void work();
   void begin(Asked& asked);
   Batcher batcher_;
-  const int orchestrator_;  // the core to run on; -1: any
+  const int orchestrator_;  // the core for the thread; -1: any
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Asked> asked_;

@@ -16,6 +16,7 @@ double Timeline::busy_seconds(const std::string& track) const {
   return sum;
 }
 
+// Each track gets a thread number and a name when its first span comes. "M" events are names, and "X" events are spans.
 std::string Timeline::trace_json() const {
   using nlohmann::json;
   double origin = spans_.empty() ? 0 : spans_.front().start_seconds;

@@ -9,13 +9,13 @@
 namespace tandem {
 namespace {
 
-// One device's spans of a pass.
+// Adds one device's spans of a pass to the timeline.
 class DevicePass {
  public:
   DevicePass(Timeline& timeline, const Plan& plan, std::string id, double start)
       : timeline_(timeline), plan_(plan), id_(std::move(id)), free_since_(start) {}
 
-  // `others`: when the last of the steps that this one waits for ended.
+  // others: when the last of the steps ended that this step waits for.
   void add(const StepSpan& measured, double others) {
     const Step& step = plan_.steps[static_cast<size_t>(measured.step)];
     if (measured.step != step_) {
@@ -42,6 +42,8 @@ class DevicePass {
     free_since_ = until;
   }
 
+  // Sets name, kind, bytes and flops of a span: of one operator, or of the whole step (op < 0). Only an operator's
+  // first span gets its bytes and flops.
   void describe(const Step& step, int op, Span& span) const {
     if (op < 0) {
       for (const Operator& each : step.operators) add_work(each, span);
@@ -74,14 +76,14 @@ class DevicePass {
   const Plan& plan_;
   std::string id_;
   double free_since_;
-  int step_ = -1, operator_ = -2;  // of the span before
+  int step_ = -1, operator_ = -2;  // of the previous span; -2: none in this step
 };
 
-// When each step ended; `otherwise` for those that nobody measured.
+// When each step ended, by its last span; `otherwise` for steps that were not measured.
 std::vector<double> step_ends(const Plan& plan, std::span<const std::vector<StepSpan>> measured, double otherwise) {
   std::vector<double> ends(plan.steps.size(), otherwise);
   for (const auto& spans : measured) {
-    for (const StepSpan& span : spans) ends[static_cast<size_t>(span.step)] = span.end_seconds;  // in order: the last
+    for (const StepSpan& span : spans) ends[static_cast<size_t>(span.step)] = span.end_seconds;
   }
   return ends;
 }
@@ -91,7 +93,7 @@ std::vector<double> step_ends(const Plan& plan, std::span<const std::vector<Step
 void add_pass(Timeline& timeline, const Plan& plan, std::span<const std::vector<StepSpan>> measured, double start,
               double end) {
   TANDEM_CHECK(measured.size() == plan.devices.size(), "spans of each of the plan's devices");
-  // A step without a measured end may have kept others waiting for as long as they did.
+  // A step without a measured end may have kept other devices waiting until they began, so it counts as ending last.
   const std::vector<double> ends = step_ends(plan, measured, end);
   for (size_t d = 0; d < measured.size(); ++d) {
     DevicePass pass(timeline, plan, plan.devices[d], start);

@@ -1,10 +1,12 @@
-// One run of a plan as spans of a timeline: what every device did, and what it waited for.
+// One run of a plan as spans of a timeline: what every device did, and how long it waited.
 //
-// Contract: pure, but for the positions of attention, which are read from their operand where it has memory. A device
-// waits from the end of its step before until the steps of others that this one waits for have ended; what is left
-// until this one starts is nobody's fault but its own (noticing, launching) and no span. One span a launch, under the
-// track of the device's id; bytes and flops are on the first span of each operator (work(); attention's by its real
-// positions, engine/measure/roofline.h).
+// Waits: a device waits from the end of its previous step until the steps of other devices that its next step waits for
+// have ended. The time from then until the next step begins is its own (noticing, launching). It is no span.
+// Work: there is one span for each launch, on the track with the device's id. Bytes and flops are on the
+// first span of each operator, by work() (engine/device/operator.h). Those of an attention count its real
+// positions (engine/measure/roofline.h).
+//
+// Contract: pure, except that positions of attention are read from their operand if it has memory.
 #pragma once
 
 #include <span>
@@ -15,17 +17,18 @@
 
 namespace tandem {
 
-// What a device measured, in order of execution (DeviceSpan), by step of the plan.
+// A span that a device measured (DeviceSpan), with the index of its step in the plan.
 struct StepSpan {
   int step = 0, op = -1;  // op: index in the step; -1: the whole step
   double start_seconds = 0, end_seconds = 0;
   bool alone = false;
 };
 
-// measured: one list for each of the plan's devices. start and end: of the run, as its orchestrator saw it.
+// measured: one list for each device of the plan, in order of execution. start, end: of the run, as the
+// orchestrator saw them.
 void add_pass(Timeline& timeline, const Plan& plan, std::span<const std::vector<StepSpan>> measured, double start,
               double end);
 
-inline constexpr const char* kPassTrack = "orchestrator";  // its span ends the spans of a pass
+inline constexpr const char* kPassTrack = "orchestrator";  // its span comes last among those of a pass
 
 }  // namespace tandem

@@ -10,19 +10,21 @@
 namespace tandem {
 namespace {
 
-// Attention and matmuls of many tokens are tiled by up to 16; the rest of a longer pass is one of these.
+// Attention and matmuls of many tokens work in tiles of up to 16 tokens. The rest of a longer pass has one of
+// these numbers of tokens.
 constexpr int64_t kTokens[] = {1, 2, 3, 4, 5, 6, 7, 8, 16, 33, 64};
-// With a token of each text a pass is too long for a list.
+// So many texts that a pass with one token of each is too long for a list.
 constexpr int64_t kTexts = kListedTokens + 1;
 
-// Tokens of text `text`, or a tree of as many that all follow it.
+// Some tokens of a text, or a tree of drafts with as many tokens, each of which directly follows the text.
 struct Piece {
   int64_t text = 0, tokens = 1;
   bool tree = false;
 };
 using Pass = std::vector<Piece>;
 
-// Attention has variants of its own for a token each, for pieces and for trees, in lists and outside.
+// Passes that need each variant of attention: with one token of each text, with longer pieces, and with trees, in
+// lists and outside them.
 std::vector<Pass> passes_of_many(bool trees) {
   Pass one_each;
   for (int64_t text = 0; text < kTexts; ++text) one_each.push_back({text, 1});
@@ -57,10 +59,11 @@ EngineOptions options_to_warm(const std::string& model, const std::string& gpu, 
   options.context = 512;
   options.only_layers_of_every_kind = true;
   options.program_folder = gpu::default_cache_folder();
-  options.measurements = "";  // of a model that is not whole: nothing is learnt
+  options.measurements = "";  // the model is not whole, so its times are not kept
   return options;
 }
 
+// Runs each number of tokens without and with recording, which may need other kernels.
 void warm_kernels(Engine& engine, const WarmProgress& progress) {
   int64_t done = 0;
   const auto total = static_cast<int64_t>(2 * std::size(kTokens));

@@ -26,11 +26,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The text has nearly all of a core that both want; the compiler, what is left while its devices wait for each other.
+// On a core that both use, the text gets nearly all of the time. The compiler gets the rest, for example while the
+// text's devices wait for each other.
 constexpr int kNiceness = 15;
 constexpr rlim_t kUsualStack = rlim_t{8} << 20;
 
-// This process's, with the cache folder named from the root: the program is started in another folder.
+// This process's environment, with an absolute path of the cache folder, because the program starts in another folder.
 std::vector<std::string> environment_for_any_folder() {
   static constexpr std::string_view kCache = "XDG_CACHE_HOME=";
   std::vector<std::string> all;
@@ -44,8 +45,8 @@ std::vector<std::string> environment_for_any_folder() {
   return all;
 }
 
-// Variables that drivers and loaders read belong to what a mark stands for, and are passed on as they are. A program
-// that is to find what they name stays in this process's folder.
+// Whether a variable that drivers and loaders read has a relative path. Such variables belong to what a mark depends
+// on, so they are passed on unchanged. The program must then start in this process's folder.
 bool names_relative_path(const std::vector<std::string>& environment) {
   static constexpr std::string_view kPaths[] = {
       "OCL_ICD_VENDORS=", "OPENCL_VENDOR_PATH=",  "VK_DRIVER_FILES=", "VK_ICD_FILENAMES=", "POCL_CACHE_DIR=",
@@ -57,6 +58,7 @@ bool names_relative_path(const std::vector<std::string>& environment) {
   });
 }
 
+// The path of the mark: a hash of the set, the program and the fingerprints of all drivers.
 std::string path_of(const std::string& set, const std::string& program) {
   const std::string folder = gpu::default_cache_folder();
   if (folder.empty()) return "";
@@ -75,6 +77,7 @@ Warming::~Warming() {
   if (lock_ >= 0) close(lock_);
 }
 
+// Reaps the child if it has ended. A mark counts only while the compiled files of drivers are unchanged.
 bool Warming::done() const {
   if (child_ > 0 && waitpid(child_, nullptr, WNOHANG) != 0) child_ = 0;
   return !path_.empty() && access(path_.c_str(), F_OK) == 0 && proof::compiled_files_unchanged();
@@ -84,7 +87,7 @@ bool Warming::start(const std::vector<std::string>& arguments) {
   if (path_.empty() || program_.empty()) return false;
   std::vector<std::string> environment = environment_for_any_folder();
   const std::string folder = names_relative_path(environment) ? "" : "/";
-  // An interrupt that ends the text, or a terminal that closes, does not end this.
+  // A session of its own: an interrupt that ends the text, or a closed terminal, does not end the program.
   const int error =
       proof::spawn({program_, arguments, std::move(environment), {-1, -1, -1}, folder, /*own_session=*/true}, child_);
   if (error != 0) child_ = 0;
@@ -113,13 +116,15 @@ void Warming::unmark_all() const noexcept {
   }
 }
 
+// Sets a low priority, and raises inherited soft limits to the hard limits. The limit of the stack rises to 8 MiB only,
+// because each thread gets a stack of that size.
 void give_way_to_others() {
   setpriority(PRIO_PROCESS, 0, kNiceness);
   for (const auto which :
        {RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_NPROC, RLIMIT_STACK, RLIMIT_CPU}) {
     rlimit limit{};
     if (getrlimit(which, &limit) != 0 || limit.rlim_cur == limit.rlim_max) continue;
-    if (which == RLIMIT_STACK && limit.rlim_cur >= kUsualStack) continue;  // threads get as much each
+    if (which == RLIMIT_STACK && limit.rlim_cur >= kUsualStack) continue;  // each thread gets as much
     limit.rlim_cur = which == RLIMIT_STACK ? std::min(kUsualStack, limit.rlim_max) : limit.rlim_max;
     setrlimit(which, &limit);
   }
