@@ -6,9 +6,10 @@
 // Prefix sharing: a prompt that begins like the text of another request, active or finished, shares its pages.
 //
 // Contract: a request's ids are those of generate() for it alone, where Engine::bits_depend_on_passes() is false.
-//   A request whose prompt does not fit the context, or whose logits are not finite, ends with an Error of its own, and
-//   the others go on. A failure of a device ends all active requests; queued ones are tried afterwards. An exception of
-//   a request's own callbacks (on_text, interrupted), or a lack of memory for it, is the error of that request alone.
+//   A request whose prompt does not fit the context, or whose logits are not finite, ends with an Error of its own.
+//   The other requests continue. A device's failure ends all active requests, and queued ones are tried afterwards.
+//   An exception of a request's own callbacks (on_text, interrupted), or a lack of memory for it, is the error of
+//   that request alone.
 //   Threads: the engine's. Ownership: borrows the engine.
 #pragma once
 
@@ -36,8 +37,8 @@ class Batcher {
     std::exception_ptr error;  // why there is no generation; null: there is one
   };
   using OnEnd = std::function<void(Result)>;
-  // Queues a request. step() calls on_end once. An exception of on_end leaves step(); the other requests go on with the
-  // next step().
+  // Queues a request. step() calls on_end once. An exception of on_end leaves step(). The other requests continue
+  // with the next step().
   void add(std::vector<int32_t> prompt, GenerateOptions options, OnEnd on_end);
 
   int64_t waiting() const { return static_cast<int64_t>(queue_.size()); }  // not admitted yet

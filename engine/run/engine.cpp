@@ -262,8 +262,8 @@ void Engine::release_prepared() noexcept {
   prepared_.clear();
 }
 
-// Makes the planner for the machine's present devices, compiles the kernels that every plan needs, and takes a first
-// look at devices that have no samples.
+// Makes the planner for the machine's present devices, and compiles the kernels that every plan needs. Then it takes a
+// first look at devices that have no samples.
 void Engine::rebuild() {
   const CompileClock compiling(*machine_);
   other_bits_ = find_other_bits();

@@ -1,7 +1,7 @@
 // The devices of this machine, which all models and texts share.
 //
-// A machine owns the layout of the cores, the memory that devices see, the devices, the executor that runs plans on
-// them, and the estimates of their speed. Models are loaded onto it (engine/run/loaded_model.h), and engines run their
+// A machine owns the devices and the memory that they see, the layout of the cores, the executor that runs plans, and
+// the estimates of the devices' speed. Models are loaded onto it (engine/run/loaded_model.h), and engines run their
 // texts (engine/run/engine.h).
 //
 // Contract

@@ -8,8 +8,8 @@
 // look slow later. A level without uncontended samples goes to disk with its contended ones.
 //
 // Rates belong to (device, kind of operator, storage type, class of shape), never to a model. A device without samples
-// begins with the rates of a current core, or with the units that a GPU's driver reports, and with a first look
-// (engine/run/probe.h).
+// begins with the rates of a current core. A GPU without known cores begins with the units that its driver reports. A
+// first look then gives the first samples (engine/run/probe.h).
 //
 // Contract: Threads: the orchestrator's. Ownership: borrows the devices and the cache. store() writes into the cache,
 // which decides when to write to disk.

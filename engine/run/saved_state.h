@@ -27,8 +27,8 @@
 
 namespace tandem {
 
-// Everything that a state depends on, as JSON: the model (a hash of its header and of the beginning of every tensor),
-// the type of keys and values, and the type that activations are rounded to.
+// Everything that a state depends on, as JSON: the model, the type of keys and values, and the type that activations
+// are rounded to. A hash of the file's header and of the beginning of every tensor identifies the model.
 std::string describe_state(const GgufFile& file, const ModelConfig& config, KvType kv_type, const char* act);
 
 // pages: the text's pages, as many as its tokens need.

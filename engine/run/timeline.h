@@ -11,7 +11,7 @@
 
 namespace tandem {
 
-// What a device spent its time on. several: a step of several operators, on a device that measures whole steps.
+// The use of a span of device time. several: a step of several operators, on a device that measures whole steps.
 enum class SpanKind : uint8_t { none, wait, matmul, attention, other_operator, several };
 inline constexpr const char* kSeveral = "several";  // the name of that kind in reports
 

@@ -3,7 +3,7 @@
 // Waits: a device waits from the end of its previous step until the steps of other devices that its next step waits for
 // have ended. The time from then until the next step begins is its own (noticing, launching). It is no span.
 // Work: there is one span for each launch, on the track with the device's id. Bytes and flops are on the
-// first span of each operator, by work() (engine/device/operator.h). Those of an attention count its real
+// first span of each operator, by work() (engine/device/operator.h). For attention they count its real
 // positions (engine/measure/roofline.h).
 //
 // Contract: pure, except that positions of attention are read from their operand if it has memory.
