@@ -26,7 +26,7 @@ void Batcher::add(std::vector<int32_t> prompt, GenerateOptions options, OnEnd on
 // Admits requests, runs one pass of the active ones, and hands each request its logits. A request that is complete then
 // ends. If the pass itself fails, all active requests end with its error.
 bool Batcher::step() {
-  end_completed();  // an on_end that threw has left some
+  end_completed();  // requests that an earlier step left, because an on_end threw
   admit();
   if (active_.empty()) return false;
   std::vector<Engine::Extension> pass;

@@ -1,6 +1,6 @@
-// Rates of this machine's devices, and the ratio between measured and predicted times of whole passes. They are learnt
-// from the passes that users run, stored on disk, and replaced as newer passes come
-// (engine/plan/prediction/pooled_ratios.h).
+// Rates of this machine's devices, and the ratio between measured and predicted times of whole passes. They are
+// learnt from the passes that users run (engine/plan/prediction/pooled_ratios.h), stored on disk, and replaced
+// as newer passes come.
 //
 // Contention: other programs may have the cores during a pass. Estimates are kept twice: one set learns from all
 // passes, the other from uncontended passes only. Predictions use the first set. The first uncontended pass after

@@ -16,7 +16,7 @@ enum class SpanKind : uint8_t { none, wait, matmul, attention, other_operator, s
 inline constexpr const char* kSeveral = "several";  // the name of that kind in reports
 
 struct Span {
-  std::string track;  // "opencl:0", "npu:0", "waits", "npu:0 model clock"
+  std::string track;  // "opencl:0", "waits of npu:0", "npu:0 (model clock)", "orchestrator"
   std::string name;   // the operator, or the step if the device measures whole steps
   double start_seconds = 0, end_seconds = 0;
   double bytes = 0, flops = 0, joules = 0;

@@ -35,7 +35,7 @@ class Warming {
   bool start(const std::vector<std::string>& arguments);
 
   // For the warming process itself.
-  bool lock();  // false: another process warms this set, or there is no folder
+  bool lock();  // false: another process warms this set, or the lock file cannot be made
   void mark() const noexcept;
   void unmark_all() const noexcept;  // removes the marks of every set
   const std::string& path() const { return path_; }
