@@ -1,8 +1,8 @@
 // The devices of this machine, which all models and texts share.
 //
-// A machine owns the devices and the memory that they see, the layout of the cores, the executor that runs plans, and
-// the estimates of the devices' speed. Models are loaded onto it (engine/run/loaded_model.h), and engines run their
-// texts (engine/run/engine.h).
+// A machine owns the devices and the memory that they see, and the layout of the cores. It also owns the executor that
+// runs plans, and the estimates of the devices' speed. Models are loaded onto it (engine/run/loaded_model.h), and
+// engines run their texts (engine/run/engine.h).
 //
 // Contract
 //   Opening: open_devices() opens the devices. The first model that is loaded calls it while its weights are read.

@@ -24,14 +24,14 @@ namespace tandem {
 namespace {
 
 // Prefixes of keys in the disk cache. Their numbers change with the formula and the classes of
-// engine/plan/prediction/device_rates.h.
+// device_rates.h (engine/plan/prediction).
 constexpr const char* kRates = "rates 2|";
 constexpr const char* kPasses = "passes 3|";
 // Joining two parts costs two flags and the gate kernel beyond the parts' own time (measured: 0.1 us a flag, 0.7 us a
 // gate kernel).
 constexpr double kJoinSeconds = 2e-6;
 // The same behind a bus. An empty step takes 13 to 48 us through Vulkan on an H100 or H200, depending on the waiting
-// policy, and more where operands are copied.
+// policy. It takes more where operands are copied.
 constexpr double kJoinCardSeconds = 50e-6;
 
 // Devices that share a single core take turns: they are one lane.
