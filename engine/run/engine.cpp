@@ -220,7 +220,7 @@ Engine::Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options)
   sizes.positions = (sizes.context + 63) / 64 * 64;
   sizes.tokens = std::min(sizes.context, options_.chunk > 0 ? options_.chunk : kDefaultChunk);
   sizes.rows = graph_size_for(sizes.tokens, {options_.graph_tokens});
-  sizes.outputs = std::min(std::max(options_.outputs, options_.sequences), sizes.tokens);
+  sizes.logit_rows = std::min(std::max(options_.logit_rows, options_.sequences), sizes.tokens);
   const bool trees = options_.sequences > 0 && machine_->zero_copy();  // accept() copies within the cache
   sizes.segments = most_segments(options_.sequences, trees);
   sizes.tree_depth = trees ? kMostTreeDepth : 0;
@@ -488,7 +488,7 @@ namespace {
 struct PassTokens {
   std::vector<TokenRun> runs;
   std::vector<int32_t> ids;
-  int64_t outputs = 0, position = 0;  // position: the largest one at which a run begins
+  int64_t logit_rows = 0, position = 0;  // position: the largest one at which a run begins
 
   // Adds the tokens of an extension from `begin` up to `end`.
   void add(const Engine::Extension& each, int64_t begin, int64_t end) {
@@ -545,7 +545,7 @@ std::span<const float> Engine::extend(std::span<const Extension> extensions) {
   require_cache_memory(position_);
   const PassTokens pass = tokens_of_pass(extensions);
   const bool trees = std::ranges::any_of(extensions, [](const Extension& each) { return !each.parents.empty(); });
-  const Batch batch{std::ssize(pass.ids), pass.outputs, segment_class(std::ssize(pass.runs)), trees};
+  const Batch batch{std::ssize(pass.ids), pass.logit_rows, segment_class(std::ssize(pass.runs)), trees};
   CachedPlan& cached = prepared_for(batch, pass.position);  // before write_runs(): planning writes positions too
   write_runs(*activations_, pass.runs, batch.segments);
   run_batch(cached, pass.ids, pass.position);

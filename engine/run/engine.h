@@ -67,9 +67,9 @@ struct TextOptions {
   std::vector<double> split;
   std::optional<ActType> act;  // activations at matmul inputs; absent: f16 if the plan may use the NPU, else f32
   KvType kv_type = KvType::f16;
-  int64_t context = 0;  // most tokens of a text; 0: as many as in training, but not above 4096
-  int64_t chunk = 0;    // most tokens of a pass; 0: kDefaultChunk
-  int64_t outputs = 1;  // most tokens of a pass that get logits
+  int64_t context = 0;     // most tokens of a text; 0: as many as in training, but not above 4096
+  int64_t chunk = 0;       // most tokens of a pass; 0: kDefaultChunk
+  int64_t logit_rows = 1;  // most tokens of a pass that get logits
   // Texts besides the context that may have tokens in one pass, at most kMostSequences. Each may be as long as
   // the context.
   int64_t sequences = 0;
@@ -116,17 +116,17 @@ class Engine : DeviceUser {
   struct Extension {
     Sequence* sequence = nullptr;
     std::span<const int32_t> ids;
-    int64_t outputs = 1;  // the last `outputs` tokens get logits
+    int64_t logit_rows = 1;  // the last `logit_rows` tokens get logits
     // Not empty: the tokens are a tree of drafts (engine/run/draft_tree.h), and are not appended. parents[i] is the
     // index in ids of token i's parent; -1 stands for the sequence's last token. Parents come before their children. A
     // tree has at most kMostDrafts tokens, and a path at most kMostTreeDepth.
     std::span<const int32_t> parents{};
   };
-  // Appends to each of these sequences in one pass. Returns logits [outputs, vocabulary], in the order of the
+  // Appends to each of these sequences in one pass. Returns logits [logit_rows, vocabulary], in the order of the
   // extensions and of their tokens. Errors before anything runs:
   //   - A sequence stands in the list twice, its context is full, or the cache has no free page.
   //   - There are more sequences than TextOptions::sequences, or more tokens in all than chunk().
-  //   - More tokens want logits than the larger one of TextOptions::outputs and TextOptions::sequences.
+  //   - More tokens want logits than the larger one of TextOptions::logit_rows and TextOptions::sequences.
   //   - There are more runs of tokens than a pass has segments. Each token of a tree is one run. Another sequence has
   //     two runs if a part of its tokens gets logits, else one.
   //   - The parents make no tree, or a device keeps the cache in memory of its own and there is a tree.
