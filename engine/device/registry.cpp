@@ -124,7 +124,13 @@ std::vector<DeviceFactory> device_factories() {
        false,
        known_vulkan_gpus},
       {"npu", DeviceKind::npu, "the emulated neural processing unit", npu_device_count, open_npu_device, {"params"}},
-      {"host", DeviceKind::host, "vectorised loops on the host's cores", host_device_count, open_host_device, {}, false},
+      {"host",
+       DeviceKind::host,
+       "vectorised loops on the host's cores",
+       host_device_count,
+       open_host_device,
+       {},
+       false},
   };
   all.insert(all.end(), added_factories().begin(), added_factories().end());
   return all;

@@ -46,7 +46,7 @@ struct SocProfile {
     double int8_rate = 0;  // products of 8-bit integers in the time of one of 16-bit floats; 0: no integer mode
     int64_t array_rows = 0, array_cols = 0, arrays = 0;
     double clock_hz = 0;
-    // npu_emu/memory_model.h
+    // The memories of npu_emu/memory_model.h.
     int64_t stationary_bytes = 0;
     double fill_bytes_per_second = 0, stream_bytes_per_second = 0;
     double bytes_per_second = 0;                                    // from the shared memory, alone
