@@ -43,7 +43,8 @@ struct Layer {
     pages = floats(1);
     pages.as<int32_t>()[0] = 0;
     cache = kv_cache(KvType::f32, kHeads, kHeadDim, kHeadDim, kCapacity);
-    cache.k = floats(kCachePage * kWidth), cache.v = floats(kCachePage * kWidth);
+    cache.k = floats(static_cast<int64_t>(cache.k_bytes() / kFloat));
+    cache.v = floats(static_cast<int64_t>(cache.v_bytes() / kFloat));
   }
   Operand floats(int64_t count, sync::SlotUse use = sync::SlotUse::activations) {
     const Operand made{&pool.acquire(static_cast<size_t>(count) * kFloat, use, "operand"), 0};
