@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that the names in the documents exist: files, commands and their flags, verbs of ./dev, tests.
+"""Checks that the names in the documents exist: files, members of types, commands and their flags, verbs of ./dev,
+tests.
 
     tests/house/doc_names.py ROOT [TANDEM]
 
@@ -49,6 +50,46 @@ def missing_files(root, code):
             # A stem stands for its header and source.
             if not glob.glob(path) and not glob.glob(path + ".*") and not is_test(root, name):
                 yield name
+
+
+class Types:
+    """The classes, structs and enumerations of the tree, with their bodies and bases."""
+
+    DECLARED = re.compile(r"\b(?:class|struct|enum(?:\s+class)?|namespace)\s+(\w+)\s*(?:final\s*)?(:(?!:)[^;{]*)?\{")
+
+    def __init__(self, root):
+        self._found = {}  # name: [(bases, body)]
+        for folder in FOLDERS:
+            for path in glob.glob(os.path.join(root, folder, "**", "*.h"), recursive=True) + \
+                    glob.glob(os.path.join(root, folder, "**", "*.cpp"), recursive=True):
+                with open(path, encoding="utf-8") as file:
+                    self._read(file.read())
+
+    def _read(self, text):
+        for match in self.DECLARED.finditer(text):
+            bases = re.findall(r"\w+", match[2] or "")
+            self._found.setdefault(match[1], []).append((bases, body_behind(text, match.end())))
+
+    def has(self, name, member):
+        return any(re.search(rf"\b{member}\b", body) or any(base != name and self.has(base, member) for base in bases)
+                   for bases, body in self._found.get(name, []))
+
+
+def body_behind(text, begin):
+    """The text up to the brace that closes the one before `begin`."""
+    depth = 1
+    for at in range(begin, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[at], 0)
+        if depth == 0:
+            return text[begin:at]
+    return text[begin:]
+
+
+def missing_members(types, code):
+    """Type::member, of types of the tree; a name with std:: or a lower-case scope is not looked up."""
+    for name, member in re.findall(r"(?<![\w:])([A-Z]\w+)::(\w+)", code):
+        if not re.fullmatch(r"[A-Z]+", name) and not types.has(name, member):
+            yield f"{name}::{member}"
 
 
 def is_test(root, name):
@@ -103,13 +144,14 @@ def main(root, tandem=None):
     with open(os.path.join(root, "dev"), encoding="utf-8") as file:
         dev_help = file.read()
     program = Program(tandem) if tandem else None
+    types = Types(root)
     names, missing = 0, []
     for path in documents(root):
         with open(path, encoding="utf-8") as file:
             pieces = code_in(file.read())
         names += len(pieces)
         for code in pieces:
-            here = list(missing_files(root, code)) + list(missing_verbs(dev_help, code))
+            here = [*missing_files(root, code), *missing_verbs(dev_help, code), *missing_members(types, code)]
             if program:
                 here += missing_flags(program, code)
             missing += [f"{os.path.relpath(path, root)}: no {name}" for name in here]

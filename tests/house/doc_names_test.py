@@ -16,7 +16,9 @@ class Documents(unittest.TestCase):
             for name in ("engine/plan/cut.h", "engine/plan/cut.cpp", "tests/sync/flag_test.cpp", "dev"):
                 os.makedirs(os.path.dirname(os.path.join(root, name)) or root, exist_ok=True)
                 with open(os.path.join(root, name), "w", encoding="utf-8") as file:
-                    file.write("  bench [NAME]   run one\nTEST(Flag, is_raised_once) {}\n")
+                    file.write("  bench [NAME]   run one\nTEST(Flag, is_raised_once) {}\n"
+                               "struct Base { int size() const { return 1; } };\nclass Cut final : public Base { void make(); };\n"
+                               "int after;\n")
             with open(os.path.join(root, "README.md"), "w", encoding="utf-8") as file:
                 file.write(text)
             for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
@@ -41,6 +43,11 @@ class Documents(unittest.TestCase):
             status, printed = self.check(f"see `{code}`")
             self.assertEqual(status, 1, code)
             self.assertIn("README.md: no ", printed)
+
+    def test_members_are_those_of_the_type_or_its_bases(self):
+        self.assertEqual(self.check("`Cut::make()` `Cut::size()` `Base::size`")[0], 0)
+        for code in ("Cut::after", "Base::make()", "Cat::make"):
+            self.assertIn(f"README.md: no {code.rstrip('()')}", self.check(f"see `{code}`")[1])
 
     def test_indented_lines_are_read_without_their_comments(self):
         self.assertEqual(self.check("    ./dev fly\n")[0], 1)
