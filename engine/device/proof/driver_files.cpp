@@ -201,8 +201,10 @@ std::string fingerprint(Api api, const std::vector<std::string>& manifests) {
     text += stamp(manifest);
     const std::string library = library_of(api, manifest);
     if (library.starts_with('/')) {
-      // The folder's stamp changes with the libraries that lie beside this one.
-      text += stamp(library) + stamp(fs::path(library).parent_path().string());
+      // The folder's stamp changes with the libraries that lie beside this one. A library that is not there has none.
+      std::error_code ignored;
+      text += stamp(library);
+      if (fs::exists(library, ignored)) text += stamp(fs::path(library).parent_path().string());
     } else if (!library.empty()) {
       for (const std::string& folder : split(variable("LD_LIBRARY_PATH"))) text += stamp(folder + "/" + library);
     }

@@ -92,6 +92,15 @@ TEST(DriverFiles, fingerprint_follows_a_library_that_a_variable_names) {
   EXPECT_NE(fingerprint(Api::opencl, {library}), first);
 }
 
+TEST(DriverFiles, fingerprint_is_blind_to_what_lies_beside_a_library_that_is_not_there) {
+  const BrokenDrivers files;
+  const std::string absent = files.path("absent.so"), first = fingerprint(Api::opencl, {absent});
+  files.write("beside.so", "one");
+  EXPECT_EQ(fingerprint(Api::opencl, {absent}), first);
+  files.write("absent.so", "here now");
+  EXPECT_NE(fingerprint(Api::opencl, {absent}), first);
+}
+
 TEST(DriverFiles, fingerprint_follows_a_vulkan_library_beside_its_manifest) {
   const BrokenDrivers files;
   files.write("driver.so", "one");
