@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
+#include <system_error>
 
 #include "sync/error.h"
 #include "sync/whole_file.h"
@@ -227,7 +228,7 @@ Environment only(Api api, const std::vector<std::string>& manifests, const std::
   for (size_t i = 0; i < manifests.size() && !failed; ++i) {
     const std::string number = folder + "/" + std::to_string(1000 + i) + ".icd";  // four digits keep the order
     if (is_library(api, manifests[i])) {
-      std::ofstream(number) << manifests[i] << "\n";
+      if (!(std::ofstream(number) << manifests[i] << std::endl)) failed = std::make_error_code(std::errc::io_error);
     } else {
       fs::copy_file(manifests[i], number, failed);
     }

@@ -6,7 +6,7 @@ namespace tandem::proof {
 
 // Copies the variables that are set; others cannot be cut.
 KeptLists::KeptLists() {
-  for (const char* name : {"OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "OPENCL_LAYERS"})
+  for (const char* name : {"OCL_ICD_FILENAMES", "OPENCL_LAYERS"})
     if (const char* value = std::getenv(name)) before_.emplace_back(name, value);
 }
 

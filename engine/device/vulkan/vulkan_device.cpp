@@ -53,7 +53,7 @@ DeviceInfo describe(const Handle& handle, const DeviceOptions& options) {
   vkGetPhysicalDeviceProperties2(handle.physical(), &properties);
   DeviceInfo info;
   info.id = handle.id();
-  info.name = properties.properties.deviceName;
+  info.name = handle.name();
   info.driver = std::string(driver.driverName) + " " + driver.driverInfo;
   info.kind = DeviceKind::gpu;
   info.family = family_of(handle, options.gpu_family);
