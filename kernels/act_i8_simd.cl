@@ -26,8 +26,8 @@ INLINE int16 nearest_codes(const float16 x, const float factor) {
 
 __kernel void act_i8_simd(BUFFER(x), BUFFER(codes), const int K, const int slots, const int x_stride, const int x_slot) {
   const long s = get_global_id(0), slot = get_global_id(1);
-  __global const float *from = AT(const float, x) + s * x_stride + slot * x_slot;
-  __global uint *to = AT(uint, codes) + (s * slots + slot) * (K / 32) * ACT_WORDS;
+  __global const float *from = PTR(const float, x) + s * x_stride + slot * x_slot;
+  __global uint *to = PTR(uint, codes) + (s * slots + slot) * (K / 32) * ACT_WORDS;
   for (int k = 0; k < K; k += 32, to += ACT_WORDS) {
     const float16 first = vload16(0, from + k), second = vload16(0, from + k + 16);
     float scale;

@@ -7,8 +7,8 @@ __kernel void act_i8_simt(BUFFER(x), BUFFER(codes), const int K, const int slots
   const int group = get_global_id(0);
   const long s = get_global_id(1), slot = get_global_id(2);
   if (group >= K / 32) return;
-  __global const float *from = AT(const float, x) + s * x_stride + slot * x_slot + group * 32;
-  __global uint *to = AT(uint, codes) + ((s * slots + slot) * (K / 32) + group) * ACT_WORDS;
+  __global const float *from = PTR(const float, x) + s * x_stride + slot * x_slot + group * 32;
+  __global uint *to = PTR(uint, codes) + ((s * slots + slot) * (K / 32) + group) * ACT_WORDS;
   int largest = 0;
   for (int k = 0; k < 32; ++k) largest = max(largest, as_int(from[k]) & 0x7fffffff);
   float scale;

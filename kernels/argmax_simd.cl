@@ -7,7 +7,7 @@
 
 __kernel void argmax_simd(BUFFER(x), BUFFER(ids), const int width, const int x_stride) {
   const size_t s = get_global_id(0);
-  __global const float *x = AT(const float, x) + s * x_stride;
+  __global const float *x = PTR(const float, x) + s * x_stride;
   const int whole = width & ~15;
   float16 best = -INFINITY;
   int16 best_at = INT_MAX, at = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -35,5 +35,5 @@ __kernel void argmax_simd(BUFFER(x), BUFFER(ids), const int width, const int x_s
       top_at = i;
     }
   }
-  AT(int, ids)[s] = top_at == INT_MAX ? 0 : top_at;  // no value is above -inf: the first of equal values
+  PTR(int, ids)[s] = top_at == INT_MAX ? 0 : top_at;  // no value is above -inf: the first of equal values
 }

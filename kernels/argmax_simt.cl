@@ -10,7 +10,7 @@ __kernel void argmax_simt(BUFFER(x), BUFFER(ids), const int width, const int x_s
   __local int lowest;
   const int lane = get_local_id(0);
   const size_t s = get_group_id(0);
-  __global const float *x = AT(const float, x) + s * x_stride;
+  __global const float *x = PTR(const float, x) + s * x_stride;
   if (lane == 0) lowest = INT_MAX;
   float best = -INFINITY;
   int best_at = INT_MAX;
@@ -23,5 +23,5 @@ __kernel void argmax_simt(BUFFER(x), BUFFER(ids), const int width, const int x_s
   const float top = group_largest(lanes, best);  // its barriers also order the start value of `lowest`
   if (best == top) atomic_min(&lowest, best_at);
   barrier(CLK_LOCAL_MEM_FENCE);
-  if (lane == 0) AT(int, ids)[s] = lowest == INT_MAX ? 0 : lowest;  // no value is above -inf: the first of equal values
+  if (lane == 0) PTR(int, ids)[s] = lowest == INT_MAX ? 0 : lowest;  // no value is above -inf: the first of equal values
 }

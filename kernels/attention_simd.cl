@@ -344,8 +344,8 @@ INLINE void store_result(const float16 values, const float sum, __global float *
 
 // The KV head's keys or values in the split that begins at position `first` of the segment.
 #define CACHE_OF(name, width, first)                                                                                          \
-  (AT(const ELEMENT, name) +                                                                                                  \
-   ((size_t)kv_head * page_count + AT(const int, pages)[queries.segment * pages_each + (first) / SPLIT]) * SPLIT * (width))
+  (PTR(const ELEMENT, name) +                                                                                                  \
+   ((size_t)kv_head * page_count + PTR(const int, pages)[queries.segment * pages_each + (first) / SPLIT]) * SPLIT * (width))
 
 // The page of the cache with the keys that are read after a tile's last split. They belong to the next segment's tile,
 // or to the next KV head if there is only one segment.
@@ -362,21 +362,21 @@ __kernel void attention_simd(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(beg
                              const int depth, const int pages_each, const int page_count, const int q_stride, const int y_stride,
                              const float scale, const float soft_cap, const int window) {
   const int kv_head = get_global_id(1);
-  const Queries queries = queries_of(get_global_id(0), TILE, AT(const int, begins), segments, first_token, S, group);
+  const Queries queries = queries_of(get_global_id(0), TILE, PTR(const int, begins), segments, first_token, S, group);
   if (queries.segment < 0) return;
   Tile t;
   FOLLOW_PATH(t);
-  load_tile(&t, AT(const float, q), AT(const int, positions), queries, kv_head, group, q_stride, window);
+  load_tile(&t, PTR(const float, q), PTR(const int, positions), queries, kv_head, group, q_stride, window);
   for (int first = t.earliest / SPLIT * SPLIT; first <= t.furthest; first += SPLIT) {
     __global const ELEMENT *next_k = CACHE_OF(cache_k, HEAD_DIM, min(first + SPLIT, t.furthest));
     if (first + SPLIT > t.furthest)
-      next_k = AT(const ELEMENT, cache_k) + page_behind(get_global_id(0), queries, kv_head, AT(const int, begins), AT(const int, pages),
+      next_k = PTR(const ELEMENT, cache_k) + page_behind(get_global_id(0), queries, kv_head, PTR(const int, begins), PTR(const int, pages),
                                                         segments, first_token, S, group, pages_each, page_count) * SPLIT * HEAD_DIM;
     attend_split(&t, CACHE_OF(cache_k, HEAD_DIM, first), CACHE_OF(cache_v, HEAD_DIM_V, first), next_k, first, scale, soft_cap);
   }
   for (int i = 0; i < TILE && queries.first + i < queries.queries; ++i) {
     const int n = queries.first + i, s = queries.token + n / group;
-    __global float *y = AT(float, y) + (size_t)s * y_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM_V;
+    __global float *y = PTR(float, y) + (size_t)s * y_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM_V;
     for (int c = 0; c < VECTORS; ++c) store_result(vload16(c, t.values[i]), t.sum[i], y, c);
   }
 }
@@ -385,15 +385,15 @@ __kernel void attention_split_simd(BUFFER(q), BUFFER(positions), BUFFER(begins),
                                    BUFFER(scratch), const int S, const int group, const int segments, const int first_token,
                                    const int depth, const int pages_each, const int page_count, const int q_stride, const float scale,
                                    const float soft_cap, const int share_begin, const int share_end, const int window) {
-  const Queries queries = queries_of(get_global_id(0), TILE, AT(const int, begins), segments, first_token, S, group);
+  const Queries queries = queries_of(get_global_id(0), TILE, PTR(const int, begins), segments, first_token, S, group);
   if (queries.segment < 0) return;
-  const int last = AT(const int, positions)[queries.token + (queries.queries - 1) / group];
+  const int last = PTR(const int, positions)[queries.token + (queries.queries - 1) / group];
   if (!is_in_share(last, get_global_id(2), share_begin, share_end)) return;
   const int kv_head = get_global_id(1), split = get_global_id(2);
   const int heads = get_global_size(1) * group;
   Tile t;
   FOLLOW_PATH(t);
-  load_tile(&t, AT(const float, q), AT(const int, positions), queries, kv_head, group, q_stride, window);
+  load_tile(&t, PTR(const float, q), PTR(const int, positions), queries, kv_head, group, q_stride, window);
   if (split * SPLIT > t.furthest || (split + 1) * SPLIT <= t.earliest) return;  // the merge does not read this split
   attend_split(&t, CACHE_OF(cache_k, HEAD_DIM, split * SPLIT), CACHE_OF(cache_v, HEAD_DIM_V, split * SPLIT),
                CACHE_OF(cache_k, HEAD_DIM, split * SPLIT), split * SPLIT, scale,
@@ -401,7 +401,7 @@ __kernel void attention_split_simd(BUFFER(q), BUFFER(positions), BUFFER(begins),
   for (int i = 0; i < TILE && queries.first + i < queries.queries; ++i) {
     const int n = queries.first + i;
     const size_t query = (size_t)(queries.token + n / group) * heads + kv_head * group + n % group;
-    __global float *record = AT(float, scratch) + (query * pages_each + split) * RECORD;
+    __global float *record = PTR(float, scratch) + (query * pages_each + split) * RECORD;
     record[0] = t.top[i];
     record[1] = t.sum[i];
     for (int c = 0; c < VECTORS; ++c) store_values(vload16(c, t.values[i]), record + 2, c);
@@ -412,12 +412,12 @@ __kernel void attention_merge_simd(BUFFER(y), BUFFER(positions), BUFFER(scratch)
                                    const int y_stride, const int window) {
   const size_t query = get_global_id(0);
   const size_t s = query / heads, head = query % heads;
-  const int last = AT(const int, positions)[s];
+  const int last = PTR(const int, positions)[s];
   float top = -INFINITY, sum = 0.0f;
   float16 values[VECTORS];
   for (int c = 0; c < VECTORS; ++c) values[c] = 0.0f;
   for (int split = FIRST_SEEN(last, window) / SPLIT; split * SPLIT <= last; ++split) {
-    __global const float *record = AT(const float, scratch) + (query * splits + split) * RECORD;
+    __global const float *record = PTR(const float, scratch) + (query * splits + split) * RECORD;
     const Merge m = merge(top, record[0]);
     top = m.top;
     sum = fma(record[1], m.take, sum * m.keep);
@@ -430,6 +430,6 @@ __kernel void attention_merge_simd(BUFFER(y), BUFFER(positions), BUFFER(scratch)
       values[c] = fma(next, (float16)(m.take), values[c] * m.keep);
     }
   }
-  __global float *y = AT(float, y) + s * y_stride + head * HEAD_DIM_V;
+  __global float *y = PTR(float, y) + s * y_stride + head * HEAD_DIM_V;
   for (int c = 0; c < VECTORS; ++c) store_result(values[c], sum, y, c);
 }

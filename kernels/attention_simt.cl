@@ -163,8 +163,8 @@ INLINE float result(const float value, const float sum) {
 
 // The KV head's keys or values in the split that begins at position `first` of the segment.
 #define CACHE_OF(name, width, first)                                                                                          \
-  (AT(const ELEMENT, name) +                                                                                                  \
-   ((size_t)kv_head * page_count + AT(const int, pages)[queries.segment * pages_each + (first) / SPLIT]) * SPLIT * (width))
+  (PTR(const ELEMENT, name) +                                                                                                  \
+   ((size_t)kv_head * page_count + PTR(const int, pages)[queries.segment * pages_each + (first) / SPLIT]) * SPLIT * (width))
 
 __kernel void attention_simt(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(begins), BUFFER(pages), BUFFER(paths), BUFFER(cache_k),
                              BUFFER(cache_v), const int S, const int group, const int segments, const int first_token,
@@ -172,18 +172,18 @@ __kernel void attention_simt(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(beg
                              const float scale, const float soft_cap, const int window) {
   __local float lanes[64], q_tile[TILE * HEAD_DIM], p[TILE * SPLIT];
   const int kv_head = get_group_id(1);
-  const Queries queries = queries_of(get_group_id(0), TILE, AT(const int, begins), segments, first_token, S, group);
+  const Queries queries = queries_of(get_group_id(0), TILE, PTR(const int, begins), segments, first_token, S, group);
   if (queries.segment < 0) return;  // the whole group returns
   Tile t;
   FOLLOW_PATH(t);
-  load_tile(&t, q_tile, AT(const float, q), AT(const int, positions), queries, kv_head, group, q_stride, window);
+  load_tile(&t, q_tile, PTR(const float, q), PTR(const int, positions), queries, kv_head, group, q_stride, window);
   for (int first = t.earliest / SPLIT * SPLIT; first <= t.furthest; first += SPLIT) {
     attend_split(&t, lanes, q_tile, p, CACHE_OF(cache_k, HEAD_DIM, first), CACHE_OF(cache_v, HEAD_DIM_V, first), first, scale,
                  soft_cap);
   }
   for (int i = 0; i < TILE && queries.first + i < queries.queries; ++i) {
     const int n = queries.first + i, s = queries.token + n / group;
-    __global float *y = AT(float, y) + (size_t)s * y_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM_V;
+    __global float *y = PTR(float, y) + (size_t)s * y_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM_V;
     for (int d = get_local_id(0), c = 0; d < HEAD_DIM_V; d += 64, ++c) y[d] = result(t.values[i][c], t.sum[i]);
   }
 }
@@ -193,15 +193,15 @@ __kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(begins),
                                    const int depth, const int pages_each, const int page_count, const int q_stride, const float scale,
                                    const float soft_cap, const int share_begin, const int share_end, const int window) {
   __local float lanes[64], q_tile[TILE * HEAD_DIM], p[TILE * SPLIT];
-  const Queries queries = queries_of(get_group_id(0), TILE, AT(const int, begins), segments, first_token, S, group);
+  const Queries queries = queries_of(get_group_id(0), TILE, PTR(const int, begins), segments, first_token, S, group);
   if (queries.segment < 0) return;  // the whole group returns
-  const int last = AT(const int, positions)[queries.token + (queries.queries - 1) / group];
+  const int last = PTR(const int, positions)[queries.token + (queries.queries - 1) / group];
   if (!is_in_share(last, get_group_id(2), share_begin, share_end)) return;
   const int kv_head = get_group_id(1), split = get_group_id(2);
   const int heads = get_num_groups(1) * group;
   Tile t;
   FOLLOW_PATH(t);
-  load_tile(&t, q_tile, AT(const float, q), AT(const int, positions), queries, kv_head, group, q_stride, window);
+  load_tile(&t, q_tile, PTR(const float, q), PTR(const int, positions), queries, kv_head, group, q_stride, window);
   // The group runs a split that the tile does not see over no positions, since all must meet the barriers. The merge
   // does not read it.
   attend_split(&t, lanes, q_tile, p, CACHE_OF(cache_k, HEAD_DIM, split * SPLIT), CACHE_OF(cache_v, HEAD_DIM_V, split * SPLIT),
@@ -209,7 +209,7 @@ __kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(begins),
   for (int i = 0; i < TILE && queries.first + i < queries.queries; ++i) {
     const int n = queries.first + i;
     const size_t query = (size_t)(queries.token + n / group) * heads + kv_head * group + n % group;
-    __global float *record = AT(float, scratch) + (query * pages_each + split) * RECORD;
+    __global float *record = PTR(float, scratch) + (query * pages_each + split) * RECORD;
     if (get_local_id(0) == 0) {
       record[0] = t.top[i];
       record[1] = t.sum[i];
@@ -222,16 +222,16 @@ __kernel void attention_merge_simt(BUFFER(y), BUFFER(positions), BUFFER(scratch)
                                    const int y_stride, const int window) {
   const size_t query = get_group_id(0);
   const size_t s = query / heads, head = query % heads;
-  const int last = AT(const int, positions)[s];
+  const int last = PTR(const int, positions)[s];
   for (int d = get_local_id(0); d < HEAD_DIM_V; d += 64) {
     float top = -INFINITY, sum = 0.0f, value = 0.0f;
     for (int split = FIRST_SEEN(last, window) / SPLIT; split * SPLIT <= last; ++split) {
-      __global const float *record = AT(const float, scratch) + (query * splits + split) * RECORD;
+      __global const float *record = PTR(const float, scratch) + (query * splits + split) * RECORD;
       const Merge m = merge(top, record[0]);
       top = m.top;
       sum = fma(record[1], m.take, sum * m.keep);
       value = fma(record[2 + d], m.take, value * m.keep);
     }
-    AT(float, y)[s * y_stride + head * HEAD_DIM_V + d] = result(value, sum);
+    PTR(float, y)[s * y_stride + head * HEAD_DIM_V + d] = result(value, sum);
   }
 }

@@ -12,9 +12,9 @@
 // Helpers are forced inline: a C99 `inline` function that is not inlined has no definition to link to.
 #define INLINE static inline __attribute__((always_inline))
 
-// A buffer argument is a base pointer and a byte offset; AT() gives the typed pointer.
+// A buffer argument is a base pointer and a byte offset; PTR() gives the typed pointer.
 #define BUFFER(name) __global uchar *name##_base, const ulong name##_offset
-#define AT(type, name) ((__global type *)(name##_base + name##_offset))
+#define PTR(type, name) ((__global type *)(name##_base + name##_offset))
 
 // Rounds to f16 (to nearest, ties to even) and back, because --act f16 stores activations so.
 INLINE float round_f16(float x) {

@@ -24,11 +24,11 @@ __kernel void copy_simd(BUFFER(x), BUFFER(y), const int width, const int x_strid
                         const int chunk) {
   const size_t s = get_global_id(1), g = get_global_id(2);
   const int begin = get_global_id(0) * chunk, end = min(width, begin + chunk);
-  __global float *y = AT(float, y) + s * y_stride + g * y_group;
+  __global float *y = PTR(float, y) + s * y_stride + g * y_group;
 #if IN_PLACE
   __global const float *x = y;
 #else
-  __global const float *x = AT(const float, x) + s * x_stride + g * x_group;
+  __global const float *x = PTR(const float, x) + s * x_stride + g * x_group;
 #endif
   int i = begin;
   for (; i + 16 <= end; i += 16) STORE16(__global, STORED16(vload16(0, x + i)), y + i);

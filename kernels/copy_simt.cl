@@ -16,11 +16,11 @@ __kernel void copy_simt(BUFFER(x), BUFFER(y), const int width, const int x_strid
                         const int chunk) {
   const size_t s = get_global_id(1), g = get_global_id(2), i = get_global_id(0) * chunk;
   if (i >= width) return;
-  __global float *y = AT(float, y) + s * y_stride + g * y_group + i;
+  __global float *y = PTR(float, y) + s * y_stride + g * y_group + i;
 #if IN_PLACE
   const float value = *y;
 #else
-  const float value = AT(const float, x)[s * x_stride + g * x_group + i];
+  const float value = PTR(const float, x)[s * x_stride + g * x_group + i];
 #endif
 #if ROUND_F16
   *y = round_f16(value);

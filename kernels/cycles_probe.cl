@@ -5,6 +5,6 @@
 #include "cycles.cl"
 
 __kernel void cycles_probe(BUFFER(out)) {
-  AT(volatile ulong, out)[0] = cycle_stamp();
-  AT(volatile ulong, out)[1] = cycle_stamp();
+  PTR(volatile ulong, out)[0] = cycle_stamp();
+  PTR(volatile ulong, out)[1] = cycle_stamp();
 }

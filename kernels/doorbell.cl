@@ -60,7 +60,7 @@ INLINE void run_step(volatile __global uint *line, const uint step, const uint c
 }
 
 __kernel void probe_step(BUFFER(done), const uint step, const ulong iterations, const uint timed) {
-  run_step(AT(volatile uint, done), step, AT(volatile uint, done)[5] + 1, iterations, timed);
+  run_step(PTR(volatile uint, done), step, PTR(volatile uint, done)[5] + 1, iterations, timed);
 }
 
 // A step behind its gate in one kernel, as in the list kernel: starting a second queued kernel costs as much as the
@@ -68,9 +68,9 @@ __kernel void probe_step(BUFFER(done), const uint step, const ulong iterations, 
 // The kernel reads the done line before it waits.
 __kernel void gated_step(BUFFER(go), BUFFER(state), const uint serial, const ulong spins, BUFFER(done), const uint step, const ulong iterations,
                          const uint timed) {
-  const uint count = AT(volatile uint, done)[5] + 1;
-  wait_for_flag(AT(volatile uint, go), step, AT(volatile uint, state), serial, spins);
-  if (LOAD_ACQUIRE(AT(volatile uint, state)) == 0) run_step(AT(volatile uint, done), step, count, iterations, timed);
+  const uint count = PTR(volatile uint, done)[5] + 1;
+  wait_for_flag(PTR(volatile uint, go), step, PTR(volatile uint, state), serial, spins);
+  if (LOAD_ACQUIRE(PTR(volatile uint, state)) == 0) run_step(PTR(volatile uint, done), step, count, iterations, timed);
 }
 
 // A pause between looks at the bell, every fourth time. Looks without a pause delay the line on its way, by a quarter
@@ -86,7 +86,7 @@ __kernel void gated_step(BUFFER(go), BUFFER(state), const uint serial, const ulo
 #endif
 
 __kernel void doorbell(BUFFER(bell), BUFFER(done), const ulong idle_looks) {
-  volatile __global uint *ring = AT(volatile uint, bell), *line = AT(volatile uint, done);
+  volatile __global uint *ring = PTR(volatile uint, bell), *line = PTR(volatile uint, done);
   uint step = LOAD_ACQUIRE(line), count = line[5];
   EXCHANGE(ring + 2, 1);
   for (ulong idle = 1;; ++idle) {

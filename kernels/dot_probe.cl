@@ -4,6 +4,6 @@
 // Layout: words: uint [n][2], four signed bytes each; out: int [n]. Work mapping: one work-item per case. Limits: none.
 __kernel void dot_probe(BUFFER(words), BUFFER(out)) {
   const int i = get_global_id(0);
-  __global const uint *two = AT(const uint, words) + 2 * i;
-  AT(int, out)[i] = dot_4x8packed_ss_int(two[0], two[1]);
+  __global const uint *two = PTR(const uint, words) + 2 * i;
+  PTR(int, out)[i] = dot_4x8packed_ss_int(two[0], two[1]);
 }

@@ -16,13 +16,13 @@ INLINE void add_run(__global float *x, __global const float *y, const int count)
 __kernel void add_simd(BUFFER(x), BUFFER(y), const int width, const int x_stride, const int y_stride, const int chunk) {
   const size_t s = get_global_id(1);
   const int begin = get_global_id(0) * chunk;
-  add_run(AT(float, x) + s * x_stride + begin, AT(const float, y) + s * y_stride + begin, min(chunk, width - begin));
+  add_run(PTR(float, x) + s * x_stride + begin, PTR(const float, y) + s * y_stride + begin, min(chunk, width - begin));
 }
 
 __kernel void bias_simd(BUFFER(x), BUFFER(bias), const int width, const int x_stride, const int chunk) {
   const size_t s = get_global_id(1);
   const int begin = get_global_id(0) * chunk;
-  add_run(AT(float, x) + s * x_stride + begin, AT(const float, bias) + begin, min(chunk, width - begin));
+  add_run(PTR(float, x) + s * x_stride + begin, PTR(const float, bias) + begin, min(chunk, width - begin));
 }
 
 INLINE float16 scaled16(const float16 x, const float factor, const float cap) {
@@ -33,7 +33,7 @@ INLINE float16 scaled16(const float16 x, const float factor, const float cap) {
 __kernel void scale_simd(BUFFER(x), const int width, const int x_stride, const int chunk, const float factor, const float cap) {
   const size_t s = get_global_id(1);
   const int begin = get_global_id(0) * chunk, end = min(width, begin + chunk);
-  __global float *x = AT(float, x) + s * x_stride;
+  __global float *x = PTR(float, x) + s * x_stride;
   int i = begin;
   for (; i + 16 <= end; i += 16) STORE16(__global, scaled16(vload16(0, x + i), factor, cap), x + i);
   if (i < end) store_part(scaled16(load_part(x + i, end - i, 0.0f), factor, cap), x + i, end - i);

@@ -9,18 +9,18 @@
 
 __kernel void add_simt(BUFFER(x), BUFFER(y), const int width, const int x_stride, const int y_stride, const int chunk) {
   const size_t s = get_global_id(1), i = get_global_id(0) * chunk;
-  if (i < width) AT(float, x)[s * x_stride + i] += AT(const float, y)[s * y_stride + i];
+  if (i < width) PTR(float, x)[s * x_stride + i] += PTR(const float, y)[s * y_stride + i];
 }
 
 __kernel void bias_simt(BUFFER(x), BUFFER(bias), const int width, const int x_stride, const int chunk) {
   const size_t s = get_global_id(1), i = get_global_id(0) * chunk;
-  if (i < width) AT(float, x)[s * x_stride + i] += AT(const float, bias)[i];
+  if (i < width) PTR(float, x)[s * x_stride + i] += PTR(const float, bias)[i];
 }
 
 __kernel void scale_simt(BUFFER(x), const int width, const int x_stride, const int chunk, const float factor, const float cap) {
   const size_t s = get_global_id(1), i = get_global_id(0) * chunk;
   if (i >= width) return;
-  __global float *x = AT(float, x) + s * x_stride + i;
+  __global float *x = PTR(float, x) + s * x_stride + i;
   const float v = *x * factor;
   *x = cap > 0.0f ? soft_cap1(v, cap) : v;
 }

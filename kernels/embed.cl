@@ -55,11 +55,11 @@ INLINE float element(__global const uchar *panel, int r, int k) {
 __kernel void embed(BUFFER(w), BUFFER(ids), BUFFER(y), const ulong panel_bytes, const int vocabulary, const int row_begin,
                     const int row_end, const int H, const int columns, const float scale) {
   const int s = get_global_id(1), begin = (int)get_global_id(0) * columns, end = min(begin + columns, H);
-  const int id = AT(const int, ids)[s];
-  __global float *y = AT(float, y) + (long)s * H;
+  const int id = PTR(const int, ids)[s];
+  __global float *y = PTR(float, y) + (long)s * H;
   if (id >= row_begin && id < row_end) {
     const int row = id - row_begin;
-    __global const uchar *panel = AT(const uchar, w) + (row / 64) * panel_bytes;
+    __global const uchar *panel = PTR(const uchar, w) + (row / 64) * panel_bytes;
     for (int k = begin; k < end; ++k) y[k] = element(panel, row % 64, k) * scale;
   } else if (row_begin == 0 && (id < 0 || id >= vocabulary)) {
     for (int k = begin; k < end; ++k) y[k] = NAN;

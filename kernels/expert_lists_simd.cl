@@ -11,8 +11,8 @@
 // Limits: ids in [0, E).
 
 __kernel void expert_lists_simd(BUFFER(ids), BUFFER(lists), const int count, const int E) {
-  __global const int *ids = AT(const int, ids);
-  __global int *lists = AT(int, lists), *begins = lists + 1 + E, *choices = lists + 2 + 2 * E;
+  __global const int *ids = PTR(const int, ids);
+  __global int *lists = PTR(int, lists), *begins = lists + 1 + E, *choices = lists + 2 + 2 * E;
   for (int e = 0; e < E; ++e) begins[e] = 0;
   for (int c = 0; c < count; ++c) ++begins[ids[c]];
   for (int e = 0, end = 0; e < E; ++e) begins[e] = end += begins[e];

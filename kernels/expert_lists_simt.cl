@@ -20,8 +20,8 @@ INLINE int2 sum_before(__local int2 *lanes, const int lane) {
 __kernel void expert_lists_simt(BUFFER(ids), BUFFER(lists), const int count, const int E) {
   __local int2 lanes[64];  // per work-item: 1 if its expert has choices, and their number
   const int lane = get_local_id(0);
-  __global const int *ids = AT(const int, ids);
-  __global int *lists = AT(int, lists), *begins = lists + 1 + E, *choices = lists + 2 + 2 * E;
+  __global const int *ids = PTR(const int, ids);
+  __global int *lists = PTR(int, lists), *begins = lists + 1 + E, *choices = lists + 2 + 2 * E;
   int2 before = 0;  // sums over all experts before these 64
   for (int first = 0; first < E; first += 64) {
     const int e = first + lane;

@@ -12,13 +12,13 @@ __kernel void expert_sum_simd(BUFFER(x), BUFFER(weights), BUFFER(shared), BUFFER
                               const int gate_stride, const int chunk) {
   const size_t s = get_global_id(1);
   const int begin = get_global_id(0) * chunk, end = min(width, begin + chunk);
-  __global const float *x = AT(const float, x) + s * k * width, *weights = AT(const float, weights) + s * k;
-  __global float *y = AT(float, y) + s * width;
+  __global const float *x = PTR(const float, x) + s * k * width, *weights = PTR(const float, weights) + s * k;
+  __global float *y = PTR(float, y) + s * width;
 #if SHARED
-  __global const float *shared = AT(const float, shared) + s * width;
+  __global const float *shared = PTR(const float, shared) + s * width;
 #endif
 #if SHARED == 2
-  const float gate = sigmoid_of(AT(const float, gate)[s * gate_stride]);
+  const float gate = sigmoid_of(PTR(const float, gate)[s * gate_stride]);
 #endif
   int e = begin;
   for (; e + 16 <= end; e += 16) {

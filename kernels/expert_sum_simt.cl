@@ -13,9 +13,9 @@ __kernel void expert_sum_simt(BUFFER(x), BUFFER(weights), BUFFER(shared), BUFFER
                               const int gate_stride, const int chunk) {
   const size_t s = get_global_id(1), e = get_global_id(0) * chunk;
   if (e >= width) return;
-  __global const float *x = AT(const float, x) + s * k * width + e, *weights = AT(const float, weights) + s * k;
+  __global const float *x = PTR(const float, x) + s * k * width + e, *weights = PTR(const float, weights) + s * k;
   float sum = 0.0f;
   for (int i = 0; i < k; ++i) sum = fma(weights[i], x[(size_t)i * width], sum);
-  AT(float, y)[s * width + e] =
-      WITH_SHARED(float, sum, AT(const float, shared)[s * width + e], sigmoid_of(AT(const float, gate)[s * gate_stride]));
+  PTR(float, y)[s * width + e] =
+      WITH_SHARED(float, sum, PTR(const float, shared)[s * width + e], sigmoid_of(PTR(const float, gate)[s * gate_stride]));
 }

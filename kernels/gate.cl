@@ -5,9 +5,9 @@
 #include "flags.cl"
 
 __kernel void gate(BUFFER(flag), const uint epoch, BUFFER(state), const uint serial, const ulong spins) {
-  wait_for_flag(AT(volatile uint, flag), epoch, AT(volatile uint, state), serial, spins);
+  wait_for_flag(PTR(volatile uint, flag), epoch, PTR(volatile uint, state), serial, spins);
 }
 
 __kernel void signal_flag(BUFFER(flag), const uint epoch, BUFFER(state)) {
-  raise_flag(AT(volatile uint, flag), epoch, AT(volatile uint, state));
+  raise_flag(PTR(volatile uint, flag), epoch, PTR(volatile uint, state));
 }

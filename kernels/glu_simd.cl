@@ -32,9 +32,9 @@ __kernel void glu_simd(BUFFER(gate), BUFFER(up), BUFFER(y), const int width, con
                           const int y_stride, const int chunk) {
   const size_t s = get_global_id(1);
   const int begin = get_global_id(0) * chunk, end = min(width, begin + chunk);
-  __global const float *gate = AT(const float, gate) + s * gate_stride;
-  __global const float *up = AT(const float, up) + s * up_stride;
-  __global float *y = AT(float, y) + s * y_stride;
+  __global const float *gate = PTR(const float, gate) + s * gate_stride;
+  __global const float *up = PTR(const float, up) + s * up_stride;
+  __global float *y = PTR(float, y) + s * y_stride;
   int i = begin;
   for (; i + 16 <= end; i += 16) STORE16(__global, glu16(vload16(0, gate + i), vload16(0, up + i)), y + i);
   if (i < end) {

@@ -16,16 +16,16 @@ __kernel void glu_simt(BUFFER(gate), BUFFER(up), BUFFER(y), const int width, con
                           const int y_stride, const int chunk) {
   const size_t s = get_global_id(1), i = get_global_id(0) * chunk;
   if (i >= width) return;
-  const float gate = AT(const float, gate)[s * gate_stride + i];
+  const float gate = PTR(const float, gate)[s * gate_stride + i];
 #if ACTIVATION == 1
   const float t = fma(0.044715f, gate * gate * gate, gate) * 1.5957691216f;
 #else
   const float t = gate;
 #endif
-  const float y = gate / (1.0f + exp1(-t)) * AT(const float, up)[s * up_stride + i];
+  const float y = gate / (1.0f + exp1(-t)) * PTR(const float, up)[s * up_stride + i];
 #if ROUND_F16
-  AT(float, y)[s * y_stride + i] = round_f16(y);
+  PTR(float, y)[s * y_stride + i] = round_f16(y);
 #else
-  AT(float, y)[s * y_stride + i] = y;
+  PTR(float, y)[s * y_stride + i] = y;
 #endif
 }

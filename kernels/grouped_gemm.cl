@@ -52,7 +52,7 @@ INLINE Choices find_choices(__global const int *lists, const int count, const in
   return choices;
 }
 #define CHOICES \
-  find_choices(AT(const int, lists), count, slots, tokens_in_all, x_stride, x_slot, y_stride, y_slot, x_places, y_places)
-#define PANELS (AT(const uchar, w) + choices.matrix * matrix_bytes)
+  find_choices(PTR(const int, lists), count, slots, tokens_in_all, x_stride, x_slot, y_stride, y_slot, x_places, y_places)
+#define PANELS (PTR(const uchar, w) + choices.matrix * matrix_bytes)
 #define X_ROW(token) x_places[(token) - choices.first]
 #define Y_ROW(token) y_places[(token) - choices.first]

@@ -30,13 +30,13 @@ __kernel void kv_append_simd(BUFFER(k), BUFFER(v), BUFFER(positions), BUFFER(beg
                              BUFFER(cache_v), const int k_stride, const int v_stride, const int head_dim, const int head_dim_v,
                              const int segments, const int first_token, const int depth, const int pages_each, const int page_count) {
   const size_t s = get_global_id(0), h = get_global_id(1);
-  const int segment = segment_of(s, AT(const int, begins), segments, first_token);
-  const int of_text = place_of(AT(const int, positions)[s], AT(const int, paths) + segment * (1 + depth)), place = of_text % PAGE;
-  const size_t page = h * page_count + AT(const int, pages)[segment * pages_each + of_text / PAGE];
-  __global const float *k = AT(const float, k) + s * k_stride + h * head_dim;
-  __global const float *v = AT(const float, v) + s * v_stride + h * head_dim_v;
-  __global ELEMENT *to_k = AT(ELEMENT, cache_k) + (page * (PAGE / 16) + place / 16) * head_dim * 16 + place % 16;
-  __global ELEMENT *to_v = AT(ELEMENT, cache_v) + (page * PAGE + place) * head_dim_v;
+  const int segment = segment_of(s, PTR(const int, begins), segments, first_token);
+  const int of_text = place_of(PTR(const int, positions)[s], PTR(const int, paths) + segment * (1 + depth)), place = of_text % PAGE;
+  const size_t page = h * page_count + PTR(const int, pages)[segment * pages_each + of_text / PAGE];
+  __global const float *k = PTR(const float, k) + s * k_stride + h * head_dim;
+  __global const float *v = PTR(const float, v) + s * v_stride + h * head_dim_v;
+  __global ELEMENT *to_k = PTR(ELEMENT, cache_k) + (page * (PAGE / 16) + place / 16) * head_dim * 16 + place % 16;
+  __global ELEMENT *to_v = PTR(ELEMENT, cache_v) + (page * PAGE + place) * head_dim_v;
   ELEMENT lanes[16] __attribute__((aligned(64)));
   for (int i = 0; i < head_dim; i += 16) {
     const int count = min(16, head_dim - i);

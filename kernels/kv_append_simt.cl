@@ -30,15 +30,15 @@ __kernel void kv_append_simt(BUFFER(k), BUFFER(v), BUFFER(positions), BUFFER(beg
                              const int segments, const int first_token, const int depth, const int pages_each, const int page_count) {
   const int i = get_global_id(0);
   const size_t s = get_global_id(1), h = get_global_id(2);
-  const int segment = segment_of(s, AT(const int, begins), segments, first_token);
-  const int of_text = place_of(AT(const int, positions)[s], AT(const int, paths) + segment * (1 + depth)), place = of_text % PAGE;
-  const size_t page = h * page_count + AT(const int, pages)[segment * pages_each + of_text / PAGE];
+  const int segment = segment_of(s, PTR(const int, begins), segments, first_token);
+  const int of_text = place_of(PTR(const int, positions)[s], PTR(const int, paths) + segment * (1 + depth)), place = of_text % PAGE;
+  const size_t page = h * page_count + PTR(const int, pages)[segment * pages_each + of_text / PAGE];
   if (i < head_dim) {
     const size_t at = ((page * (PAGE / 16) + place / 16) * head_dim + i) * 16 + place % 16;
-    STORE(AT(const float, k)[s * k_stride + h * head_dim + i], at, AT(ELEMENT, cache_k));
+    STORE(PTR(const float, k)[s * k_stride + h * head_dim + i], at, PTR(ELEMENT, cache_k));
   }
   if (i < head_dim_v) {
     const size_t at = (page * PAGE + place) * head_dim_v + i;
-    STORE(AT(const float, v)[s * v_stride + h * head_dim_v + i], at, AT(ELEMENT, cache_v));
+    STORE(PTR(const float, v)[s * v_stride + h * head_dim_v + i], at, PTR(ELEMENT, cache_v));
   }
 }

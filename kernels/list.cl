@@ -96,14 +96,14 @@ INLINE bool stay(volatile __global uint *bell, const uint self, const ulong idle
 
 __kernel void list(const ulong address, const uint base, const uint serial, BUFFER(done), BUFFER(state), const ulong spins, BUFFER(bell),
                    const ulong idle_looks, const ulong stamps) {
-  volatile __global uint *device = AT(volatile uint, state), *ring = AT(volatile uint, bell);
+  volatile __global uint *device = PTR(volatile uint, state), *ring = PTR(volatile uint, bell);
   volatile __global const ulong *posted = (volatile __global const ulong *)(ring + 6);
   ulong list = address;
   uint from = base, number = serial;
   for (;;) {
     run_list((__global const ulong *)(size_t)list, from, number, device, spins,
              (volatile __global ulong *)(size_t)stamps);
-    STORE_RELEASE(AT(volatile uint, done), number);
+    STORE_RELEASE(PTR(volatile uint, done), number);
     if (!stay(ring, serial, idle_looks)) return;
     from = ring[4];
     number = ring[5];

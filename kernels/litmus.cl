@@ -78,7 +78,7 @@ INLINE uint right_side(const uint test, volatile __global uint *flag, volatile _
 }
 
 __kernel void litmus(BUFFER(memory), const uint kind, const uint side, const uint round, uint looks, const uint seed) {
-  volatile __global uint *const words = AT(volatile uint, memory);
+  volatile __global uint *const words = PTR(volatile uint, memory);
   volatile __global uint *const mine = words + side * LINE, *const theirs = words + (1 - side) * LINE;
   volatile __global uint *const results = words + (2 + side * 8) * LINE;
   const uint broken = kind >= BROKEN, test = broken ? kind - BROKEN : kind;

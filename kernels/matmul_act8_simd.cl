@@ -8,7 +8,7 @@
 //   packed_simd.cl. The kernel brings both kinds of codes into words of four neighbouring codes of a row, unsigned. y
 //   f32 with y_stride, unaligned. Strides of x count words.
 // Work mapping: local size 1, no barriers; a work-item has 64 rows.
-//   matmul_few, grouped_few (option TOKENS = 1..3): as in matmul_simd.cl. The sums are in registers, and words are
+//   matmul_small_batch, grouped_small_batch (option TOKENS = 1..3): as in matmul_simd.cl. The sums are in registers, and words are
 //   built as they are read.
 //   matmul_gemm, grouped_gemm: decode 8 tiles of 32 columns to local memory and pass three tokens at a time over them.
 //   Between chunks of tiles y holds the results.
@@ -72,7 +72,7 @@ INLINE float16 minimum_of(const Tile *t, const int g, const int b) {
 // Takes bits of a where the mask has ones, else bits of b.
 INLINE uint16 either(const uint mask, const uint16 a, const uint16 b) { return (a & mask) | (b & ~mask); }
 
-// bring_together() leaves 8-bit codes of row 4 j + b in lane j of block b. Sums of few tokens keep this order: scales
+// interleave_rows() leaves 8-bit codes of row 4 j + b in lane j of block b. Sums of few tokens keep this order: scales
 // follow it, and the results go back to the order of rows. matmul_gemm and grouped_gemm keep the words in local memory,
 // so there 8-bit codes are brought to their rows one by one.
 #if BITS == 8 && defined(TOKENS)
@@ -102,7 +102,7 @@ INLINE void order_again(float16 *v) {
 
 // Turns four words with bytes of rows j, j + 16, j + 32, j + 48 into four blocks of 16 rows with four neighbouring
 // bytes each.
-INLINE void bring_together(const uint16 v0, const uint16 v1, const uint16 v2, const uint16 v3, uint16 *to) {
+INLINE void interleave_rows(const uint16 v0, const uint16 v1, const uint16 v2, const uint16 v3, uint16 *to) {
   const uint16 a = either(0x00ff00ffu, v0, v1 << 8), b = either(0x00ff00ffu, v0 >> 8, v1);
   const uint16 c = either(0x00ff00ffu, v2, v3 << 8), d = either(0x00ff00ffu, v2 >> 8, v3);
   to[0] = either(0x0000ffffu, a, c << 16);
@@ -114,10 +114,10 @@ INLINE void bring_together(const uint16 v0, const uint16 v1, const uint16 v2, co
 // matmul_gemm prefetches the next bytes in shares, one for each group of tokens; a single burst would stall the
 // decoding. Kernels for few tokens read one long run, and a processor may prefetch that better by itself
 // (-DFETCHES_FEW=0, engine/device/processor.h).
-#ifndef FETCHES_FEW
-#define FETCHES_FEW 1
+#ifndef FETCHES_SMALL_BATCH
+#define FETCHES_SMALL_BATCH 1
 #endif
-#if (defined(TOKENS) && FETCHES_FEW) || (!defined(TOKENS) && defined(GROUPED))
+#if (defined(TOKENS) && FETCHES_SMALL_BATCH) || (!defined(TOKENS) && defined(GROUPED))
 #define FETCH_AHEAD(at, bytes) PREFETCH(at, AHEAD_BYTES + (bytes))
 #else
 #define FETCH_AHEAD(at, bytes)
@@ -132,7 +132,7 @@ INLINE void load_words(__global const uchar *quants, const int m, uint16 *even, 
   FETCH_AHEAD((__global const uchar *)at, 128);
   FETCH_AHEAD((__global const uchar *)at, 192);
   uint16 both[4];
-  bring_together(at[0], at[1], at[2], at[3], both);
+  interleave_rows(at[0], at[1], at[2], at[3], both);
 #pragma unroll
   for (int b = 0; b < 4; ++b) {
     even[b] = both[b] & 0x0f0f0f0fu;
@@ -142,8 +142,8 @@ INLINE void load_words(__global const uchar *quants, const int m, uint16 *even, 
   __global const uint16_anywhere *at = (__global const uint16_anywhere *)(quants + m * 512);
 #pragma unroll
   for (int line = 0; line < 512; line += 64) FETCH_AHEAD((__global const uchar *)at, line);
-  bring_together(at[0], at[2], at[4], at[6], even);
-  bring_together(at[1], at[3], at[5], at[7], odd);
+  interleave_rows(at[0], at[2], at[4], at[6], even);
+  interleave_rows(at[1], at[3], at[5], at[7], odd);
 #pragma unroll
   for (int b = 0; b < 4; ++b) even[b] ^= 0x80808080u, odd[b] ^= 0x80808080u;
 #else
@@ -168,17 +168,17 @@ INLINE int codes_of(__global const uint *x, const int g) {
 
 #ifdef TOKENS
 #ifdef GROUPED
-#include "grouped_few.cl"
-__kernel void grouped_few(GROUPED_FEW_ARGUMENTS) {
+#include "grouped_small_batch.cl"
+__kernel void grouped_small_batch(GROUPED_SMALL_BATCH_ARGUMENTS) {
   const int row = (int)get_global_id(0) * 64;
   const long slot = get_global_id(1), s = (long)get_global_id(2) * TOKENS, matrix = MATRIX_OF(s, slot);
 #else
-__kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
+__kernel void matmul_small_batch(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
                          const int row_end, const int x_stride, const int y_stride) {
   const int row = row_begin + (int)get_global_id(0) * 64;
-#define PANELS AT(const uchar, w)
-#define FIRST_X AT(const float, x)
-#define FIRST_Y AT(float, y)
+#define PANELS PTR(const uchar, w)
+#define FIRST_X PTR(const float, x)
+#define FIRST_Y PTR(float, y)
 #endif
   __global const uchar *panel = PANELS + (row / 64) * panel_bytes;
   __global const uint *x_words = (__global const uint *)(FIRST_X);
@@ -288,73 +288,30 @@ INLINE void decode_chunk(__global const uchar *panel, const int first, const int
   }
 }
 
-#define NAME_OF(name, tokens, variant) name##_##tokens##variant
-#define NAME_IN(name, tokens, variant) NAME_OF(name, tokens, variant)
-#define OF(name, tokens) NAME_IN(name, tokens, VARIANT)
+// The name of a function for `tokens` tokens, with the suffix of this variant.
+#define JOIN_NAMES(name, tokens, variant) name##_##tokens##variant
+#define EXPAND_NAMES(name, tokens, variant) JOIN_NAMES(name, tokens, variant)
+#define VARIANT_NAME(name, tokens) EXPAND_NAMES(name, tokens, VARIANT)
 
-// Passes T tokens over a chunk, BLOCKS blocks of 16 rows at a time; x[t] and y[t] point to their rows of words and
-// of results.
-#define DEFINE_TOKENS(T)                                                                                                      \
-  INLINE void OF(tokens, T)(const Chunk *chunk, const int tiles, __global const uint *const *x, __global float *const *y,     \
-                         const int first, const int rows) {                                                                   \
-    for (int base = 0; base < 4; base += BLOCKS) {                                                                            \
-      float16 acc[T][BLOCKS];                                                                                                 \
-      _Pragma("unroll") for (int t = 0; t < T; ++t)                                                                           \
-        _Pragma("unroll") for (int b = 0; b < BLOCKS; ++b) {                                                                  \
-          const int row = (base + b) * 16;                                                                                    \
-          acc[t][b] = first ? (float16)(0.0f) : load_rows(y[t] + row, rows - row);                                            \
-        }                                                                                                                     \
-      for (int tile = 0; tile < tiles; ++tile) {                                                                              \
-        if (base == 0)                                                                                                        \
-          for (int line = 0; line < chunk->share; line += 64) PREFETCH(chunk->ahead, tile * chunk->share + line);             \
-        _Pragma("unroll") for (int g = 0; g < GROUPS; ++g) {                                                                  \
-          Sum sum[T][BLOCKS];                                                                                                 \
-          int codes[T];                                                                                                       \
-          _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                     \
-            codes[t] = codes_of(x[t] + tile * ACT_WORDS, g);                                                                  \
-            _Pragma("unroll") for (int b = 0; b < BLOCKS; ++b) sum[t][b] = start_products(-BIAS * codes[t]);                  \
-          }                                                                                                                   \
-          _Pragma("unroll") for (int q = g * GROUP_QUADS; q < (g + 1) * GROUP_QUADS; ++q) {                                   \
-            uint16 word[BLOCKS];                                                                                              \
-            _Pragma("unroll") for (int b = 0; b < BLOCKS; ++b) word[b] = chunk->words[(tile * QUADS + q) * 4 + base + b];     \
-            _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                   \
-              const uint a = x[t][tile * ACT_WORDS + q];                                                                      \
-              _Pragma("unroll") for (int b = 0; b < BLOCKS; ++b) add_products(&sum[t][b], word[b], a);                        \
-            }                                                                                                                 \
-          }                                                                                                                   \
-          _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                     \
-            const float of_x = as_float(x[t][tile * ACT_WORDS + ACT_SCALE]);                                                  \
-            _Pragma("unroll") for (int b = 0; b < BLOCKS; ++b) {                                                              \
-              const int at = (tile * GROUPS + g) * 4 + base + b;                                                              \
-              const int16 whole = all_products(&sum[t][b], -BIAS * codes[t]);                                                 \
-              acc[t][b] = fma(convert_float16(whole), chunk->scales[at] * of_x, acc[t][b]);                                   \
-              if (MIN_KIND == 2) acc[t][b] = fma(chunk->lows[at], (float16)(of_x * (float)codes[t]), acc[t][b]);              \
-            }                                                                                                                 \
-          }                                                                                                                   \
-        }                                                                                                                     \
-      }                                                                                                                       \
-      _Pragma("unroll") for (int t = 0; t < T; ++t)                                                                           \
-        _Pragma("unroll") for (int b = 0; b < BLOCKS; ++b) {                                                                  \
-          const int row = (base + b) * 16;                                                                                    \
-          store_rows(acc[t][b], y[t] + row, rows - row);                                                                      \
-        }                                                                                                                     \
-    }                                                                                                                         \
-  }
+// GROUP_TOKENS tokens pass together, over BLOCKS blocks of 16 rows at a time.
 #if defined(HAS_VPMADDUBSW)
 #define BLOCKS 1
 #define GROUP_TOKENS 3
-DEFINE_TOKENS(3)
-DEFINE_TOKENS(2)
 #elif REGISTERS >= 32
 #define BLOCKS 4
 #define GROUP_TOKENS 3
-DEFINE_TOKENS(3)
-DEFINE_TOKENS(2)
 #else
 #define BLOCKS 4
 #define GROUP_TOKENS 1
 #endif
-DEFINE_TOKENS(1)
+#if GROUP_TOKENS == 3
+#define SUM_TOKENS 3
+#include "matmul_act8_sums_simd.cl"
+#define SUM_TOKENS 2
+#include "matmul_act8_sums_simd.cl"
+#endif
+#define SUM_TOKENS 1
+#include "matmul_act8_sums_simd.cl"
 
 // How many of the remaining tokens pass together: at most GROUP_TOKENS. If four remain, two pass, because one alone
 // takes nearly as long as two.
@@ -363,10 +320,10 @@ INLINE int tokens_of(const int left) { return GROUP_TOKENS == 3 && left == 4 ? 2
 INLINE void pass_tokens(const Chunk *chunk, const int tiles, __global const uint *const *x, __global float *const *y, const int first,
                         const int rows, const int tokens) {
 #if GROUP_TOKENS == 3
-  if (tokens == 3) OF(tokens, 3)(chunk, tiles, x, y, first, rows);
-  if (tokens == 2) OF(tokens, 2)(chunk, tiles, x, y, first, rows);
+  if (tokens == 3) VARIANT_NAME(sum_tokens, 3)(chunk, tiles, x, y, first, rows);
+  if (tokens == 2) VARIANT_NAME(sum_tokens, 2)(chunk, tiles, x, y, first, rows);
 #endif
-  if (tokens == 1) OF(tokens, 1)(chunk, tiles, x, y, first, rows);
+  if (tokens == 1) VARIANT_NAME(sum_tokens, 1)(chunk, tiles, x, y, first, rows);
 }
 
 #define DECLARE_CHUNK                                                \
@@ -383,7 +340,7 @@ __kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const
   DECLARE_CHUNK;
   const int row = (int)get_global_id(0) * 64, i = get_global_id(1);
 #if HAS_LISTS
-  __global const int *list = AT(const int, lists), *choices = list + 2 + 2 * count;
+  __global const int *list = PTR(const int, lists), *choices = list + 2 + 2 * count;
   if (i >= list[0]) return;
   const long matrix = list[1 + i];
   const int begin = list[1 + count + i], end = list[2 + count + i];
@@ -391,7 +348,7 @@ __kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const
   const long matrix = i;
   const int begin = 0, end = S;
 #endif
-  __global const uchar *panel = AT(const uchar, w) + matrix * matrix_bytes + row / 64 * panel_bytes;
+  __global const uchar *panel = PTR(const uchar, w) + matrix * matrix_bytes + row / 64 * panel_bytes;
   for (int tile = 0; tile < K / 32; tile += CHUNK_TILES) {
     const int tiles = min(CHUNK_TILES, K / 32 - tile);
     decode_chunk(panel, tile, tiles, &chunk);
@@ -406,8 +363,8 @@ __kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const
 #else
         const long token = s + t, slot = matrix;
 #endif
-        x_rows[t] = AT(const uint, x) + token * x_stride + slot * x_slot + tile * ACT_WORDS;
-        y_rows[t] = AT(float, y) + token * y_stride + slot * y_slot + row;
+        x_rows[t] = PTR(const uint, x) + token * x_stride + slot * x_slot + tile * ACT_WORDS;
+        y_rows[t] = PTR(float, y) + token * y_stride + slot * y_slot + row;
       }
       pass_tokens(&chunk, tiles, x_rows, y_rows, tile == 0, row_end - row, together);
       s += together;
@@ -420,15 +377,15 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
                           const int row_end, const int x_stride, const int y_stride, const int S) {
   DECLARE_CHUNK;
   const int row = row_begin + (int)get_global_id(0) * 64, rows = row_end - row;
-  __global const uchar *panel = AT(const uchar, w) + row / 64 * panel_bytes;
+  __global const uchar *panel = PTR(const uchar, w) + row / 64 * panel_bytes;
   const int tile_bytes = (int)(panel_bytes / (K / 32)), groups = (S + GROUP_TOKENS - 1) / GROUP_TOKENS;
   for (int tile = 0; tile < K / 32; tile += CHUNK_TILES) {
     const int tiles = min(CHUNK_TILES, K / 32 - tile);
     decode_chunk(panel, tile, tiles, &chunk);
     chunk.ahead = panel + (size_t)tile_bytes * (tile + tiles);  // the next panel follows this one
     chunk.share = tile_bytes * CHUNK_TILES / tiles / groups;
-    __global const uint *a = AT(const uint, x) + tile * ACT_WORDS;
-    __global float *out = AT(float, y) + row;
+    __global const uint *a = PTR(const uint, x) + tile * ACT_WORDS;
+    __global float *out = PTR(float, y) + row;
     for (int s = 0; s < S;) {
       const int together = tokens_of(S - s);
       __global const uint *x_rows[GROUP_TOKENS];

@@ -7,12 +7,12 @@
 // Layout: weights as in matmul_i4_simt.cl (BITS 4) and matmul_i8_simt.cl (BITS 8), scales as in packed_tiles.cl.
 //   Strides of x count words.
 // Work mapping: as in matmul_simt.cl.
-//   matmul_few (option TOKENS = S, at most 4): a group of 64 x AT_ONCE per panel. In each round work-item (r, p)
+//   matmul_small_batch (option TOKENS = S, at most 4): a group of 64 x AT_ONCE per panel. In each round work-item (r, p)
 //   computes the sums of row r in the p-th of AT_ONCE tiles. Work-item (r, t) then continues the chain of token t.
 //   -DWIDE=1: 16 tiles at once.
 //   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1), with a tile of each in local
 //   memory. Work-item (tx, ty) of 16 x 16 computes rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
-//   -DGROUPED=1: grouped_few, one token (TOKENS = 1) and slot each (grouped_few.cl), and
+//   -DGROUPED=1: grouped_small_batch, one token (TOKENS = 1) and slot each (grouped_small_batch.cl), and
 //   grouped_gemm (grouped_gemm.cl).
 //   HAS_PACKED_DOT: the device adds four products of bytes at once (cl_khr_integer_dot_product); the sums are the same.
 // Limits: groups of 256 (wide: 1,024). Local memory: few 256 bytes * AT_ONCE * GROUPS * (TOKENS + 2), gemm 6 KiB (7
@@ -68,17 +68,17 @@ INLINE float add_group(float acc, const int sum, const float scale, const float 
 #define AT_ONCE 4
 #endif
 #ifdef GROUPED
-#include "grouped_few.cl"
-__kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void grouped_few(GROUPED_FEW_ARGUMENTS) {
+#include "grouped_small_batch.cl"
+__kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void grouped_small_batch(GROUPED_SMALL_BATCH_ARGUMENTS) {
   const int row_begin = 0;
   const long slot = get_group_id(1), s = (long)get_group_id(2) * TOKENS, matrix = MATRIX_OF(s, slot);
 #else
-__kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes,
+__kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void matmul_small_batch(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes,
                                                                               const int K, const int row_begin, const int row_end,
                                                                               const int x_stride, const int y_stride) {
-#define PANELS AT(const uchar, w)
-#define FIRST_X AT(const float, x)
-#define FIRST_Y AT(float, y)
+#define PANELS PTR(const uchar, w)
+#define FIRST_X PTR(const float, x)
+#define FIRST_Y PTR(float, y)
 #endif
   __local int sums[AT_ONCE * GROUPS * TOKENS * 64];
   __local float scales[AT_ONCE * GROUPS * 64];
@@ -146,7 +146,7 @@ __kernel void grouped_gemm(GROUPED_GEMM_ARGUMENTS) {
 __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
                           const int row_end, const int x_stride, const int y_stride, const int S) {
   const int first_row = row_begin + (int)get_group_id(0) * 64, first_token = (int)get_group_id(1) * 64;
-#define PANELS AT(const uchar, w)
+#define PANELS PTR(const uchar, w)
 #define X_ROW(token) (long)(token) * x_stride
 #define Y_ROW(token) (long)(token) * y_stride
 #endif
@@ -155,7 +155,7 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
   __local int token_sums[GROUPS * 64];
   const int id = get_local_id(0), tx = id % 16, ty = id / 16;
   __global const uchar *panel = PANELS + (first_row / 64) * panel_bytes;
-  __global const uint *x = AT(const uint, x);
+  __global const uint *x = PTR(const uint, x);
   float acc[4][4];  // [token][row]
   for (int t = 0; t < 4; ++t) {
     for (int r = 0; r < 4; ++r) acc[t][r] = 0.0f;
@@ -208,7 +208,7 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
     const int token = first_token + ty * 4 + t;
     for (int r = 0; r < 4; ++r) {
       const int row = first_row + tx + r * 16;
-      if (token < S && row < row_end) AT(float, y)[Y_ROW(token) + row] = acc[t][r];
+      if (token < S && row < row_end) PTR(float, y)[Y_ROW(token) + row] = acc[t][r];
     }
   }
 }

@@ -6,7 +6,7 @@
 // Layout: x f32 [S, K] with x_stride, y f32 [S, N] with y_stride, both unaligned (vload/vstore only). Panel p of w
 //   starts at p * panel_bytes.
 // Work mapping: local size 1, no barriers.
-//   matmul_few (option TOKENS = 1..8, BLOCKS = 4 or 2): work-item u computes 16*BLOCKS rows from row_begin +
+//   matmul_small_batch (option TOKENS = 1..8, BLOCKS = 4 or 2): work-item u computes 16*BLOCKS rows from row_begin +
 //   u*16*BLOCKS on, for TOKENS tokens. It decodes the weights once, and the sums stay in registers. TOKENS = 1 is
 //   the GEMV.
 //   matmul_gemm (no TOKENS, BLOCKS = 2): work-item u owns 32 rows and all S tokens. It decodes 256 columns to a local
@@ -18,7 +18,7 @@
 //     tokens pass.
 //   -DGROUPED=1 (engine/device/operators/grouped_matmul.h) multiplies with a stack of matrices. Rows of x start at
 //   s*x_stride + slot*x_slot, rows of y at s*y_stride + slot*y_slot. Matrix m starts at m * matrix_bytes.
-//   grouped_few: work-item (u, slot, t) computes ROWS rows of this slot for TOKENS tokens from t*TOKENS on. It
+//   grouped_small_batch: work-item (u, slot, t) computes ROWS rows of this slot for TOKENS tokens from t*TOKENS on. It
 //   multiplies with matrix ids[s*slots + slot], or with matrix `slot` (-DHAS_IDS=0).
 //   grouped_gemm: work-item (u, i) owns 32 rows of the i-th matrix that `lists` name, and passes the listed choices
 //   over it. With -DHAS_LISTS=0 it owns rows of matrix i and passes slot i of all S tokens. No group alternates with
@@ -41,17 +41,17 @@ INLINE void add_pair(float16 sum[TOKENS][BLOCKS], const int part, const float16 
 }
 
 #ifdef GROUPED
-#include "grouped_few.cl"
-__kernel void grouped_few(GROUPED_FEW_ARGUMENTS) {
+#include "grouped_small_batch.cl"
+__kernel void grouped_small_batch(GROUPED_SMALL_BATCH_ARGUMENTS) {
   const int row = (int)get_global_id(0) * ROWS;
   const long slot = get_global_id(1), s = (long)get_global_id(2) * TOKENS, matrix = MATRIX_OF(s, slot);
 #else
-__kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
+__kernel void matmul_small_batch(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
                          const int row_end, const int x_stride, const int y_stride) {
   const int row = row_begin + (int)get_global_id(0) * ROWS;
-#define PANELS AT(const uchar, w)
-#define FIRST_X AT(const float, x)
-#define FIRST_Y AT(float, y)
+#define PANELS PTR(const uchar, w)
+#define FIRST_X PTR(const float, x)
+#define FIRST_Y PTR(float, y)
 #endif
   const int lane = BLOCKS == 4 ? 0 : row % 64;  // with 4 blocks the compiler knows that it is 0
   __global const uchar *panel = PANELS + (row / 64) * panel_bytes;
@@ -104,15 +104,16 @@ __kernel void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byte
 #else
 #define CHUNK 256
 #if SUMS >= 16
-#define PART 2  // blocks of 16 rows whose sums are in registers together
-#define FIRST 8
+#define ROW_BLOCKS 2  // blocks of 16 rows whose sums are in registers together
+#define FIRST_GROUP 8
 #define GROUP_TOKENS 8
 #else
-#define PART 1
-#define FIRST 4  // then GROUP_TOKENS each: 64 and 256 tokens leave no remainder, 128 leave four
+#define ROW_BLOCKS 1
+#define FIRST_GROUP 4  // then GROUP_TOKENS each: 64 and 256 tokens leave no remainder, 128 leave four
 #define GROUP_TOKENS 6
 #endif
-#define PANEL_AT(k, b) ((b) / PART * (CHUNK * PART) + (k)*PART + (b) % PART)  // an index into the decoded panel
+// An index into the decoded panel.
+#define PANEL_AT(k, b) ((b) / ROW_BLOCKS * (CHUNK * ROW_BLOCKS) + (k)*ROW_BLOCKS + (b) % ROW_BLOCKS)
 
 INLINE float16 load_rows(__global const float *y, int rows) {
   if (rows >= 16) return vload16(0, y);
@@ -132,48 +133,25 @@ INLINE float16 load_rows(__global const float *y, int rows) {
 #define Y_ROW(t) t *y_stride
 #endif
 
-#define NAME_OF(name, tokens, variant) name##_##tokens##variant
-#define NAME_IN(name, tokens, variant) NAME_OF(name, tokens, variant)
-#define OF(name, tokens) NAME_IN(name, tokens, VARIANT)
+// The name of a function for `tokens` tokens, with the suffix of this variant.
+#define JOIN_NAMES(name, tokens, variant) name##_##tokens##variant
+#define EXPAND_NAMES(name, tokens, variant) JOIN_NAMES(name, tokens, variant)
+#define VARIANT_NAME(name, tokens) EXPAND_NAMES(name, tokens, VARIANT)
 
-// Defines the functions that sum T tokens x PART blocks over columns [begin, end) of the decoded panel.
-#define DEFINE_SUMS(T)                                                                                                 \
-  INLINE void OF(begin, T)(float16 sum[T][PART], __global const float *y, int first, ROWS_OF_Y, int rows) {            \
-    _Pragma("unroll") for (int t = 0; t < T; ++t)                                                                      \
-      _Pragma("unroll") for (int b = 0; b < PART; ++b)                                                                 \
-        sum[t][b] = first ? (float16)(0.0f) : load_rows(y + Y_ROW(t) + b * 16, rows - b * 16);                         \
-  }                                                                                                                    \
-  INLINE void OF(add, T)(float16 sum[T][PART], __local const float16 *panel, __global const float *x, int begin,       \
-                         int end, const long *token) {                                                                 \
-    _Pragma("unroll 4") for (long k = begin; k < end; ++k) {                                                           \
-      float16 w[PART];                                                                                                 \
-      _Pragma("unroll") for (int b = 0; b < PART; ++b) w[b] = panel[k * PART + b];                                     \
-      _Pragma("unroll") for (int t = 0; t < T; ++t) {                                                                  \
-        const float16 a = (float16)(x[token[t] + k]);                                                                  \
-        _Pragma("unroll") for (int b = 0; b < PART; ++b) sum[t][b] = fma(w[b], a, sum[t][b]);                          \
-      }                                                                                                                \
-    }                                                                                                                  \
-  }                                                                                                                    \
-  INLINE void OF(end, T)(float16 sum[T][PART], __global float *y, ROWS_OF_Y, int rows) {                               \
-    _Pragma("unroll") for (int t = 0; t < T; ++t)                                                                      \
-      _Pragma("unroll") for (int b = 0; b < PART; ++b)                                                                 \
-        store_rows(sum[t][b], y + Y_ROW(t) + b * 16, rows - b * 16);                                                   \
-  }                                                                                                                    \
-  INLINE void OF(tokens, T)(__local const float16 *panel, __global const float *x, __global float *y, int columns,     \
-                         int first, const long *token, ROWS_OF_Y, int rows) {                                          \
-    float16 sum[T][PART];                                                                                              \
-    OF(begin, T)(sum, y, first, Y_ROWS, rows);                                                                         \
-    OF(add, T)(sum, panel, x, 0, columns, token);                                                                      \
-    OF(end, T)(sum, y, Y_ROWS, rows);                                                                                  \
-  }
+// begin_sums, add_columns, end_sums and pass_tokens for each number of tokens that a group may have.
 #if SUMS >= 16
-DEFINE_SUMS(8)
+#define SUM_TOKENS 8
+#include "matmul_sums_simd.cl"
 #else
-DEFINE_SUMS(6)
+#define SUM_TOKENS 6
+#include "matmul_sums_simd.cl"
 #endif
-DEFINE_SUMS(4)
-DEFINE_SUMS(2)
-DEFINE_SUMS(1)
+#define SUM_TOKENS 4
+#include "matmul_sums_simd.cl"
+#define SUM_TOKENS 2
+#include "matmul_sums_simd.cl"
+#define SUM_TOKENS 1
+#include "matmul_sums_simd.cl"
 
 // Decodes `columns` columns of a run to the panel, at `decoded`, and prefetches `share` bytes from `ahead` on.
 INLINE void decode_run(const Run *r, int columns, __local float16 *decoded, __global const uchar *ahead, int share) {
@@ -238,7 +216,7 @@ INLINE void locate(const Group *group, const int at, const int T, const Strides 
   {                                                                                                       \
     long x_places[T], y_places[T];                                                                        \
     locate(&group, s, T, &strides, x_places, y_places);                                                   \
-    OF(tokens, T)(panel, a, part, columns, k0 == 0, x_places, y_places, left);                            \
+    VARIANT_NAME(pass_tokens, T)(panel, a, part, columns, k0 == 0, x_places, y_places, left);                            \
     s += T;                                                                                               \
   }
 
@@ -248,23 +226,23 @@ __kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const
   __local float16 decoded[CHUNK * BLOCKS];
   const int row = (int)get_global_id(0) * ROWS, i = get_global_id(1);
 #if HAS_LISTS
-  if (i >= AT(const int, lists)[0]) return;
+  if (i >= PTR(const int, lists)[0]) return;
 #endif
-  const Group group = group_of(AT(const int, lists), i, count, S);
+  const Group group = group_of(PTR(const int, lists), i, count, S);
   const Strides strides = {slots, x_stride, x_slot, y_stride, y_slot};
-  __global const uchar *first_panel = AT(const uchar, w) + group.matrix * matrix_bytes + row / 64 * panel_bytes;
+  __global const uchar *first_panel = PTR(const uchar, w) + group.matrix * matrix_bytes + row / 64 * panel_bytes;
   // The bytes of a run. Decoding a run prefetches the same run of the next CHUNK columns.
   const int share = (int)(panel_bytes * RUN / K);
   for (int k0 = 0; k0 < K; k0 += CHUNK) {
     const int columns = min(CHUNK, K - k0);
-    __global const float *a = AT(const float, x) + k0;
-    __global float *out = AT(float, y) + row;
+    __global const float *a = PTR(const float, x) + k0;
+    __global float *out = PTR(float, y) + row;
     __global const uchar *ahead = first_panel + panel_bytes * (k0 + columns) / K + FETCH_OFFSET(row % 64);
     for (int k = 0; k < columns; k += RUN) {
       const Run r = load_run(first_panel, (k0 + k) / RUN, row % 64);
       decode_run(&r, min(RUN, columns - k), decoded + PANEL_AT(k, 0), ahead + k / RUN * share, share);
     }
-    for (int b = 0; b < BLOCKS; b += PART) {
+    for (int b = 0; b < BLOCKS; b += ROW_BLOCKS) {
       __local const float16 *panel = decoded + PANEL_AT(0, b);
       __global float *part = out + b * 16;
       const int left = rows - row - b * 16;
@@ -291,47 +269,50 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
   long token[8];
   for (int t = 0; t < 8; ++t) token[t] = t * stride;
   // The passes over a panel that prefetch a share: the first group's, then those of whole groups.
-  const int passes = 1 + (S - FIRST) / GROUP_TOKENS * (BLOCKS / PART);
+  const int passes = 1 + (S - FIRST_GROUP) / GROUP_TOKENS * (BLOCKS / ROW_BLOCKS);
   for (int k0 = 0; k0 < K; k0 += CHUNK) {
     const int columns = min(CHUNK, K - k0);
     // The bytes that are read next: the columns that follow, or the first columns of the next work-item's rows.
     const int next_row = k0 + columns < K ? row : row + ROWS, next_k = k0 + columns < K ? k0 + columns : 0;
-    __global const uchar *ahead = AT(const uchar, w) + next_row / 64 * panel_bytes + panel_bytes * next_k / K +
+    __global const uchar *ahead = PTR(const uchar, w) + next_row / 64 * panel_bytes + panel_bytes * next_k / K +
                                   FETCH_OFFSET(next_row % 64);
     const int share = (int)(panel_bytes * min(CHUNK, K - next_k) / K) / passes;
-    __global const float *a = AT(const float, x) + k0;
-    __global float *out = AT(float, y) + row;
-    float16 sum[BLOCKS / PART][FIRST][PART];
+    __global const float *a = PTR(const float, x) + k0;
+    __global float *out = PTR(float, y) + row;
+    float16 sum[BLOCKS / ROW_BLOCKS][FIRST_GROUP][ROW_BLOCKS];
 #pragma unroll
-    for (int b = 0; b < BLOCKS; b += PART) OF(begin, FIRST)(sum[b / PART], out + b * 16, k0 == 0, ys, rows - b * 16);
+    for (int b = 0; b < BLOCKS; b += ROW_BLOCKS)
+      VARIANT_NAME(begin_sums, FIRST_GROUP)(sum[b / ROW_BLOCKS], out + b * 16, k0 == 0, ys, rows - b * 16);
     for (int k = 0; k < columns; k += RUN) {
-      const Run r = load_run(AT(const uchar, w) + row / 64 * panel_bytes, (k0 + k) / RUN, row % 64);
+      const Run r = load_run(PTR(const uchar, w) + row / 64 * panel_bytes, (k0 + k) / RUN, row % 64);
       const int end = min(k + RUN, columns);
       decode_run(&r, end - k, decoded + PANEL_AT(k, 0), ahead + k * share / CHUNK, share * RUN / CHUNK);
 #pragma unroll
-      for (int b = 0; b < BLOCKS; b += PART) OF(add, FIRST)(sum[b / PART], decoded + PANEL_AT(0, b), a, k, end, token);
+      for (int b = 0; b < BLOCKS; b += ROW_BLOCKS)
+        VARIANT_NAME(add_columns, FIRST_GROUP)(sum[b / ROW_BLOCKS], decoded + PANEL_AT(0, b), a, k, end, token);
     }
 #pragma unroll
-    for (int b = 0; b < BLOCKS; b += PART) OF(end, FIRST)(sum[b / PART], out + b * 16, ys, rows - b * 16);
-    for (int b = 0; b < BLOCKS; b += PART) {
+    for (int b = 0; b < BLOCKS; b += ROW_BLOCKS)
+      VARIANT_NAME(end_sums, FIRST_GROUP)(sum[b / ROW_BLOCKS], out + b * 16, ys, rows - b * 16);
+    for (int b = 0; b < BLOCKS; b += ROW_BLOCKS) {
       __local const float16 *panel = decoded + PANEL_AT(0, b);
       __global float *part = out + b * 16;
       const int left = rows - b * 16;
-      int s = FIRST;
+      int s = FIRST_GROUP;
       for (; s + GROUP_TOKENS <= S; s += GROUP_TOKENS) {
         ahead += share;
         for (int line = 0; line < share; line += FETCH_STEP) PREFETCH(ahead, line);
-        OF(tokens, GROUP_TOKENS)(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
+        VARIANT_NAME(pass_tokens, GROUP_TOKENS)(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
       }
       if (S - s >= 4) {
-        OF(tokens, 4)(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
+        VARIANT_NAME(pass_tokens, 4)(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
         s += 4;
       }
       if (S - s >= 2) {
-        OF(tokens, 2)(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
+        VARIANT_NAME(pass_tokens, 2)(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
         s += 2;
       }
-      if (S > s) OF(tokens, 1)(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
+      if (S > s) VARIANT_NAME(pass_tokens, 1)(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
     }
   }
 }

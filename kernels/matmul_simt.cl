@@ -7,7 +7,7 @@
 //   The simd family has one chain over all of K, so the two families agree only within a tolerance.
 // Layout: x f32 [S, K] with x_stride, y f32 [S, N] with y_stride. Panel p of w (64 rows) starts at p * panel_bytes.
 // Work mapping:
-//   matmul_few (option TOKENS = S): a group of 64 x AT_ONCE per panel. Work-item (r, p) computes row r and runs p, p +
+//   matmul_small_batch (option TOKENS = S): a group of 64 x AT_ONCE per panel. Work-item (r, p) computes row r and runs p, p +
 //   AT_ONCE, ... TOKENS = 1 is the GEMV.
 //     -DWIDE=1 computes all runs at once, on devices with groups of 1,024, because a few panels alone do not fill a
 //     large GPU.
@@ -16,7 +16,7 @@
 //   tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
 //   -DGROUPED=1 (engine/device/operators/grouped_matmul.h) multiplies with a stack of matrices. Rows of x start at
 //   s*x_stride + slot*x_slot, rows of y at s*y_stride + slot*y_slot. Matrix m starts at m * matrix_bytes.
-//   grouped_few: dimension 1 is the slot, and dimension 2 counts the tokens, TOKENS at a time. The matrix is
+//   grouped_small_batch: dimension 1 is the slot, and dimension 2 counts the tokens, TOKENS at a time. The matrix is
 //   ids[s*slots + slot], or matrix `slot` (-DHAS_IDS=0).
 //   grouped_gemm: matmul_gemm for the choices of grouped_gemm.cl.
 // Limits: groups of 256 (wide: 1,024). Local memory: few 1.25 KiB * TOKENS (wide 4.25 KiB * TOKENS), gemm 17 KiB (18
@@ -30,17 +30,17 @@
 
 #ifdef TOKENS
 #ifdef GROUPED
-#include "grouped_few.cl"
-__kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void grouped_few(GROUPED_FEW_ARGUMENTS) {
+#include "grouped_small_batch.cl"
+__kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void grouped_small_batch(GROUPED_SMALL_BATCH_ARGUMENTS) {
   const int row_begin = 0;
   const long slot = get_group_id(1), s = (long)get_group_id(2) * TOKENS, matrix = MATRIX_OF(s, slot);
 #else
-__kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void matmul_few(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes,
+__kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void matmul_small_batch(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes,
                                                                               const int K, const int row_begin, const int row_end,
                                                                               const int x_stride, const int y_stride) {
-#define PANELS AT(const uchar, w)
-#define FIRST_X AT(const float, x)
-#define FIRST_Y AT(float, y)
+#define PANELS PTR(const uchar, w)
+#define FIRST_X PTR(const float, x)
+#define FIRST_Y PTR(float, y)
 #endif
   __local float parts[AT_ONCE * TOKENS * 64], totals[TOKENS * 64];
   const int r = get_local_id(0), lane = get_local_id(1);
@@ -87,14 +87,14 @@ __kernel void grouped_gemm(GROUPED_GEMM_ARGUMENTS) {
 __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
                           const int row_end, const int x_stride, const int y_stride, const int S) {
   const int first_row = row_begin + (int)get_group_id(0) * 64, first_token = (int)get_group_id(1) * 64;
-#define PANELS AT(const uchar, w)
+#define PANELS PTR(const uchar, w)
 #define X_ROW(token) (size_t)(token) * x_stride
 #define Y_ROW(token) (size_t)(token) * y_stride
 #endif
   __local float weights[32 * 64], tokens[64 * PITCH];
   const int id = get_local_id(0), tx = id % 16, ty = id / 16;
   __global const uchar *panel = PANELS + (first_row / 64) * panel_bytes;
-  __global const float *x = AT(const float, x);
+  __global const float *x = PTR(const float, x);
   const int tiles = (K + 31) / 32;
   float total[4][4], run[4][4];  // [token][row]
   for (int t = 0; t < 4; ++t) {
@@ -135,7 +135,7 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
     const int token = first_token + ty * 4 + t;
     for (int r = 0; r < 4; ++r) {
       const int row = first_row + tx + r * 16;
-      if (token < S && row < row_end) AT(float, y)[Y_ROW(token) + row] = total[t][r] + run[t][r];
+      if (token < S && row < row_end) PTR(float, y)[Y_ROW(token) + row] = total[t][r] + run[t][r];
     }
   }
 }

@@ -31,10 +31,10 @@ INLINE __global const ELEMENT *values_on(const Path *path, const int position) {
 #define KEY_AT(n) key_on(&t->path, n)
 #define VALUES_AT(n) ((n) < t->path.at[0] ? v + (size_t)((n) - first) * HEAD_DIM_V : values_on(&t->path, n))
 #define FOLLOW_PATH(t)                                                                             \
-  (t).path.at = AT(const int, paths) + (size_t)queries.segment * (1 + depth);                      \
-  (t).path.pages = AT(const int, pages) + (size_t)queries.segment * pages_each;                    \
-  (t).path.keys = AT(const ELEMENT, cache_k) + (size_t)kv_head * page_count * SPLIT * HEAD_DIM;    \
-  (t).path.values = AT(const ELEMENT, cache_v) + (size_t)kv_head * page_count * SPLIT * HEAD_DIM_V
+  (t).path.at = PTR(const int, paths) + (size_t)queries.segment * (1 + depth);                      \
+  (t).path.pages = PTR(const int, pages) + (size_t)queries.segment * pages_each;                    \
+  (t).path.keys = PTR(const ELEMENT, cache_k) + (size_t)kv_head * page_count * SPLIT * HEAD_DIM;    \
+  (t).path.values = PTR(const ELEMENT, cache_v) + (size_t)kv_head * page_count * SPLIT * HEAD_DIM_V
 #else
 #define KEY_AT(n) (k + (size_t)(((n) - first) / 16) * HEAD_DIM * 16 + (n) % 16)
 #define VALUES_AT(n) (v + (size_t)((n) - first) * HEAD_DIM_V)

@@ -5,27 +5,27 @@
 //   element. Limits: none.
 __kernel void probe_fma(BUFFER(in), BUFFER(out)) {
   const int i = get_global_id(0);
-  __global const float *v = AT(const float, in) + 3 * i;
-  AT(float, out)[i] = fma(v[0], v[1], v[2]);
+  __global const float *v = PTR(const float, in) + 3 * i;
+  PTR(float, out)[i] = fma(v[0], v[1], v[2]);
 }
 
 __kernel void probe_quotient(BUFFER(in), BUFFER(out)) {
   const int i = get_global_id(0);
-  __global const float *v = AT(const float, in) + 2 * i;
-  AT(float, out)[2 * i] = v[0] / v[1];
-  AT(float, out)[2 * i + 1] = sqrt(v[0]);
+  __global const float *v = PTR(const float, in) + 2 * i;
+  PTR(float, out)[2 * i] = v[0] / v[1];
+  PTR(float, out)[2 * i + 1] = sqrt(v[0]);
 }
 
 // Counts its own iterations, because some drivers end loops early without an error.
 __kernel void probe_loop(BUFFER(counted), const uint wanted) {
   uint count = 0;
   for (uint i = 0; i < wanted; ++i) count += (i ^ count) < 0xffffffffu ? 1 : 2;
-  *AT(uint, counted) = count;
+  *PTR(uint, counted) = count;
 }
 
 // Adds one to a word. The host then sees whether its own store arrived and whether the kernel's store came back.
 __kernel void probe_increment(BUFFER(word)) {
-  __global uint *p = AT(uint, word);
+  __global uint *p = PTR(uint, word);
   PREFETCH(p, 64);
   *p += 1;
 }

@@ -6,8 +6,8 @@
 // Work mapping: one work-item. It adds the products of 8 words, as many as a group has, to -7.
 #include "byte_products.cl"
 __kernel void products_probe(BUFFER(words), BUFFER(out)) {
-  const uint16 codes = vload16(0, AT(const uint, words));
+  const uint16 codes = vload16(0, PTR(const uint, words));
   Sum sum = start_products(-7);
-  for (int i = 0; i < 8; ++i) add_products(&sum, codes, AT(const uint, words)[16]);
-  vstore16(all_products(&sum, -7), 0, AT(int, out));
+  for (int i = 0; i < 8; ++i) add_products(&sum, codes, PTR(const uint, words)[16]);
+  vstore16(all_products(&sum, -7), 0, PTR(int, out));
 }

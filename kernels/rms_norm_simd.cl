@@ -17,13 +17,13 @@ __kernel void rms_norm_simd(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), B
                             const int x_stride, const int y_stride, const int add_stride, const float unit, const float eps,
                             const float add_scale) {
   const size_t s = get_global_id(0), g = get_global_id(1);
-  __global float *x = AT(float, x) + s * x_stride + g * width;
-  __global float *y = AT(float, y) + s * y_stride + g * width;
-  __global const float *weight = AT(const float, weight);
-  __global const float *bias = AT(const float, bias);
+  __global float *x = PTR(float, x) + s * x_stride + g * width;
+  __global float *y = PTR(float, y) + s * y_stride + g * width;
+  __global const float *weight = PTR(const float, weight);
+  __global const float *bias = PTR(const float, bias);
   const int whole = width & ~15, rest = width & 15;
 #if HAS_ADD
-  __global const float *add = AT(const float, add) + s * add_stride + g * width;
+  __global const float *add = PTR(const float, add) + s * add_stride + g * width;
 #endif
 
   float16 sums = 0.0f;  // sums of squares; of values if the mean is needed first

@@ -18,15 +18,15 @@ __kernel void rms_norm_simt(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), B
   __local float lanes[64];
   const size_t s = get_group_id(0), g = get_group_id(1);
   const int lane = get_local_id(0);
-  __global float *x = AT(float, x) + s * x_stride + g * width;
-  __global float *y = AT(float, y) + s * y_stride + g * width;
-  __global const float *weight = AT(const float, weight), *bias = AT(const float, bias);
+  __global float *x = PTR(float, x) + s * x_stride + g * width;
+  __global float *y = PTR(float, y) + s * y_stride + g * width;
+  __global const float *weight = PTR(const float, weight), *bias = PTR(const float, bias);
 
   float sum = 0.0f;  // a sum of squares; of values if the mean is needed first
   for (int i = lane; i < width; i += 64) {
     float v = x[i];
 #if HAS_ADD
-    v = fma(add_scale, (AT(const float, add) + s * add_stride + g * width)[i], v);
+    v = fma(add_scale, (PTR(const float, add) + s * add_stride + g * width)[i], v);
     x[i] = v;
 #endif
     sum = ADD_UP(v, sum);

@@ -16,9 +16,9 @@ __kernel void rope_simd(BUFFER(x), BUFFER(positions), BUFFER(table), const int h
                         const int rot_dim, const int x_stride) {
   const size_t s = get_global_id(0);
   const int pairs = rot_dim / 2;
-  __global const float *turns = AT(const float, table) + (size_t)AT(const int, positions)[s] * rot_dim;
+  __global const float *turns = PTR(const float, table) + (size_t)PTR(const int, positions)[s] * rot_dim;
   for (int h = 0; h < heads; ++h) {
-    __global float *x = AT(float, x) + s * x_stride + (size_t)h * head_dim;
+    __global float *x = PTR(float, x) + s * x_stride + (size_t)h * head_dim;
     int j = 0;
 #if INTERLEAVED
     for (; j + 8 <= pairs; j += 8) {

@@ -18,8 +18,8 @@ __kernel void rope_simt(BUFFER(x), BUFFER(positions), BUFFER(table), const int h
   const size_t s = get_global_id(1);
   if (n >= heads * pairs) return;
   const int h = n / pairs, j = n % pairs;
-  __global const float *turn = AT(const float, table) + (size_t)AT(const int, positions)[s] * rot_dim + 2 * j;
-  __global float *x = AT(float, x) + s * x_stride + (size_t)h * head_dim;
+  __global const float *turn = PTR(const float, table) + (size_t)PTR(const int, positions)[s] * rot_dim + 2 * j;
+  __global float *x = PTR(float, x) + s * x_stride + (size_t)h * head_dim;
   const int at = INTERLEAVED ? 2 * j : j, other = INTERLEAVED ? 2 * j + 1 : j + pairs;
   const float a = x[at], b = x[other];
   x[at] = fma(a, turn[0], -(b * turn[1]));

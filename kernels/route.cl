@@ -63,9 +63,9 @@ __kernel void route(BUFFER(x), BUFFER(ids), BUFFER(weights), const int S, const 
                     const float limit) {
   const int s = get_global_id(0);
   if (s >= S) return;
-  __global const float *x = AT(const float, x) + (long)s * x_stride;
-  __global int *ids = AT(int, ids) + (long)s * k;
-  __global float *weights = AT(float, weights) + (long)s * k;
+  __global const float *x = PTR(const float, x) + (long)s * x_stride;
+  __global int *ids = PTR(int, ids) + (long)s * k;
+  __global float *weights = PTR(float, weights) + (long)s * k;
   float key = INFINITY, largest = 0.0f;
   int at = -1;
   for (int round = 0; round < k; ++round) {

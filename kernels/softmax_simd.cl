@@ -7,7 +7,7 @@
 // Limits: any width >= 1. A row in which all values are -inf gives NaN, as the formula does.
 
 __kernel void softmax_simd(BUFFER(x), const int width, const int x_stride) {
-  __global float *x = AT(float, x) + get_global_id(0) * x_stride;
+  __global float *x = PTR(float, x) + get_global_id(0) * x_stride;
   const int whole = width & ~15, rest = width & 15;
   float16 top = -INFINITY;
   for (int i = 0; i < whole; i += 16) top = larger16(top, vload16(0, x + i));

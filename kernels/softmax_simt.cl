@@ -9,7 +9,7 @@
 __kernel void softmax_simt(BUFFER(x), const int width, const int x_stride) {
   __local float lanes[64];
   const int lane = get_local_id(0);
-  __global float *x = AT(float, x) + get_group_id(0) * x_stride;
+  __global float *x = PTR(float, x) + get_group_id(0) * x_stride;
   float top = -INFINITY;
   for (int i = lane; i < width; i += 64) top = larger(top, x[i]);
   const float largest = group_largest(lanes, top);

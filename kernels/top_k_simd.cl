@@ -8,7 +8,7 @@
 
 __kernel void top_k_simd(BUFFER(x), BUFFER(ids), BUFFER(values), const int width, const int k, const int x_stride) {
   const size_t s = get_global_id(0);
-  __global const float *x = AT(const float, x) + s * x_stride;
+  __global const float *x = PTR(const float, x) + s * x_stride;
   float best[64];
   int best_at[64];
   int held = 0;
@@ -32,7 +32,7 @@ __kernel void top_k_simd(BUFFER(x), BUFFER(ids), BUFFER(values), const int width
     }
   }
   for (int i = 0; i < k; ++i) {
-    AT(int, ids)[s * k + i] = best_at[i];
-    AT(float, values)[s * k + i] = best[i];
+    PTR(int, ids)[s * k + i] = best_at[i];
+    PTR(float, values)[s * k + i] = best[i];
   }
 }

@@ -12,7 +12,7 @@ __kernel void top_k_simt(BUFFER(x), BUFFER(ids), BUFFER(values), const int width
   __local int lowest;
   const int lane = get_local_id(0);
   const size_t s = get_group_id(0);
-  __global const float *x = AT(const float, x) + s * x_stride;
+  __global const float *x = PTR(const float, x) + s * x_stride;
   float last = INFINITY;
   int last_at = -1;
   for (int round = 0; round < k; ++round) {
@@ -34,8 +34,8 @@ __kernel void top_k_simt(BUFFER(x), BUFFER(ids), BUFFER(values), const int width
     last_at = lowest;
     barrier(CLK_LOCAL_MEM_FENCE);
     if (lane == 0) {
-      AT(int, ids)[s * k + round] = last_at;
-      AT(float, values)[s * k + round] = last;
+      PTR(int, ids)[s * k + round] = last_at;
+      PTR(float, values)[s * k + round] = last;
     }
   }
 }

@@ -435,7 +435,7 @@ ACT_INLINE void scales_of(const PackedFormat& format, const TileView& view, int 
 // Multiplies up to three tokens. Codes stay in registers, and a tile is multiplied as it is read. It needs 12 sums and
 // 12 chains in 32 registers.
 template <bool kFourBits, bool kWithMin, int kGroups, int tokens>
-ACT_INLINE void multiply_few(const ActPanel& args, int64_t first) {
+ACT_INLINE void multiply_small_batch(const ActPanel& args, int64_t first) {
   const PackedFormat& format = *args.format;
   const int64_t tiles = args.columns / kTileColumns;
   const ActBlock* x = args.x + first * tiles;
@@ -508,9 +508,9 @@ template <bool kFourBits, bool kWithMin, int kGroups>
 void multiply_in_registers(const ActPanel& args) {
   for (int64_t s = 0; s < args.tokens;) {
     const int64_t now = tokens_at_once(args.tokens - s, 3);
-    if (now == 3) multiply_few<kFourBits, kWithMin, kGroups, 3>(args, s);
-    if (now == 2) multiply_few<kFourBits, kWithMin, kGroups, 2>(args, s);
-    if (now == 1) multiply_few<kFourBits, kWithMin, kGroups, 1>(args, s);
+    if (now == 3) multiply_small_batch<kFourBits, kWithMin, kGroups, 3>(args, s);
+    if (now == 2) multiply_small_batch<kFourBits, kWithMin, kGroups, 2>(args, s);
+    if (now == 1) multiply_small_batch<kFourBits, kWithMin, kGroups, 1>(args, s);
     s += now;
   }
 }

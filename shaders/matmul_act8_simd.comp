@@ -1,5 +1,5 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k] (simd family). The activations are codes (act_i8.glsl), the weights packed.
-// kernels: matmul_gemm grouped_few matmul_gemm_dot grouped_few_dot
+// kernels: matmul_gemm grouped_small_batch matmul_gemm_dot grouped_small_batch_dot
 //
 // Contract (docs/numbers.md): integers add up the products of a group of GROUP columns exactly. Then acc = fma(sum,
 // scale of weights * scale of activations, acc). A minimum adds acc = fma(minimum, scale of activations * sum of their
@@ -8,7 +8,7 @@
 // Layout: w as in matmul_i4_simt.comp (BITS 4) and matmul_i8_simt.comp (BITS 8), scales as in packed_tiles.glsl.
 //   Strides of x count words.
 // Work mapping: a group of 64 is a panel, an invocation a row. matmul_gemm: dimension 1 is a tile of TOKENS <= 4 tokens
-//   of S. grouped_few: one token (TOKENS = 1) and slot each (matmul_args.glsl).
+//   of S. grouped_small_batch: one token (TOKENS = 1) and slot each (matmul_args.glsl).
 //   _dot: for devices that add four products of bytes at once (VK_KHR_shader_integer_dot_product); the sums are
 //   the same.
 // Limits: K is a multiple of 32 (of 256 with SUPER), at most TANDEM_MAX_K on drivers that count loops. For the same
@@ -19,8 +19,8 @@
 #define KERNEL_matmul_gemm
 #define PACKED_DOT
 #endif
-#ifdef KERNEL_grouped_few_dot
-#define KERNEL_grouped_few
+#ifdef KERNEL_grouped_small_batch_dot
+#define KERNEL_grouped_small_batch
 #define PACKED_DOT
 #endif
 #ifdef PACKED_DOT

@@ -1,6 +1,6 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k], for GPUs (simt family). The activations are codes (act_i8.glsl), the
 // weights packed.
-// kernels: matmul_few matmul_few_wide matmul_gemm grouped_few grouped_few_wide grouped_gemm matmul_few_dot matmul_few_wide_dot matmul_gemm_dot grouped_few_dot grouped_few_wide_dot grouped_gemm_dot
+// kernels: matmul_small_batch matmul_small_batch_wide matmul_gemm grouped_small_batch grouped_small_batch_wide grouped_gemm matmul_small_batch_dot matmul_small_batch_wide_dot matmul_gemm_dot grouped_small_batch_dot grouped_small_batch_wide_dot grouped_gemm_dot
 //
 // Contract: as in matmul_act8_simd.comp. The sum of a group's products is a whole number, so any invocation may
 //   compute it. One invocation computes a row's and a token's whole chain over the groups, so the bits are those of
@@ -8,12 +8,12 @@
 // Layout: w as in matmul_i4_simt.comp (BITS 4) and matmul_i8_simt.comp (BITS 8), scales as in packed_tiles.glsl.
 //   Strides of x count words.
 // Work mapping: as in matmul_simt.glsl.
-//   matmul_few (constant TOKENS = S, at most 4): a group of 64 x AT_ONCE per panel. In each round invocation (r, p)
+//   matmul_small_batch (constant TOKENS = S, at most 4): a group of 64 x AT_ONCE per panel. In each round invocation (r, p)
 //   computes the sums of row r in the p-th of AT_ONCE tiles. Invocation (r, t) then continues the chain of token t.
-//   matmul_few_wide: 16 tiles at once.
+//   matmul_small_batch_wide: 16 tiles at once.
 //   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1), with a tile of each in shared
 //   memory. Invocation (tx, ty) of 16 x 16 has rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
-//   grouped_few: one token (TOKENS = 1) and slot each; grouped_few_wide, grouped_gemm: matmul_args.glsl.
+//   grouped_small_batch: one token (TOKENS = 1) and slot each; grouped_small_batch_wide, grouped_gemm: matmul_args.glsl.
 //   _dot: for devices that add four products of bytes at once (VK_KHR_shader_integer_dot_product); the sums are
 //   the same.
 // Limits: groups of 256 (wide: 1,024). Shared memory: few 256 bytes * AT_ONCE * GROUPS * (TOKENS + 2), gemm 6 KiB (6.5
@@ -21,20 +21,20 @@
 //   row_end on are padding and are never written.
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#if defined(KERNEL_matmul_few_dot)
-#define KERNEL_matmul_few
+#if defined(KERNEL_matmul_small_batch_dot)
+#define KERNEL_matmul_small_batch
 #define PACKED_DOT
-#elif defined(KERNEL_matmul_few_wide_dot)
-#define KERNEL_matmul_few_wide
+#elif defined(KERNEL_matmul_small_batch_wide_dot)
+#define KERNEL_matmul_small_batch_wide
 #define PACKED_DOT
 #elif defined(KERNEL_matmul_gemm_dot)
 #define KERNEL_matmul_gemm
 #define PACKED_DOT
-#elif defined(KERNEL_grouped_few_dot)
-#define KERNEL_grouped_few
+#elif defined(KERNEL_grouped_small_batch_dot)
+#define KERNEL_grouped_small_batch
 #define PACKED_DOT
-#elif defined(KERNEL_grouped_few_wide_dot)
-#define KERNEL_grouped_few_wide
+#elif defined(KERNEL_grouped_small_batch_wide_dot)
+#define KERNEL_grouped_small_batch_wide
 #define PACKED_DOT
 #elif defined(KERNEL_grouped_gemm_dot)
 #define KERNEL_grouped_gemm

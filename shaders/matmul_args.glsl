@@ -3,7 +3,7 @@
 // Grouped kernels multiply slots of tokens with matrices of a stack (engine/device/operators/grouped_matmul.h). The row
 // of slot i of token s starts at s*x_stride + i*x_slot in x. In y it starts at s*y_stride + i*y_slot. Matrix m starts
 // at m * matrix_bytes.
-//   grouped_few: dimension 1 is the slot, and dimension 2 counts the tokens, TOKENS at a time. The matrix is
+//   grouped_small_batch: dimension 1 is the slot, and dimension 2 counts the tokens, TOKENS at a time. The matrix is
 //   ids[s*slots + slot], or the slot's if HAS_IDS is 0.
 //   grouped_gemm: dimension 1 counts tiles of choices over all experts in `lists`, expert after expert. Groups past
 //   the last tile have no work. If HAS_LISTS is 0, dimension 1 is a tile of tokens, and dimension 2 is the slot and
@@ -14,14 +14,14 @@ BUFFER(1, uint, x);
 BUFFER(1, float, x);
 #endif
 BUFFER(2, float, y);
-#if defined(KERNEL_matmul_few_wide) || defined(KERNEL_grouped_few_wide)
+#if defined(KERNEL_matmul_small_batch_wide) || defined(KERNEL_grouped_small_batch_wide)
 #define WIDE
 #endif
-#if defined(KERNEL_matmul_few) || defined(KERNEL_grouped_few) || defined(WIDE)
+#if defined(KERNEL_matmul_small_batch) || defined(KERNEL_grouped_small_batch) || defined(WIDE)
 #define FEW
 #endif
 
-#if defined(KERNEL_grouped_few) || defined(KERNEL_grouped_few_wide) || defined(KERNEL_grouped_gemm)
+#if defined(KERNEL_grouped_small_batch) || defined(KERNEL_grouped_small_batch_wide) || defined(KERNEL_grouped_gemm)
 #define GROUPED
 #ifdef FEW
 BUFFER(3, int, ids);

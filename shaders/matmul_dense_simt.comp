@@ -1,5 +1,5 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k] with f32, f16 or bf16 packed weights, for GPUs (simt family).
-// kernels: matmul_few matmul_few_wide matmul_gemm grouped_few grouped_few_wide grouped_gemm
+// kernels: matmul_small_batch matmul_small_batch_wide matmul_gemm grouped_small_batch grouped_small_batch_wide grouped_gemm
 //
 // Layout: element (row r of the panel, column k) at index k*64 + r. Constants: ELEMENT 0 f32, 1 f16, 2 bf16.
 // Work mapping and limits: matmul_simt.glsl. K is any number, also odd: columns past K count as zero.

@@ -1,5 +1,5 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k] with 4-bit packed weights, for CPU devices (simd family).
-// kernels: matmul_few matmul_gemm grouped_few grouped_gemm
+// kernels: matmul_small_batch matmul_gemm grouped_small_batch grouped_gemm
 //
 // Layout: byte (k/2)*64 + r%16*4 + r/16 of a tile's quants holds q(k) in the low and q(k+1) in the high nibble;
 //   packed_simd.glsl has the rest.

@@ -1,5 +1,5 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k] with 8-bit packed weights, for CPU devices (simd family).
-// kernels: matmul_few matmul_gemm grouped_few grouped_gemm
+// kernels: matmul_small_batch matmul_gemm grouped_small_batch grouped_gemm
 //
 // Layout: the quants of a tile are int8 at k*64 + r; packed_simd.glsl has the rest.
 // Work mapping and limits: matmul_simd.glsl. K is a multiple of 32 (of 256 with SUPER).

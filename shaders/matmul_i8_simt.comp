@@ -1,5 +1,5 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k] with 8-bit packed weights, for GPUs (simt family).
-// kernels: matmul_few matmul_few_wide matmul_gemm grouped_few grouped_few_wide grouped_gemm
+// kernels: matmul_small_batch matmul_small_batch_wide matmul_gemm grouped_small_batch grouped_small_batch_wide grouped_gemm
 //
 // Layout: the quants of a tile are int8 at k*64 + r; packed_tiles.glsl has the rest.
 // Work mapping and limits: matmul_simt.glsl. K is a multiple of 32 (of 256 with SUPER).

@@ -9,10 +9,10 @@
 //   read neighbouring words; with 8 bits or more a weight they read whole words.
 //   The more rows and tokens an invocation owns, the better. lavapipe gathers every load lane by lane in about 30
 //   cycles, even if all lanes load the same x. With 4-bit weights 8 x 8 sums are 1.7 times as fast as 4 x 8 (measured).
-//   matmul_few (constant TOKENS = 1..8): TOKENS tokens. It decodes the weights once, and the sums stay in registers.
+//   matmul_small_batch (constant TOKENS = 1..8): TOKENS tokens. It decodes the weights once, and the sums stay in registers.
 //   TOKENS = 1 is the GEMV.
 //   matmul_gemm: tile t of 8 tokens belongs to the groups y of the grid with t % (groups along y) == y.
-//   grouped_few, grouped_gemm: the same with a stack of matrices, in tiles of 8 (matmul_args.glsl).
+//   grouped_small_batch, grouped_gemm: the same with a stack of matrices, in tiles of 8 (matmul_args.glsl).
 // Limits: rows from row_end on are padding and are never written. On drivers that count loops K <= TANDEM_MAX_K, and a
 //   group has one tile (engine/device/gpu/lower_matmul.cpp). For the same reason the tokens are written out below
 //   instead of looped over.
@@ -101,7 +101,7 @@ void main() {
   find_work(TOKENS);
   if (work_begin < work_end) multiply(first_row(), work_begin, min(TOKENS, work_end - work_begin));
 }
-#elif defined(KERNEL_matmul_few)
+#elif defined(KERNEL_matmul_small_batch)
 void main() { multiply(first_row(), 0, TOKENS); }
 #else
 void main() {

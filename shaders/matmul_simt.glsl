@@ -7,14 +7,14 @@
 //   The simd family has one chain over all of K, so the two families agree only within a tolerance.
 // Layout: x f32 [S, K] with x_stride, y f32 [S, N] with y_stride. Panel p of w (64 rows) starts at p * panel_bytes.
 // Work mapping:
-//   matmul_few (constant TOKENS = S): a group of 64 x AT_ONCE per panel. Invocation (r, p) computes row r and runs p, p
-//   + AT_ONCE, ... TOKENS = 1 is the GEMV. matmul_few_wide computes all runs at once, on devices with groups of 1,024,
+//   matmul_small_batch (constant TOKENS = S): a group of 64 x AT_ONCE per panel. Invocation (r, p) computes row r and runs p, p
+//   + AT_ONCE, ... TOKENS = 1 is the GEMV. matmul_small_batch_wide computes all runs at once, on devices with groups of 1,024,
 //   because a few panels alone do not fill a large GPU.
 //   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1). It decodes a tile of 64 rows x
 //   32 columns and one of 64 tokens x 32 columns to shared memory. Invocation (tx, ty) of 16 x 16 sums rows tx, tx+16,
 //   tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
-//   grouped_few, grouped_few_wide, grouped_gemm: the same with a stack of matrices, in tiles of 64 (matmul_args.glsl).
-// Limits: groups of 256 (wide: 1,024). Shared memory: few 1.25 KiB * TOKENS (wide 4.25 KiB * TOKENS), gemm 17 KiB. Rows
+//   grouped_small_batch, grouped_small_batch_wide, grouped_gemm: the same with a stack of matrices, in tiles of 64 (matmul_args.glsl).
+// Limits: groups of 256 (wide: 1,024). Shared memory: small batch 1.25 KiB * TOKENS (wide 4.25 KiB * TOKENS), gemm 17 KiB. Rows
 //   from row_end on are padding and are never written. On drivers that count loops K <= TANDEM_MAX_K. For the same
 //   reason tokens and rows are written out instead of looped over.
 #define PARTS 16u

@@ -23,7 +23,7 @@ constexpr const char* kReference = "host-only";
 constexpr int64_t kWarmUpLengths[] = {1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64, 128, 192, 256};
 constexpr int kVerifyEvery = 10;
 // A plan that is this much slower than another one at the same pass is not the best there, whatever a repetition says.
-constexpr double kHopeless = 2;
+constexpr double kFarSlower = 2;
 
 // An engine in a text with a fixed token at each position. The text before a position never changes, so every engine
 // has the same logits for a pass, however it got there.
@@ -78,7 +78,7 @@ class Table {
         seconds[s].push_back(time(seat, pass).run_seconds);
       }
     }
-    leave_the_hopeless(seconds);
+    leave_far_slower_plans(seconds);
   }
 
   void seat_players() {
@@ -147,7 +147,7 @@ class Table {
       for (const auto& [plan, others] : samples) {
         if (!others.run_seconds.empty()) least = std::min(least, median(others.run_seconds));
       }
-      if (median(own.run_seconds) > kHopeless * least) return;
+      if (median(own.run_seconds) > kFarSlower * least) return;
     }
     const PlayedPass timed = time(seat, pass);
     if (own.run_seconds.empty()) own.ready_seconds = timed.ready_seconds;  // later runs find it prepared
@@ -190,15 +190,15 @@ class Table {
     for (size_t i = 0; i < named_.size(); ++i) named_[i].engine = std::move(engines[i + 1]);
   }
 
-  void leave_the_hopeless(const std::vector<std::vector<double>>& seconds) {
+  void leave_far_slower_plans(const std::vector<std::vector<double>>& seconds) {
     for (size_t s = 0; s < named_.size(); ++s) {
-      bool hope = false;
+      bool competes = false;
       for (size_t i = 0; i < seconds[s].size(); ++i) {
         double least = seconds[s][i];
         for (const auto& others : seconds) least = std::min(least, others[i]);
-        hope = hope || seconds[s][i] <= 2 * kHopeless * least;
+        competes = competes || seconds[s][i] <= 2 * kFarSlower * least;
       }
-      if (hope) continue;
+      if (competes) continue;
       named_[s].left = true;
       game_.notes.push_back("plan " + named_[s].plan +
                             " is left out: it is four times as slow as another one or more, " + "whatever the length");

@@ -630,8 +630,8 @@ std::vector<RoutedLayer> Engine::routing() const {
 void Engine::run_and_learn(CachedPlan& cached, int64_t position) {
   const int64_t pass = passes_[{length_class(cached.batch.S), cached.prepared->plan().name}]++;
   const bool ran = std::exchange(cached.ran, true);
-  const bool is_first = std::exchange(first_pass_, false) || (!ran && cached.batch.S <= kFewTokens);
-  const bool is_long = cached.batch.S > kFewTokens && pass < kWatchedLongPasses;
+  const bool is_first = std::exchange(first_pass_, false) || (!ran && cached.batch.S <= kSmallBatch);
+  const bool is_long = cached.batch.S > kSmallBatch && pass < kWatchedLongPasses;
   const bool is_turn = is_long || (pass < 64 ? std::has_single_bit(static_cast<uint64_t>(pass + 1)) : pass % 64 == 0);
   if (is_first || !is_turn || !options_.plan_hooks.learns) {
     machine_->executor().run(*cached.prepared);

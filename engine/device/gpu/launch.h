@@ -15,7 +15,7 @@
 namespace tandem::gpu {
 
 // OpenCL: two kernel arguments `__global uchar* NAME_base, ulong NAME_offset` (kernels/common.cl: BUFFER(NAME),
-// AT(TYPE, NAME)). Vulkan: the next binding, and its offset as the next word of the push constants. An absent operand
+// PTR(TYPE, NAME)). Vulkan: the next binding, and its offset as the next word of the push constants. An absent operand
 // binds a dummy buffer and offset 0; the kernel must not read it.
 struct BufferArg {
   Operand at;

@@ -11,10 +11,10 @@ namespace {
 
 constexpr int64_t kWordsOfGroup = sizeof(ActBlock) / sizeof(uint32_t);
 // simd: the most tokens whose sums a work-item holds besides the words that it decodes while reading.
-constexpr int64_t kFewActTokens = 3;
+constexpr int64_t kSmallActBatch = 3;
 constexpr int64_t kTokensOfItem = 4;  // simd shaders: tokens of one work-item
 // Each token's chain takes one of a row's work-items, and the smallest groups have 4 of these.
-constexpr int64_t kFewSimtTokens = 4;
+constexpr int64_t kSmallSimtBatch = 4;
 
 int64_t words_of_row(int64_t K) { return K / kActGroup * kWordsOfGroup; }
 
@@ -60,9 +60,9 @@ KernelLaunch product_launch(const PackedFormat& format, const char* kernel, cons
   return launch;
 }
 
-// Sets dimension 0 of the grid, for a matrix of `rows` rows, and the work-group. For few tokens (few_tokens > 0), simt
-// groups compute several tiles of columns at once and keep their sums in local memory.
-void set_panels(KernelLaunch& launch, const PackedFormat& format, int64_t rows, int64_t few_tokens,
+// Sets dimension 0 of the grid, for a matrix of `rows` rows, and the work-group. For a small batch
+// (small_batch_tokens > 0), simt groups compute several tiles of columns at once and keep their sums in local memory.
+void set_panels(KernelLaunch& launch, const PackedFormat& format, int64_t rows, int64_t small_batch_tokens,
                 const LoweringContext& context) {
   const size_t panels = ceil_div(rows, kPanelRows);
   if (context.family == KernelFamily::simd) {
@@ -70,15 +70,15 @@ void set_panels(KernelLaunch& launch, const PackedFormat& format, int64_t rows, 
   } else {
     require_matmul_groups(context);
     launch.local = {kMatMulGroup, 1, 1};
-    if (few_tokens > 0) {
+    if (small_batch_tokens > 0) {
       // Words for a row and a tile: for each group, each token's sum, the scale and the minimum.
-      const int64_t words = (few_tokens + (format.min == MinKind::explicit_ ? 2 : 1)) * format.groups();
+      const int64_t words = (small_batch_tokens + (format.min == MinKind::explicit_ ? 2 : 1)) * format.groups();
       const size_t local_bytes = kWideGroup * static_cast<size_t>(words) * sizeof(float);
-      launch.local = {kPanelRows, choose_runs_at_once(few_tokens, local_bytes, context, launch), 1};
+      launch.local = {kPanelRows, choose_runs_at_once(small_batch_tokens, local_bytes, context, launch), 1};
     }
   }
   launch.global = {panels * launch.local[0], launch.local[1], 1};
-  // This comes last, because "_dot" ends the names of whole kernels: matmul_few_wide_dot.
+  // This comes last, because "_dot" ends the names of whole kernels: matmul_small_batch_wide_dot.
   if (context.shaders && context.packed_dot) launch.kernel += "_dot";
 }
 
@@ -93,29 +93,30 @@ const char* byte_products_option(ByteProducts how) {
 // tokens, except in simd kernels of OpenCL, which loop over them.
 std::vector<KernelLaunch> lower_act_i8(const MatMul& op, const LoweringContext& context) {
   const bool simt = context.family == KernelFamily::simt, by_row = !simt && context.shaders;
-  const bool few = !by_row && op.S <= (simt ? kFewSimtTokens : kFewActTokens);
+  const bool small_batch = !by_row && op.S <= (simt ? kSmallSimtBatch : kSmallActBatch);
   const ActRows rows{op.x, op.S, 1, op.K, op.x_stride, 0};
-  KernelLaunch launch = product_launch(op.w.format, few ? "matmul_few" : "matmul_gemm", context);
-  if (few || by_row) launch.options += " " + define("TOKENS", few ? op.S : std::min(op.S, kTokensOfItem));
+  KernelLaunch launch = product_launch(op.w.format, small_batch ? "matmul_small_batch" : "matmul_gemm", context);
+  if (small_batch || by_row)
+    launch.options += " " + define("TOKENS", small_batch ? op.S : std::min(op.S, kTokensOfItem));
   launch.args = {
       BufferArg{op.w.data}, rows.codes(false),    BufferArg{op.y, true}, uint64_t{panel_bytes(op.w.format, op.K)},
       narrow(op.K),         narrow(op.row_begin), narrow(op.row_end),    narrow(words_of_row(op.K)),
       narrow(op.y_stride)};
-  if (!few) launch.args.push_back(narrow(op.S));
-  set_panels(launch, op.w.format, op.row_end - op.row_begin, few ? op.S : 0, context);
+  if (!small_batch) launch.args.push_back(narrow(op.S));
+  set_panels(launch, op.w.format, op.row_end - op.row_begin, small_batch ? op.S : 0, context);
   if (by_row) launch.global[1] = ceil_div(op.S, kTokensOfItem);
-  if (simt && !few) launch.global[1] = ceil_div(op.S, kTokensOfTile);
+  if (simt && !small_batch) launch.global[1] = ceil_div(op.S, kTokensOfTile);
   return {code_launch(rows, context), std::move(launch)};
 }
 
 // Few choices get a matrix-vector product each, from their ids. Many choices get a matrix product for each expert, from
 // the lists.
-std::vector<KernelLaunch> lower_act_i8(const GroupedMatMul& op, bool few, const LoweringContext& context) {
-  const bool simt = context.family == KernelFamily::simt, by_choice = few || (!simt && context.shaders);
+std::vector<KernelLaunch> lower_act_i8(const GroupedMatMul& op, bool small_batch, const LoweringContext& context) {
+  const bool simt = context.family == KernelFamily::simt, by_choice = small_batch || (!simt && context.shaders);
   const bool shared = op.x_slot == 0;
   const int64_t words = words_of_row(op.w.columns), slots = shared ? 1 : op.slots;
   const ActRows rows{op.x, op.S, slots, op.w.columns, op.x_stride, op.x_slot};
-  KernelLaunch launch = product_launch(op.w.format, by_choice ? "grouped_few" : "grouped_gemm", context);
+  KernelLaunch launch = product_launch(op.w.format, by_choice ? "grouped_small_batch" : "grouped_gemm", context);
   if (!context.shaders) launch.options += " -DGROUPED=1";
   launch.options += " " + define(by_choice ? "HAS_IDS" : "HAS_LISTS", op.routed);
   if (by_choice) launch.options += " -DTOKENS=1";

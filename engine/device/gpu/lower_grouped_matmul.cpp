@@ -44,16 +44,16 @@ constexpr double kFewChoices = 3;
 // 8-bit activations: up to this many tokens, a head's matrix is read again for each token.
 constexpr int64_t kTokensOfHeads = 3;
 
-// is_few: use matrix-vector products. tokens: those that one work-item holds in registers, one for a choice, or all
+// is_small: use matrix-vector products. tokens: those that one work-item holds in registers, one for a choice, or all
 // that a head's matrix is multiplied with.
-struct Few {
-  bool is_few;
+struct ChoiceBatch {
+  bool is_small;
   int64_t tokens;
 };
-Few few_of(const GroupedMatMul& op) {
+ChoiceBatch batch_of(const GroupedMatMul& op) {
   const auto choices = static_cast<double>(op.S * op.slots);
   if (op.routed) return {!op.lists || choices <= kFewChoices * op.expected_matrices(), 1};
-  return {op.S <= kFewTokens, op.S};
+  return {op.S <= kSmallBatch, op.S};
 }
 
 // The most tiles of `size` choices that can exist: every expert's last tile may have a single choice.
@@ -62,24 +62,26 @@ int64_t most_tiles(const GroupedMatMul& op, int64_t size) {
   return (choices + experts * (size - 1)) / size;
 }
 
-void set_simd_grid(const GroupedMatMul& op, const Few& few, const LoweringContext& context, KernelLaunch& launch) {
+void set_simd_grid(const GroupedMatMul& op, const ChoiceBatch& batch, const LoweringContext& context,
+                   KernelLaunch& launch) {
   // Blocks of 16 rows, as for a single matrix (lower_matmul.cpp).
-  const int64_t blocks = context.shaders || (few.is_few && few.tokens <= 4) ? 4 : 2;
+  const int64_t blocks = context.shaders || (batch.is_small && batch.tokens <= 4) ? 4 : 2;
   launch.options += " " + define("BLOCKS", blocks);
   if (!context.shaders) launch.options += " " + define("REGISTERS", context.vector_registers);
   launch.global[0] = ceil_div(op.w.rows, 16 * blocks);
-  if (few.is_few) return;
+  if (batch.is_small) return;
   if (context.shaders)
-    set_tiles(op, kFewTokens, launch);
+    set_tiles(op, kSmallBatch, launch);
   else  // a matrix for each work-group; at most this many matrices are chosen
     launch.global[1] = static_cast<size_t>(std::min(op.w.count, op.S * op.slots));
 }
 
-void set_simt_grid(const GroupedMatMul& op, const Few& few, const LoweringContext& context, KernelLaunch& launch) {
+void set_simt_grid(const GroupedMatMul& op, const ChoiceBatch& batch, const LoweringContext& context,
+                   KernelLaunch& launch) {
   require_matmul_groups(context);
   const auto panels = static_cast<size_t>(panel_count(op.w.rows));
-  if (few.is_few) {
-    const size_t runs = choose_runs_at_once(few.tokens, partial_sums_bytes(few.tokens), context, launch);
+  if (batch.is_small) {
+    const size_t runs = choose_runs_at_once(batch.tokens, partial_sums_bytes(batch.tokens), context, launch);
     launch.local = {kPanelRows, runs, 1};
     launch.global[0] = panels * kPanelRows;
     launch.global[1] *= runs;
@@ -104,34 +106,34 @@ std::vector<KernelLaunch> lower_grouped_matmul(const GroupedMatMul& op, const Lo
   require_countable(op.w.columns, TANDEM_MAX_K, context, "K", [&op] { return describe(op); });
   require_countable(op.w.count, TANDEM_MAX_EXPERTS, context, "matrices:", [&op] { return describe(op); });
   require_within_reach(op, context);
-  const Few few = few_of(op);
-  if (op.act_i8) return lower_act_i8(op, op.routed ? few.is_few : op.S <= kTokensOfHeads, context);
+  const ChoiceBatch batch = batch_of(op);
+  if (op.act_i8) return lower_act_i8(op, op.routed ? batch.is_small : op.S <= kTokensOfHeads, context);
   KernelLaunch launch;
   launch.source = in_family(matmul_stem(op.w.format.kind), context.family);
-  launch.kernel = few.is_few ? "grouped_few" : "grouped_gemm";
+  launch.kernel = batch.is_small ? "grouped_small_batch" : "grouped_gemm";
   launch.options = packed_options(op.w.format);
   if (!context.shaders) launch.options += " -DGROUPED=1";
-  launch.options += " " + define(few.is_few ? "HAS_IDS" : "HAS_LISTS", op.routed);
-  if (few.is_few) launch.options += " " + define("TOKENS", few.tokens);
+  launch.options += " " + define(batch.is_small ? "HAS_IDS" : "HAS_LISTS", op.routed);
+  if (batch.is_small) launch.options += " " + define("TOKENS", batch.tokens);
   launch.args = {BufferArg{op.w.data},
                  BufferArg{op.x},
                  BufferArg{op.y, true},
-                 BufferArg{few.is_few ? op.ids : op.lists},
+                 BufferArg{batch.is_small ? op.ids : op.lists},
                  uint64_t{panel_bytes(op.w.format, op.w.columns)},
                  uint64_t{op.w.matrix_bytes()},
                  narrow(op.w.columns),
                  narrow(op.w.rows)};
-  if (!few.is_few) launch.args.push_back(narrow(op.w.count));
+  if (!batch.is_small) launch.args.push_back(narrow(op.w.count));
   launch.args.insert(launch.args.end(), {narrow(op.slots), narrow(op.x_stride), narrow(op.x_slot), narrow(op.y_stride),
                                          narrow(op.y_slot)});
-  if (few.is_few)
-    launch.global = {1, static_cast<size_t>(op.slots), static_cast<size_t>(op.S / few.tokens)};
+  if (batch.is_small)
+    launch.global = {1, static_cast<size_t>(op.slots), static_cast<size_t>(op.S / batch.tokens)};
   else
     launch.args.push_back(narrow(op.S));
   if (context.family == KernelFamily::simt)
-    set_simt_grid(op, few, context, launch);
+    set_simt_grid(op, batch, context, launch);
   else
-    set_simd_grid(op, few, context, launch);
+    set_simd_grid(op, batch, context, launch);
   return only(std::move(launch));
 }
 

@@ -89,16 +89,16 @@ std::vector<MatMul> within_reach(const MatMul& op, const LoweringContext& contex
   return parts;
 }
 
-// Few tokens (up to kFewTokens) get a kernel with their number as a constant; more tokens get a matrix product.
+// Few tokens (up to kSmallBatch) get a kernel with their number as a constant; more tokens get a matrix product.
 KernelLaunch lower_simd(const MatMul& op, const LoweringContext& context) {
   KernelLaunch launch;
   launch.source = in_family(matmul_stem(op.w.format.kind), KernelFamily::simd);
-  const bool few = op.S <= kFewTokens;
+  const bool small_batch = op.S <= kSmallBatch;
   // Blocks of 16 rows. With few tokens, 4 blocks hide the latency of fma. In shaders, a lane has four rows anyway.
-  const int64_t blocks = context.shaders || (few && op.S <= 4) ? 4 : 2;
-  launch.kernel = few ? "matmul_few" : "matmul_gemm";
+  const int64_t blocks = context.shaders || (small_batch && op.S <= 4) ? 4 : 2;
+  launch.kernel = small_batch ? "matmul_small_batch" : "matmul_gemm";
   launch.options = packed_options(op.w.format).append(" ").append(define("BLOCKS", blocks));
-  if (few) launch.options.append(" ").append(define("TOKENS", op.S));
+  if (small_batch) launch.options.append(" ").append(define("TOKENS", op.S));
   if (!context.shaders) launch.options.append(" ").append(define("REGISTERS", context.vector_registers));
   launch.args = {BufferArg{op.w.data},
                  BufferArg{op.x},
@@ -109,11 +109,11 @@ KernelLaunch lower_simd(const MatMul& op, const LoweringContext& context) {
                  static_cast<int32_t>(op.row_end),
                  static_cast<int32_t>(op.x_stride),
                  static_cast<int32_t>(op.y_stride)};
-  if (!few) launch.args.push_back(static_cast<int32_t>(op.S));
+  if (!small_batch) launch.args.push_back(static_cast<int32_t>(op.S));
   const int64_t rows = 16 * blocks;
   launch.global[0] = ceil_div(op.row_end - op.row_begin, rows);
   // Each group of a shader takes one tile of tokens; OpenCL kernels loop over the tiles.
-  if (!few && context.shaders) launch.global[1] = ceil_div(op.S, kFewTokens);
+  if (!small_batch && context.shaders) launch.global[1] = ceil_div(op.S, kSmallBatch);
   return launch;
 }
 
@@ -132,9 +132,9 @@ std::vector<KernelLaunch> lower_matmul(const MatMul& op, const LoweringContext& 
     }
     // A list's kernel already has the variants for few tokens. Compiling the variant for many tokens into it would take
     // as long as compiling all of these.
-    if (part.S > kFewTokens && part.S <= context.listed_tokens) {
-      for (int64_t begin = 0; begin < part.S; begin += kFewTokens)
-        launches.push_back(lower_simd(tokens_of(part, begin, std::min(part.S, begin + kFewTokens)), context));
+    if (part.S > kSmallBatch && part.S <= context.listed_tokens) {
+      for (int64_t begin = 0; begin < part.S; begin += kSmallBatch)
+        launches.push_back(lower_simd(tokens_of(part, begin, std::min(part.S, begin + kSmallBatch)), context));
       continue;
     }
     launches.push_back(context.family == KernelFamily::simt ? lower_matmul_simt(part, context)

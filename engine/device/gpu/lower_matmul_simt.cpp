@@ -12,7 +12,7 @@ void require_matmul_groups(const LoweringContext& context) {
 
 size_t choose_runs_at_once(int64_t tokens, size_t local_bytes, const LoweringContext& context, KernelLaunch& launch) {
   // With more tokens, a work-item of such a large group has too few registers.
-  if (tokens > kFewTokens / 2 || context.max_work_group < kWideGroup || context.local_memory_bytes < local_bytes)
+  if (tokens > kSmallBatch / 2 || context.max_work_group < kWideGroup || context.local_memory_bytes < local_bytes)
     return kMatMulGroup / kPanelRows;
   if (context.shaders)
     launch.kernel += "_wide";
@@ -29,19 +29,19 @@ size_t partial_sums_bytes(int64_t tokens) {
 // 16 work-items.
 KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context) {
   require_matmul_groups(context);
-  const bool few = op.S <= kFewTokens;
+  const bool small_batch = op.S <= kSmallBatch;
   KernelLaunch launch;
   launch.source = in_family(matmul_stem(op.w.format.kind), KernelFamily::simt);
-  launch.kernel = few ? "matmul_few" : "matmul_gemm";
+  launch.kernel = small_batch ? "matmul_small_batch" : "matmul_gemm";
   launch.options = packed_options(op.w.format);
-  if (few) launch.options.append(" ").append(define("TOKENS", op.S));
+  if (small_batch) launch.options.append(" ").append(define("TOKENS", op.S));
   launch.args = {
       BufferArg{op.w.data}, BufferArg{op.x},      BufferArg{op.y, true}, uint64_t{panel_bytes(op.w.format, op.K)},
       narrow(op.K),         narrow(op.row_begin), narrow(op.row_end),    narrow(op.x_stride),
       narrow(op.y_stride)};
-  if (!few) launch.args.push_back(narrow(op.S));
+  if (!small_batch) launch.args.push_back(narrow(op.S));
   const size_t panels = ceil_div(op.row_end - op.row_begin, kPanelRows);
-  if (few) {
+  if (small_batch) {
     const size_t runs = choose_runs_at_once(op.S, partial_sums_bytes(op.S), context, launch);
     launch.local = {kPanelRows, runs, 1};
     launch.global = {panels * kPanelRows, runs, 1};

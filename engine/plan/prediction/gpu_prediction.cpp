@@ -13,16 +13,19 @@ namespace {
 
 constexpr int kTurns = 100;        // most turns of a fit
 constexpr double kSettled = 1e-9;  // relative change of every constant in a turn
-constexpr double GpuRates::*kConstants[] = {&GpuRates::flops_per_second,     &GpuRates::bytes_per_second,
-                                            &GpuRates::launch_one_seconds,   &GpuRates::launch_seconds,
-                                            &GpuRates::unpack_tokens_of_few, &GpuRates::unpack_tokens_of_many};
+constexpr double GpuRates::*kConstants[] = {&GpuRates::flops_per_second,
+                                            &GpuRates::bytes_per_second,
+                                            &GpuRates::launch_one_seconds,
+                                            &GpuRates::launch_seconds,
+                                            &GpuRates::unpack_tokens_of_small_batch,
+                                            &GpuRates::unpack_tokens_of_large_batch};
 
 double flops_per_token(const MatMulPoint& point) {
   return 2.0 * static_cast<double>(point.K) * static_cast<double>(panel_count(point.rows) * kPanelRows);
 }
 
 double unpack_tokens(const GpuRates& rates, const MatMulPoint& point) {
-  return point.S <= kFewTokens ? rates.unpack_tokens_of_few : rates.unpack_tokens_of_many;
+  return point.S <= kSmallBatch ? rates.unpack_tokens_of_small_batch : rates.unpack_tokens_of_large_batch;
 }
 
 double launch(const GpuRates& rates, const MatMulPoint& point) {
@@ -59,13 +62,13 @@ Extent extent_of(std::span<const MeasuredPoint> points) {
 }
 
 bool shows_rate(const MatMulPoint& point, const Extent& extent) {
-  return point.S > kFewTokens && 4 * point.S >= extent.most_tokens;
+  return point.S > kSmallBatch && 4 * point.S >= extent.most_tokens;
 }
 
 // One turn of the fit. Each point solves the formula for the constant that it shows, with the other constants as they
 // were. The new constant is the median.
 GpuRates refined(const GpuRates& rates, std::span<const MeasuredPoint> points, const Extent& extent) {
-  std::vector<double> flop_rates, byte_rates, few, many, launches_of_one, launches;
+  std::vector<double> flop_rates, byte_rates, small, large, launches_of_one, launches;
   for (const auto& [point, seconds] : points) {
     // A small matrix shows the launch, and one more constant.
     if (weight_bytes(point) <= extent.small_bytes)
@@ -75,18 +78,18 @@ GpuRates refined(const GpuRates& rates, std::span<const MeasuredPoint> points, c
     if (point.S == 1) {
       byte_rates.push_back(weight_bytes(point) / busy);
     } else if (shows_rate(point, extent)) {
-      flop_rates.push_back(flops_per_token(point) * (S + rates.unpack_tokens_of_many) / busy);
+      flop_rates.push_back(flops_per_token(point) * (S + rates.unpack_tokens_of_large_batch) / busy);
     } else {
       const double tokens = busy * rates.flops_per_second / flops_per_token(point) - S;
-      (point.S <= kFewTokens ? few : many).push_back(std::max(0.0, tokens));
+      (point.S <= kSmallBatch ? small : large).push_back(std::max(0.0, tokens));
     }
   }
   return {median_or(std::move(flop_rates), rates.flops_per_second),
           median_or(std::move(byte_rates), rates.bytes_per_second),
           median_or(std::move(launches_of_one), 0),
           median_or(std::move(launches), 0),
-          median_or(std::move(few), 0),
-          median_or(std::move(many), 0)};
+          median_or(std::move(small), 0),
+          median_or(std::move(large), 0)};
 }
 
 // Whether no constant changed by more than kSettled.

@@ -18,13 +18,13 @@
 
 namespace tandem {
 
-inline constexpr int64_t kFewTokens = 8;
+inline constexpr int64_t kSmallBatch = 8;
 
 struct GpuRates {
   double flops_per_second = 0;
   double bytes_per_second = 0;
-  double launch_one_seconds = 0, launch_seconds = 0;           // for a single token; for several tokens
-  double unpack_tokens_of_few = 0, unpack_tokens_of_many = 0;  // up to 8 tokens; more than 8
+  double launch_one_seconds = 0, launch_seconds = 0;                          // for a single token; for several tokens
+  double unpack_tokens_of_small_batch = 0, unpack_tokens_of_large_batch = 0;  // up to 8 tokens; more than 8
 
   double seconds(const MatMulPoint& point) const;
 };

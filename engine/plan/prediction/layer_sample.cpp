@@ -12,11 +12,11 @@ int64_t layers_of(std::span<const Operator> operators) {
   return layers;
 }
 
-// The middle of each of `few` equal runs of layers.
-std::vector<int64_t> spread_layers(int64_t few, int64_t all) {
-  TANDEM_CHECK(few > 0 && few <= all, "a sample is not larger than what it is of");
+// The middle of each of `count` equal runs of layers.
+std::vector<int64_t> spread_layers(int64_t count, int64_t all) {
+  TANDEM_CHECK(count > 0 && count <= all, "a sample is not larger than what it is of");
   std::vector<int64_t> layers;
-  for (int64_t i = 0; i < few; ++i) layers.push_back((2 * i + 1) * all / (2 * few));
+  for (int64_t i = 0; i < count; ++i) layers.push_back((2 * i + 1) * all / (2 * count));
   return layers;
 }
 

@@ -15,9 +15,9 @@ namespace tandem {
 // The number of layers that the operators belong to: the last layer's number plus one.
 int64_t layers_of(std::span<const Operator> operators);
 
-// Numbers of `few` layers that are spread evenly among `all` layers. If storage types change from layer to layer, each
-// type then has its part. few <= all.
-std::vector<int64_t> spread_layers(int64_t few, int64_t all);
+// Numbers of `count` layers that are spread evenly among `all` layers. If storage types change from layer to layer,
+// each type then has its part. count <= all.
+std::vector<int64_t> spread_layers(int64_t count, int64_t all);
 
 // The operators that belong to one of these layers or to none. layers: rising.
 std::vector<Operator> only_layers(std::span<const Operator> operators, std::span<const int64_t> layers);

@@ -16,8 +16,8 @@ std::string describe_rates(const std::string& format, const GpuRates& rates, con
                 "%s: %.1f GFLOP/s, %.1f GB/s%s; launch %.2f us, of a single token %.2f us; unpacking like %.1f tokens, "
                 "up to 8 tokens like %.1f\n",
                 format.c_str(), rates.flops_per_second * 1e-9, rates.bytes_per_second * 1e-9, beside,
-                rates.launch_seconds * 1e6, rates.launch_one_seconds * 1e6, rates.unpack_tokens_of_many,
-                rates.unpack_tokens_of_few);
+                rates.launch_seconds * 1e6, rates.launch_one_seconds * 1e6, rates.unpack_tokens_of_large_batch,
+                rates.unpack_tokens_of_small_batch);
   return text;
 }
 
@@ -25,7 +25,7 @@ std::string describe_rates(const std::string& format, const GpuRates& rates, con
 std::optional<GpuRates> rates_of(std::span<const MeasuredPoint> points) {
   const auto any = [&](auto is) { return std::ranges::any_of(points, is, &MeasuredPoint::point); };
   const bool enough = any([](const MatMulPoint& point) { return point.S == 1; }) &&
-                      any([](const MatMulPoint& point) { return point.S > kFewTokens; });
+                      any([](const MatMulPoint& point) { return point.S > kSmallBatch; });
   return enough ? std::optional(fit_gpu_rates(points)) : std::nullopt;
 }
 

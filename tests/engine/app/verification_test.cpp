@@ -67,10 +67,10 @@ TEST(Verification, allows_a_tolerance_where_there_is_a_reason_for_it_and_no_more
   EXPECT_FALSE(with(0.875f).holds());
   EXPECT_THAT(complaint(with(0.875f)), HasSubstr("allowed 0.8 because vulkan:0's multiply-adds round twice"));
   EXPECT_EQ(with(0.75f).text(), "within 0.8");
-  const nlohmann::json told = verification_json(with(0.75f));
-  EXPECT_EQ(told.at("bits"), false);
-  EXPECT_EQ(told.at("max_difference"), 0.75);
-  EXPECT_EQ(told.at("why_tolerance"), "vulkan:0's multiply-adds round twice");
+  const nlohmann::json json = verification_json(with(0.75f));
+  EXPECT_EQ(json.at("bits"), false);
+  EXPECT_EQ(json.at("max_difference"), 0.75);
+  EXPECT_EQ(json.at("why_tolerance"), "vulkan:0's multiply-adds round twice");
 
   Verification small("a reason");
   small.compare(std::vector{0.01f}, std::vector{0.0f});

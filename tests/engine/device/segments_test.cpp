@@ -27,7 +27,7 @@ struct Batches : ::testing::Test {
   sync::Pool pool;
 };
 
-std::vector<int64_t> told(const QueryTile& tile) {
+std::vector<int64_t> values_of(const QueryTile& tile) {
   return {tile.segment, tile.first_token, tile.last_token, tile.begin, tile.end};
 }
 
@@ -35,7 +35,7 @@ std::vector<int64_t> told(const QueryTile& tile) {
 // make two.
 TEST_F(Batches, are_cut_into_tiles_of_one_sequence_each) {
   const Segments segments = of({0, 3, 3, 4, 6});
-  const auto tile = [&](int64_t n) { return told(query_tile(segments, 6, 3, 4, n)); };
+  const auto tile = [&](int64_t n) { return values_of(query_tile(segments, 6, 3, 4, n)); };
   EXPECT_EQ(tile(0), (std::vector<int64_t>{0, 0, 2, 0, 4}));
   EXPECT_EQ(tile(1), (std::vector<int64_t>{0, 0, 2, 4, 8}));
   EXPECT_EQ(tile(2), (std::vector<int64_t>{0, 0, 2, 8, 9}));
@@ -49,9 +49,9 @@ TEST_F(Batches, are_cut_into_tiles_of_one_sequence_each) {
 TEST_F(Batches, of_a_slice_have_the_slices_tokens) {
   // The slice has tokens 2 to 4 of those above: one of the first segment, one of the third, one of the last.
   const Segments segments = of({0, 3, 3, 4, 6}, 2);
-  EXPECT_EQ(told(query_tile(segments, 3, 1, 8, 0)), (std::vector<int64_t>{0, 0, 0, 0, 1}));
-  EXPECT_EQ(told(query_tile(segments, 3, 1, 8, 1)), (std::vector<int64_t>{2, 1, 1, 0, 1}));
-  EXPECT_EQ(told(query_tile(segments, 3, 1, 8, 2)), (std::vector<int64_t>{3, 2, 2, 0, 1}));
+  EXPECT_EQ(values_of(query_tile(segments, 3, 1, 8, 0)), (std::vector<int64_t>{0, 0, 0, 0, 1}));
+  EXPECT_EQ(values_of(query_tile(segments, 3, 1, 8, 1)), (std::vector<int64_t>{2, 1, 1, 0, 1}));
+  EXPECT_EQ(values_of(query_tile(segments, 3, 1, 8, 2)), (std::vector<int64_t>{3, 2, 2, 0, 1}));
   EXPECT_EQ(segment_of(segments, 0), 0);
   EXPECT_EQ(segment_of(segments, 1), 2);
   EXPECT_EQ(segment_of(segments, 2), 3);
@@ -59,7 +59,7 @@ TEST_F(Batches, of_a_slice_have_the_slices_tokens) {
 
 TEST_F(Batches, of_one_sequence_read_no_begins) {
   const Segments one{1, 7, {}, {}};
-  EXPECT_EQ(told(query_tile(one, 5, 3, 4, 3)), (std::vector<int64_t>{0, 0, 4, 12, 15}));
+  EXPECT_EQ(values_of(query_tile(one, 5, 3, 4, 3)), (std::vector<int64_t>{0, 0, 4, 12, 15}));
   EXPECT_EQ(most_tiles(one, 5, 3, 4), 4);
   EXPECT_EQ(segment_of(one, 4), 0);
 }

@@ -151,7 +151,7 @@ TEST_F(HostSequences, written_together_are_the_texts_that_each_is_alone) {
       prompts.push_back(prompt);
       batcher.add(prompt, so_many(static_cast<int64_t>(i % 7), i), [&found, i](Batcher::Result result) {
         ASSERT_FALSE(result.error);
-        ASSERT_FALSE(found[i]) << "told twice";
+        ASSERT_FALSE(found[i]) << "a request ended twice";
         found[i] = std::move(result.generation);
       });
     }

@@ -66,8 +66,8 @@ TEST_F(Texts, whose_own_functions_throw_end_with_that_and_leave_the_others_alone
   options[0].on_text = throwing(Mine{});
   options[1].on_text = throwing(std::bad_alloc());
   options[2].interrupted = []() -> bool { throw Mine{}; };
-  options[3].on_text = [told = 0](std::string_view) mutable {
-    if (++told == 4) throw std::runtime_error("enough");
+  options[3].on_text = [called = 0](std::string_view) mutable {
+    if (++called == 4) throw std::runtime_error("enough");
   };
   TextService service(*engine, 4);
   std::vector<std::future<Generation>> found;
@@ -126,8 +126,8 @@ TEST_F(Texts, end_as_interrupted_when_the_service_does) {
   {
     TextService service(*engine, 1);
     GenerateOptions options = so_many(100);
-    options.on_text = [&, told = false](std::string_view) mutable {
-      if (!std::exchange(told, true)) began.set_value();
+    options.on_text = [&, called = false](std::string_view) mutable {
+      if (!std::exchange(called, true)) began.set_value();
     };
     endless = service.write(some_ids(5), options);
     GenerateOptions unwanted = so_many(100);

@@ -132,10 +132,10 @@ TEST_F(Eval, rounds_activations_and_cache_only_where_it_is_told_to) {
 
 // This model's weights are F16. --act i8 needs integer weights, so it changes nothing here, and the command says so.
 TEST_F(Eval, takes_8_bit_activations_where_weights_are_integers) {
-  const Ended told = tandem(Arguments{"eval", "-m", stories(), "--ids", ids_, "--perplexity", "--device", "host",
-                                      "--plan", "host-only", "--act", "i8"});
-  EXPECT_EQ(told.status, 0);
-  EXPECT_THAT(told.err, HasSubstr("--act i8: all matrices are F16, BF16 or F32, and multiply f32 activations"));
+  const Ended noted = tandem(Arguments{"eval", "-m", stories(), "--ids", ids_, "--perplexity", "--device", "host",
+                                       "--plan", "host-only", "--act", "i8"});
+  EXPECT_EQ(noted.status, 0);
+  EXPECT_THAT(noted.err, HasSubstr("--act i8: all matrices are F16, BF16 or F32, and multiply f32 activations"));
   EXPECT_EQ(eval({"--device", "host", "--plan", "host-only", "--act", "i8"}).at("act"), "i8");
   EXPECT_TRUE(same_bits(logits({"--device", "host", "--plan", "host-only", "--act", "i8"}),
                         logits({"--device", "host", "--plan", "host-only", "--act", "f32"})));
@@ -159,17 +159,17 @@ TEST_F(Eval, takes_fast_for_8_bit_activations) {
     return floats_of(path);
   };
   EXPECT_TRUE(same_bits(with({"--fast"}), with({"--act", "i8"})));
-  const Ended told = tandem(Arguments{"eval", "-m", stories(), "--ids", ids_, "--perplexity", "--fast"} + host);
-  EXPECT_THAT(told.err, HasSubstr("all matrices are F16, BF16 or F32, and multiply f32 activations"));
+  const Ended noted = tandem(Arguments{"eval", "-m", stories(), "--ids", ids_, "--perplexity", "--fast"} + host);
+  EXPECT_THAT(noted.err, HasSubstr("all matrices are F16, BF16 or F32, and multiply f32 activations"));
   EXPECT_EQ(tandem(Arguments{"eval", "-m", stories(), "--ids", ids_, "--fast", "--act", "f16"} + host).status, 2);
 }
 
 TEST_F(Eval, says_what_falls_back_what_waits_and_what_a_chip_would_take) {
   const Arguments base = {"eval", "-m", stories(), "--ids", ids_, "--device", "npu:0,host"};
-  const Ended told = tandem(base + Arguments{"--plan", "npu-only", "-t", "1"});
-  EXPECT_EQ(told.status, 0) << told.err;
-  EXPECT_THAT(told.err, HasSubstr("note: npu:0 does not run"));
-  EXPECT_THAT(told.err, HasSubstr("waits are blocking"));
+  const Ended noted = tandem(base + Arguments{"--plan", "npu-only", "-t", "1"});
+  EXPECT_EQ(noted.status, 0) << noted.err;
+  EXPECT_THAT(noted.err, HasSubstr("note: npu:0 does not run"));
+  EXPECT_THAT(noted.err, HasSubstr("waits are blocking"));
   EXPECT_EQ(tandem(base + Arguments{"--plan", "npu-only", "--strict-device"}).status, 1);
 
   const Arguments on_chip = {"--plan", "layer", "--chunk", "8", "--soc", "snapdragon-8gen3"};
@@ -232,9 +232,9 @@ TEST_F(Eval, maps_the_packed_weights_that_a_first_run_has_kept) {
   const uint64_t bytes = fs::file_size(kept);
 
   fs::resize_file(kept, bytes / 2);
-  const auto [logits, told] = eval({"--pack-cache"});
+  const auto [logits, noted] = eval({"--pack-cache"});
   EXPECT_EQ(logits, expected);
-  EXPECT_THAT(told, HasSubstr("kept packed weights are not used"));
+  EXPECT_THAT(noted, HasSubstr("kept packed weights are not used"));
   EXPECT_EQ(fs::file_size(kept), bytes) << "made anew";
 
   fs::resize_file(kept, bytes / 2);

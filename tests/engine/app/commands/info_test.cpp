@@ -76,7 +76,7 @@ TEST(Devices, fail_for_one_that_is_not_there) {
   const Ended ended = tandem({"devices", "--device", "opencl:99,host", "-v"});
   EXPECT_EQ(ended.status, 1);
   EXPECT_THAT(ended.out, HasSubstr("opencl:99\n  cannot be used: "));
-  EXPECT_THAT(ended.out, HasSubstr("host  ")) << "the others are told all the same";
+  EXPECT_THAT(ended.out, HasSubstr("host  ")) << "the other devices are listed too";
 }
 
 }  // namespace

@@ -163,8 +163,8 @@ TEST(PlanOnAChip, of_integers_alone_multiplies_8_bit_activations_on_the_npu) {
   };
   EXPECT_EQ(on_npu("tesla-fsd", {}), 0);
   EXPECT_GT(on_npu("tesla-fsd", {"--act", "i8"}), 0);
-  const Ended told = tandem({"plan", "--shape", "llama-3-8b", "--soc", "m2-ultra", "--prompt", "64", "--fast"});
-  EXPECT_THAT(told.err, HasSubstr("the NPU of m2-ultra has no rate of 8-bit integers, so --act i8 changes no time"));
+  const Ended noted = tandem({"plan", "--shape", "llama-3-8b", "--soc", "m2-ultra", "--prompt", "64", "--fast"});
+  EXPECT_THAT(noted.err, HasSubstr("the NPU of m2-ultra has no rate of 8-bit integers, so --act i8 changes no time"));
 }
 
 TEST(PlanOfExperts, tells_groups_their_places_and_the_engines_on_a_chip_that_has_them) {

@@ -44,10 +44,10 @@ TEST_F(RunDevices, take_the_plan_and_the_devices_that_are_named) {
     EXPECT_EQ(answer.at("ids"), expected) << plan;
     EXPECT_EQ(answer.at("device"), devices) << plan;
     EXPECT_EQ(answer.at("plan_asked"), plan);
-    const std::string told = answer.at("plan");
-    EXPECT_TRUE(plan == "auto" ? told.starts_with("auto: ") : told == plan) << plan << ": " << told;
+    const std::string named = answer.at("plan");
+    EXPECT_TRUE(plan == "auto" ? named.starts_with("auto: ") : named == plan) << plan << ": " << named;
     for (const json& ran : answer.at("plan_ran"))
-      EXPECT_THAT(told, HasSubstr(ran.at("plan").get<std::string>())) << "what ran is told";
+      EXPECT_THAT(named, HasSubstr(ran.at("plan").get<std::string>())) << "the answer names each plan that ran";
   }
 }
 

@@ -36,7 +36,7 @@ TEST(LowerActI8, makes_the_codes_of_all_rows_first_in_memory_of_the_devices_own)
 TEST(LowerActI8, few_tokens_keep_their_sums_in_registers) {
   for (const int64_t S : {1, 3, 4}) {
     const auto launches = lower_matmul(act_i8_shape(StorageType::q6_k, S, 64, 256), {});
-    EXPECT_EQ(launches[1].kernel, S == 4 ? "matmul_gemm" : "matmul_few") << S;
+    EXPECT_EQ(launches[1].kernel, S == 4 ? "matmul_gemm" : "matmul_small_batch") << S;
     EXPECT_THAT(launches[1].options, HasSubstr("-DBITS=8"));
   }
 }
@@ -44,7 +44,7 @@ TEST(LowerActI8, few_tokens_keep_their_sums_in_registers) {
 TEST(LowerActI8, leaves_weights_of_few_tokens_to_processors_that_foresee_them) {
   LoweringContext context;
   const auto options = [&] { return lower_matmul(act_i8_shape(StorageType::q4_0, 1, 64, 64), context)[1].options; };
-  EXPECT_THAT(options(), Not(HasSubstr("FETCHES_FEW")));
+  EXPECT_THAT(options(), Not(HasSubstr("FETCHES_SMALL_BATCH")));
   context.processor.foresees_long_runs = true;
   EXPECT_THAT(options(), HasSubstr("-DFETCHES_FEW=0"));
 }
@@ -76,7 +76,7 @@ TEST(LowerActI8, simt_groups_share_a_rows_tiles_for_few_tokens_and_have_64_by_64
     EXPECT_EQ(few[0].source, shaders ? "act_i8" : "act_i8_simt");
     EXPECT_EQ(few[0].global, (std::array<size_t, 3>{64, 4, 1})) << "three groups of columns, rounded up";
     EXPECT_EQ(few[1].source, "matmul_act8_simt");
-    EXPECT_EQ(few[1].kernel, shaders ? "matmul_few_wide" : "matmul_few");
+    EXPECT_EQ(few[1].kernel, shaders ? "matmul_small_batch_wide" : "matmul_small_batch");
     EXPECT_THAT(few[1].options, HasSubstr("-DTOKENS=4"));
     EXPECT_EQ(few[1].local, (std::array<size_t, 3>{64, 16, 1}));
     EXPECT_EQ(few[1].global, (std::array<size_t, 3>{192, 16, 1}));
@@ -131,7 +131,7 @@ TEST(LowerActI8, experts_on_graphics_cards_come_in_tiles_of_64_choices_where_the
   EXPECT_EQ(many[1].global, (std::array<size_t, 3>{768, 11, 1}));
   op.S = 1;
   const auto one = lower_grouped_matmul(op, context);
-  EXPECT_EQ(one[1].kernel, "grouped_few");
+  EXPECT_EQ(one[1].kernel, "grouped_small_batch");
   EXPECT_EQ(one[1].global, (std::array<size_t, 3>{192, 32, 1}))
       << "three panels; 16 tiles at once of each of two slots";
 }
@@ -140,10 +140,10 @@ TEST(LowerActI8, names_packed_dot_products_only_where_they_were_proven) {
   for (const bool shaders : {false, true}) {
     LoweringContext context = graphics_card(shaders);
     const auto product = [&] { return lower_matmul(act_i8_shape(StorageType::q4_0, 1, 64, 64), context)[1]; };
-    EXPECT_EQ(product().kernel, shaders ? "matmul_few_wide" : "matmul_few");
+    EXPECT_EQ(product().kernel, shaders ? "matmul_small_batch_wide" : "matmul_small_batch");
     EXPECT_THAT(product().options, Not(HasSubstr("DOT")));
     context.packed_dot = true;
-    EXPECT_EQ(product().kernel, shaders ? "matmul_few_wide_dot" : "matmul_few");
+    EXPECT_EQ(product().kernel, shaders ? "matmul_small_batch_wide_dot" : "matmul_small_batch");
     if (!shaders) {
       EXPECT_THAT(product().options, HasSubstr("HAS_PACKED_DOT"));
     }
@@ -167,7 +167,7 @@ TEST(LowerActI8, experts_that_share_a_row_share_its_codes) {
   op.x_slot = 64, op.x_stride = 192;
   const auto apart = lower_grouped_matmul(op, {});
   EXPECT_EQ(apart[0].global, (std::array<size_t, 3>{2, 3, 1}));
-  EXPECT_EQ(apart[1].kernel, "grouped_few");
+  EXPECT_EQ(apart[1].kernel, "grouped_small_batch");
 }
 
 TEST(Scratch, is_one_place_that_grows_and_leaves_earlier_launches_theirs) {

@@ -45,7 +45,7 @@ KernelLaunch one_launch(const GroupedMatMul& op, const LoweringContext& context)
 TEST(LowerGroupedMatMul, without_lists_each_choice_is_a_matrix_vector_product) {
   const KernelLaunch simd = one_launch(experts_of(20, 3, 5, 130, 64), {});
   EXPECT_EQ(simd.source, "matmul_i4_simd");
-  EXPECT_EQ(simd.kernel, "grouped_few");
+  EXPECT_EQ(simd.kernel, "grouped_small_batch");
   EXPECT_THAT(simd.options, HasSubstr("-DGROUPED=1"));
   EXPECT_THAT(simd.options, HasSubstr("-DTOKENS=1"));
   EXPECT_THAT(simd.options, HasSubstr("-DHAS_IDS=1"));
@@ -67,7 +67,8 @@ TEST(LowerGroupedMatMul, with_lists_a_cpu_work_item_owns_rows_of_a_matrix_that_s
   EXPECT_THAT(launch.global, ElementsAre(5, 64, 1));
   EXPECT_TRUE(std::get<BufferArg>(launch.args[3]).at == op.lists);
   op.S = 33;
-  EXPECT_EQ(one_launch(op, {}).kernel, "grouped_few") << "99 choices, of about 51 experts: hardly anything to share";
+  EXPECT_EQ(one_launch(op, {}).kernel, "grouped_small_batch")
+      << "99 choices, of about 51 experts: hardly anything to share";
 }
 
 TEST(LowerGroupedMatMul, with_lists_a_gpu_has_a_group_for_every_tile_that_there_can_be) {
@@ -86,7 +87,7 @@ TEST(LowerGroupedMatMul, with_lists_a_gpu_has_a_group_for_every_tile_that_there_
 
 TEST(LowerGroupedMatMul, slots_with_a_matrix_each_are_multiplied_with_all_tokens_at_once) {
   const KernelLaunch few = one_launch(heads_of(3, 5, 130, 64), {});
-  EXPECT_EQ(few.kernel, "grouped_few");
+  EXPECT_EQ(few.kernel, "grouped_small_batch");
   EXPECT_THAT(few.options, HasSubstr("-DHAS_IDS=0"));
   EXPECT_THAT(few.options, HasSubstr("-DTOKENS=3"));
   EXPECT_THAT(few.global, ElementsAre(3, 5, 1));

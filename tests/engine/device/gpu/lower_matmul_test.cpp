@@ -21,7 +21,7 @@ TEST(LowerMatMul, one_token_is_one_work_item_for_each_panel_of_64_rows) {
   const auto launches = lower_matmul(shape_only(StorageType::q4_1, 1, 130, 64), {});
   ASSERT_EQ(launches.size(), 1u);
   EXPECT_EQ(launches[0].source, "matmul_i4_simd");
-  EXPECT_EQ(launches[0].kernel, "matmul_few");
+  EXPECT_EQ(launches[0].kernel, "matmul_small_batch");
   EXPECT_EQ(launches[0].global, (std::array<size_t, 3>{3, 1, 1}));
   EXPECT_THAT(launches[0].options, HasSubstr("-DTOKENS=1"));
 }
@@ -36,7 +36,7 @@ TEST(LowerMatMul, of_a_list_takes_eight_tokens_at_a_time_and_then_the_rest) {
   op.x = {&x, 64}, op.y = {&x, 128};
   const auto launches = lower_matmul(op, lists);
   ASSERT_EQ(launches.size(), 2u);
-  for (const KernelLaunch& launch : launches) EXPECT_EQ(launch.kernel, "matmul_few");
+  for (const KernelLaunch& launch : launches) EXPECT_EQ(launch.kernel, "matmul_small_batch");
   EXPECT_THAT(launches[0].options, HasSubstr("-DTOKENS=8"));
   EXPECT_THAT(launches[1].options, HasSubstr("-DTOKENS=5"));
   EXPECT_EQ(std::get<BufferArg>(launches[1].args[1]).at.offset_bytes, 64u + 8 * 64 * sizeof(float));
@@ -57,17 +57,17 @@ TEST(LowerMatMul, of_few_tokens_on_gpus_takes_all_runs_at_once_where_groups_and_
     const auto launches = lower_matmul(shape_only(StorageType::q4_1, tokens, 130, 64), gpu);
     return std::pair{launches.at(0).kernel, launches.at(0).local[1]};
   };
-  EXPECT_EQ(kernel_and_runs(1), (std::pair{std::string("matmul_few_wide"), size_t{16}}));
-  EXPECT_EQ(kernel_and_runs(4), (std::pair{std::string("matmul_few_wide"), size_t{16}})) << "17,408 bytes";
-  EXPECT_EQ(kernel_and_runs(5), (std::pair{std::string("matmul_few"), size_t{4}})) << "too few registers";
+  EXPECT_EQ(kernel_and_runs(1), (std::pair{std::string("matmul_small_batch_wide"), size_t{16}}));
+  EXPECT_EQ(kernel_and_runs(4), (std::pair{std::string("matmul_small_batch_wide"), size_t{16}})) << "17,408 bytes";
+  EXPECT_EQ(kernel_and_runs(5), (std::pair{std::string("matmul_small_batch"), size_t{4}})) << "too few registers";
   gpu.local_memory_bytes = 16384;
-  EXPECT_EQ(kernel_and_runs(3), (std::pair{std::string("matmul_few_wide"), size_t{16}})) << "13,056 bytes";
-  EXPECT_EQ(kernel_and_runs(4), (std::pair{std::string("matmul_few"), size_t{4}}));
+  EXPECT_EQ(kernel_and_runs(3), (std::pair{std::string("matmul_small_batch_wide"), size_t{16}})) << "13,056 bytes";
+  EXPECT_EQ(kernel_and_runs(4), (std::pair{std::string("matmul_small_batch"), size_t{4}}));
   gpu.max_work_group = 512;
-  EXPECT_EQ(kernel_and_runs(1), (std::pair{std::string("matmul_few"), size_t{4}}));
+  EXPECT_EQ(kernel_and_runs(1), (std::pair{std::string("matmul_small_batch"), size_t{4}}));
   gpu.max_work_group = 1024, gpu.shaders = false;
   const auto opencl = lower_matmul(shape_only(StorageType::q4_1, 1, 130, 64), gpu);
-  EXPECT_EQ(opencl.at(0).kernel, "matmul_few");
+  EXPECT_EQ(opencl.at(0).kernel, "matmul_small_batch");
   EXPECT_THAT(opencl.at(0).options, HasSubstr("-DWIDE=1"));
 }
 

@@ -69,14 +69,14 @@ void add(std::span<const VkCommandBuffer> commands, VkSemaphore semaphore, uint6
   ++all.count;
 }
 
-void told(VkSemaphore semaphore, uint64_t value) {
+void signalled(VkSemaphore semaphore, uint64_t value) {
   State& all = state();
   std::lock_guard lock(all.mutex);
   for (Submitted& one : all.submitted) one.semaphore_told |= one.semaphore == semaphore && one.value <= value;
   forget_ended(all);
 }
 
-void told(VkFence fence) {
+void signalled(VkFence fence) {
   State& all = state();
   std::lock_guard lock(all.mutex);
   for (Submitted& one : all.submitted) one.fence_told |= one.fence == fence;
@@ -173,7 +173,7 @@ void vkDestroyCommandPool(VkDevice device, VkCommandPool pool, const VkAllocatio
 void vkDestroyFence(VkDevice device, VkFence fence, const VkAllocationCallbacks* callbacks) {
   REAL(vkDestroyFence);
   destroyed("a fence", [&](const Submitted& one) { return runs(one) && one.fence == fence; });
-  told(fence);
+  signalled(fence);
   call(device, fence, callbacks);
 }
 
@@ -214,7 +214,7 @@ VkResult vkWaitForFences(VkDevice device, uint32_t count, const VkFence* fences,
   REAL(vkWaitForFences);
   if (!released_within(timeout)) return VK_TIMEOUT;
   const VkResult done = call(device, count, fences, all, timeout);
-  for (uint32_t i = 0; done == VK_SUCCESS && i < count; ++i) told(fences[i]);
+  for (uint32_t i = 0; done == VK_SUCCESS && i < count; ++i) signalled(fences[i]);
   return done;
 }
 
@@ -223,7 +223,7 @@ VkResult vkWaitSemaphores(VkDevice device, const VkSemaphoreWaitInfo* info, uint
   if (!released_within(timeout)) return VK_TIMEOUT;
   const VkResult done = call(device, info, timeout);
   for (uint32_t i = 0; done == VK_SUCCESS && i < info->semaphoreCount; ++i)
-    told(info->pSemaphores[i], info->pValues[i]);
+    signalled(info->pSemaphores[i], info->pValues[i]);
   return done;
 }
 
@@ -234,7 +234,7 @@ VkResult vkGetSemaphoreCounterValue(VkDevice device, VkSemaphore semaphore, uint
     return VK_SUCCESS;
   }
   const VkResult done = call(device, semaphore, value);
-  if (done == VK_SUCCESS) told(semaphore, *value);
+  if (done == VK_SUCCESS) signalled(semaphore, *value);
   return done;
 }
 

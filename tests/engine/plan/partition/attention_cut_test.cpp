@@ -35,7 +35,7 @@ class AttentionCut : public ::testing::Test {
     return {"attention", op};
   }
   // Texts such as "whole of 2 heads", "splits 0..8 of 1 heads" and "merge of 1 heads". The heads are KV heads.
-  static std::vector<std::string> told(const std::vector<Operator>& parts) {
+  static std::vector<std::string> described(const std::vector<Operator>& parts) {
     std::vector<std::string> texts;
     for (const Operator& part : parts) {
       const auto& op = std::get<Attention>(part.body);
@@ -53,8 +53,8 @@ class AttentionCut : public ::testing::Test {
 TEST_F(AttentionCut, gives_the_second_device_the_last_heads) {
   const Operator op = attention();
   const AttentionParts parts = attention_parts(op, kAttentionShares);
-  EXPECT_THAT(told(parts.first), ElementsAre("whole of 2"));
-  EXPECT_THAT(told(parts.second), ElementsAre("whole of 1"));
+  EXPECT_THAT(described(parts.first), ElementsAre("whole of 2"));
+  EXPECT_THAT(described(parts.second), ElementsAre("whole of 1"));
   EXPECT_THAT(parts.closing, IsEmpty());
   const auto& whole = std::get<Attention>(op.body);
   const auto& second = std::get<Attention>(parts.second[0].body);
@@ -68,17 +68,17 @@ TEST_F(AttentionCut, gives_the_second_device_the_last_heads) {
 
 TEST_F(AttentionCut, shares_the_splits_of_one_head_when_the_shares_are_no_whole_heads) {
   const AttentionParts parts = attention_parts(attention(), 24);
-  EXPECT_THAT(told(parts.first), ElementsAre("whole of 1", "splits 0..8 of 1"));
-  EXPECT_THAT(told(parts.second), ElementsAre("splits 8..16 of 1", "whole of 1")) << "the shared head first";
-  EXPECT_THAT(told(parts.closing), ElementsAre("merge of 1"));
+  EXPECT_THAT(described(parts.first), ElementsAre("whole of 1", "splits 0..8 of 1"));
+  EXPECT_THAT(described(parts.second), ElementsAre("splits 8..16 of 1", "whole of 1")) << "the shared head first";
+  EXPECT_THAT(described(parts.closing), ElementsAre("merge of 1"));
 }
 
 TEST_F(AttentionCut, leaves_all_or_nothing_to_one_device) {
   const AttentionParts none = attention_parts(attention(), 0), all = attention_parts(attention(), 48);
-  EXPECT_THAT(told(none.first), ElementsAre("whole of 3"));
+  EXPECT_THAT(described(none.first), ElementsAre("whole of 3"));
   EXPECT_THAT(none.second, IsEmpty());
   EXPECT_THAT(all.first, IsEmpty());
-  EXPECT_THAT(told(all.second), ElementsAre("whole of 3"));
+  EXPECT_THAT(described(all.second), ElementsAre("whole of 3"));
 }
 
 // The seconds of a part: of its KV heads and shares at the device's speed, or of a merge.
@@ -223,7 +223,7 @@ class SharedAttention : public AttentionCut {
       for (const Operator& op : step.operators)
         if (step.device == device && std::holds_alternative<Attention>(op.body)) attentions.push_back(op);
     }
-    return told(attentions);
+    return described(attentions);
   }
 };
 
@@ -242,7 +242,7 @@ TEST_F(SharedAttention, waits_for_the_cache_and_before_the_merge_alone) {
   for (const Step& step : plan.steps) {
     for (const int wait : step.waits) {
       const auto* attention = std::get_if<Attention>(&step.operators.front().body);
-      const std::string what = attention ? told(step.operators).front() : step.operators.front().name;
+      const std::string what = attention ? described(step.operators).front() : step.operators.front().name;
       waits.push_back(plan.devices[static_cast<size_t>(step.device)] + ": " + what + " <- " +
                       plan.devices[static_cast<size_t>(plan.steps[static_cast<size_t>(wait)].device)]);
     }

@@ -50,8 +50,8 @@ TEST(GpuPrediction, is_a_launch_and_the_slower_of_memory_and_arithmetic) {
                        .bytes_per_second = 1e9,
                        .launch_one_seconds = 1e-6,
                        .launch_seconds = 1e-5,
-                       .unpack_tokens_of_few = 1,
-                       .unpack_tokens_of_many = 4};
+                       .unpack_tokens_of_small_batch = 1,
+                       .unpack_tokens_of_large_batch = 4};
   const int64_t K = 512, rows = 64;
   const double weights = 512.0 * 64, bytes = weights * 1.0625;
   // One token: 2 flops a weight for 1 + 1 tokens take 4 ns, more than 1.0625 bytes at 1 GB/s.
@@ -70,8 +70,8 @@ TEST(GpuPrediction, finds_the_constants_of_a_machine_that_is_like_its_formula) {
                          .bytes_per_second = 3e10,
                          .launch_one_seconds = 5e-7,
                          .launch_seconds = 4e-6,
-                         .unpack_tokens_of_few = 1.5,
-                         .unpack_tokens_of_many = 5};
+                         .unpack_tokens_of_small_batch = 1.5,
+                         .unpack_tokens_of_large_batch = 5};
   const auto points = measured_on([&](const MatMulPoint& point) { return machine.seconds(point); },
                                   {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024});
   const GpuRates fitted = fit_gpu_rates(points);
@@ -82,8 +82,8 @@ TEST(GpuPrediction, finds_the_constants_of_a_machine_that_is_like_its_formula) {
   EXPECT_NEAR(fitted.bytes_per_second / machine.bytes_per_second, 1, kNear);
   EXPECT_NEAR(fitted.launch_one_seconds / machine.launch_one_seconds, 1, kNear);
   EXPECT_NEAR(fitted.launch_seconds / machine.launch_seconds, 1, kNear);
-  EXPECT_NEAR(fitted.unpack_tokens_of_few / machine.unpack_tokens_of_few, 1, kNear);
-  EXPECT_NEAR(fitted.unpack_tokens_of_many / machine.unpack_tokens_of_many, 1, kNear);
+  EXPECT_NEAR(fitted.unpack_tokens_of_small_batch / machine.unpack_tokens_of_small_batch, 1, kNear);
+  EXPECT_NEAR(fitted.unpack_tokens_of_large_batch / machine.unpack_tokens_of_large_batch, 1, kNear);
 }
 
 TEST(GpuPrediction, takes_the_bandwidth_beside_another_device_from_points_that_had_one) {

@@ -29,8 +29,8 @@ TEST(Exponential, is_within_two_units_and_the_same_as_vector_and_scalar) {
   runner->run_source(
       "__kernel void both(BUFFER(x), BUFFER(a), BUFFER(b)) {\n"
       "  const int g = get_global_id(0);\n"
-      "  vstore16(exp16(vload16(g, AT(float, x))), g, AT(float, a));\n"
-      "  for (int i = g * 16; i < g * 16 + 16; ++i) AT(float, b)[i] = exp1(AT(float, x)[i]);\n"
+      "  vstore16(exp16(vload16(g, PTR(float, x))), g, PTR(float, a));\n"
+      "  for (int i = g * 16; i < g * 16 + 16; ++i) PTR(float, b)[i] = exp1(PTR(float, x)[i]);\n"
       "}\n",
       launch);
   const auto a = values_at<float>(vector, x.size()), b = values_at<float>(scalar, x.size());

@@ -48,7 +48,7 @@ class ProgramCacheTest : public ::testing::Test {
 TEST_F(ProgramCacheTest, a_kernel_that_does_not_build_is_an_error_with_source_options_and_log) {
   ProgramCache programs(handle_);
   const std::string options = "-DGROUP=32 -DSUPER=0 -DMIN_KIND=0 -DBLOCKS=4 -DTOKENS=no_such_number";
-  EXPECT_THAT(error_of([&] { programs.kernel("matmul_i4_simd", "matmul_few", options); }),
+  EXPECT_THAT(error_of([&] { programs.kernel("matmul_i4_simd", "matmul_small_batch", options); }),
               AllOf(HasSubstr("clBuildProgram"), HasSubstr("CL_BUILD_PROGRAM_FAILURE"), HasSubstr("matmul_i4_simd.cl"),
                     HasSubstr("opencl:0"), HasSubstr("Build log"), HasSubstr("no_such_number'")));
 }
