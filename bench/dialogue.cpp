@@ -16,7 +16,7 @@
 
 #include "bench/engines.h"
 #include "engine/app/commands/open_engine.h"
-#include "engine/run/generate.h"
+#include "engine/run/serve/generate.h"
 #include "sync/error.h"
 
 namespace {

@@ -20,9 +20,9 @@
 #include "bench/engines.h"
 #include "engine/plan/prediction/statistics.h"
 #include "engine/plan/schedule.h"
-#include "engine/run/chain.h"
 #include "engine/run/engine.h"
-#include "engine/run/timeline.h"
+#include "engine/run/pass/chain.h"
+#include "engine/run/pass/timeline.h"
 #include "sync/error.h"
 
 namespace {

@@ -23,7 +23,7 @@
 #include "bench/engines.h"
 #include "engine/plan/prediction/statistics.h"
 #include "engine/run/engine.h"
-#include "engine/run/perplexity.h"
+#include "engine/run/serve/perplexity.h"
 #include "sync/error.h"
 
 namespace {

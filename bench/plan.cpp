@@ -2,7 +2,7 @@
 //
 // The bench takes prompts of some lengths, and single tokens. It compares the predicted seconds of a plan's operators
 // with recorded passes of the same plan. Predictions are the planner's estimates, learnt from earlier passes
-// (engine/run/machine_rates.h, H8). The bar: a median error of 15 % over kinds, shapes and devices.
+// (engine/run/choice/machine_rates.h, H8). The bar: a median error of 15 % over kinds, shapes and devices.
 //
 // With --soc FILE (`tandem calibrate`) it also compares that profile's model clock with the wall clock, for the same
 // strategy on the same operators. The bar: 20 % of each pass. The plan `tensor` then never gives way to a faster plan,
@@ -23,9 +23,9 @@
 #include "engine/plan/model_clock/soc_profile.h"
 #include "engine/plan/prediction/predict.h"
 #include "engine/plan/prediction/statistics.h"
-#include "engine/run/contention.h"
+#include "engine/run/choice/contention.h"
 #include "engine/run/engine.h"
-#include "engine/run/timeline.h"
+#include "engine/run/pass/timeline.h"
 #include "sync/clock.h"
 
 namespace {

@@ -17,7 +17,7 @@
 #include "bench/engines.h"
 #include "engine/plan/prediction/statistics.h"
 #include "engine/run/engine.h"
-#include "engine/run/timeline.h"
+#include "engine/run/pass/timeline.h"
 #include "sync/error.h"
 
 namespace {

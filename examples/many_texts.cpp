@@ -2,7 +2,7 @@
 //   many_texts MODEL.gguf "Once upon a time" "The sea" ...
 #include <iostream>
 
-#include "engine/run/batcher.h"
+#include "engine/run/serve/batcher.h"
 
 int main(int count, char** argv) {
   tandem::EngineOptions options;

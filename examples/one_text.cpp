@@ -2,7 +2,7 @@
 //   one_text MODEL.gguf "Once upon a time"
 #include <iostream>
 
-#include "engine/run/generate.h"
+#include "engine/run/serve/generate.h"
 
 int main(int, char** argv) {
   tandem::EngineOptions options;

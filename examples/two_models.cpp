@@ -2,7 +2,7 @@
 //   two_models FIRST.gguf SECOND.gguf "Once upon a time"
 #include <iostream>
 
-#include "engine/run/generate.h"
+#include "engine/run/serve/generate.h"
 
 int main(int, char** argv) {
   const auto machine = std::make_shared<tandem::Machine>(tandem::MachineOptions{});

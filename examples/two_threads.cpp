@@ -4,7 +4,7 @@
 #include <iostream>
 #include <thread>
 
-#include "engine/run/text_service.h"
+#include "engine/run/serve/text_service.h"
 
 int main(int, char** argv) {
   tandem::EngineOptions options;

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "bench/paper/report.h"
-#include "engine/app/commands/svg.h"
+#include "engine/app/commands/sync/svg.h"
 
 namespace tandem::paper {
 namespace {

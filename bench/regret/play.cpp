@@ -11,7 +11,7 @@
 #include "bench/engines.h"
 #include "engine/device/gpu/kept_file.h"
 #include "engine/plan/prediction/statistics.h"
-#include "engine/run/contention.h"
+#include "engine/run/choice/contention.h"
 #include "engine/run/engine.h"
 #include "sync/clock.h"
 #include "sync/error.h"

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "engine/app/command_words.h"
-#include "engine/app/commands/bench_sync.h"
 #include "engine/app/commands/commands.h"
-#include "engine/app/commands/expert_use.h"
-#include "engine/app/commands/tokenize.h"
+#include "engine/app/commands/models/expert_use.h"
+#include "engine/app/commands/sync/bench_sync.h"
+#include "engine/app/commands/text/tokenize.h"
 #include "engine/app/common_flags.h"
 #include "engine/app/file_flags.h"
 #include "engine/app/flag_values.h"
@@ -23,7 +23,7 @@
 #include "engine/app/scarcity.h"
 #include "engine/app/standard_streams.h"
 #ifdef TANDEM_HAS_NPU_GEMM_COMMAND
-#include "engine/app/commands/npu_gemm.h"
+#include "engine/app/commands/models/npu_gemm.h"
 #endif
 #include "engine/run/engine.h"
 #include "sync/error.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "engine/moe/near_ties.h"
-#include "engine/run/plans_ran.h"
+#include "engine/run/choice/plans_ran.h"
 #include "sync/error.h"
 
 namespace tandem::app {

@@ -7,9 +7,9 @@
 #include <limits>
 #include <vector>
 
-#include "engine/app/commands/svg.h"
+#include "engine/app/commands/sync/svg.h"
 #include "engine/model/layer_names.h"
-#include "engine/run/timeline_pass.h"
+#include "engine/run/pass/timeline_pass.h"
 #include "sync/error.h"
 
 namespace tandem::app {

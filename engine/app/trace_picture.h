@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "engine/run/timeline.h"
+#include "engine/run/pass/timeline.h"
 
 namespace tandem::app {
 

@@ -14,7 +14,7 @@
 
 #include "engine/device/registry.h"
 #include "engine/lab/results.h"
-#include "engine/run/core_layout.h"
+#include "engine/run/pass/core_layout.h"
 
 namespace tandem::sync_lab {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <span>
 
-#include "engine/run/timeline_pass.h"
+#include "engine/run/pass/timeline_pass.h"
 
 namespace tandem {
 namespace {

@@ -1,16 +1,16 @@
 // Splits the time of recorded passes: on each device by kind of operator, waits for other devices, and the rest.
 //
-// Contract: pure, from a timeline's measured spans (engine/run/timeline_pass.h). Modelled spans do not count. Times are
-// wall clock. The rest of a device (idle or launching) is the sum of the gaps between its spans, not a difference. So
-// the lines of a device add up to the wall clock only if its spans neither overlap nor leave their pass. complaints()
-// names the devices for which this fails.
+// Contract: pure, from a timeline's measured spans (engine/run/pass/timeline_pass.h). Modelled spans do not count.
+// Times are wall clock. The rest of a device (idle or launching) is the sum of the gaps between its spans, not a
+// difference. So the lines of a device add up to the wall clock only if its spans neither overlap nor leave their pass.
+// complaints() names the devices for which this fails.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "engine/run/timeline.h"
+#include "engine/run/pass/timeline.h"
 
 namespace tandem {
 

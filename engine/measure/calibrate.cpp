@@ -7,7 +7,7 @@
 
 #include "engine/measure/cold_run.h"
 #include "engine/plan/prediction/statistics.h"
-#include "engine/run/timeline.h"
+#include "engine/run/pass/timeline.h"
 #include "sync/error.h"
 
 namespace tandem {

@@ -10,7 +10,7 @@
 #include "engine/device/device.h"
 #include "engine/measure/profiler.h"
 #include "engine/plan/model_clock/machine_profile.h"
-#include "engine/run/executor.h"
+#include "engine/run/pass/executor.h"
 
 namespace tandem {
 

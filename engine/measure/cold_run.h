@@ -15,8 +15,8 @@
 
 #include "engine/device/device.h"
 #include "engine/device/operator.h"
-#include "engine/run/executor.h"
-#include "engine/run/timeline.h"
+#include "engine/run/pass/executor.h"
+#include "engine/run/pass/timeline.h"
 
 namespace tandem {
 

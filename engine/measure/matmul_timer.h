@@ -15,7 +15,7 @@
 
 #include "engine/device/device.h"
 #include "engine/plan/prediction/matmul_point.h"
-#include "engine/run/executor.h"
+#include "engine/run/pass/executor.h"
 
 namespace tandem {
 

@@ -1,6 +1,6 @@
 // Measures what operators cost on the devices of this machine (H8, real execution) and keeps the results on disk.
 // For `tandem profile` and `tandem calibrate`. Plans use other figures: the times of real
-// passes (engine/run/machine_rates.h).
+// passes (engine/run/choice/machine_rates.h).
 //
 // Contract: measuring runs the caller's operators on their own buffers and takes some tens of milliseconds a point.
 // Nothing is recorded in a timeline. One thread, the executor's.
@@ -14,8 +14,8 @@
 #include "engine/device/device.h"
 #include "engine/measure/matmul_timer.h"
 #include "engine/measure/measurement_store.h"
-#include "engine/run/disk_cache.h"
-#include "engine/run/executor.h"
+#include "engine/run/choice/disk_cache.h"
+#include "engine/run/pass/executor.h"
 
 namespace tandem {
 

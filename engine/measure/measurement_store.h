@@ -10,8 +10,8 @@
 
 #include "engine/device/device.h"
 #include "engine/plan/prediction/matmul_point.h"
-#include "engine/run/disk_cache.h"
-#include "engine/run/machine_rates.h"
+#include "engine/run/choice/disk_cache.h"
+#include "engine/run/choice/machine_rates.h"
 
 namespace tandem {
 

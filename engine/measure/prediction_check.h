@@ -12,7 +12,7 @@
 
 #include "engine/plan/plan.h"
 #include "engine/plan/prediction/predict.h"
-#include "engine/run/timeline.h"
+#include "engine/run/pass/timeline.h"
 
 namespace tandem {
 

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "engine/measure/roofline_loops.h"
-#include "engine/run/core_layout.h"
+#include "engine/run/pass/core_layout.h"
 #include "packed/act_loops.h"
 #include "sync/affinity.h"
 #include "sync/clock.h"

@@ -1,5 +1,6 @@
 // Predicted costs of operators, as strategies ask for them: one interface for both clocks. On the wall clock the costs
-// are estimates of this machine (engine/run/machine_rates.h). On the model clock they come from a processor profile.
+// are estimates of this machine (engine/run/choice/machine_rates.h). On the model clock they come from a processor
+// profile.
 #pragma once
 
 #include <functional>

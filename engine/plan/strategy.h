@@ -42,8 +42,8 @@ struct Strategy {
   bool tried_by_auto = false;        // `auto` tries it if auto_needs are met; users can name it in any case
   PlanNeeds auto_needs{};
   // The factor between the time of its prompts and their simulated time, compared with other strategies. Estimates
-  // begin with it and then follow measured passes (engine/run/machine_rates.cpp). The simulation leaves out how devices
-  // displace each other's data in caches.
+  // begin with it and then follow measured passes (engine/run/choice/machine_rates.cpp). The simulation leaves out how
+  // devices displace each other's data in caches.
   double beside_simulated = 1;
 };
 

@@ -20,13 +20,13 @@
 #include "engine/plan/placer.h"
 #include "engine/plan/prediction/gpu_prediction.h"
 #include "engine/plan/schedule.h"
-#include "engine/run/contention.h"
-#include "engine/run/contract.h"
-#include "engine/run/draft_tree.h"
-#include "engine/run/kernel_set.h"
-#include "engine/run/not_finite.h"
-#include "engine/run/probe.h"
-#include "engine/run/saved_state.h"
+#include "engine/run/cache/draft_tree.h"
+#include "engine/run/cache/saved_state.h"
+#include "engine/run/choice/contention.h"
+#include "engine/run/choice/contract.h"
+#include "engine/run/choice/probe.h"
+#include "engine/run/machine/kernel_set.h"
+#include "engine/run/pass/not_finite.h"
 #include "shaders/limits.h"
 #include "sync/clock.h"
 #include "sync/error.h"
@@ -80,7 +80,8 @@ std::optional<RoutingCounts> calibrated_counts(const std::string& path, const Gg
   return std::move(calibration.counts);
 }
 
-// The mark of the kernels that texts of this engine need, with the program that compiles them (engine/run/warming.h).
+// The mark of the kernels that texts of this engine need, with the program that compiles them
+// (engine/run/machine/warming.h).
 std::unique_ptr<Warming> warming_for(const EngineOptions& options, const GgufFile& file, ActType act) {
   const KernelsFor texts = options.sequences > 0 ? KernelsFor::many_texts : KernelsFor::one_text;
   return std::make_unique<Warming>(kernels_mark(file, read_config(file), options.kv_type, act, texts),

@@ -2,7 +2,7 @@
 //
 // Contract
 //   Texts: a text is a run of tokens whose keys and values are in the KV cache. An engine has one text of its own, the
-//   context. It can run further texts, the sequences (engine/run/sequence.h), with tokens of up to
+//   context. It can run further texts, the sequences (engine/run/cache/sequence.h), with tokens of up to
 //   TextOptions::sequences in one pass.
 //   Passes: extend() appends tokens to a text and returns logits. Tokens of the context run in chunks of at most
 //   chunk() tokens, and each chunk is one pass through all layers. Sequences share passes, so the weights are read once
@@ -16,7 +16,7 @@
 //   Errors: tokens that do not fit the context are an Error before anything runs. If a device fails in the middle of a
 //   prompt, or an interrupt ends it, the context keeps the chunks that ran before.
 //   Threads: one thread, the orchestrator's, makes all calls for all engines of a machine. open() pins it to the core
-//   that the layout gives it (engine/run/core_layout.h), unless there is only one core.
+//   that the layout gives it (engine/run/pass/core_layout.h), unless there is only one core.
 //   Ownership: an engine owns its plans, its activations and its cache. It shares the model, and through it
 //   the machine.
 #pragma once
@@ -35,17 +35,17 @@
 #include "engine/graph/activations.h"
 #include "engine/graph/decoder.h"
 #include "engine/plan/strategy.h"
-#include "engine/run/executor.h"
-#include "engine/run/expert_use.h"
-#include "engine/run/first_text.h"
-#include "engine/run/loaded_model.h"
-#include "engine/run/lru_cache.h"
-#include "engine/run/machine.h"
-#include "engine/run/planner.h"
-#include "engine/run/plans_ran.h"
-#include "engine/run/sequence.h"
-#include "engine/run/test_hooks.h"
-#include "engine/run/timeline.h"
+#include "engine/run/cache/sequence.h"
+#include "engine/run/choice/expert_use.h"
+#include "engine/run/choice/planner.h"
+#include "engine/run/choice/plans_ran.h"
+#include "engine/run/machine/first_text.h"
+#include "engine/run/machine/loaded_model.h"
+#include "engine/run/machine/machine.h"
+#include "engine/run/machine/test_hooks.h"
+#include "engine/run/pass/executor.h"
+#include "engine/run/pass/lru_cache.h"
+#include "engine/run/pass/timeline.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -81,11 +81,11 @@ struct TextOptions {
   Submit submit = Submit::ahead;
   ExpertRules experts;      // for plans that put experts on the NPU (NPUMoE)
   std::string calibration;  // a file of `calibrate-moe`; empty: the engine counts choices of experts as it runs
-  // The program that compiles a GPU's kernels in the background if they are missing (engine/run/warming.h). Meanwhile
-  // texts run without the GPU, which joins between two passes. This needs the plan `auto`, without named devices or a
-  // split. Empty: this process compiles each kernel when it first needs it.
+  // The program that compiles a GPU's kernels in the background if they are missing (engine/run/machine/warming.h).
+  // Meanwhile texts run without the GPU, which joins between two passes. This needs the plan `auto`, without named
+  // devices or a split. Empty: this process compiles each kernel when it first needs it.
   std::string warming_program;
-  // What the user will ask for. It decides whether the first text waits for a card (engine/run/first_text.h).
+  // What the user will ask for. It decides whether the first text waits for a card (engine/run/machine/first_text.h).
   TextAsked first_text;
   PlanHooks plan_hooks;
 };
@@ -117,9 +117,9 @@ class Engine : DeviceUser {
     Sequence* sequence = nullptr;
     std::span<const int32_t> ids;
     int64_t logit_rows = 1;  // the last `logit_rows` tokens get logits
-    // Not empty: the tokens are a tree of drafts (engine/run/draft_tree.h), and are not appended. parents[i] is the
-    // index in ids of token i's parent; -1 stands for the sequence's last token. Parents come before their children. A
-    // tree has at most kMostDrafts tokens, and a path at most kMostTreeDepth.
+    // Not empty: the tokens are a tree of drafts (engine/run/cache/draft_tree.h), and are not appended. parents[i] is
+    // the index in ids of token i's parent; -1 stands for the sequence's last token. Parents come before their
+    // children. A tree has at most kMostDrafts tokens, and a path at most kMostTreeDepth.
     std::span<const int32_t> parents{};
   };
   // Appends to each of these sequences in one pass. Returns logits [logit_rows, vocabulary], in the order of the
@@ -159,9 +159,9 @@ class Engine : DeviceUser {
   // Undoes rewind(): moves the end of the context to any position that it has reached since open() or load_state().
   // Keys and values at each position are those of the token that was appended there last.
   void resume(int64_t position);
-  // Saves the context, or a sequence, to a file (engine/run/saved_state.h). ids: the tokens of the context. Loading
-  // replaces the context by the file's text and returns its tokens, or returns a new sequence. A file that is refused
-  // leaves the context as it was. Error if a device keeps the cache in memory of its own.
+  // Saves the context, or a sequence, to a file (engine/run/cache/saved_state.h). ids: the tokens of the context.
+  // Loading replaces the context by the file's text and returns its tokens, or returns a new sequence. A file that is
+  // refused leaves the context as it was. Error if a device keeps the cache in memory of its own.
   void save_state(const std::string& path, std::span<const int32_t> ids) const;
   std::vector<int32_t> load_state(const std::string& path);
   void save_state(const std::string& path, const Sequence& sequence) const;
@@ -188,7 +188,7 @@ class Engine : DeviceUser {
   void forget_plans_ran() { plans_ran_.clear(); }
   ActType act() const { return *options_.act; }
   std::vector<std::string> diagnostics() const;  // texts for users: fallbacks and choices of the machine and of plans
-  // Why other plans, on other devices, may give other bits (engine/run/contract.h); empty: they give the same.
+  // Why other plans, on other devices, may give other bits (engine/run/choice/contract.h); empty: they give the same.
   const std::vector<std::string>& other_bits() const { return other_bits_; }
   // Whether a token's bits may depend on the other tokens of its pass.
   bool bits_depend_on_passes() const;

@@ -5,7 +5,7 @@
 
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/registry.h"
-#include "engine/run/timeline.h"
+#include "engine/run/pass/timeline.h"
 
 namespace tandem {
 namespace {

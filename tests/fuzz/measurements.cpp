@@ -11,8 +11,8 @@
 
 #include "engine/measure/measurement_store.h"
 #include "engine/plan/prediction/matmul_prediction.h"
-#include "engine/run/disk_cache.h"
-#include "engine/run/stored_ratios.h"
+#include "engine/run/choice/disk_cache.h"
+#include "engine/run/choice/stored_ratios.h"
 #include "sync/error.h"
 #include "tests/fuzz/property.h"
 #include "tests/fuzz/targets.h"

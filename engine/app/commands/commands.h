@@ -1,6 +1,6 @@
 // Functions that add the commands of the table (engine/app/command_line.cpp) to the command line. Each is in the file
-// of its name; those of commands that run a model are in session_commands.cpp. Commands that tests or other commands
-// call have their own headers.
+// of its name, in one of the rooms of this folder. Functions of commands that run a model are in
+// text/session_commands.cpp. Commands that tests or other commands call have their own headers.
 #pragma once
 
 #include "engine/app/command.h"

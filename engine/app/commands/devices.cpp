@@ -14,7 +14,7 @@
 #include "engine/app/scarcity.h"
 #include "engine/device/pair_self_test.h"
 #include "engine/device/registry.h"
-#include "engine/run/core_layout.h"
+#include "engine/run/pass/core_layout.h"
 #include "sync/affinity.h"
 #include "sync/error.h"
 

@@ -13,7 +13,7 @@
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/proof/room.h"
 #include "engine/device/registry.h"
-#include "engine/run/kernel_set.h"
+#include "engine/run/machine/kernel_set.h"
 #include "engine/run/warm_kernels.h"
 #include "sync/clock.h"
 #include "sync/error.h"

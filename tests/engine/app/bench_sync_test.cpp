@@ -1,5 +1,5 @@
 // `tandem bench-sync`: its text, its JSON, its page, its statuses. The tests judge no time.
-#include "engine/app/commands/bench_sync.h"
+#include "engine/app/commands/sync/bench_sync.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,10 +17,10 @@
 #include <thread>
 #include <vector>
 
-#include "engine/app/commands/bench_sync_html.h"
-#include "engine/app/commands/bench_sync_json.h"
-#include "engine/app/commands/bench_sync_text.h"
-#include "engine/app/commands/svg.h"
+#include "engine/app/commands/sync/bench_sync_html.h"
+#include "engine/app/commands/sync/bench_sync_json.h"
+#include "engine/app/commands/sync/bench_sync_text.h"
+#include "engine/app/commands/sync/svg.h"
 #include "engine/device/registry.h"
 #include "engine/lab/targets.h"
 #include "sync/error.h"

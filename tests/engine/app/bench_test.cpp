@@ -1,5 +1,5 @@
 // `tandem bench`: which tests it runs and what it prints about them. The tests judge no time.
-#include "engine/app/commands/bench.h"
+#include "engine/app/commands/bench/bench.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "engine/app/commands/bench_breakdown.h"
-#include "engine/app/commands/bench_roofline.h"
-#include "engine/app/commands/bench_row.h"
+#include "engine/app/commands/bench/bench_breakdown.h"
+#include "engine/app/commands/bench/bench_roofline.h"
+#include "engine/app/commands/bench/bench_row.h"
 #include "engine/measure/roofline_loops.h"
 #include "sync/error.h"
 #include "tests/engine/app/program.h"

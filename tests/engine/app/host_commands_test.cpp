@@ -5,8 +5,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "engine/run/perplexity.h"
-#include "engine/run/sampler.h"
+#include "engine/run/serve/perplexity.h"
+#include "engine/run/serve/sampler.h"
 #include "tests/engine/app/program.h"
 #include "tests/engine/run/host_engine.h"
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "engine/app/commands/plan_report.h"
+#include "engine/app/commands/planning/plan_report.h"
 #include "tests/engine/app/program.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/scratch_folder.h"

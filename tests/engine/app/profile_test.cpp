@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "engine/app/commands/profile_report.h"
+#include "engine/app/commands/planning/profile_report.h"
 #include "tests/engine/app/program.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/scratch_folder.h"

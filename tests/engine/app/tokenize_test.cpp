@@ -1,5 +1,5 @@
 // `tandem tokenize` and `tandem info` on vocabulary files.
-#include "engine/app/commands/tokenize.h"
+#include "engine/app/commands/text/tokenize.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/run/timeline_pass.h"
+#include "engine/run/pass/timeline_pass.h"
 #include "sync/error.h"
 
 namespace tandem::app {

@@ -1,5 +1,5 @@
 // The check that `tandem bench` runs before it times anything. One wrong bit fails it if equal bits are required.
-#include "engine/app/commands/verification.h"
+#include "engine/app/commands/bench/verification.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -15,7 +15,7 @@
 
 #include "engine/device/registry.h"
 #include "engine/plan/schedule.h"
-#include "engine/run/executor.h"
+#include "engine/run/pass/executor.h"
 #include "engine/tensor/packed.h"
 #include "sync/error.h"
 #include "tests/engine/device/f16_product.h"

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/run/timeline_pass.h"
+#include "engine/run/pass/timeline_pass.h"
 
 namespace tandem {
 namespace {

@@ -10,7 +10,7 @@
 #include "engine/plan/partition/candidates.h"
 #include "engine/plan/partition/part_operator.h"
 #include "engine/plan/schedule.h"
-#include "engine/run/executor.h"
+#include "engine/run/pass/executor.h"
 #include "tests/engine/device/every_device.h"
 #include "tests/engine/device/f16_product.h"
 #include "tests/engine/plan/listed_cuts.h"

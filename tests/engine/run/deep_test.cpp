@@ -1,6 +1,6 @@
 // Engines with a long prompt and single tokens behind it: pieces without logits, new plans as the context grows
 // (Planner::planned_past), and sampling with a seed. The results are the same on every plan.
-#include "engine/run/generate.h"
+#include "engine/run/serve/generate.h"
 #include "tests/engine/run/golden.h"
 
 namespace tandem::testing {

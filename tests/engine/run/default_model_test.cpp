@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "engine/run/perplexity.h"
+#include "engine/run/serve/perplexity.h"
 #include "tests/engine/run/golden.h"
 
 namespace tandem::testing {

@@ -10,7 +10,7 @@
 #include <iterator>
 #include <tuple>
 
-#include "engine/run/generate.h"
+#include "engine/run/serve/generate.h"
 #include "sync/error.h"
 #include "tests/engine/run/golden.h"
 #include "tests/support/gguf_writer.h"

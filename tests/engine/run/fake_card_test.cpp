@@ -11,8 +11,8 @@
 #include <optional>
 
 #include "engine/device/registry.h"
-#include "engine/run/kernel_set.h"
-#include "engine/run/warming.h"
+#include "engine/run/machine/kernel_set.h"
+#include "engine/run/machine/warming.h"
 #include "tests/engine/run/host_engine.h"
 
 namespace tandem::testing {

@@ -18,7 +18,7 @@
 
 #include "engine/device/registry.h"
 #include "engine/run/engine.h"
-#include "engine/run/sampler.h"
+#include "engine/run/serve/sampler.h"
 #include "tests/engine/device/driver_faults.h"
 #include "tests/engine/run/logits.h"
 #include "tests/engine/run/rounding.h"

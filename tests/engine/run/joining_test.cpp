@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <random>
 
-#include "engine/run/kernel_set.h"
-#include "engine/run/warming.h"
+#include "engine/run/machine/kernel_set.h"
+#include "engine/run/machine/warming.h"
 #include "sync/affinity.h"
 #include "tests/engine/run/golden.h"
 #include "tests/support/gguf_writer.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <random>
 
-#include "engine/run/batcher.h"
+#include "engine/run/serve/batcher.h"
 
 namespace tandem::testing {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "engine/plan/strategy.h"
 #include "engine/run/engine.h"
-#include "engine/run/loaded_model.h"
-#include "engine/run/machine.h"
+#include "engine/run/machine/loaded_model.h"
+#include "engine/run/machine/machine.h"
 
 namespace tandem::testing {
 

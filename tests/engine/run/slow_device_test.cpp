@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "engine/run/batcher.h"
-#include "engine/run/machine_rates.h"
+#include "engine/run/choice/machine_rates.h"
+#include "engine/run/serve/batcher.h"
 #include "tests/engine/run/golden.h"
 #include "tests/engine/run/host_engine.h"
 #include "tests/support/program_folder.h"

@@ -6,7 +6,7 @@
 #include "engine/device/npu/npu_device.h"
 #include "engine/device/registry.h"
 #include "engine/plan/schedule.h"
-#include "engine/run/executor.h"
+#include "engine/run/pass/executor.h"
 #include "sync/error.h"
 #include "tests/engine/device/f16_product.h"
 #include "tests/support/requirements.h"

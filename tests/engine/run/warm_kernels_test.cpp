@@ -1,7 +1,7 @@
 // The promise of `tandem warm`: after it no plan, length or depth has to compile a kernel.
 #include "engine/run/warm_kernels.h"
 
-#include "engine/run/timeline.h"
+#include "engine/run/pass/timeline.h"
 #include "tests/engine/run/golden.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/scratch_folder.h"

@@ -9,7 +9,7 @@
 
 #include "engine/model/loading.h"
 #include "engine/plan/partition/cut.h"
-#include "engine/run/core_layout.h"
+#include "engine/run/pass/core_layout.h"
 #include "sync/affinity.h"
 #include "tests/support/kernel_families.h"
 #include "tests/support/program_folder.h"

@@ -14,7 +14,7 @@
 #include "engine/graph/decoder.h"
 #include "engine/model/weights.h"
 #include "engine/plan/strategy.h"
-#include "engine/run/executor.h"
+#include "engine/run/pass/executor.h"
 
 namespace tandem::testing {
 

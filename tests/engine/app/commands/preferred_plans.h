@@ -1,5 +1,5 @@
 // Makes the engine choose a certain plan. The kept rates say that every other plan took far longer than
-// predicted (engine/run/machine_rates.h).
+// predicted (engine/run/choice/machine_rates.h).
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // `tandem npu gemm`: its figures, its check, and what it rejects as wrong usage.
-#include "engine/app/commands/npu_gemm.h"
+#include "engine/app/commands/models/npu_gemm.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

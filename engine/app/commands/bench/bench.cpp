@@ -1,0 +1,114 @@
+#include "engine/app/commands/bench/bench.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+
+#include "engine/app/command.h"
+#include "engine/app/commands/bench/bench_breakdown.h"
+#include "engine/app/commands/bench/bench_report.h"
+#include "engine/app/commands/bench/bench_roofline.h"
+#include "engine/app/commands/bench/bench_row.h"
+#include "engine/app/commands/bench/bench_soc.h"
+#include "engine/app/commands/bench/bench_verify.h"
+#include "engine/app/commands/open_engine.h"
+#include "engine/app/interrupt.h"
+#include "engine/app/report.h"
+#include "sync/clock.h"
+
+namespace tandem::app {
+namespace {
+
+constexpr int64_t kLeastContext = 64;  // room for the tokens that are verified before timing
+
+// Seconds of running the row's test once.
+double time_once(Engine& engine, const BenchRow& row) {
+  fill_context(engine, row.n_depth);
+  const auto ids = some_tokens(engine.config().vocabulary, row.n_depth, row.n_depth + row.tokens());
+  const size_t piece = row.n_gen == 0 ? ids.size() : 1;
+  std::span<const float> logits;
+  const double start = now_seconds();
+  for (size_t i = 0; i < ids.size(); i += piece) logits = engine.extend(std::span(ids).subspan(i, piece));
+  const double seconds = now_seconds() - start;
+  engine.require_finite(logits, engine.position() - 1);
+  return seconds;
+}
+
+// Runs one token after the row's context. It brings weights back into caches from which other work has evicted them.
+void warm_up(Engine& engine, const BenchRow& row) {
+  fill_context(engine, row.n_depth);
+  engine.extend(some_tokens(engine.config().vocabulary, row.n_depth, row.n_depth + 1));
+}
+
+// Recording changes how some devices are launched, so the recorded run has its own warm-up.
+Breakdown record_once(Engine& engine, const BenchRow& row) {
+  Timeline warming, timeline;
+  engine.machine().record(&warming);
+  time_once(engine, row);
+  engine.machine().record(&timeline);
+  time_once(engine, row);
+  engine.machine().record(nullptr);
+  return break_down(timeline);
+}
+
+// Measures the peaks before each repetition, so that peaks and rate belong to the same minute.
+void time_row(Engine& engine, BenchRow& row, int repetitions, BenchRoofline* roofline) {
+  time_once(engine, row);  // compiles, fills caches
+  engine.forget_plans_ran();
+  for (int i = 0; i < repetitions; ++i) {
+    if (interrupted()) throw Engine::Interrupted();
+    if (roofline) {
+      roofline->measure_peaks();
+      warm_up(engine, row);
+    }
+    row.seconds.push_back(time_once(engine, row));
+  }
+  row.plans.assign(engine.plans_ran().begin(), engine.plans_ran().end());
+  if (roofline) row.roofline = roofline->take(row);
+}
+
+}  // namespace
+
+// Verifies all rows first, then times them, then prints. The context is as large as the deepest row needs.
+int bench_command(const CommonFlags& flags, const BenchFlags& bench) {
+  apply_verbosity(flags);
+  std::vector<BenchRow> rows = bench_rows(bench);
+  int64_t longest = flags.ctx_size;
+  for (const BenchRow& row : rows) longest = std::max(longest, row.n_depth + row.tokens());
+
+  const auto engine = open_engine(flags, {std::max(longest, kLeastContext), 0, 1});
+  print_notes(flags, *engine, longest);
+  const Verification with_host = verify_against_host(flags, *engine);
+  for (BenchRow& row : rows) row.verification = verify_row(*engine, row, with_host);
+  TraceFile trace(flags, *engine);
+  std::optional<BenchRoofline> roofline;
+  if (bench.roofline) roofline.emplace(*engine);
+  for (BenchRow& row : rows) {
+    time_row(*engine, row, bench.repetitions, roofline ? &*roofline : nullptr);
+    if (bench.breakdown) row.breakdown = record_once(*engine, row);
+  }
+  trace.finish();
+
+  std::optional<SocClock> clock;
+  if (!flags.soc.empty())
+    clock.emplace(soc_request(flags, flags.model, usual_type(engine->model().file()), engine->chunk(),
+                              std::max(longest, kLeastContext)));
+  if (flags.json || bench.output == "json") {
+    nlohmann::json array = bench_json(rows, flags, *engine);
+    for (size_t i = 0; clock && i < rows.size(); ++i) add_model_clock(array[i], *clock, rows[i], engine->chunk());
+    print_json(array);
+  } else if (bench.output == "csv") {
+    print_bench_csv(bench_json(rows, flags, *engine));
+  } else {
+    print_bench_table(rows, *engine);
+    if (clock) print_soc_table(*clock, rows, engine->chunk());
+    if (roofline) roofline->print_table(rows);
+    for (const BenchRow& row : rows) print_breakdown(row);
+    if (!flags.quiet()) print_verified(rows, *engine);
+  }
+  return kDone;
+}
+
+}  // namespace tandem::app

@@ -1,0 +1,109 @@
+#include "engine/app/commands/bench/bench_verify.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "engine/app/commands/open_engine.h"
+#include "engine/run/choice/contract.h"
+
+namespace tandem::app {
+namespace {
+
+// Few tokens, because the host's own loops are slow. They read a large model from memory once a pass.
+constexpr int64_t kPromptTokens = 6, kSingleTokens = 2;
+// Tokens in a piece when a row runs a second time.
+constexpr int64_t kPiece = 32;
+
+std::string name_of(const Engine& engine) { return engine.machine().device_names() + ", plan " + engine.plan_asked(); }
+
+// The reason why passes of these lengths, from the engine's position on, do not promise the contract's bits. "" if
+// they do.
+std::string why_tolerance(Engine& engine, std::initializer_list<int64_t> lengths) {
+  for (const int64_t S : lengths) {
+    const auto reason =
+        why_not_contract_bits(engine.plan_for({S, 1}), engine.machine().infos(), engine.act() == ActType::f16);
+    if (!reason.empty()) return reason;
+  }
+  return "";
+}
+
+// Logits after tokens [first, first + count), read in pieces. Valid until the engine's next pass.
+std::span<const float> logits_behind(Engine& engine, int64_t first, int64_t count, int64_t piece) {
+  fill_context(engine, first);
+  const auto ids = some_tokens(engine.config().vocabulary, first, first + count);
+  std::span<const float> logits;
+  for (int64_t done = 0; done < count; done += piece) {
+    const auto length = static_cast<size_t>(std::min(piece, count - done));
+    logits = engine.extend(std::span(ids).subspan(static_cast<size_t>(done), length));
+  }
+  engine.require_finite(logits, first + count - 1);
+  return logits;
+}
+
+}  // namespace
+
+std::vector<int32_t> some_tokens(int64_t vocabulary, int64_t begin, int64_t end) {
+  std::vector<int32_t> ids;
+  uint64_t state = 1;
+  for (int64_t i = 0; i < end; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    if (i >= begin) ids.push_back(static_cast<int32_t>((state >> 33) % static_cast<uint64_t>(vocabulary)));
+  }
+  return ids;
+}
+
+void fill_context(Engine& engine, int64_t depth) {
+  if (engine.position() < depth)
+    engine.extend(some_tokens(engine.config().vocabulary, engine.position(), depth));
+  else
+    engine.rewind(depth);
+}
+
+// Opens a second engine with the host's own loops, and reads the same tokens with both.
+Verification verify_against_host(const CommonFlags& flags, Engine& engine) {
+  CommonFlags plain = flags;
+  plain.plan = "host-only";
+  plain.devices = {"host"};
+  plain.split.clear();
+  plain.act = to_string(engine.act());
+  plain.trace.clear();
+  plain.verbosity = -1;
+  const auto host = open_engine(plain, {64, 0, 1});
+  engine.rewind(0);
+  std::string why = why_tolerance(engine, {std::min(kPromptTokens, engine.chunk()), 1});
+  if (why.empty()) why = why_tolerance(*host, {1});
+  Verification verification(std::move(why));
+  verification.compare(logits_behind(*host, 0, kPromptTokens, kPromptTokens),
+                       logits_behind(engine, 0, kPromptTokens, kPromptTokens));
+  for (int64_t i = 0; i < kSingleTokens; ++i) {
+    verification.compare(logits_behind(*host, kPromptTokens + i, 1, 1), logits_behind(engine, kPromptTokens + i, 1, 1));
+  }
+  engine.rewind(0);
+  require(verification, name_of(engine) + ", beside host-only");
+  return verification;
+}
+
+// A prompt is read again in pieces of kPiece tokens, a short one token by token. Single tokens are read again in
+// pieces of kPiece.
+Verification verify_row(Engine& engine, const BenchRow& row, const Verification& with_host) {
+  Verification verification = with_host;
+  const int64_t timed = row.n_gen == 0 ? row.n_prompt : 1,
+                other = row.n_gen == 0 && row.n_prompt <= kPiece ? 1 : kPiece;
+  if (row.tokens() > 1) {
+    const std::span<const float> logits = logits_behind(engine, row.n_depth, row.tokens(), timed);
+    const std::vector<float> kept(logits.begin(), logits.end());
+    verification.compare(kept, logits_behind(engine, row.n_depth, row.tokens(), other));
+    engine.rewind(row.n_depth);
+    const std::string why =
+        why_tolerance(engine, {std::min(timed, engine.chunk()), std::min({other, row.tokens(), engine.chunk()})});
+    if (verification.asks_for_bits() && !why.empty()) verification.settle_for_tolerance(why);
+  }
+  engine.rewind(0);
+  require(verification, name_of(engine) + ", " + row.test() + " beside the same in pieces of " + std::to_string(other));
+  return verification;
+}
+
+}  // namespace tandem::app

@@ -1,0 +1,65 @@
+#include "engine/app/commands/bench/soc_clock.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "engine/app/commands/open_engine.h"
+#include "engine/model/shapes.h"
+#include "sync/error.h"
+
+namespace tandem::app {
+namespace {
+
+ShapeModel shape_model(const SocRequest& request, const SocProfile& profile, const std::string& strategy) {
+  const ModelConfig config = model_shape(request.shape);
+  return {config,
+          packed_format(request.weights),
+          request.tokens,
+          request.positions,
+          !profile.joined_matmuls,
+          experts_for(strategy, config, profile, request.tokens, request.experts, request.counts),
+          request.act};
+}
+
+}  // namespace
+
+std::optional<Calibration> calibration_of(const CommonFlags& flags) {
+  return flags.calibration.empty() ? std::nullopt : std::optional(read_calibration(flags.calibration));
+}
+
+SocRequest soc_request(const CommonFlags& flags, std::string shape, StorageType weights, int64_t tokens,
+                       int64_t positions) {
+  SocRequest request{flags.soc, std::move(shape), weights, flags.plan, tokens, positions, flags.experts};
+  if (act_of(flags) == ActType::i8) request.act = ActType::i8;
+  if (std::optional<Calibration> calibration = calibration_of(flags)) request.counts = std::move(calibration->counts);
+  return request;
+}
+
+SocClock::SocClock(const SocRequest& request)
+    : profile_(soc_profile(request.soc)),
+      strategy_(request.plan == "auto" ? "tensor" : request.plan),
+      model_(shape_model(request, profile_, strategy_)) {
+  pass(1, {});  // a plan that this chip cannot run is an Error now
+}
+
+SocClock::Figures SocClock::prompt(int64_t S, int64_t position) const {
+  const ModelRun run = pass(S, {SyncCost::fast, position}).run;
+  return {run.compile_seconds + run.seconds, run.joules};
+}
+
+SocClock::Figures SocClock::tokens(int64_t count, int64_t position) const {
+  const ModelRun run = pass(1, {SyncCost::fast, position + count / 2}).run;
+  return {run.seconds * static_cast<double>(count), run.joules * static_cast<double>(count)};
+}
+
+StorageType usual_type(const GgufFile& file) {
+  std::map<StorageType, size_t> bytes;
+  for (const GgufTensor& tensor : file.tensors()) {
+    if (tensor.shape.size() == 2) bytes[tensor.type] += tensor.bytes;
+  }
+  if (bytes.empty()) throw Error("there are no matrices in the file", file.path());
+  return std::ranges::max_element(bytes, {}, [](const auto& entry) { return entry.second; })->first;
+}
+
+}  // namespace tandem::app

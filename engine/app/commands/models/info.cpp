@@ -1,0 +1,226 @@
+// `tandem info`: what a model file holds, and which devices can compute with it.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "engine/app/commands/commands.h"
+#include "engine/app/common_flags.h"
+#include "engine/app/report.h"
+#include "engine/device/registry.h"
+#include "engine/model/config.h"
+#include "engine/model/gguf.h"
+#include "engine/model/weights.h"
+#include "engine/run/pass/core_layout.h"
+#include "sync/affinity.h"
+#include "sync/error.h"
+#include "sync/printable_text.h"
+
+namespace tandem::app {
+
+namespace {
+
+using nlohmann::json;
+
+struct TypeCount {
+  StorageType type = StorageType::f32;
+  int64_t tensors = 0, parameters = 0;
+  size_t bytes = 0;
+  std::optional<GgufTensor> matrix;  // the largest matrix of the type; devices are asked about it
+};
+
+int64_t elements(const GgufTensor& tensor) {
+  int64_t product = 1;
+  for (int64_t extent : tensor.shape) product *= extent;
+  return product;
+}
+
+// Counts tensors by their type, those with most bytes first.
+std::vector<TypeCount> count_types(const GgufFile& file) {
+  std::map<StorageType, TypeCount> counts;
+  for (const GgufTensor& tensor : file.tensors()) {
+    TypeCount& count = counts[tensor.type];
+    count.type = tensor.type;
+    ++count.tensors;
+    count.parameters += elements(tensor);
+    count.bytes += tensor.bytes;
+    if (tensor.shape.size() == 2 && (!count.matrix || elements(tensor) > elements(*count.matrix)))
+      count.matrix = tensor;
+  }
+  std::vector<TypeCount> sorted;
+  for (auto& [type, count] : counts) sorted.push_back(std::move(count));
+  std::sort(sorted.begin(), sorted.end(), [](const TypeCount& a, const TypeCount& b) { return a.bytes > b.bytes; });
+  return sorted;
+}
+
+const char* name_of(Gating gating) {
+  switch (gating) {
+    case Gating::softmax:
+      return "softmax";
+    case Gating::sigmoid:
+      return "sigmoid";
+    case Gating::sparse_mixer:
+      return "sparse_mixer";
+  }
+  TANDEM_CHECK(false, "a gating without a name");
+}
+
+// Shapes that only some models have.
+void add_parts(json& shapes, const ModelConfig& config) {
+  if (config.experts) {
+    const ExpertsConfig& experts = *config.experts;
+    shapes["experts"] = experts.count;
+    shapes["experts_used"] = experts.used;
+    shapes["expert_feed_forward"] = experts.feed_forward;
+    shapes["shared_feed_forward"] = experts.shared_feed_forward;
+    shapes["dense_layers"] = experts.dense_layers;
+    shapes["gating"] = name_of(experts.gating);
+    shapes["expert_weights_normalised"] = experts.normalised;
+    shapes["expert_scale"] = experts.scale;
+  }
+  if (config.latent) {
+    shapes["kv_lora_rank"] = config.latent->rank;
+    shapes["nope_dim"] = config.latent->nope;
+    shapes["value_dim"] = config.latent->value;
+  }
+}
+
+json config_json(const ModelConfig& config) {
+  int64_t window_layers = 0;
+  for (int64_t layer = 0; layer < config.layers; ++layer) window_layers += config.window_of(layer) > 0 ? 1 : 0;
+  json shapes{{"layers", config.layers},
+              {"hidden", config.hidden},
+              {"feed_forward", config.feed_forward},
+              {"heads", config.heads},
+              {"kv_heads", config.kv_heads},
+              {"head_dim", config.head_dim},
+              {"vocabulary", config.vocabulary},
+              {"context_length", config.context_length},
+              {"norm_eps", config.norm_eps},
+              {"rope_base", config.rope.base},
+              {"rope_dim", config.rope.dim},
+              {"rope_layout", config.rope.halves ? "halves" : "interleaved"},
+              {"window", config.window},
+              {"window_layers", window_layers},
+              {"activation", config.activation == Activation::silu ? "silu" : "gelu_tanh"},
+              {"qkv_bias", config.qkv_bias},
+              {"qk_norm", config.qk_norm},
+              {"tied_output", config.tied_output}};
+  add_parts(shapes, config);
+  return shapes;
+}
+
+// Asks every device whether it multiplies with each stored type: {"device", "type", "packed", "supported", "reason"}.
+json placement(const std::vector<TypeCount>& types, const std::vector<std::string>& ids) {
+  const CoreLayout layout = lay_out_cores(usable_cores());
+  DeviceOptions options;
+  options.gpu_cores = layout.gpu;
+  options.npu_cores = layout.npu;
+  json rows = json::array();
+  for (const std::string& id : ids) {
+    const std::unique_ptr<Device> device = open_device(id, options);
+    for (const TypeCount& type : types) {
+      if (!type.matrix) continue;
+      const int64_t K = type.matrix->shape[0], N = type.matrix->shape[1];
+      const PackedFormat format = packed_format(type.type);
+      const MatMul op{.S = 1,
+                      .K = K,
+                      .row_begin = 0,
+                      .row_end = N,
+                      .w = {format, N, K, {}},
+                      .x = {},
+                      .y = {},
+                      .x_stride = K,
+                      .y_stride = N};
+      const Support support = device->supports({type.matrix->name, op});
+      rows.push_back({{"device", id},
+                      {"type", info(type.type).name},
+                      {"packed", to_string(format)},
+                      {"supported", support.yes},
+                      {"reason", support.reason}});
+    }
+  }
+  return rows;
+}
+
+// Prints the JSON report as text, so that both forms have the same facts.
+void print(const json& report) {
+  auto text = [&](const char* key) { return printable_text(report.value(key, std::string())); };
+  std::cout << text("model") << "\n"
+            << "  architecture  " << text("architecture") << (text("name").empty() ? "" : "  (" + text("name") + ")")
+            << "\n";
+  std::printf("  file          %.1f MB, GGUF v%u, %lld tensors, %.1f M parameters\n",
+              report["file_bytes"].get<double>() / 1e6, report["gguf_version"].get<unsigned>(),
+              report["tensors"].get<long long>(), report["parameters"].get<double>() / 1e6);
+  if (report.contains("shapes")) {
+    std::cout << "  shapes       ";
+    for (const auto& [key, value] : report["shapes"].items()) std::cout << " " << key << "=" << value.dump();
+    std::cout << "\n";
+  }
+  for (const json& type : report["storage"]) {
+    std::printf("  stored as     %-7s %5lld tensors  %9.1f MB\n", type["type"].get<std::string>().c_str(),
+                type["tensors"].get<long long>(), type["bytes"].get<double>() / 1e6);
+  }
+  std::fflush(stdout);
+  for (const json& row : report["placement"]) {
+    std::cout << "  matmul        " << row["type"].get<std::string>() << " (packed " << row["packed"].get<std::string>()
+              << ") on " << row["device"].get<std::string>() << ": "
+              << (row["supported"].get<bool>() ? "yes" : "no, " + row["reason"].get<std::string>()) << "\n";
+  }
+  if (report.contains("note")) std::cout << "  note          " << text("note") << "\n";
+}
+
+// Reads the header only. A file without tensors is a vocabulary, so nothing is asked about devices.
+int info_command(const CommonFlags& flags) {
+  apply_verbosity(flags);
+  const GgufFile file = GgufFile::open(flags.model);
+  const std::vector<TypeCount> types = count_types(file);
+  json report = {{"model", flags.model},
+                 {"architecture", file.get_string("general.architecture").value_or("")},
+                 {"name", file.get_string("general.name").value_or("")},
+                 {"file_bytes", file.file_bytes()},
+                 {"gguf_version", file.version()},
+                 {"tensors", file.tensors().size()},
+                 {"tokenizer", file.get_string("tokenizer.ggml.model").value_or("")},
+                 {"pre_tokenizer", file.get_string("tokenizer.ggml.pre").value_or("")}};
+  int64_t parameters = 0;
+  report["storage"] = json::array();
+  for (const TypeCount& type : types) {
+    parameters += type.parameters;
+    report["storage"].push_back({{"type", info(type.type).name},
+                                 {"tensors", type.tensors},
+                                 {"parameters", type.parameters},
+                                 {"bytes", type.bytes}});
+  }
+  report["parameters"] = parameters;
+  report["placement"] = json::array();
+  if (file.tensors().empty()) {
+    report["note"] = "a vocabulary without weights: it tokenizes, but does not run";
+  } else {
+    report["shapes"] = config_json(read_config(file));
+    report["placement"] = placement(types, flags.devices.empty() ? available_devices() : flags.devices);
+  }
+  file.require_unchanged();
+  if (flags.json) {
+    print_json(report);
+  } else {
+    print(report);
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<CommonFlags>();
+  add_model_flag(app, *flags);
+  add_device_flag(app, *flags);
+  add_output_flags(app, *flags);
+  app.callback([flags, &action] { action = [flags] { return info_command(*flags); }; });
+}
+
+}  // namespace tandem::app

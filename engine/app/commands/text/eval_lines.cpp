@@ -1,0 +1,157 @@
+#include "engine/app/commands/text/eval_lines.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "engine/app/command.h"
+#include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/text/generation.h"
+#include "engine/app/interrupt.h"
+#include "engine/app/report.h"
+#include "engine/run/pass/not_finite.h"
+#include "engine/run/serve/perplexity.h"
+#include "sync/clock.h"
+#include "sync/error.h"
+
+namespace tandem::app {
+namespace {
+
+struct LineText {
+  Prompts::Asked asked;
+  std::vector<int32_t> ids;
+  Sequence sequence;
+  LogLikelihood likelihood{};
+  std::optional<int64_t> not_finite{};  // first token whose logits are not finite
+};
+
+// Evaluates many texts at once. Each pass takes tokens of the texts that began first, and new texts begin
+// as others end.
+class Evaluation {
+ public:
+  Evaluation(const CommonFlags& flags, const ManyPrompts& many, Engine& engine)
+      : flags_(flags), many_(many), engine_(engine), answers_(many) {}
+
+  void run() {
+    Prompts prompts(many_);
+    bool more = true;
+    while (!interrupted()) {
+      more = more && prompts.fill(
+                         many_.parallel, [this] { return std::ssize(texts_); },
+                         [this](const Prompts::Asked& asked) { begin(asked); });
+      if (!texts_.empty()) pass();
+      if (texts_.empty() && !more) break;
+    }
+  }
+  int64_t failed() const { return answers_.failed(); }
+  int64_t texts() const { return evaluated_ + failed(); }
+
+  void print_summary(double seconds) const {
+    std::fprintf(
+        stderr, "evaluated %lld texts of %lld tokens, %.1f tokens/s (measured); %lld failed; device %s; plan %s\n",
+        static_cast<long long>(evaluated_), static_cast<long long>(tokens_), per_second(tokens_, seconds),
+        static_cast<long long>(failed()), engine_.machine().device_names().c_str(), engine_.plan_name().c_str());
+  }
+
+ private:
+  // A text that cannot be read, is too short or too long becomes an answer with its error.
+  void begin(const Prompts::Asked& asked) {
+    try {
+      std::vector<int32_t> ids = prompt_ids(flags_, Prompts::parse(asked).prompt, engine_.tokenizer());
+      require_two_tokens(ids, "the text");
+      engine_.check_fits(ids, 0);
+      texts_.push_back({asked, std::move(ids), engine_.new_sequence()});
+    } catch (const Error&) {
+      answers_.fail(asked, std::current_exception());
+    }
+  }
+
+  // Takes as many tokens as fit in a pass, from the texts that began first. All tokens get logits.
+  void pass() {
+    std::vector<Engine::Extension> extensions;
+    int64_t room = engine_.chunk();
+    for (LineText& text : texts_) {
+      if (room == 0) break;
+      const auto rest = std::span(text.ids).subspan(static_cast<size_t>(text.sequence.position()));
+      const int64_t some = std::min(std::ssize(rest), room);
+      extensions.push_back({&text.sequence, rest.first(static_cast<size_t>(some)), some});
+      room -= some;
+    }
+    std::span<const float> logits = engine_.extend(extensions);
+    for (size_t i = 0; i < extensions.size(); ++i) logits = take(texts_[i], extensions[i].logit_rows, logits);
+    fail_not_finite();
+    for (size_t i = texts_.size(); i-- > 0;)
+      if (texts_[i].sequence.position() == std::ssize(texts_[i].ids)) end(i);
+  }
+
+  // Must run before the next pass: the begin of such numbers is found by running this pass again.
+  void fail_not_finite() {
+    for (const LineText& text : texts_)
+      if (text.not_finite) answers_.fail(text.asked, std::make_exception_ptr(engine_.not_finite(*text.not_finite)));
+    std::erase_if(texts_, [](const LineText& text) { return text.not_finite.has_value(); });
+  }
+
+  // Scores the `count` tokens of this pass against the tokens that follow them. Returns the logits of the next text.
+  std::span<const float> take(LineText& text, int64_t count, std::span<const float> logits) {
+    const auto V = static_cast<size_t>(engine_.config().vocabulary);
+    for (int64_t at = text.sequence.position() - count; at < text.sequence.position(); ++at) {
+      if (!text.not_finite && !all_finite(logits.first(V))) text.not_finite = at;
+      if (at + 1 < std::ssize(text.ids)) {
+        text.likelihood.negative_log_sum +=
+            negative_log_likelihood(logits.first(V), text.ids[static_cast<size_t>(at + 1)]);
+        ++text.likelihood.tokens;
+      }
+      logits = logits.subspan(V);
+    }
+    return logits;
+  }
+
+  void end(size_t index) {
+    const LineText& text = texts_[index];
+    answers_.add(text.asked, {{"n_tokens", text.ids.size()},
+                              {"perplexity", text.likelihood.perplexity()},
+                              {"mean_nll", text.likelihood.mean()},
+                              {"nll_tokens", text.likelihood.tokens},
+                              {"device", engine_.machine().device_names()},
+                              {"plan", engine_.plan_name()},
+                              {"act", to_string(engine_.act())}});
+    ++evaluated_;
+    tokens_ += std::ssize(text.ids);
+    texts_.erase(texts_.begin() + static_cast<std::ptrdiff_t>(index));
+  }
+
+  const CommonFlags& flags_;
+  const ManyPrompts& many_;
+  Engine& engine_;
+  Answers answers_;
+  std::vector<LineText> texts_;
+  int64_t evaluated_ = 0, tokens_ = 0;
+};
+
+}  // namespace
+
+// Every token of a pass may need logits, so the engine has room for as many rows of logits as tokens.
+int eval_many_command(const CommonFlags& flags, const ManyPrompts& many) {
+  apply_verbosity(flags);
+  EngineNeeds needs;
+  needs.sequences = many.parallel;
+  needs.chunk = kDefaultChunk;
+  needs.logit_rows = flags.chunk > 0 ? flags.chunk : needs.chunk;
+  const auto engine = open_engine(flags, needs);
+  print_notes(flags, *engine);
+  TraceFile trace(flags, *engine);
+  Evaluation evaluation(flags, many, *engine);
+  const double start = now_seconds();
+  evaluation.run();
+  trace.finish();
+  if (evaluation.texts() == 0 && !interrupted())
+    throw Error("there is nothing to score", many.lines.empty() ? "no file" : many.lines, "Give at least one prompt");
+  if (!flags.quiet()) evaluation.print_summary(now_seconds() - start);
+  return interrupted() ? kInterrupted : evaluation.failed() > 0 ? kFailed : kDone;
+}
+
+}  // namespace tandem::app

@@ -1,0 +1,101 @@
+#include "engine/app/commands/text/generation.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "engine/app/commands/open_engine.h"
+#include "engine/app/interrupt.h"
+#include "engine/app/report.h"
+#include "sync/error.h"
+
+namespace tandem::app {
+namespace {
+
+// The decimal that the user wrote: 0.95 and not the float's 0.949999988.
+double decimal(float value) {
+  char text[32];
+  const auto [end, error] = std::to_chars(std::begin(text), std::end(text), value);
+  return error == std::errc() ? std::strtod(std::string(text, end).c_str(), nullptr) : static_cast<double>(value);
+}
+
+}  // namespace
+
+std::vector<int32_t> prompt_ids(const CommonFlags& flags, const std::string& text, const Tokenizer& tokenizer) {
+  EncodeOptions encode;
+  encode.parse_special = !flags.no_special;
+  std::vector<int32_t> ids = tokenizer.encode(text, encode);
+  if (ids.empty() && tokenizer.bos() >= 0) ids.push_back(tokenizer.bos());
+  if (ids.empty()) throw Error("the prompt is empty", flags.model, "This model has no start token; give some text");
+  return ids;
+}
+
+// Copies the sampler's flags one by one.
+GenerateOptions generate_options(const CommonFlags& flags) {
+  GenerateOptions options;
+  options.predict = flags.predict;
+  options.sampler.temperature = flags.temp;
+  options.sampler.top_k = flags.top_k;
+  options.sampler.top_p = flags.top_p;
+  options.sampler.min_p = flags.min_p;
+  options.sampler.repeat_penalty = flags.repeat_penalty;
+  options.sampler.seed = flags.seed.value;
+  options.stop = flags.stop;
+  options.ignore_end = flags.ignore_eos;
+  options.interrupted = [] { return interrupted(); };
+  return options;
+}
+
+void print_drawn(const CommonFlags& flags, const Seed& seed) {
+  if (seed.is_drawn && !flags.quiet()) std::fprintf(stderr, "%s\n", describe_drawn(seed).c_str());
+}
+
+int64_t decoded_tokens(const Generation& g) { return std::max<int64_t>(0, static_cast<int64_t>(g.ids.size()) - 1); }
+
+double per_second(int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
+
+// The text, what is needed to generate it again, and times and sizes.
+nlohmann::json generation_json(const Generation& g, std::span<const int32_t> prompt, bool is_chat,
+                               const SamplerOptions& sampler, const Engine& engine) {
+  return {{"text", g.text},
+          {"prompt_ids", std::vector<int32_t>(prompt.begin(), prompt.end())},
+          {"ids", g.ids},
+          {"stop_reason", to_string(g.reason)},
+          {"chat", is_chat},
+          {"seed", sampler.seed},
+          {"temp", decimal(sampler.temperature)},
+          {"top_k", sampler.top_k},
+          {"top_p", decimal(sampler.top_p)},
+          {"min_p", decimal(sampler.min_p)},
+          {"repeat_penalty", decimal(sampler.repeat_penalty)},
+          {"timings",
+           {{"clock", "measured"},
+            {"prompt_tokens", g.prompt_tokens},
+            {"kept_tokens", g.cached_prefix_tokens},
+            {"prompt_ms", g.prompt_seconds * 1e3},
+            {"prompt_per_second", per_second(g.prompt_tokens - g.cached_prefix_tokens, g.prompt_seconds)},
+            {"predicted_tokens", g.ids.size()},
+            {"predicted_ms", g.predicted_seconds * 1e3},
+            {"predicted_per_second", per_second(decoded_tokens(g), g.predicted_seconds)}}},
+          {"device", engine.machine().device_names()},
+          {"plan", engine.plan_name()},
+          {"plan_asked", engine.plan_asked()},
+          {"plan_ran", plans_json(engine.plans_ran())},
+          {"act", to_string(engine.act())},
+          {"bits", bits_json(engine)},
+          {"experts", experts_json(engine)},
+          {"online_compile",
+           {{"clock", "modelled"},
+            {"graphs", engine.online_compiles().graphs},
+            {"ms", engine.online_compiles().seconds * 1e3}}},
+          {"memory",
+           {{"activation_bytes", engine.activation_bytes()},
+            {"cache_bytes", engine.cache_bytes()},
+            {"weight_bytes", engine.model().weight_bytes()}}},
+          {"context", engine.context()}};
+}
+
+}  // namespace tandem::app

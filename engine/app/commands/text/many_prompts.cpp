@@ -1,0 +1,134 @@
+#include "engine/app/commands/text/many_prompts.h"
+
+#include <cstdio>
+#include <new>
+#include <set>
+#include <utility>
+
+#include "engine/app/report.h"
+#include "engine/app/text_input.h"
+#include "sync/error.h"
+
+namespace tandem::app {
+namespace {
+
+constexpr const char* kExample = R"(A line is {"prompt": "text"}, with "n_predict" and "seed" where they differ)";
+
+[[noreturn]] void refuse(const std::string& what) { throw Error("this line is no prompt", what, kExample); }
+
+// The text as the flag of that name would read it. An integer too large for JSON's own numbers has become a fraction by
+// now, and is refused.
+std::string number_text(const nlohmann::json& value) { return value.is_number_integer() ? value.dump() : ""; }
+
+int64_t predict_of(const nlohmann::json& value) {
+  const auto predict = read_whole(number_text(value), kPredictRange);
+  if (!predict) refuse("\"n_predict\" is " + to_string(kPredictRange));
+  return *predict;
+}
+
+Seed seed_of(const nlohmann::json& value) {
+  const auto seed = read_seed(number_text(value));
+  if (!seed) refuse(std::string("\"seed\" is ") + kSeedRange);
+  return *seed;
+}
+
+}  // namespace
+
+std::string describe(const nlohmann::json& name, const ManyPrompts& many) {
+  if (name.contains("file")) return name.at("file");
+  return "line " + std::to_string(name.at("line").get<int64_t>()) + " of " + many.lines;
+}
+
+// The parser's callback finds keys that occur twice, which the parsed object would not show.
+PromptLine parse_prompt_line(std::string_view text) {
+  std::set<std::string> keys;
+  std::string twice;
+  const auto look_at = [&](int depth, nlohmann::json::parse_event_t event, const nlohmann::json& parsed) {
+    const bool is_key = event == nlohmann::json::parse_event_t::key && depth == 1;
+    if (is_key && !keys.insert(parsed.get<std::string>()).second) twice = parsed;
+    return true;
+  };
+  const nlohmann::json object = nlohmann::json::parse(text, look_at, false);
+  if (object.is_discarded()) refuse("it is not JSON");
+  if (!object.is_object()) refuse("it is no object");
+  if (!twice.empty()) refuse("it has the key \"" + twice + "\" twice");
+  PromptLine line;
+  for (const auto& [key, value] : object.items()) {
+    if (key == "prompt") {
+      if (!value.is_string()) refuse("\"prompt\" is no text");
+      line.prompt = value;
+    } else if (key == "n_predict") {
+      line.predict = predict_of(value);
+    } else if (key == "seed") {
+      line.seed = seed_of(value);
+    } else {
+      refuse("it has the key \"" + key + "\"");
+    }
+  }
+  if (!object.contains("prompt")) refuse("it has no \"prompt\"");
+  return line;
+}
+
+Prompts::Prompts(const ManyPrompts& many) : files_(many.files) {
+  if (files_.empty()) lines_.emplace(many.lines);
+}
+
+// Blank lines are skipped, but they count for the line's number.
+LineReader::Found Prompts::next(Asked& asked, bool may_wait) {
+  using enum LineReader::Found;
+  if (!lines_) {
+    if (asked_ == std::ssize(files_)) return end;
+    asked.name = {{"file", files_[static_cast<size_t>(asked_)]}};
+  } else {
+    do {
+      const LineReader::Found found = lines_->next(asked.text, may_wait);
+      if (found != line) return found;
+      ++line_;
+    } while (asked.text.find_first_not_of(" \t\r") == std::string::npos);
+    asked.name = {{"line", line_}};
+  }
+  asked.number = asked_++;
+  return line;
+}
+
+// A text is waited for only if no other text could run meanwhile.
+bool Prompts::fill(int64_t width, const std::function<int64_t()>& in_work,
+                   const std::function<void(const Asked&)>& begin) {
+  while (in_work() < width) {
+    Asked asked;
+    const LineReader::Found found = next(asked, in_work() == 0);
+    if (found != LineReader::Found::line) return found == LineReader::Found::none_yet;
+    begin(asked);
+  }
+  return true;
+}
+
+PromptLine Prompts::parse(const Asked& asked) {
+  if (asked.name.contains("line")) return parse_prompt_line(asked.text);
+  return {read_file(asked.name.at("file")), {}, {}};
+}
+
+// Answers that come too early wait in a map for those before them.
+void Answers::add(const Prompts::Asked& asked, nlohmann::json answer) {
+  answer.update(asked.name);
+  if (many_.unordered) return print_json(answer);
+  waiting_.emplace(asked.number, std::move(answer));
+  for (; waiting_.contains(next_); ++next_) print_json(waiting_.extract(next_).mapped());
+}
+
+void Answers::fail(const Prompts::Asked& asked, const std::exception_ptr& why) {
+  const auto answer = [&](const Error& error) {
+    ++failed_;
+    std::fprintf(stderr, "tandem: %s: %s\n", describe(asked.name, many_).c_str(), error.what());
+    add(asked, error_json(error));
+  };
+  try {
+    std::rethrow_exception(why);
+  } catch (const Error& error) {
+    answer(error);
+  } catch (const std::bad_alloc&) {
+    answer(Error("out of memory", "this text", "Take fewer texts at a time (-np), or a smaller --ctx-size"));
+  }
+}
+
+}  // namespace tandem::app

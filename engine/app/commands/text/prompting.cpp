@@ -1,0 +1,86 @@
+#include "engine/app/commands/text/prompting.h"
+
+#include <cstdio>
+#include <utility>
+
+#include "engine/app/commands/text/generation.h"
+#include "engine/model/chat/chat_prompt.h"
+#include "sync/error.h"
+
+namespace tandem::app {
+namespace {
+
+constexpr const char* kTemplateKey = "tokenizer.chat_template";
+
+// The reason in a user's words, with the flag that changes it.
+std::string why_empty(StopReason reason, bool is_chat, bool knows_template) {
+  switch (reason) {
+    case StopReason::end_of_text:
+      if (is_chat) return "the model ended its answer at once; --ignore-eos goes on";
+      if (!knows_template) return "the model ended the text at once; --ignore-eos goes on";
+      return "the model ended the text at once; with --chat it answers the prompt as a user's question";
+    case StopReason::length:
+      return "no more tokens were asked for (--predict)";
+    case StopReason::stop_string:
+      return "the text began with a --stop text";
+    case StopReason::context_full:
+      return "the context is full; ask for a larger one with --ctx-size";
+    case StopReason::interrupted:
+      return "it was interrupted";
+    case StopReason::not_finite:
+      return "its logits are not finite";
+  }
+  return "";
+}
+
+}  // namespace
+
+// Tries the template on a short text once. If it does not render ChatML, why_not_ keeps the reason.
+Prompting::Prompting(const CommonFlags& flags, const LoadedModel& model)
+    : flags_(flags), tokenizer_(model.tokenizer()) {
+  const std::string type = model.file().type_of(kTemplateKey);
+  if (type == "string") template_ = *model.file().get_string(kTemplateKey);
+  if (!template_.empty()) {
+    why_not_ = user_turn(template_, tokenizer_, "?").why_not;
+    if (!why_not_.empty()) why_not_ = "the model's chat template is not known here: " + why_not_;
+  } else if (!type.empty() && type != "string") {
+    why_not_ = std::string("the model's ") + kTemplateKey + " is no text but " + type;
+  } else {
+    why_not_ = "the model has no chat template";
+  }
+}
+
+void Prompting::print_note() const {
+  if (!flags_.chat || knows_template() || flags_.quiet()) return;
+  std::fprintf(stderr, "note: %s; the text is continued instead of answered (--chat)\n", why_not_.c_str());
+}
+
+std::vector<int32_t> Prompting::ids(const std::string& text) const {
+  return is_chat() ? turn_ids(text) : prompt_ids(flags_, text, tokenizer_);
+}
+
+std::vector<int32_t> Prompting::turn_ids(const std::string& text) const {
+  const ChatPrompt turn = user_turn(template_, tokenizer_, text);
+  if (!turn.known())
+    throw Error("the chat template does not make a user's turn of this text", turn.why_not,
+                "Leave out --chat to have the text continued");
+  return tokenizer_.encode(turn.parts);
+}
+
+GenerateOptions Prompting::options() const {
+  GenerateOptions options = generate_options(flags_);
+  // A vocabulary without that token writes its characters as text, so they become a stop text.
+  const std::vector<int32_t> end = tokenizer_.encode(kChatMlEnd, {.add_bos_eos = false, .parse_special = true});
+  const bool is_token = end.size() == 1 && tokenizer_.is_end(end.front());
+  if (is_chat() && !is_token && !options.ignore_end) options.stop.emplace_back(kChatMlEnd);
+  return options;
+}
+
+void Prompting::explain_empty(const Generation& result, const std::string& name) const {
+  if (result.text.find_first_not_of(" \t\r\n") != std::string::npos) return;
+  if (flags_.quiet() && result.reason != StopReason::end_of_text) return;
+  std::fprintf(stderr, "%s%sthere is no text: %s\n", name.c_str(), name.empty() ? "" : ": ",
+               why_empty(result.reason, is_chat(), knows_template()).c_str());
+}
+
+}  // namespace tandem::app

@@ -1,0 +1,40 @@
+// Makes a prompt of a text: as it is, to be continued, or as a user's turn (--chat).
+//
+// Contract: a model with an unknown chat template continues texts; print_note() says so. Refers to the flags and to the
+// model, which must outlive it. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/app/common_flags.h"
+#include "engine/run/machine/loaded_model.h"
+#include "engine/run/serve/generate.h"
+
+namespace tandem::app {
+
+class Prompting {
+ public:
+  Prompting(const CommonFlags& flags, const LoadedModel& model);
+
+  bool is_chat() const { return flags_.chat && knows_template(); }
+  void print_note() const;  // to stderr, if --chat has no effect; nothing with -q
+
+  // The prompt's tokens; never empty. A text without tokens becomes the model's start token; Error if it has none.
+  std::vector<int32_t> ids(const std::string& text) const;
+  // The sampler's options. Ctrl-C interrupts the generation. An answer ends with its turn.
+  GenerateOptions options() const;
+  // Says on stderr, after `name` if there is one, why a result has no text. Says nothing if it has text. With -q it
+  // speaks only of a model that ended the text by itself; other reasons are the user's own choice.
+  void explain_empty(const Generation& result, const std::string& name) const;
+
+ private:
+  bool knows_template() const { return why_not_.empty(); }
+  std::vector<int32_t> turn_ids(const std::string& text) const;
+  const CommonFlags& flags_;
+  const Tokenizer& tokenizer_;
+  std::string template_, why_not_;
+};
+
+}  // namespace tandem::app

@@ -1,0 +1,166 @@
+#include "engine/app/commands/text/run.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <system_error>
+#include <vector>
+
+#include "engine/app/command.h"
+#include "engine/app/commands/bench/soc_clock.h"
+#include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/text/generation.h"
+#include "engine/app/commands/text/prompting.h"
+#include "engine/app/progress.h"
+#include "engine/app/report.h"
+#include "engine/run/serve/generate.h"
+
+namespace tandem::app {
+namespace {
+
+// Times of the same prompt and tokens on the chip of --soc.
+struct OnChip {
+  std::string soc, plan;
+  SocClock::Figures prompt, predicted;
+};
+
+std::optional<SocClock> clock_of(const CommonFlags& flags, const Engine& engine) {
+  if (flags.soc.empty()) return std::nullopt;
+  return std::optional<SocClock>(std::in_place, soc_request(flags, flags.model, usual_type(engine.model().file()),
+                                                            engine.context(), engine.context()));
+}
+
+OnChip run_on(const SocClock& clock, const Generation& g) {
+  OnChip chip{clock.profile().name, clock.strategy(), clock.prompt(g.prompt_tokens, 0), {}};
+  if (decoded_tokens(g) > 0) chip.predicted = clock.tokens(decoded_tokens(g), g.prompt_tokens);
+  return chip;
+}
+
+nlohmann::json to_json(const OnChip& chip, const Generation& g) {
+  return {{"clock", "modelled"},
+          {"soc", chip.soc},
+          {"plan", chip.plan},
+          {"prompt_ms", chip.prompt.seconds * 1e3},
+          {"prompt_per_second", per_second(g.prompt_tokens, chip.prompt.seconds)},
+          {"predicted_ms", chip.predicted.seconds * 1e3},
+          {"predicted_per_second", per_second(decoded_tokens(g), chip.predicted.seconds)},
+          {"joules", chip.prompt.joules + chip.predicted.joules}};
+}
+
+void print_summary(const OnChip& chip, const Generation& g) {
+  std::fprintf(
+      stderr,
+      "on %s: prompt %.1f tokens/s, generating %.1f tokens/s, %.3f J (modelled, plan %s; nothing of it was run)\n",
+      chip.soc.c_str(), per_second(g.prompt_tokens, chip.prompt.seconds),
+      per_second(decoded_tokens(g), chip.predicted.seconds), chip.prompt.joules + chip.predicted.joules,
+      chip.plan.c_str());
+}
+
+void print_summary(const Generation& g, const Engine& engine) {
+  std::fprintf(stderr,
+               "prompt %lld tokens, %.1f tokens/s; generated %zu tokens, %.1f tokens/s (measured); stopped: %s; device "
+               "%s; plan %s\n",
+               static_cast<long long>(g.prompt_tokens), per_second(g.prompt_tokens, g.prompt_seconds), g.ids.size(),
+               per_second(decoded_tokens(g), g.predicted_seconds), to_string(g.reason),
+               engine.machine().device_names().c_str(), engine.plan_name().c_str());
+}
+
+// Estimates the text's length before there is a tokenizer: a token has about four bytes.
+TextAsked asked_of(const CommonFlags& flags) {
+  constexpr uint64_t kBytesOfToken = 4;
+  uint64_t bytes = flags.text.prompt.size();
+  std::error_code unknown;  // set for anything but a plain file
+  if (flags.text.has_file)
+    if (const auto size = std::filesystem::file_size(flags.text.file, unknown); !unknown) bytes = size;
+  return {static_cast<int64_t>(bytes / kBytesOfToken), flags.predict};
+}
+
+// Restores the saved text as far as the prompt begins with it. The prompt's last token always runs, because it gives
+// the logits. Returns the number of restored tokens.
+int64_t keep_of_saved(const CommonFlags& flags, std::span<const int32_t> prompt, Engine& engine) {
+  const std::vector<int32_t> saved = engine.load_state(flags.load_state);
+  const auto kept = std::ranges::mismatch(saved, prompt.first(prompt.size() - 1)).in1 - saved.begin();
+  engine.rewind(kept);
+  if (!flags.quiet())
+    std::fprintf(stderr, "%lld of %zu tokens of %s begin this text\n", static_cast<long long>(kept), saved.size(),
+                 flags.load_state.c_str());
+  return kept;
+}
+
+// Saves the tokens that have run. The last generated token has not.
+void save_text(const CommonFlags& flags, std::span<const int32_t> prompt, const Generation& result,
+               const Engine& engine) {
+  std::vector<int32_t> ids(prompt.begin(), prompt.end());
+  ids.insert(ids.end(), result.ids.begin(), result.ids.end());
+  ids.resize(static_cast<size_t>(engine.position()));
+  engine.save_state(flags.save_state, ids);
+}
+
+}  // namespace
+
+// Opens the engine, makes or restores the beginning of the text, generates, and reports. The generated text alone goes
+// to standard output.
+int run_command(const CommonFlags& flags) {
+  apply_verbosity(flags);
+  const auto engine = open_engine(flags, {.may_join_later = true, .first_text = asked_of(flags)});
+  print_notes(flags, *engine);
+  const std::optional<SocClock> clock = clock_of(flags, *engine);
+  const Prompting prompting(flags, engine->model());
+  prompting.print_note();
+  const std::string text = input_text(flags.text);
+  const std::vector<int32_t> prompt = prompting.ids(text);
+
+  GenerateOptions options = prompting.options();
+  if (!flags.load_state.empty()) options.cached_prefix_tokens = keep_of_saved(flags, prompt, *engine);
+  const bool to_terminal = isatty(STDOUT_FILENO);
+  if (!flags.json) {
+    options.on_text = [](std::string_view piece) { std::cout << piece << std::flush; };
+    // A reader wants to see the text that is continued or answered. Standard output has the generated text alone.
+    if (to_terminal && !flags.quiet())
+      options.on_ready = [&] { std::cerr << text << (prompting.is_chat() ? "\n\n" : "") << std::flush; };
+  }
+  Progress progress("prompt", ProgressUnit::tokens, !flags.quiet() && Progress::stderr_is_terminal());
+  engine->prefill_progress = [&](int64_t done, int64_t total) {
+    progress.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+  };
+  TraceFile trace(flags, *engine);
+  const Generation result = generate(*engine, prompt, options);
+  trace.finish();
+  progress.clear();
+  if (!flags.save_state.empty()) save_text(flags, prompt, result, *engine);
+
+  if (flags.json) {
+    nlohmann::json object = generation_json(result, prompt, prompting.is_chat(), options.sampler, *engine);
+    if (clock) object["model_clock"] = to_json(run_on(*clock, result), result);
+    print_json(object);
+  } else if (to_terminal) {
+    std::cout << '\n' << std::flush;
+  }
+  if (!flags.quiet() && !flags.json) {
+    if (!to_terminal) std::fputc('\n', stderr);  // both streams may end in one log
+    print_summary(result, *engine);
+    print_experts(flags, *engine);
+    if (const GraphCompiles& compiled = engine->online_compiles(); compiled.graphs > 0) {
+      std::fprintf(
+          stderr,
+          "the NPU's compiler would have taken %.1f ms for %lld graphs of these lengths (modelled, not waited for)\n",
+          compiled.seconds * 1e3, static_cast<long long>(compiled.graphs));
+    }
+    if (clock) print_summary(run_on(*clock, result), result);
+  }
+  prompting.explain_empty(result, "");
+  if (result.reason == StopReason::context_full && !flags.quiet()) {
+    std::fprintf(stderr, "the context of %lld tokens is full; ask for a larger one with --ctx-size\n",
+                 static_cast<long long>(engine->context()));
+  }
+  if (!flags.json) print_drawn(flags, flags.seed);
+  return result.reason == StopReason::interrupted ? kInterrupted : kDone;
+}
+
+}  // namespace tandem::app

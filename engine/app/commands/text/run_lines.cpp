@@ -1,0 +1,123 @@
+#include "engine/app/commands/text/run_lines.h"
+
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/app/command.h"
+#include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/text/generation.h"
+#include "engine/app/commands/text/prompting.h"
+#include "engine/app/interrupt.h"
+#include "engine/app/report.h"
+#include "engine/run/serve/batcher.h"
+#include "engine/run/serve/generate.h"
+#include "sync/clock.h"
+#include "sync/error.h"
+
+namespace tandem::app {
+namespace {
+
+struct Sums {
+  int64_t prompts = 0, prompt_tokens = 0, kept = 0, generated = 0;
+  bool stopped = false;
+};
+
+// Reads prompts while there is room for them, and answers them.
+class Asking {
+ public:
+  Asking(const CommonFlags& flags, const ManyPrompts& many, Engine& engine)
+      : many_(many),
+        engine_(engine),
+        prompting_(flags, engine.model()),
+        batcher_(engine, many.parallel),
+        answers_(many) {
+    prompting_.print_note();
+  }
+
+  void run() {
+    Prompts prompts(many_);
+    bool more = true;
+    while (!sums_.stopped) {
+      more = more && prompts.fill(
+                         many_.parallel, [this] { return batcher_.waiting() + batcher_.active(); },
+                         [this](const Prompts::Asked& asked) { ask(asked); });
+      if (!batcher_.step() && !more) break;
+    }
+  }
+  bool stopped() const { return sums_.stopped; }
+  int64_t failed() const { return answers_.failed(); }
+
+  void print_summary(double seconds) const {
+    const Batcher::Totals& passes = batcher_.totals();
+    const double each =
+        passes.passes > 0 ? static_cast<double>(passes.pass_tokens) / static_cast<double>(passes.passes) : 0;
+    std::fprintf(stderr,
+                 "%lld prompts of %lld tokens, %lld of them shared with other prompts; generated %lld tokens; %.1f "
+                 "tokens/s in all (measured), %.1f tokens a pass; %lld failed; device %s; plan %s\n",
+                 static_cast<long long>(sums_.prompts), static_cast<long long>(sums_.prompt_tokens),
+                 static_cast<long long>(sums_.kept), static_cast<long long>(sums_.generated),
+                 per_second(passes.pass_tokens, seconds), each, static_cast<long long>(failed()),
+                 engine_.machine().device_names().c_str(), engine_.plan_name().c_str());
+  }
+
+ private:
+  // A line may override --predict and --seed. Errors of one prompt become its answer.
+  void ask(const Prompts::Asked& asked) {
+    try {
+      const PromptLine line = Prompts::parse(asked);
+      std::vector<int32_t> prompt = prompting_.ids(line.prompt);
+      GenerateOptions options = prompting_.options();
+      if (line.predict) options.predict = *line.predict;
+      if (line.seed) options.sampler.seed = line.seed->value;
+      const SamplerOptions sampler = options.sampler;
+      batcher_.add(prompt, std::move(options), [this, asked, prompt, sampler](Batcher::Result result) {
+        result.error ? answers_.fail(asked, result.error) : answer(asked, prompt, sampler, result.generation);
+      });
+    } catch (const Error&) {
+      answers_.fail(asked, std::current_exception());
+    }
+  }
+
+  // Prints one finished generation and adds it to the sums.
+  void answer(const Prompts::Asked& asked, const std::vector<int32_t>& prompt, const SamplerOptions& sampler,
+              const Generation& result) {
+    answers_.add(asked, generation_json(result, prompt, prompting_.is_chat(), sampler, engine_));
+    prompting_.explain_empty(result, describe(asked.name, many_));
+    sums_.stopped |= result.reason == StopReason::interrupted;
+    ++sums_.prompts;
+    sums_.prompt_tokens += result.prompt_tokens;
+    sums_.kept += result.cached_prefix_tokens;
+    sums_.generated += std::ssize(result.ids);
+  }
+
+  const ManyPrompts& many_;
+  Engine& engine_;
+  const Prompting prompting_;
+  Batcher batcher_;
+  Answers answers_;
+  Sums sums_;
+};
+
+}  // namespace
+
+// Opens the engine for as many sequences as texts at a time, answers all prompts, and prints a summary.
+int run_many_command(const CommonFlags& flags, const ManyPrompts& many) {
+  apply_verbosity(flags);
+  EngineNeeds needs;
+  needs.sequences = many.parallel;
+  needs.may_join_later = true;
+  const auto engine = open_engine(flags, needs);
+  print_notes(flags, *engine);
+  TraceFile trace(flags, *engine);
+  Asking asking(flags, many, *engine);
+  const double start = now_seconds();
+  asking.run();
+  trace.finish();
+  if (!flags.quiet()) asking.print_summary(now_seconds() - start);
+  print_drawn(flags, flags.seed);
+  return asking.stopped() || interrupted() ? kInterrupted : asking.failed() > 0 ? kFailed : kDone;
+}
+
+}  // namespace tandem::app

@@ -1,0 +1,85 @@
+#include "engine/app/commands/text/tokenize.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "engine/app/report.h"
+#include "engine/model/gguf.h"
+#include "engine/model/tokenizer.h"
+#include "sync/error.h"
+
+namespace tandem::app {
+
+std::vector<int32_t> parse_ids(const std::string& text, int64_t vocabulary) {
+  std::vector<int32_t> ids;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    int64_t id = -1;
+    auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (error != std::errc() || end != word.data() + word.size()) {
+      throw Error("cannot read the token ids",
+                  "word " + std::to_string(ids.size() + 1) + " is '" + word.substr(0, 40) + "'",
+                  "Ids are whole numbers separated by white space");
+    }
+    if (id < 0 || id >= vocabulary) {
+      throw Error("cannot read the token ids", "word " + std::to_string(ids.size() + 1) + " is " + word,
+                  "This model's ids go from 0 to " + std::to_string(vocabulary - 1));
+    }
+    ids.push_back(static_cast<int32_t>(id));
+  }
+  return ids;
+}
+
+// Checks the model file again after its vocabulary has been used.
+int tokenize_command(const TokenizeFlags& flags) {
+  apply_verbosity(flags.common);
+  const std::string text = input_text(flags.common.text);
+  const GgufFile file = GgufFile::open(flags.common.model);
+  const std::unique_ptr<Tokenizer> tokenizer = make_tokenizer(file);
+  if (flags.decode) {
+    const std::vector<int32_t> ids = parse_ids(text, tokenizer->size());
+    const std::string decoded = tokenizer->decode(ids, !flags.common.no_special);
+    file.require_unchanged();
+    if (flags.common.json) {
+      print_json({{"ids", ids}, {"text", decoded}});
+    } else {
+      std::cout << decoded;
+    }
+    return kDone;
+  }
+  EncodeOptions options;
+  options.add_bos_eos = flags.bos;
+  options.parse_special = !flags.common.no_special;
+  const std::vector<int32_t> ids = tokenizer->encode(text, options);
+  file.require_unchanged();
+  if (flags.common.json) {
+    print_json({{"ids", ids}});
+    return kDone;
+  }
+  const char* separator = "";
+  for (int32_t id : ids) {
+    std::cout << separator << id;
+    separator = " ";
+  }
+  std::cout << "\n";
+  return kDone;
+}
+
+void add_tokenize(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<TokenizeFlags>();
+  add_model_flag(app, flags->common);
+  add_text_flags(app, flags->common);
+  app.add_flag("--bos", flags->bos, "add the begin and end tokens that the model asks for");
+  app.add_flag("--decode", flags->decode, "the input is ids, the output their text");
+  add_output_flags(app, flags->common);
+  app.callback([flags, &action, &app] {
+    require_one_text(app);
+    action = [flags] { return tokenize_command(*flags); };
+  });
+}
+
+}  // namespace tandem::app

@@ -1,0 +1,98 @@
+#include "engine/run/machine/loaded_model.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <future>
+#include <numeric>
+#include <utility>
+
+#include "engine/device/gpu/driver_pages.h"
+#include "engine/model/loading.h"
+#include "engine/run/machine/kernel_set.h"
+#include "sync/affinity.h"
+#include "sync/error.h"
+#include "sync/memory_room.h"
+
+namespace tandem {
+namespace {
+
+std::unique_ptr<Tokenizer> make_tokenizer_for(const GgufFile& file, const ModelConfig& config) {
+  auto tokenizer = make_tokenizer(file);
+  if (tokenizer->size() > config.vocabulary) {
+    throw Error("the tokenizer has more tokens than the model", file.path(),
+                std::to_string(tokenizer->size()) + " against " + std::to_string(config.vocabulary) +
+                    " rows of token_embd.weight");
+  }
+  return tokenizer;
+}
+
+}  // namespace
+
+LoadedModel::LoadedModel(std::shared_ptr<Machine> machine, const ModelOptions& options)
+    : LoadedModel(std::move(machine), options, GgufFile::open(options.model_path)) {}
+
+LoadedModel::LoadedModel(std::shared_ptr<Machine> machine, const ModelOptions& options, GgufFile file)
+    : machine_(std::move(machine)),
+      file_(std::move(file)),
+      pack_cache_(options.pack_cache_folder, options.pack_cache_bytes),
+      on_long_work_(machine_->on_long_work()) {
+  // Loading threads inherit this thread's mask, so the orchestrator takes its own core only afterwards. Opening the
+  // devices hardly works in parallel. Meanwhile the other cores make the tokenizer and pack.
+  pin_this_thread(usable_cores());
+  try {
+    load(options);
+  } catch (const Error&) {
+    file_.require_unchanged();  // a changed file is the better reason
+    throw;
+  }
+  file_.require_unchanged();
+  machine_->take_orchestrators_core();
+}
+
+// Packed weights of an earlier start are mapped, or read if a device cannot use mapped pages. Otherwise the weights are
+// packed on all cores but one. This thread opens the devices in both cases.
+void LoadedModel::load(const ModelOptions& options) {
+  const gpu::DriverPages driver_pages;
+  ModelLoading loading(file_, machine_->pool(),
+                       options.only_layers_of_every_kind ? layers_of_every_kind(file_, read_config(file_)) : 0);
+  const int cores = static_cast<int>(usable_cores().size());
+  const auto make = [&] { tokenizer_ = make_tokenizer_for(file_, loading.config()); };
+  const auto open_devices = [&] {
+    if (!machine_->is_open()) machine_->open_devices();
+  };
+  const std::vector<size_t> slot_bytes = loading.slot_bytes();
+  if (pack_cache_.on()) packed_ = pack_cache_.find(file_.identity(), slot_bytes);
+  if (!packed_)
+    require_memory(std::accumulate(slot_bytes.begin(), slot_bytes.end(), uint64_t{0}),
+                   "the weights of " + file_.path());
+  if (packed_) {
+    auto made = std::async(std::launch::async, make);
+    open_devices();
+    loading.take(*packed_, machine_->maps_files() ? PackedUse::mapped : PackedUse::read);
+    if (!machine_->maps_files()) packed_.reset();
+    made.get();
+  } else {
+    loading.start(std::max(1, cores - 1), make);
+    open_devices();
+    pin_this_thread(usable_cores());
+    loading.widen(cores);
+  }
+  // Gives back memory of drivers' code, and memory that was freed after the tokenizer was made and drivers were
+  // started. Most of the weights' memory is written only after this.
+  driver_pages.give_back();
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+  model_ = loading.finish(cores, options.load_progress);
+}
+
+LoadedModel::~LoadedModel() {
+  if (pack_cache_.wants() && !model_.weights.slots.empty()) {
+    if (on_long_work_) on_long_work_("keeping the packed weights for the next start");
+    pack_cache_.keep(model_.weights.slots);
+  }
+  for (sync::Slot* slot : model_.weights.slots) machine_->pool().release(*slot);
+}
+
+}  // namespace tandem

@@ -1,0 +1,346 @@
+#include "engine/run/machine/machine.h"
+
+#include <spdlog/fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "engine/device/pair_self_test.h"
+#include "sync/affinity.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+// Whether the plan may run a part of a prompt or of an attention on the host core beside the NPU.
+bool uses_host_beside_npu(const Strategy* strategy) {
+  return strategy == nullptr || strategy->weighs_attention || strategy->expert_rules;
+}
+
+// While texts wait for a GPU, the host computes on the GPU's cores. The process that compiles for the GPU gets the
+// rest of their time.
+DeviceOptions for_gpu_cores(DeviceOptions options) {
+  options.npu_cores.clear();
+  return options;
+}
+
+// Key on disk of the time in seconds that one text's kernels took to compile for a card.
+std::string compile_key(const KnownGpu& card) { return "compiles|" + card.id + "|" + card.name; }
+
+// The note for users who named no devices. It says which card runs everything, and why this interface to the card.
+std::string note_on(const KnownGpu& card) {
+  std::string note =
+      default_id(card) + " runs everything, without the NPU and the host: it is a card with memory of its own";
+  for (const KnownGpu& other : known_gpus()) {
+    spdlog::info("{}: {}, {}, discrete {}, shares memory {}, {} ways of waiting, {} units, first look {:.1f} us",
+                 other.id, other.name, to_string(other.card), other.discrete, other.shares_memory, other.policies,
+                 other.compute_units, other.look_seconds * 1e6);
+    if (other.id != card.id && is_same_card(other, card))
+      note += ". " + other.id + " leads to the same card; " + card.id + " is taken: " + why_preferred(card, other);
+  }
+  return note;
+}
+
+// Error unless both devices see each other's results, which a plan on both depends on.
+void require_hand_over(Device& a, Device& b, sync::Pool& pool) {
+  for (const PairTest& test : test_pair(a, b, pool)) {
+    if (!test.passed)
+      throw Error("two devices cannot work on one plan", test.from + " to " + test.to,
+                  test.reason + ". Name one of them with --device");
+  }
+}
+
+}  // namespace
+
+Machine::Machine(const MachineOptions& options, const Strategy* plan)
+    : options_(options),
+      plan_(plan),
+      layout_(lay_out_cores(usable_cores(), options.threads)),
+      cache_(options.measurements ? *options.measurements : DiskCache::default_path()) {
+  // The executor ends a pass at its deadline, whatever deadline the devices have. So theirs may be longer. It is at
+  // least the bound of the self-tests, which run on these devices too.
+  device_options_.wait_deadline = std::max<std::chrono::milliseconds>(options_.wait_deadline, kPairBound);
+  device_options_.sync_policy = layout_.may_spin ? options_.sync_policy : sync::Policy::blocking;
+  if (device_options_.sync_policy != options_.sync_policy)
+    diagnostics_.push_back("there is one core: waits are blocking, not " + name_of(options_.sync_policy));
+  device_options_.gpu_cores = layout_.gpu;
+  device_options_.npu_cores = layout_.npu;
+  device_options_.gpu_family = options_.device_hooks.gpu_family;
+  device_options_.force_copies = options_.device_hooks.force_copies;
+  device_options_.listed_tokens = options_.listed_tokens;
+  device_options_.program_folder = options_.program_folder;
+  device_options_.on_long_work = options_.on_long_work;
+}
+
+Machine::~Machine() {
+  try {
+    if (rates_) rates_->store();
+  } catch (const std::exception& error) {  // there is too little memory
+    spdlog::warn("what was measured is not kept: {}", error.what());
+  }
+  cache_.save();
+}
+
+void Machine::wait_for_gpu(std::unique_ptr<Warming> warming, const std::string& note, bool between_texts) {
+  TANDEM_CHECK(!is_open() || waits_for_gpu(), "the GPU is there");
+  if (!waits_for_gpu()) diagnostics_.push_back(note);
+  joins_between_texts_ = joins_between_texts_ || between_texts;
+  warming_.push_back(std::move(warming));
+}
+
+std::optional<KnownGpu> Machine::card() const {
+  if (!may_have_card()) return std::nullopt;
+  configure_drivers(device_options_);
+  return default_card();
+}
+
+void Machine::compile_for_card(const KnownGpu& card, std::unique_ptr<Warming> warming, const std::string& note) {
+  TANDEM_CHECK(!is_open(), "the devices are open");
+  diagnostics_.push_back(note);
+  compile_key_ = compile_key(card);
+  compiling_ = std::move(warming);
+}
+
+double Machine::last_compile_seconds(const KnownGpu& card) const {
+  const auto kept = cache_.value(compile_key(card));
+  return kept && kept->is_number() ? std::max(0.0, kept->get<double>()) : 0;
+}
+
+void Machine::ran_single_token() {
+  if (!compiling_) return;
+  compiling_->mark();
+  compiling_.reset();
+  spdlog::info("compiling for {} took {:.2f} s", device_names(), compile_seconds_);
+  cache_.set(compile_key_, compile_seconds_);
+}
+
+// The devices for the plan if the user named none: the plan's only kind of device, for `auto` a card alone, and
+// otherwise the best GPU with the NPU. The host comes third if the plan can use it beside the NPU. Without a GPU the
+// host takes its place.
+std::vector<std::string> Machine::default_devices() {
+  const auto only_on = [&](DeviceKind kind) { return plan_ && plan_->only == kind; };
+  const std::string npu = first_device(DeviceKind::npu), host = first_device(DeviceKind::host);
+  if (only_on(DeviceKind::host)) return {host};
+  for (const UnusableDevice& one : unusable_devices())
+    diagnostics_.push_back(one.id + " (" + one.name + ") is left out: " + one.reason);
+  const std::string gpu = best_gpu();
+  const std::optional<KnownGpu> card = default_card();
+  if (only_on(DeviceKind::gpu)) {
+    if (card) return {default_id(*card)};
+    if (gpu.empty())
+      throw Error("no GPU device was found", std::string("plan ") + plan_->name,
+                  "Install a driver: ./dev setup, or pocl-opencl-icd");
+    return {gpu};
+  }
+  if (card && plan_ == nullptr) {
+    diagnostics_.push_back(note_on(*card));
+    return {default_id(*card)};
+  }
+  if (!gpu.empty() && uses_host_beside_npu(plan_)) return {gpu, npu, host};
+  if (!gpu.empty()) return {gpu, npu};
+  diagnostics_.push_back("no GPU device was found; the host's cores stand in for the GPU (install pocl-opencl-icd)");
+  return {npu, host};
+}
+
+// Opens the devices in the order of their names, and tests each pair that works at the same time. Devices on one
+// thread need no test.
+void Machine::open_devices() {
+  TANDEM_CHECK(!is_open(), "the devices are open");
+  while (!devices_.empty()) devices_.pop_back();  // devices of an earlier call that failed
+  configure_drivers(device_options_);
+  auto names = options_.devices;
+  if (waits_for_gpu()) names = {first_device(DeviceKind::npu), first_device(DeviceKind::host)};
+  if (names.empty()) names = default_devices();
+  std::set<std::string> seen;
+  for (const std::string& id : names) {
+    devices_.push_back(open_one(id));
+    if (!seen.insert(devices_.back()->info().id).second)  // "npu" and "npu:0?params=FILE" are one
+      throw Error("a device is named twice", id, "Name each device once in --device");
+    require_policy(devices_.back()->info(), device_options_.sync_policy);
+  }
+  std::vector<Device*> apart;  // devices with threads of their own
+  for (const auto& device : devices_) {
+    if (device->info().thread_of.empty()) apart.push_back(device.get());
+  }
+  for (size_t a = 0; a < apart.size(); ++a) {
+    for (size_t b = a + 1; b < apart.size(); ++b) require_hand_over(*apart[a], *apart[b], pool_);
+  }
+  set_up();
+}
+
+// Beside a GPU the host leaves the GPU's cores alone. It works on the NPU's thread then, if the NPU shares its thread.
+std::unique_ptr<Device> Machine::open_one(const std::string& id) const {
+  if (device_kind(id) != DeviceKind::host) return open_device(id, device_options_);
+  Device* npu = first_of(DeviceKind::npu);
+  if (first_of(DeviceKind::gpu) && npu && npu->info().shares_thread) return open_host_on(*npu, device_options_);
+  return open_device(id, waits_for_gpu() ? for_gpu_cores(device_options_) : device_options_);
+}
+
+void Machine::set_up() {
+  ExecutorOptions executor;
+  executor.deadline = options_.wait_deadline;
+  executor.sync_policy = device_options_.sync_policy;
+  std::vector<Device*> borrowed;
+  for (const auto& device : devices_) {
+    borrowed.push_back(device.get());
+    if (std::ranges::find(device->info().cores, layout_.orchestrator) != device->info().cores.end())
+      executor.shares_core.push_back(device->info().id);
+  }
+  executor_ = std::make_unique<Executor>(pool_, borrowed, executor);
+  executor_->record(timeline_);
+  rates_ = std::make_unique<MachineRates>(devices_, cache_);
+}
+
+// The GPU joins when every set of kernels is compiled, and if it needs to, when no engine has a text. A failure is a
+// note for the user, unless the old devices could not go on either.
+bool Machine::admit_gpu_when_warm() {
+  if (warming_.empty() || !std::ranges::all_of(warming_, [](const auto& each) { return each->done(); })) return false;
+  const auto is_in_a_text = [](const DeviceUser* user) { return user->has_text(); };
+  if (joins_between_texts_ && std::ranges::any_of(users_, is_in_a_text)) return false;
+  warming_.clear();
+  try {
+    if (!admit_gpu()) return false;
+    spdlog::info("the GPU has joined in: {}", device_names());
+    return true;
+  } catch (const std::exception& error) {
+    if (!executor_) throw;  // the devices that were here could not go on either
+    diagnostics_.push_back(std::string("no GPU has joined in: ") + error.what());
+    return false;
+  }
+}
+
+// Opens the GPU, and the host on the NPU's thread in the place of the host on the GPU's cores. Most steps that may fail
+// come before the present devices change. After a later failure everything is as it was.
+bool Machine::admit_gpu() {
+  const std::vector<std::string> names = default_devices();
+  if (names.size() == 1 && device_kind(names.front()) == DeviceKind::gpu) return admit_card(names.front());
+  if (names.size() != 3) return false;  // no GPU: the NPU and the host
+  std::unique_ptr<Device> gpu = open_device(names.front(), device_options_);
+  Device& npu = *devices_.front();
+  std::unique_ptr<Device> host = open_host_on(npu, device_options_);
+  require_policy(gpu->info(), device_options_.sync_policy);
+  require_policy(host->info(), device_options_.sync_policy);
+  std::vector<const DeviceInfo*> with_gpu = infos();
+  with_gpu.push_back(&gpu->info());
+  // In the middle of a text a change of arithmetic would be visible.
+  if (!std::ranges::all_of(users_, [&](const DeviceUser* user) { return user->accepts(with_gpu); })) {
+    diagnostics_.push_back(gpu->info().id + " has other sums than the host: it takes part from the next start on");
+    return false;
+  }
+  require_hand_over(*gpu, npu, pool_);
+  Devices other;
+  other.push_back(std::move(gpu));
+  other.push_back(nullptr);          // the NPU's place
+  other.push_back(std::move(host));  // its threads stay off the GPU's cores
+  go_on_with([&] {
+    std::swap(*(devices_.end() - 2), *(other.end() - 2));
+    devices_.swap(other);
+  });
+  return true;
+}
+
+void Machine::go_on_with(const std::function<void()>& exchange) {
+  rates_->store();
+  take_apart();
+  exchange();
+  try {
+    put_together();
+  } catch (...) {
+    take_apart();
+    exchange();
+    put_together();
+    throw;
+  }
+}
+
+void Machine::take_apart() noexcept {
+  for (DeviceUser* user : users_) user->release_prepared();
+  rates_.reset();
+  executor_.reset();
+}
+
+void Machine::put_together() {
+  set_up();
+  for (DeviceUser* user : users_) user->rebuild();
+}
+
+// The card replaces the NPU and the host, between two texts.
+bool Machine::admit_card(const std::string& id) {
+  std::unique_ptr<Device> card = open_device(id, device_options_);
+  require_policy(card->info(), device_options_.sync_policy);
+  if (std::ranges::any_of(users_, [](const DeviceUser* user) { return user->has_text(); })) return false;
+  Devices other;
+  other.push_back(std::move(card));
+  go_on_with([&] { devices_.swap(other); });
+  return true;
+}
+
+bool Machine::card_is_alone() const {
+  return options_.devices.empty() && plan_ == nullptr && devices_.size() == 1 &&
+         devices_.front()->info().kind == DeviceKind::gpu;
+}
+
+// Tests the host with the card before the devices change. exchange() adds the host, and a second call takes it away.
+void Machine::add_host_for(std::span<const Operator> operators) {
+  const Device& card = *devices_.front();
+  const auto refused = std::ranges::find_if(operators, [&](const Operator& op) { return !card.supports(op).yes; });
+  if (refused == operators.end()) return;
+  std::unique_ptr<Device> host = open_device(first_device(DeviceKind::host), device_options_);
+  require_policy(host->info(), device_options_.sync_policy);
+  require_hand_over(*devices_.front(), *host, pool_);
+  diagnostics_.push_back("the host is beside " + card.info().id + ", which does not run " + kind_name(*refused) + ": " +
+                         card.supports(*refused).reason);
+  go_on_with([&] {
+    if (host) {
+      devices_.push_back(std::move(host));
+    } else {
+      host = std::move(devices_.back());
+      devices_.pop_back();
+    }
+  });
+}
+
+void Machine::take_orchestrators_core() const {
+  if (layout_.may_spin) pin_this_thread(std::vector{layout_.orchestrator});
+}
+
+bool Machine::maps_files() const {
+  // Devices that are cores of this machine read any memory of the process. Drivers of other devices may refuse the
+  // pages of a file (amdgpu does), or copy them. These devices get the packed weights in memory of the pool.
+  return std::ranges::none_of(devices_, [](const auto& device) {
+    return device->info().kind == DeviceKind::gpu && device->info().cores.empty();
+  });
+}
+
+bool Machine::zero_copy() const {
+  return std::ranges::all_of(devices_, [](const auto& device) { return device->info().zero_copy; });
+}
+
+Device* Machine::first_of(DeviceKind kind) const {
+  for (const auto& device : devices_) {
+    if (device->info().kind == kind) return device.get();
+  }
+  return nullptr;
+}
+
+std::vector<const DeviceInfo*> Machine::infos() const {
+  std::vector<const DeviceInfo*> infos;
+  for (const auto& device : devices_) infos.push_back(&device->info());
+  return infos;
+}
+
+std::string Machine::device_names() const {
+  std::vector<std::string> names;
+  for (const auto& device : devices_) names.push_back(device->info().id);
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+void Machine::record(Timeline* timeline) {
+  timeline_ = timeline;
+  if (executor_) executor_->record(timeline);
+}
+
+}  // namespace tandem

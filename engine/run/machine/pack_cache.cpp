@@ -1,0 +1,128 @@
+#include "engine/run/machine/pack_cache.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <utility>
+
+#include "sync/error.h"
+#include "sync/whole_file.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char *kSuffix = ".packed", *kStampSuffix = ".stamp";
+
+// An unfinished file of this age was left by a process that was killed while it wrote. No program writes for so long.
+constexpr auto kAbandoned = std::chrono::hours(1);
+
+void remove_abandoned(const std::string& folder) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    const bool unfinished = name.find(kSuffix) != std::string::npos && name.find(".part") != std::string::npos;
+    if (unfinished && entry.is_regular_file(ignored) &&
+        fs::file_time_type::clock::now() - entry.last_write_time(ignored) > kAbandoned)
+      fs::remove(entry.path(), ignored);
+  }
+}
+
+std::string stamp_path(const fs::path& packed) { return packed.string() + kStampSuffix; }
+
+// The content of a file's stamp. Any write to the file makes it false.
+std::string text_of(const FileStamp& stamp) {
+  return std::to_string(stamp.inode) + " " + std::to_string(stamp.bytes) + " " + std::to_string(stamp.modified_ns) +
+         " " + std::to_string(stamp.changed_ns) + "\n";
+}
+
+// When a packed file was last used: the stamp's date, or its own if there is no stamp.
+fs::file_time_type used(const fs::path& packed) {
+  std::error_code no_stamp;
+  const auto time = fs::last_write_time(stamp_path(packed), no_stamp);
+  return no_stamp ? fs::last_write_time(packed) : time;
+}
+
+void remove_packed(const fs::path& packed) {
+  std::error_code ignored;
+  fs::remove(packed, ignored);
+  fs::remove(stamp_path(packed), ignored);
+}
+
+// Removes files, those used longest ago first, until the rest has at most `most_bytes`.
+void keep_last_used(const std::string& folder, uint64_t most_bytes) {
+  std::vector<std::pair<fs::file_time_type, fs::path>> files;
+  uint64_t sum = 0;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (!entry.is_regular_file() || entry.path().extension() != kSuffix) continue;
+    files.emplace_back(used(entry.path()), entry.path());
+    sum += entry.file_size();
+  }
+  std::ranges::sort(files);
+  for (size_t i = 0; i < files.size() && sum > most_bytes; ++i) {
+    sum -= fs::file_size(files[i].second);
+    remove_packed(files[i].second);
+  }
+}
+
+}  // namespace
+
+// A file must pass PackedFile::open() and have the content that its stamp says. The stamp's date is set to now.
+std::optional<PackedFile> PackCache::find(const std::optional<GgufIdentity>& model,
+                                          std::span<const size_t> slot_bytes) noexcept {
+  if (!on() || !model) return std::nullopt;
+  try {
+    const fs::path path = fs::path(folder_) / PackedFile::name(*model);
+    std::string why;
+    std::optional<PackedFile> file = PackedFile::open(path.string(), *model, slot_bytes, why);
+    if (file && read_file_if_there(stamp_path(path)) != text_of(file->stamp())) {
+      why = "somebody has written to the file";
+      file.reset();
+    }
+    if (!why.empty()) spdlog::warn("kept packed weights are not used, and made anew: {}: {}", path.string(), why);
+    if (!file) {
+      wanted_ = Wanted{*model, {slot_bytes.begin(), slot_bytes.end()}};
+    } else {
+      std::error_code ignored;  // a read-only folder serves as well
+      fs::last_write_time(stamp_path(path), fs::file_time_type::clock::now(), ignored);
+    }
+    return file;
+  } catch (const std::exception& error) {
+    spdlog::warn("kept packed weights are not used: {}", error.what());
+    return std::nullopt;
+  }
+}
+
+// Makes room first: removes this model's unusable file, unfinished files, and files that were used longest ago. The
+// stamp is written last, so a file without a complete stamp is not used.
+void PackCache::keep(std::span<const sync::Slot* const> slots) noexcept {
+  if (!wanted_) return;
+  const Wanted wanted = *std::exchange(wanted_, std::nullopt);
+  try {
+    const std::vector<std::byte> header = PackedFile::header(wanted.model, wanted.slot_bytes, slots);
+    uint64_t bytes = header.size();
+    for (const sync::Slot* slot : slots) bytes += slot->size_bytes();
+    if (bytes > most_bytes_) {
+      spdlog::warn("packed weights of {} bytes are not kept: the folder may hold {}", bytes, most_bytes_);
+      return;
+    }
+    fs::create_directories(folder_);
+    const std::string path = (fs::path(folder_) / PackedFile::name(wanted.model)).string();
+    remove_packed(path);  // a file that cannot be used does not count
+    remove_abandoned(folder_);
+    keep_last_used(folder_, most_bytes_ - bytes);
+    WholeFile file(path);
+    file.write(header);
+    for (const sync::Slot* slot : slots) file.write({slot->data(), slot->size_bytes()});
+    file.commit();
+    write_whole_file(stamp_path(path), text_of(stamp_at(path)));
+    spdlog::info("packed weights are kept for the next start: {}", path);
+  } catch (const std::exception& error) {
+    spdlog::warn("packed weights are not kept: {}", error.what());
+  }
+}
+
+}  // namespace tandem

@@ -1,0 +1,78 @@
+#include "engine/run/pass/not_finite.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "engine/model/layer_names.h"
+#include "engine/plan/schedule.h"
+
+namespace tandem {
+namespace {
+
+// The regions where the operator writes f32 values. The cache and scratch are not among them.
+std::vector<Region> written_activations(const Operator& op) {
+  std::vector<Region> all;
+  const auto add = [&all](const auto& views) {
+    for (const auto& view : views) {
+      if (view.is_there && view.role == Role::activation && view.use != Use::read)
+        all.push_back({view.place->advanced(view.skip_bytes), view.rows, view.width_bytes, view.pitch_bytes});
+    }
+  };
+  const auto of_body = [&add](const auto& body) {
+    using Body = std::decay_t<decltype(body)>;
+    if constexpr (requires { Body::views(body, Past{}); })
+      add(Body::views(body, Past{}));
+    else
+      add(Body::views(body));
+  };
+  std::visit(of_body, op.body);
+  return all;
+}
+
+bool holds_finite_rows(const Region& region) {
+  const auto* first = region.at.as<const std::byte>();
+  for (int64_t row = 0; row < region.rows; ++row) {
+    const auto* values = reinterpret_cast<const float*>(first + static_cast<size_t>(row) * region.pitch_bytes);
+    if (!all_finite({values, region.width_bytes / sizeof(float)})) return false;
+  }
+  return true;
+}
+
+std::string describe(const Operator& op, const Device& device) {
+  std::string where = std::string(name_in_layer(op.name)) + " on " + device.info().id;
+  // Attention also reads keys and values of this pass and of earlier ones, so they may be the cause.
+  if (std::holds_alternative<Attention>(op.body)) where += ", or its keys and values";
+  return op.layer < 0 ? where : "layer " + std::to_string(op.layer) + ", " + where;
+}
+
+}  // namespace
+
+bool all_finite(std::span<const float> values) {
+  constexpr size_t kLanes = 64;          // so many that compilers use vectors
+  std::array<float, kLanes> lanes = {};  // x * 0 is 0 where x is finite, and NaN elsewhere
+  size_t i = 0;
+  for (; i + kLanes <= values.size(); i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) lanes[lane] += values[i + lane] * 0.0f;
+  }
+  for (; i < values.size(); ++i) lanes[0] += values[i] * 0.0f;
+  return std::ranges::all_of(lanes, [](float lane) { return lane == 0; });
+}
+
+std::optional<std::string> where_not_finite(std::span<const Operator> operators,
+                                            std::span<const std::unique_ptr<Device>> devices, Executor& executor) {
+  for (const Operator& op : operators) {
+    const auto device = std::ranges::find_if(devices, [&op](const auto& each) { return each->supports(op).yes; });
+    if (device == devices.end()) return std::nullopt;
+    const auto prepared = executor.prepare(schedule("finite", {(*device)->info().id}, {{0, op}}));
+    executor.run(*prepared);
+    for (const Region& region : written_activations(op))
+      if (!holds_finite_rows(region)) return describe(op, **device);
+  }
+  return std::nullopt;
+}
+
+}  // namespace tandem

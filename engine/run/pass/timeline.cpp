@@ -1,0 +1,54 @@
+#include "engine/run/pass/timeline.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "sync/output_file.h"
+
+namespace tandem {
+
+double Timeline::busy_seconds(const std::string& track) const {
+  double sum = 0;
+  for (const Span& span : spans_) {
+    if (span.track == track) sum += span.end_seconds - span.start_seconds;
+  }
+  return sum;
+}
+
+// Each track gets a thread number and a name when its first span comes. "M" events are names, and "X" events are spans.
+std::string Timeline::trace_json() const {
+  using nlohmann::json;
+  double origin = spans_.empty() ? 0 : spans_.front().start_seconds;
+  for (const Span& span : spans_) origin = std::min(origin, span.start_seconds);
+  std::map<std::string, int> threads;
+  json events = json::array();
+  events.push_back({{"ph", "M"}, {"pid", 1}, {"name", "process_name"}, {"args", {{"name", "tandem"}}}});
+  for (const Span& span : spans_) {
+    const auto [thread, is_new] = threads.emplace(span.track, static_cast<int>(threads.size()) + 1);
+    if (is_new) {
+      events.push_back({{"ph", "M"},
+                        {"pid", 1},
+                        {"tid", thread->second},
+                        {"name", "thread_name"},
+                        {"args", {{"name", span.track}}}});
+    }
+    json args = {{"clock", span.modelled ? "modelled" : "measured"}};
+    if (span.bytes > 0) args["bytes"] = span.bytes;
+    if (span.flops > 0) args["flops"] = span.flops;
+    if (span.joules > 0) args["joules"] = span.joules;
+    events.push_back({{"ph", "X"},
+                      {"pid", 1},
+                      {"tid", thread->second},
+                      {"name", span.name},
+                      {"cat", span.modelled ? "modelled" : "measured"},
+                      {"ts", (span.start_seconds - origin) * 1e6},
+                      {"dur", (span.end_seconds - span.start_seconds) * 1e6},
+                      {"args", std::move(args)}});
+  }
+  return json{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}}.dump();
+}
+
+void Timeline::write_trace(const std::string& path) const { write_output(path, trace_json()); }
+
+}  // namespace tandem

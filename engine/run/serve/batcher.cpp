@@ -1,0 +1,187 @@
+#include "engine/run/serve/batcher.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sync/clock.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+int64_t common_prefix(std::span<const int32_t> a, std::span<const int32_t> b) {
+  return std::ranges::mismatch(a, b).in1 - a.begin();
+}
+
+}  // namespace
+
+Batcher::Batcher(Engine& engine, int64_t width) : engine_(engine), width_(width) {
+  TANDEM_CHECK(width > 0, "active requests");
+}
+
+void Batcher::add(std::vector<int32_t> prompt, GenerateOptions options, OnEnd on_end) {
+  queue_.push_back({std::move(prompt), std::move(options), std::move(on_end)});
+}
+
+// Admits requests, runs one pass of the active ones, and hands each request its logits. A request that is complete then
+// ends. If the pass itself fails, all active requests end with its error.
+bool Batcher::step() {
+  end_completed();  // requests that an earlier step left, because an on_end threw
+  admit();
+  if (active_.empty()) return false;
+  std::vector<Engine::Extension> pass;
+  std::span<const float> logits;
+  try {
+    pass = next_pass();
+    evict_finished(pass);
+    logits = engine_.extend(pass);
+  } catch (...) {
+    for (ActiveRequest& request : active_) request.error = std::current_exception();
+    end_completed();
+    return true;
+  }
+  ++totals_.passes;
+  for (const Engine::Extension& each : pass) totals_.pass_tokens += std::ssize(each.ids);
+  const auto vocabulary = static_cast<size_t>(engine_.config().vocabulary);
+  for (const Engine::Extension& each : pass) {
+    if (each.logit_rows == 0) continue;
+    const auto request =
+        std::ranges::find(active_, each.sequence, [](const ActiveRequest& one) { return &one.sequence; });
+    take_logits(*request, logits.first(vocabulary));
+    logits = logits.subspan(vocabulary);
+  }
+  find_not_finite();
+  for (ActiveRequest& request : active_)
+    if (is_reading(request)) guard(request, [&request] { request.cut = request.continuation.is_interrupted(); });
+  end_completed();
+  return true;
+}
+
+// An exception of a request's own callbacks, or a lack of memory, becomes the request's error.
+template <typename Work>
+void Batcher::guard(ActiveRequest& request, const Work& work) {
+  try {
+    work();
+  } catch (...) {
+    request.error = std::current_exception();
+  }
+}
+
+bool Batcher::is_complete(const ActiveRequest& request) {
+  return request.error || request.cut || (!is_reading(request) && !request.next);
+}
+
+void Batcher::end_completed() {
+  for (size_t i = active_.size(); i-- > 0;)
+    if (is_complete(active_[i])) end(i);
+}
+
+bool Batcher::is_reading(const ActiveRequest& request) {
+  return request.sequence.position() < std::ssize(request.prompt);
+}
+
+// Whether an active request is still reading a prefix that this prompt shares. Waiting for it saves reading it twice.
+bool Batcher::awaits_shared_prefix(std::span<const int32_t> prompt) const {
+  const int64_t half = std::ssize(prompt) / 2, worth_waiting = std::clamp<int64_t>(half, 2, 8);  // tokens
+  if (prompt.empty() || engine_.bits_depend_on_passes()) return false;
+  return std::ranges::any_of(active_, [&](const ActiveRequest& request) {
+    const int64_t common = common_prefix(prompt.first(prompt.size() - 1), request.prompt);
+    return is_reading(request) && common >= request.sequence.position() + worth_waiting;
+  });
+}
+
+void Batcher::admit() {
+  while (active() < width_ && !queue_.empty() && !awaits_shared_prefix(queue_.front().prompt)) {
+    Request next = std::move(queue_.front());
+    queue_.pop_front();
+    try {
+      active_.reserve(active_.size() + 1);  // nothing may throw once the request is active
+      TANDEM_CHECK(!next.prompt.empty(), "a prompt has at least one token");
+      engine_.check_fits(next.prompt, 0);
+      Sequence sequence = fork_or_new(next.prompt);
+      const int64_t cached = sequence.position();
+      totals_.shared_tokens += cached;
+      Continuation continuation(engine_.tokenizer(), next.prompt, next.options);
+      active_.push_back({std::move(sequence), std::move(next.prompt), std::move(continuation), std::move(next.on_end),
+                         cached, now_seconds()});
+    } catch (...) {
+      next.on_end({{}, std::current_exception()});
+    }
+  }
+}
+
+// A fork of the sequence with the longest shared prefix, or a new sequence. The last token of a prompt always runs,
+// because its logits are needed.
+Sequence Batcher::fork_or_new(std::span<const int32_t> prompt) {
+  if (engine_.bits_depend_on_passes()) return engine_.new_sequence();
+  const std::span<const int32_t> shareable = prompt.first(prompt.size() - 1);
+  const Sequence* best = nullptr;
+  int64_t most = 0;
+  const auto consider = [&](const Sequence& other) {
+    const int64_t common = common_prefix(shareable, other.ids());
+    if (common > most) best = &other, most = common;
+  };
+  for (const ActiveRequest& request : active_) consider(request.sequence);
+  for (const Sequence& other : finished_) consider(other);
+  return best ? engine_.fork(*best, most) : engine_.new_sequence();
+}
+
+// Frees pages of finished requests for the pass. Each extension may need one page more, for a copy of a shared page.
+void Batcher::evict_finished(std::span<const Engine::Extension> pass) {
+  int64_t pages = 0;
+  for (const Engine::Extension& each : pass) pages += pages_of(std::ssize(each.ids)) + 1;
+  while (!finished_.empty() && engine_.free_pages() < pages) finished_.pop_front();
+}
+
+std::vector<Engine::Extension> Batcher::next_pass() {
+  std::vector<Engine::Extension> pass;
+  int64_t room = engine_.chunk();
+  const auto add = [&](ActiveRequest& request, std::span<const int32_t> ids, int64_t logit_rows) {
+    pass.push_back({&request.sequence, ids, logit_rows});
+    room -= std::ssize(ids);
+  };
+  for (ActiveRequest& request : active_) {
+    if (request.next && room > 0) add(request, {&*request.next, 1}, 1);
+  }
+  for (ActiveRequest& request : active_) {
+    if (request.next || room == 0) continue;
+    const auto rest = std::span(request.prompt).subspan(static_cast<size_t>(request.sequence.position()));
+    const int64_t some = std::min(std::ssize(rest), room);
+    add(request, rest.first(static_cast<size_t>(some)), some == std::ssize(rest) ? 1 : 0);
+  }
+  return pass;
+}
+
+void Batcher::take_logits(ActiveRequest& request, std::span<const float> logits) {
+  if (request.first_logits == 0) request.first_logits = now_seconds();
+  request.next.reset();
+  guard(request,
+        [&] { request.next = request.continuation.next(logits, request.sequence.position() < engine_.context()); });
+}
+
+// Called before any request of the pass ends: the search runs the pass again, with the pages that it had.
+void Batcher::find_not_finite() {
+  for (ActiveRequest& request : active_) {
+    if (is_reading(request) || request.next || request.continuation.reason() != StopReason::not_finite) continue;
+    guard(request,
+          [&] { request.error = std::make_exception_ptr(engine_.not_finite(request.sequence.position() - 1)); });
+  }
+}
+
+void Batcher::end(size_t index) {
+  ActiveRequest request = std::move(active_[index]);
+  active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(index));
+  if (request.cut) request.continuation.interrupt();
+  const bool can_be_shared = request.continuation.reason() != StopReason::not_finite;
+  Result result;
+  guard(request, [&] { result.generation = request.continuation.finish(); });
+  const double now = now_seconds();
+  result.generation.cached_prefix_tokens = request.cached_prefix_tokens;
+  result.generation.prompt_seconds = (request.first_logits > 0 ? request.first_logits : now) - request.began;
+  if (request.first_logits > 0) result.generation.predicted_seconds = now - request.first_logits;
+  if (can_be_shared) guard(request, [&] { finished_.push_back(std::move(request.sequence)); });
+  result.error = request.error;
+  request.on_end(std::move(result));
+}
+
+}  // namespace tandem

@@ -1,0 +1,160 @@
+#include "engine/run/serve/generate.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/run/pass/not_finite.h"
+#include "sync/clock.h"
+#include "sync/error.h"
+
+namespace tandem {
+
+const char* to_string(StopReason reason) {
+  switch (reason) {
+    case StopReason::end_of_text:
+      return "eos";
+    case StopReason::length:
+      return "length";
+    case StopReason::stop_string:
+      return "stop";
+    case StopReason::context_full:
+      return "context_full";
+    case StopReason::interrupted:
+      return "interrupted";
+    case StopReason::not_finite:
+      return "not_finite";
+  }
+  return "";
+}
+
+Continuation::Continuation(const Tokenizer& tokenizer, std::span<const int32_t> prompt, GenerateOptions options)
+    : tokenizer_(&tokenizer), options_(std::move(options)), sampler_(options_.sampler), matcher_(options_.stop) {
+  TANDEM_CHECK(!prompt.empty(), "a prompt has at least one token");
+  result_.prompt_tokens = static_cast<int64_t>(prompt.size());
+  for (const int32_t id : prompt) sampler_.accept(id);
+}
+
+bool Continuation::is_complete() const {
+  return options_.predict >= 0 && static_cast<int64_t>(result_.ids.size()) >= options_.predict;
+}
+
+void Continuation::print(const std::string& text) {
+  if (text.empty()) return;
+  result_.text += text;
+  if (options_.on_text) options_.on_text(text);
+}
+
+std::optional<int32_t> Continuation::end(StopReason reason) {
+  result_.reason = reason;
+  return std::nullopt;
+}
+
+// Samples a token, prints its text, and checks the reasons to stop. A token ends the text without another pass if no
+// further token may follow it.
+std::optional<int32_t> Continuation::next(std::span<const float> logits, bool has_room) {
+  if (is_complete()) return end(all_finite(logits) ? StopReason::length : StopReason::not_finite);
+  if (is_interrupted()) return end(StopReason::interrupted);
+  const std::optional<int32_t> choice = sampler_.sample(logits);
+  if (!choice) return end(StopReason::not_finite);
+  const int32_t id = *choice;
+  result_.ids.push_back(id);
+  if (tokenizer_->is_end(id) && !options_.ignore_end) return end(StopReason::end_of_text);
+  print(matcher_.push(characters_.push(tokenizer_->piece(id, options_.print_special))));
+  if (matcher_.stopped()) return end(StopReason::stop_string);
+  if (is_complete()) return end(StopReason::length);  // the last token's logits are not needed
+  if (!has_room) return end(StopReason::context_full);
+  return id;
+}
+
+Generation Continuation::finish() {
+  if (!matcher_.stopped()) {
+    print(matcher_.push(characters_.flush()));
+    print(matcher_.flush());
+  }
+  return std::move(result_);
+}
+
+namespace {
+
+// Sets the engine's `interrupted` for as long as this object lives. The function may refer to variables of the caller.
+class AskedMeanwhile {
+ public:
+  AskedMeanwhile(Engine& engine, std::function<bool()> interrupted)
+      : engine_(engine), before_(std::exchange(engine.interrupted, std::move(interrupted))) {}
+  ~AskedMeanwhile() { engine_.interrupted = std::move(before_); }
+  AskedMeanwhile(const AskedMeanwhile&) = delete;
+  AskedMeanwhile& operator=(const AskedMeanwhile&) = delete;
+
+ private:
+  Engine& engine_;
+  std::function<bool()> before_;
+};
+
+}  // namespace
+
+// Plans and kernels are prepared before the clock starts. Then the prompt runs, and one pass for each further token.
+// The text before an interrupt is a result, and only logits that are not finite are an Error.
+Generation generate(Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options) {
+  Continuation text(engine.tokenizer(), prompt, options);
+  TANDEM_CHECK(options.cached_prefix_tokens >= 0 && options.cached_prefix_tokens < std::ssize(prompt),
+               "the last token of a prompt is run");
+  const AskedMeanwhile asked(engine, options.interrupted);
+  engine.prewarm(std::ssize(prompt) - options.cached_prefix_tokens,
+                 options.predict < 0 || options.predict > 1);  // so that no token has to wait for planning
+  if (options.on_ready) options.on_ready();
+  const double start = now_seconds();
+  double first_logits = start;
+  bool read_prompt = false;
+  try {
+    std::span<const float> logits = engine.extend(prompt.subspan(static_cast<size_t>(options.cached_prefix_tokens)));
+    first_logits = now_seconds();
+    read_prompt = true;
+    while (const auto id = text.next(logits, engine.position() < engine.context()))
+      logits = engine.extend(std::span(&*id, 1));
+  } catch (const Engine::Interrupted&) {
+    text.interrupt();
+    if (!read_prompt) first_logits = now_seconds();
+  }
+  if (text.reason() == StopReason::not_finite) throw engine.not_finite(engine.position() - 1);
+  Generation result = text.finish();
+  result.cached_prefix_tokens = options.cached_prefix_tokens;
+  result.prompt_seconds = first_logits - start;
+  if (read_prompt) result.predicted_seconds = now_seconds() - first_logits;
+  return result;
+}
+
+StopMatcher::StopMatcher(std::vector<std::string> stops) : stops_(std::move(stops)) {
+  std::erase_if(stops_, [](const std::string& stop) { return stop.empty(); });
+}
+
+// A stop string may arrive in pieces. So text that could be the beginning of one is held back until the next piece
+// decides. If the string becomes complete, the text from its first character on is dropped.
+std::string StopMatcher::push(std::string_view text) {
+  if (stopped_) return "";
+  held_ += text;
+  size_t first = std::string::npos;
+  for (const std::string& stop : stops_) first = std::min(first, held_.find(stop));
+  if (first != std::string::npos) {
+    stopped_ = true;
+    std::string before = held_.substr(0, first);
+    held_.clear();
+    return before;
+  }
+  // Keep back the longest end of the text that is the beginning of a stop string.
+  size_t keep = 0;
+  for (const std::string& stop : stops_) {
+    for (size_t length = std::min(stop.size() - 1, held_.size()); length > keep; --length) {
+      if (std::string_view(held_).substr(held_.size() - length) == std::string_view(stop).substr(0, length)) {
+        keep = length;
+        break;
+      }
+    }
+  }
+  std::string ready = held_.substr(0, held_.size() - keep);
+  held_.erase(0, held_.size() - keep);
+  return ready;
+}
+
+std::string StopMatcher::flush() { return std::exchange(held_, ""); }
+
+}  // namespace tandem

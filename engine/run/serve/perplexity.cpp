@@ -1,0 +1,32 @@
+#include "engine/run/serve/perplexity.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sync/error.h"
+
+namespace tandem {
+
+double LogLikelihood::mean() const {
+  TANDEM_CHECK(tokens > 0, "no token was counted");
+  return negative_log_sum / static_cast<double>(tokens);
+}
+
+double LogLikelihood::perplexity() const { return std::exp(mean()); }
+
+void require_two_tokens(std::span<const int32_t> ids, const std::string& name) {
+  if (ids.size() >= 2) return;
+  throw Error("there is nothing to score", name + ": tokens: " + std::to_string(ids.size()),
+              "A perplexity needs two tokens: nothing predicts the first one");
+}
+
+// The largest logit is subtracted before exp(), so that exp() cannot overflow, and is added to the logarithm again.
+double negative_log_likelihood(std::span<const float> logits, int32_t target) {
+  TANDEM_CHECK(target >= 0 && target < static_cast<int64_t>(logits.size()), "target token");
+  const double largest = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (float logit : logits) sum += std::exp(logit - largest);
+  return largest + std::log(sum) - logits[static_cast<size_t>(target)];
+}
+
+}  // namespace tandem

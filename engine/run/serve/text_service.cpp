@@ -1,0 +1,74 @@
+#include "engine/run/serve/text_service.h"
+
+#include <new>
+
+#include "sync/affinity.h"
+
+namespace tandem {
+
+TextService::TextService(Engine& engine, int64_t width)
+    : batcher_(engine, width),
+      orchestrator_(engine.machine().layout().may_spin ? engine.machine().layout().orchestrator : -1),
+      thread_([this] { work(); }) {}
+
+TextService::~TextService() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+std::future<Generation> TextService::write(std::vector<int32_t> prompt, GenerateOptions options) {
+  Asked asked{std::move(prompt), std::move(options), std::make_shared<std::promise<Generation>>()};
+  std::future<Generation> result = asked.result->get_future();
+  {
+    const std::lock_guard lock(mutex_);
+    asked_.push_back(std::move(asked));
+  }
+  changed_.notify_one();
+  return result;
+}
+
+// Runs passes as long as there are requests, and takes over new requests between two passes. Without a request it
+// sleeps until one comes or the service closes.
+void TextService::work() {
+  try {
+    if (orchestrator_ >= 0) pin_this_thread(std::vector{orchestrator_});
+  } catch (const std::bad_alloc&) {  // too little memory; texts are written all the same, on any core
+  }
+  for (;;) {
+    std::vector<Asked> asked;
+    {
+      std::unique_lock lock(mutex_);
+      const bool is_idle = batcher_.active() + batcher_.waiting() == 0;
+      if (is_idle) changed_.wait(lock, [this] { return closing_ || !asked_.empty(); });
+      asked.swap(asked_);
+      if (is_idle && asked.empty()) return;  // the service is closing
+    }
+    for (Asked& one : asked) {
+      try {
+        begin(one);
+      } catch (...) {  // too little memory
+        one.result->set_exception(std::current_exception());
+      }
+    }
+    batcher_.step();
+  }
+}
+
+// Closing the service counts as an interrupt of every request.
+void TextService::begin(Asked& asked) {
+  asked.options.interrupted = [this, wish = std::move(asked.options.interrupted)] {
+    return closing_ || (wish && wish());
+  };
+  batcher_.add(std::move(asked.prompt), std::move(asked.options), [result = asked.result](Batcher::Result written) {
+    if (written.error)
+      result->set_exception(written.error);
+    else
+      result->set_value(std::move(written.generation));
+  });
+}
+
+}  // namespace tandem

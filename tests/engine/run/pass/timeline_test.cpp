@@ -1,0 +1,74 @@
+#include "engine/run/pass/timeline.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "sync/error.h"
+#include "tests/support/scratch_folder.h"
+
+namespace tandem {
+namespace {
+
+Timeline two_tracks() {
+  Timeline timeline;
+  timeline.add({"opencl:0", "norm", 10.0, 10.5, 64, 128, 0, false});
+  timeline.add({"opencl:0", "matmul", 11.0, 12.0, 0, 0, 0, false});
+  timeline.add({"npu:0 (model clock)", "matmul", 10.5, 10.6, 0, 0, 0.25, true});
+  return timeline;
+}
+
+TEST(Timeline, adds_up_the_time_a_track_was_busy) {
+  EXPECT_DOUBLE_EQ(two_tracks().busy_seconds("opencl:0"), 1.5);
+  EXPECT_EQ(two_tracks().busy_seconds("nobody"), 0);
+}
+
+TEST(Timeline, writes_one_thread_per_track_with_microseconds_from_the_first_span) {
+  const auto trace = nlohmann::json::parse(two_tracks().trace_json());
+  std::map<int, std::string> tracks;
+  std::vector<nlohmann::json> spans;
+  for (const auto& event : trace.at("traceEvents")) {
+    if (event.at("name") == "thread_name") tracks[event.at("tid")] = event.at("args").at("name");
+    if (event.at("ph") == "X") spans.push_back(event);
+  }
+  ASSERT_EQ(tracks.size(), 2u);
+  ASSERT_EQ(spans.size(), 3u);
+  EXPECT_EQ(tracks[spans[0].at("tid")], "opencl:0");
+  EXPECT_DOUBLE_EQ(spans[0].at("ts"), 0);
+  EXPECT_DOUBLE_EQ(spans[1].at("ts"), 1e6);
+  EXPECT_DOUBLE_EQ(spans[1].at("dur"), 1e6);
+  EXPECT_EQ(spans[0].at("args").at("flops"), 128);
+}
+
+// Devices return their spans one device after the other.
+TEST(Timeline, begins_with_the_earliest_span_wherever_it_stands) {
+  Timeline timeline = two_tracks();
+  timeline.add({"npu:0", "earlier", 9.0, 9.5, 0, 0, 0, false});
+  const auto trace = nlohmann::json::parse(timeline.trace_json());
+  std::map<std::string, double> starts;
+  for (const auto& event : trace.at("traceEvents"))
+    if (event.at("ph") == "X") starts[event.at("name")] = event.at("ts");
+  EXPECT_DOUBLE_EQ(starts.at("earlier"), 0);
+  EXPECT_DOUBLE_EQ(starts.at("norm"), 1e6);
+}
+
+TEST(Timeline, marks_measured_and_modelled_time) {
+  const auto trace = nlohmann::json::parse(two_tracks().trace_json());  // lives longer than the loop over a part of it
+  for (const auto& event : trace.at("traceEvents")) {
+    if (event.at("ph") != "X") continue;
+    const bool model_clock = event.at("args").contains("joules");
+    EXPECT_EQ(event.at("args").at("clock"), model_clock ? "modelled" : "measured");
+  }
+}
+
+TEST(Timeline, leaves_no_file_behind_when_it_cannot_write_one) {
+  EXPECT_THROW(two_tracks().write_trace("/proc/no/such/folder/trace.json"), Error);
+  const testing::ScratchFolder folder;
+  const std::string path = folder.file("trace.json");
+  two_tracks().write_trace(path);
+  EXPECT_GT(std::filesystem::file_size(path), 100u);
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,160 @@
+#include "engine/run/serve/generate.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <span>
+#include <stdexcept>
+#include <string_view>
+#include <vector>
+
+#include "tests/engine/run/host_engine.h"
+
+namespace tandem {
+namespace {
+
+std::string feed(StopMatcher& matcher, std::initializer_list<const char*> pieces) {
+  std::string out;
+  for (const char* piece : pieces) out += matcher.push(piece);
+  return out;
+}
+
+TEST(StopMatcher, passes_text_on_when_there_is_nothing_to_stop_at) {
+  StopMatcher matcher({});
+  EXPECT_EQ(feed(matcher, {"a", "bc"}), "abc");
+  EXPECT_FALSE(matcher.stopped());
+}
+
+TEST(StopMatcher, never_lets_a_part_of_a_stop_string_through) {
+  StopMatcher matcher({"<end>"});
+  EXPECT_EQ(matcher.push("x<"), "x");
+  EXPECT_EQ(matcher.push("en"), "");
+  EXPECT_EQ(matcher.push("d>y"), "");
+  EXPECT_TRUE(matcher.stopped());
+  EXPECT_EQ(matcher.flush(), "") << "what follows the stop string is not text";
+}
+
+TEST(StopMatcher, lets_go_of_what_turns_out_to_be_something_else) {
+  StopMatcher matcher({"<end>"});
+  EXPECT_EQ(feed(matcher, {"<e", "gg>", "<"}), "<egg>");
+  EXPECT_EQ(matcher.flush(), "<");
+}
+
+TEST(StopMatcher, stops_at_the_first_of_several_strings) {
+  StopMatcher matcher({"bb", "a"});
+  EXPECT_EQ(matcher.push("xxaxbb"), "xx");
+  EXPECT_TRUE(matcher.stopped());
+}
+
+TEST(StopMatcher, finds_a_stop_string_that_begins_with_its_own_beginning) {
+  StopMatcher matcher({"aab"});
+  EXPECT_EQ(feed(matcher, {"a", "a", "a", "b"}), "a");
+  EXPECT_TRUE(matcher.stopped());
+}
+
+TEST(StopMatcher, looks_for_every_one_of_several_strings) {
+  StopMatcher matcher({"a", "zz"});
+  EXPECT_EQ(matcher.push("xay"), "x") << "the last one is nowhere";
+  StopMatcher later({"zz", "yy"});
+  EXPECT_EQ(later.push("byyzz"), "b");
+}
+
+TEST(StopMatcher, holds_back_a_single_letter_that_may_begin_a_stop_string) {
+  StopMatcher matcher({"<end>"});
+  EXPECT_EQ(matcher.push("<"), "");
+  EXPECT_EQ(matcher.push("end>"), "");
+  EXPECT_TRUE(matcher.stopped());
+}
+
+GenerateOptions so_many(int64_t tokens) {
+  GenerateOptions options;
+  options.predict = tokens;
+  options.ignore_end = true;
+  return options;
+}
+
+TEST(Generate, fills_the_context_to_its_last_place) {
+  const testing::HostEngines engines("generate");
+  EngineOptions options = engines.options();
+  options.context = 16;
+  const auto engine = Engine::open(options);
+  const std::vector<int32_t> prompt = testing::some_ids(10);
+  const Generation result = generate(*engine, prompt, so_many(-1));
+  EXPECT_EQ(result.reason, StopReason::context_full);
+  EXPECT_EQ(engine->position(), 16);
+  EXPECT_EQ(result.ids.size(), 7u) << "one from the prompt's logits, six from those of the places 10 to 15";
+}
+
+TEST(Generate, gives_as_many_tokens_as_asked_for_and_counts_the_prompts_apart) {
+  const testing::HostEngines engines("generate");
+  const std::vector<int32_t> prompt = testing::some_ids(10);
+  for (const int64_t count : {0, 1, 5}) {
+    const auto engine = engines.open();
+    const Generation result = generate(*engine, prompt, so_many(count));
+    EXPECT_EQ(result.reason, StopReason::length);
+    EXPECT_EQ(static_cast<int64_t>(result.ids.size()), count);
+    EXPECT_EQ(result.prompt_tokens, 10);
+    EXPECT_EQ(engine->position(), 10 + std::max<int64_t>(0, count - 1)) << "nobody needs the last one's logits";
+  }
+}
+
+// The prompt holds three quarters of the vocabulary, so the likeliest next token is among them.
+TEST(Generate, avoids_the_prompts_tokens_when_repeating_is_penalised) {
+  testing::TinyModel model;
+  model.context_length = 512;
+  const testing::HostEngines engines("generate", model);
+  const auto engine = engines.open();
+  int tried = 0;
+  for (int left_out = 0; left_out < 4; ++left_out) {
+    std::vector<int32_t> prompt;
+    for (int32_t id = 3; id < engine->config().vocabulary; ++id)
+      if (id % 4 != left_out) prompt.push_back(id);
+    engine->rewind(0);
+    const std::span<const float> logits = engine->extend(prompt);
+    std::vector<float> penalised(logits.begin(), logits.end());
+    const int32_t likeliest = greedy_choice(penalised);
+    apply_repeat_penalty(penalised, prompt, 1000);
+    const int32_t expected = greedy_choice(penalised);
+    if (expected == likeliest) continue;
+    ++tried;
+    engine->rewind(0);
+    GenerateOptions options = so_many(1);
+    options.sampler.repeat_penalty = 1000;
+    options.sampler.repeat_last = 512;
+    EXPECT_EQ(generate(*engine, prompt, options).ids.front(), expected);
+  }
+  EXPECT_GT(tried, 0) << "no prompt whose likeliest successor it holds";
+}
+
+TEST(StopMatcher, ignores_an_empty_stop_string) {
+  StopMatcher matcher({""});
+  EXPECT_EQ(matcher.push("text"), "text");
+}
+
+// The callback may refer to variables on its caller's stack.
+TEST(Generate, asks_no_more_whether_it_is_interrupted_when_it_is_over) {
+  const testing::HostEngines engines("asks");
+  const auto engine = engines.open(4);
+  int asked = 0, before = 0;
+  engine->interrupted = [&before] { return ++before < 0; };
+  GenerateOptions options;
+  options.predict = 2;
+  options.interrupted = [&asked] { return ++asked < 0; };
+  generate(*engine, testing::some_ids(9), options);
+  EXPECT_GT(asked, 0);
+  EXPECT_EQ(before, 0);
+  const int until_its_end = asked;
+  engine->extend(testing::some_ids(9));
+  EXPECT_EQ(asked, until_its_end);
+  EXPECT_GT(before, 0) << "who was asked before is asked again";
+
+  engine->rewind(0);
+  options.on_text = [](std::string_view) { throw std::runtime_error("mine"); };
+  EXPECT_THROW(generate(*engine, testing::some_ids(9), options), std::runtime_error);
+  const int at_the_error = asked;
+  engine->extend(testing::some_ids(9));
+  EXPECT_EQ(asked, at_the_error);
+}
+
+}  // namespace
+}  // namespace tandem
