@@ -21,76 +21,27 @@
 //   the machine.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "engine/device/device.h"
 #include "engine/graph/activations.h"
 #include "engine/graph/decoder.h"
 #include "engine/plan/strategy.h"
+#include "engine/run/cache/extension.h"
 #include "engine/run/cache/sequence.h"
+#include "engine/run/cache/text_cache.h"
 #include "engine/run/choice/expert_use.h"
-#include "engine/run/choice/planner.h"
-#include "engine/run/choice/plans_ran.h"
-#include "engine/run/machine/first_text.h"
+#include "engine/run/machine/engine_options.h"
 #include "engine/run/machine/loaded_model.h"
 #include "engine/run/machine/machine.h"
-#include "engine/run/machine/test_hooks.h"
-#include "engine/run/pass/executor.h"
-#include "engine/run/pass/lru_cache.h"
-#include "engine/run/pass/timeline.h"
+#include "engine/run/pass_plans.h"
 #include "sync/error.h"
 
 namespace tandem {
-
-class SavedState;
-
-inline constexpr int64_t kDefaultChunk = 256;   // most tokens of a prompt in one pass
-inline constexpr int64_t kMostSequences = 128;  // most sequences with tokens in one pass
-// Passes of up to this many tokens run as lists (engine/device/opencl/list_launcher.h) if there are sequences. In
-// longer passes, launching is a small part of the time.
-inline constexpr int64_t kListedTokens = 16;
-
-// How an engine runs the texts of its model.
-struct TextOptions {
-  bool strict_device = false;  // true: an operator that has to fall back is an Error
-  std::string plan = "auto";   // a name in strategies() (engine/plan/strategy.h), or "auto"
-  // Shares of a matmul's rows: one for each device of row_cutters() (engine/plan/plan_request.h), or the NPU's share
-  // alone. Empty: the solver computes them from measured times (H9).
-  std::vector<double> split;
-  std::optional<ActType> act;  // activations at matmul inputs; absent: f16 if the plan may use the NPU, else f32
-  KvType kv_type = KvType::f16;
-  int64_t context = 0;     // most tokens of a text; 0: as many as in training, but not above 4096
-  int64_t chunk = 0;       // most tokens of a pass; 0: kDefaultChunk
-  int64_t logit_rows = 1;  // most tokens of a pass that get logits
-  // Texts besides the context that may have tokens in one pass, at most kMostSequences. Each may be as long as
-  // the context.
-  int64_t sequences = 0;
-  // Numbers of tokens for which the NPU has graphs, rising (H3). A batch of another length is cut or padded. Only the
-  // plan `online` compiles a graph for it.
-  std::vector<int64_t> graph_tokens = {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512, 1024};
-  // H7, how steps reach the GPU. ahead: all of them are queued at once. follow: each is queued when the steps that it
-  // waits for have ended. dominant: follow in passes of more than kDecodeTokens tokens, ahead in shorter ones.
-  Submit submit = Submit::ahead;
-  ExpertRules experts;      // for plans that put experts on the NPU (NPUMoE)
-  std::string calibration;  // a file of `calibrate-moe`; empty: the engine counts choices of experts as it runs
-  // The program that compiles a GPU's kernels in the background if they are missing (engine/run/machine/warming.h).
-  // Meanwhile texts run without the GPU, which joins between two passes. This needs the plan `auto`, without named
-  // devices or a split. Empty: this process compiles each kernel when it first needs it.
-  std::string warming_program;
-  // What the user will ask for. It decides whether the first text waits for a card (engine/run/machine/first_text.h).
-  TextAsked first_text;
-  PlanHooks plan_hooks;
-};
-
-struct EngineOptions : MachineOptions, ModelOptions, TextOptions {};
 
 class Engine : DeviceUser {
  public:
@@ -109,19 +60,11 @@ class Engine : DeviceUser {
   void extend_all(std::span<const int32_t> ids, const LogitsSink& sink);
 
   // An empty sequence, for many texts at once. It may outlive its engine, but is of no use then.
-  Sequence new_sequence() { return Sequence(pages_); }
+  Sequence new_sequence() { return cache_->new_sequence(); }
   // A sequence that begins with the first `most` tokens of another one. On devices that keep the cache in memory of
   // their own, no part of a page can be copied. There the fork has the tokens of whole pages only.
-  Sequence fork(const Sequence& from, int64_t most) const;
-  struct Extension {
-    Sequence* sequence = nullptr;
-    std::span<const int32_t> ids;
-    int64_t logit_rows = 1;  // the last `logit_rows` tokens get logits
-    // Not empty: the tokens are a tree of drafts (engine/run/cache/draft_tree.h), and are not appended. parents[i] is
-    // the index in ids of token i's parent; -1 stands for the sequence's last token. Parents come before their
-    // children. A tree has at most kMostDrafts tokens, and a path at most kMostTreeDepth.
-    std::span<const int32_t> parents{};
-  };
+  Sequence fork(const Sequence& from, int64_t most) const { return cache_->fork(from, most); }
+  using Extension = tandem::Extension;
   // Appends to each of these sequences in one pass. Returns logits [logit_rows, vocabulary], in the order of the
   // extensions and of their tokens. Errors before anything runs:
   //   - A sequence stands in the list twice, its context is full, or the cache has no free page.
@@ -138,7 +81,7 @@ class Engine : DeviceUser {
   // Appends the tokens of a path of the sequence's tree, and drops the rest of the tree. path: indices in the tree. The
   // first token follows the text, and each further one is a child of the one before. Keys and values of these tokens
   // are in the cache already. An empty path appends nothing. Error: there is no tree, or it has no such path.
-  void accept(Sequence& sequence, std::span<const int32_t> path);
+  void accept(Sequence& sequence, std::span<const int32_t> path) { cache_->accept(sequence, path); }
 
   // Throws the Error of not_finite() if logits of the last pass are not finite. logits: [n, vocabulary]. first: the
   // position of their first token.
@@ -151,7 +94,7 @@ class Engine : DeviceUser {
   // `position` tokens.
   void check_fits(std::span<const int32_t> ids, int64_t position) const;
   // Pages of the cache that no sequence uses; a page has kCachePage positions.
-  int64_t free_pages() const { return pages_->free_pages(); }
+  int64_t free_pages() const { return cache_->free_pages(); }
 
   std::vector<RoutedLayer> routing() const;  // of the last pass; empty: the model has no experts, or nothing ran
   const ExpertUse& expert_use() const { return *expert_use_; }
@@ -178,14 +121,14 @@ class Engine : DeviceUser {
   const ModelConfig& config() const { return model_->config(); }
   const Tokenizer& tokenizer() const { return model_->tokenizer(); }
   size_t activation_bytes() const { return activations_->bytes(); }  // buffers that all layers reuse (H10)
-  size_t cache_bytes() const;                                        // keys and values of one full context
+  size_t cache_bytes() const { return cache_->bytes(); }             // keys and values of one full context
 
   const std::string& plan_asked() const { return options_.plan; }
   // The plan that the user asked for, with the plans that ran if they differ: "tensor", "auto: prefill sequence,
   // decode rows".
   std::string plan_name() const { return describe_plans(plan_asked(), plans_ran()); }
-  std::span<const PlanRan> plans_ran() const { return plans_ran_.list(); }  // since open() or forget_plans_ran()
-  void forget_plans_ran() { plans_ran_.clear(); }
+  std::span<const PlanRan> plans_ran() const { return plans_->ran().list(); }  // since open() or forget_plans_ran()
+  void forget_plans_ran() { plans_->ran().clear(); }
   ActType act() const { return *options_.act; }
   std::vector<std::string> diagnostics() const;  // texts for users: fallbacks and choices of the machine and of plans
   // Why other plans, on other devices, may give other bits (engine/run/choice/contract.h); empty: they give the same.
@@ -196,21 +139,21 @@ class Engine : DeviceUser {
   // (engine/plan/partition/chunk_cutting.h). Error if no chunk begins there.
   Batch next_chunk(int64_t first, int64_t total);
   // The plan that would run now for this batch, and the costs of its operators on the devices.
-  Plan plan_for(const Batch& batch);
-  PlanCosts costs_for(const Batch& batch) { return planner().costs(batch, position_); }
+  Plan plan_for(const Batch& batch) { return plan_for(batch, position_); }
+  PlanCosts costs_for(const Batch& batch) { return costs_for(batch, position_); }
   // The same for a batch behind `position` tokens, whatever is in the context. Nothing runs.
-  Plan plan_for(const Batch& batch, int64_t position) { return planner().plan_for(batch, position); }
-  PlanCosts costs_for(const Batch& batch, int64_t position) { return planner().costs(batch, position); }
+  Plan plan_for(const Batch& batch, int64_t position) { return plans_->planner().plan_for(batch, position); }
+  PlanCosts costs_for(const Batch& batch, int64_t position) { return plans_->planner().costs(batch, position); }
 
   // Prepared plans: the last twelve, one for each kind of pass. For tests: only this number and the time show that a
   // plan is used again.
-  size_t plans_kept() const { return prepared_.size(); }
+  size_t plans_kept() const { return plans_->size(); }
 
   // The operators of a batch, for measurements (engine/measure/profiler.h). Running them overwrites activations.
-  std::vector<Operator> operators_for(const Batch& batch) const;
+  std::vector<Operator> operators_for(const Batch& batch) const { return plans_->operators_for(batch); }
   // Graphs that the NPU compiled in all passes so far, because it had none for their number of tokens. Only the plan
   // `online` needs them.
-  const GraphCompiles& online_compiles() const { return online_compiles_; }
+  const GraphCompiles& online_compiles() const { return plans_->online_compiles(); }
 
   // Makes all kernels that a GPU needs for a pass of `tokens` tokens, whatever its plan, and compiles missing ones.
   void prepare_kernels(int64_t tokens);
@@ -226,61 +169,27 @@ class Engine : DeviceUser {
   };
 
  private:
-  // The key of a prepared plan: the batch, and Planner::planned_past() of its position.
-  struct PlannedFor {
-    Batch batch;
-    int64_t past = 0;
-    bool operator==(const PlannedFor&) const = default;
-  };
-  struct CachedPlan {
-    Batch batch;
-    std::unique_ptr<PreparedPlan> prepared;
-    int64_t version = 0;  // Planner::version() when the plan was made, or was last compared and kept
-    bool ran = false;
-  };
-
-  Planner& planner() const;  // Error if a change of devices failed, so that nothing can run any more
-  Batch chunk_at(int64_t begin, int64_t first, int64_t total);
   bool accepts(std::span<const DeviceInfo* const> devices) const override;
-  bool has_text() const override;
-  void release_prepared() noexcept override;
+  bool has_text() const override { return position_ > 0 || cache_->has_sequences(); }
+  void release_prepared() noexcept override { plans_->release(); }
   void rebuild() override;
   std::vector<std::string> find_other_bits() const;
-  void prepare_kernels(std::span<const Batch> batches);
-  void prepare_kernels_of_lists();
+  PassLimits limits() const;
   void pass(std::span<const int32_t> ids, const Batch& batch);
-  void run_and_learn(CachedPlan& cached, int64_t position);
-  void follow_experts(const CachedPlan& ran);
-  CachedPlan& prepared_for(const Batch& batch, int64_t position);
-  void run_batch(CachedPlan& cached, std::span<const int32_t> ids, int64_t position);
-  void check_fits(std::span<const Extension> extensions) const;
-  void copy_page(const Sequence::PageCopy& copy);
-  void require_cache_memory(int64_t end);
-  SavedState open_state(const std::string& path) const;
-  std::string state_description() const;
+  void run_batch(PassPlans::Entry& entry, std::span<const int32_t> ids, int64_t position);
 
   const std::shared_ptr<LoadedModel> model_;
   const std::shared_ptr<Machine> machine_;  // the model's
   TextOptions options_;
   const Strategy* const asked_;  // nullptr: `auto`
   std::unique_ptr<Activations> activations_;
-  std::shared_ptr<PagePool> pages_;  // pages of the cache for sequences; the first ones belong to the context
+  std::unique_ptr<TextCache> cache_;
   std::unique_ptr<ExpertUse> expert_use_;
-  std::unique_ptr<Planner> planner_;
-  LruCache<PlannedFor, CachedPlan> prepared_;
-  std::map<std::pair<int64_t, std::string>, int64_t> passes_;  // passes so far, by length class and plan
-  bool first_pass_ = true;
+  std::unique_ptr<PassPlans> plans_;
   Batch last_batch_{0, 0};
-  struct Chunks {
-    int64_t position = -1, total = 0;  // where the prompt begins, and how many tokens it has
-    std::vector<int64_t> lengths;
-  } chunks_;  // how the last prompt is cut
-  GraphCompiles online_compiles_;
-  PlansRan plans_ran_;
   std::vector<std::string> diagnostics_, other_bits_;
   int64_t position_ = 0;
-  int64_t cached_end_ = 0;   // the cache has keys and values of the positions below this (resume())
-  int64_t cache_pages_ = 0;  // most pages that were ever in use; memory was promised for them (sync/pool.h)
+  int64_t cached_end_ = 0;  // the cache has keys and values of the positions below this (resume())
 };
 
 }  // namespace tandem

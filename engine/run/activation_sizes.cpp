@@ -1,0 +1,85 @@
+#include "engine/run/activation_sizes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/plan/placer.h"
+#include "engine/run/cache/draft_tree.h"
+#include "engine/run/cache/extension.h"
+#include "engine/run/choice/expert_use.h"
+#include "shaders/limits.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t kDefaultContext = 4096;
+
+// Positions of a text that the user wants, or as many as the model was trained for.
+int64_t context_of(const TextOptions& options, const ModelConfig& config) {
+  const int64_t trained = config.context_length > 0 ? config.context_length : kDefaultContext;
+  const int64_t context = options.context > 0 ? options.context : std::min(kDefaultContext, trained);
+  if (config.widest_context > 0 && context > config.widest_context)
+    throw Error("so long a context needs attention to a window, which this architecture does not have here",
+                std::to_string(context) + " tokens",
+                "Take at most " + std::to_string(config.widest_context) + " (--ctx-size)");
+  return context;
+}
+
+// The most segments of a pass. With trees there may be more, because each token of a tree is a run.
+int64_t most_segments(int64_t sequences, bool trees) {
+  static_assert(2 * kMostSequences <= TANDEM_MAX_SEGMENTS);
+  if (sequences < 0 || sequences > kMostSequences)
+    throw Error("so many sequences do not fit one pass", std::to_string(sequences),
+                "There may be 0 to " + std::to_string(kMostSequences));
+  return trees ? TANDEM_MAX_SEGMENTS : segment_class(std::max<int64_t>(1, 2 * sequences));
+}
+
+// The most rows that a plan may give to experts on the NPU. `auto` may use as many as the rules say, if all devices
+// share one memory.
+int64_t rows_for_experts(const Machine& machine, const ModelConfig& config, const Strategy* asked,
+                         const ExpertRules& rules, int64_t tokens) {
+  const auto& experts = config.experts;
+  if (!experts) return 0;
+  check_rules(rules, experts->count);
+  if (machine.first_of(DeviceKind::npu) == nullptr) return 0;
+  if (asked ? !asked->expert_rules : !machine.zero_copy()) return 0;
+  return most_slots(experts->count, experts->used, tokens, asked ? asked->expert_rules(rules) : rules);
+}
+
+}  // namespace
+
+ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& config, const Machine& machine,
+                                 const Strategy* asked) {
+  ActivationSizes sizes;
+  sizes.context = context_of(options, config);
+  sizes.positions = (sizes.context + 63) / 64 * 64;
+  sizes.tokens = std::min(sizes.context, options.chunk > 0 ? options.chunk : kDefaultChunk);
+  sizes.rows = graph_size_for(sizes.tokens, {options.graph_tokens});
+  sizes.logit_rows = std::min(std::max(options.logit_rows, options.sequences), sizes.tokens);
+  sizes.padded_logit_rows = graph_size_for(sizes.logit_rows, {options.graph_tokens});
+  const bool trees = options.sequences > 0 && machine.zero_copy();  // an accepted path is copied within the cache
+  sizes.segments = most_segments(options.sequences, trees);
+  sizes.tree_depth = trees ? kMostTreeDepth : 0;
+  sizes.pages = (1 + options.sequences) * pages_of(sizes.positions);
+  sizes.kv_type = options.kv_type;
+  sizes.expert_rows = rows_for_experts(machine, config, asked, options.experts, sizes.tokens);
+  return sizes;
+}
+
+ActType default_act(const Machine& machine, const Strategy* asked) {
+  const bool rounds =
+      std::ranges::any_of(machine.devices(), [](const auto& device) { return device->info().rounds_to_f16; });
+  return rounds && !(asked && asked->only) ? ActType::f16 : ActType::f32;
+}
+
+std::optional<RoutingCounts> calibrated_counts(const std::string& path, const GgufFile& file,
+                                               const ModelConfig& config) {
+  if (path.empty()) return std::nullopt;
+  if (!config.experts) throw Error("the model has no experts to be calibrated", file.path(), "Leave out --calibration");
+  Calibration calibration = read_calibration(path);
+  require_same_model(calibration, config.name, no_counts(config), path);
+  return std::move(calibration.counts);
+}
+
+}  // namespace tandem

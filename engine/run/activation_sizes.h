@@ -1,0 +1,32 @@
+// What an engine's buffers must hold, and what else follows from its options, its model and its machine.
+//
+// Contract: pure functions. Errors say which option does not fit.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "engine/graph/activations.h"
+#include "engine/model/config.h"
+#include "engine/model/gguf.h"
+#include "engine/moe/calibration.h"
+#include "engine/plan/strategy.h"
+#include "engine/run/machine/engine_options.h"
+#include "engine/run/machine/machine.h"
+#include "engine/tensor/activation.h"
+
+namespace tandem {
+
+// asked: the strategy that the user named; nullptr: `auto`.
+ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& config, const Machine& machine,
+                                 const Strategy* asked);
+
+// The type of activations if the user named none. An NPU rounds the inputs of matmuls to f16. If a plan may use it, the
+// other devices round them too.
+ActType default_act(const Machine& machine, const Strategy* asked);
+
+// Counts of choices from a calibration file, if one is named. Error if the file is of another model.
+std::optional<RoutingCounts> calibrated_counts(const std::string& path, const GgufFile& file,
+                                               const ModelConfig& config);
+
+}  // namespace tandem

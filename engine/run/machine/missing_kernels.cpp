@@ -1,0 +1,78 @@
+#include "engine/run/machine/missing_kernels.h"
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "engine/device/proof/room.h"
+#include "engine/run/machine/kernel_set.h"
+#include "engine/run/machine/warming.h"
+
+namespace tandem {
+namespace {
+
+// The mark of the kernels that texts of this engine need, with the program that compiles them
+// (engine/run/machine/warming.h).
+std::unique_ptr<Warming> warming_for(const EngineOptions& options, const GgufFile& file, ActType act) {
+  const KernelsFor texts = options.sequences > 0 ? KernelsFor::many_texts : KernelsFor::one_text;
+  return std::make_unique<Warming>(kernels_mark(file, read_config(file), options.kv_type, act, texts),
+                                   options.warming_program);
+}
+
+bool start(Warming& warming, const EngineOptions& options, ActType act) {
+  const std::string kv_type = options.kv_type == KvType::f16 ? "f16" : "f32";
+  return warming.start({"warm", "-m", std::filesystem::absolute(options.model_path).string(), "--cache-type", kv_type,
+                        "--act", to_string(act), "--background"});
+}
+
+// Predicts the first text's time with and without the card, from the bytes and the number of values of all tensors.
+FirstText first_text(const EngineOptions& options, const GgufFile& file, const Machine& machine, const KnownGpu& card) {
+  double bytes = 0, parameters = 0;
+  for (const GgufTensor& tensor : file.tensors()) {
+    bytes += static_cast<double>(tensor.bytes);
+    parameters += std::accumulate(tensor.shape.begin(), tensor.shape.end(), 1.0, std::multiplies<>());
+  }
+  const auto cores = static_cast<int>(machine.layout().gpu.size() + machine.layout().npu.size());
+  return predict_first_text(options.first_text, bytes, parameters, cores, card.compute_units,
+                            machine.last_compile_seconds(card));
+}
+
+// Decides between waiting for the card's kernels and beginning without the card. A card computes other sums than the
+// host and joins only between two texts, so a text that is long enough waits.
+void begin_on_card(const KnownGpu& card, const EngineOptions& options, const GgufFile& file, Machine& machine) {
+  const ActType act = options.act.value_or(ActType::f32);  // what default_act() returns for a card alone
+  auto warming = warming_for(options, file, act);
+  if (warming->done()) return;
+  const FirstText text = first_text(options, file, machine, card);
+  if (text.waits() || !start(*warming, options, act))
+    machine.compile_for_card(card, std::move(warming), describe(text, card.id));
+  else
+    machine.wait_for_gpu(std::move(warming), describe(text, card.id), true);
+}
+
+}  // namespace
+
+void begin_without_kernels(const EngineOptions& options, const GgufFile& file, Machine& machine) {
+  if (options.warming_program.empty() || options.plan != "auto" || !options.devices.empty() || !options.split.empty())
+    return;
+  if (const auto card = machine.card()) return begin_on_card(*card, options, file, machine);
+  const ActType act = options.act.value_or(ActType::f16);
+  if (act == ActType::f32) return;
+  auto warming = warming_for(options, file, act);
+  if (warming->done()) return;
+  std::error_code ignored;
+  std::filesystem::remove(warming->path(), ignored);  // a mark that no longer holds
+  const std::string in_vain = proof::why_nothing_is_kept();
+  if (!in_vain.empty())
+    return machine.wait_for_gpu(
+        std::move(warming), "the text is written without a GPU, for what is compiled for one cannot be kept: " +
+                                in_vain + ". Name a GPU with --device to have its kernels compiled for this run alone");
+  if (!start(*warming, options, act)) return;
+  machine.wait_for_gpu(std::move(warming),
+                       "the GPU's kernels are being compiled in the background; it joins in when they are there");
+}
+
+}  // namespace tandem

@@ -1,0 +1,127 @@
+#include "engine/run/pass_plans.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "engine/plan/partition/chunk_cutting.h"
+#include "engine/plan/prediction/gpu_prediction.h"
+#include "engine/run/choice/contention.h"
+#include "engine/run/choice/probe.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+constexpr size_t kPreparedPlans = 12;
+// Weight of a contended pass's samples: other programs used the cores. An uncontended pass has weight 1.
+constexpr double kContendedWeight = 0.25;
+// So many first passes of a kind with many tokens are measured. Measuring one takes a millisecond, and only few of them
+// run before the next plan is chosen.
+constexpr int64_t kWatchedLongPasses = 5;
+
+}  // namespace
+
+PassPlans::PassPlans(const LoadedModel& model, const Activations& activations, TextOptions options,
+                     const Strategy* asked, const RoutingCounts* counts)
+    : model_(model),
+      machine_(*model.machine()),
+      activations_(activations),
+      options_(std::move(options)),
+      asked_(asked),
+      counts_(counts),
+      prepared_(kPreparedPlans) {}
+
+Planner& PassPlans::planner() const {
+  if (!planner_)
+    throw Error("nothing can be run any more", machine_.device_names(),
+                "A GPU could not join, and the other devices could not be prepared again; start anew");
+  return *planner_;
+}
+
+void PassPlans::release() noexcept {
+  planner_.reset();
+  prepared_.clear();
+}
+
+// Makes the planner, and takes a first look at devices that have no samples.
+void PassPlans::rebuild() {
+  planner_ = std::make_unique<Planner>(
+      PlannedModel{model_.model(), activations_, machine_.devices(), machine_.rates()},
+      PlannerOptions{asked_, options_.split, *options_.act, options_.strict_device, options_.plan_hooks.tries_plans,
+                     options_.graph_tokens, options_.submit, options_.experts, counts_});
+  if (!planner_->chooses()) return;
+  if (const auto probe = probe_of(operators_for({std::min(kProbeTokens, activations_.sizes.tokens), 1})))
+    probe_unknown(machine_.devices(), *probe, machine_.executor(), machine_.rates());
+}
+
+std::vector<Operator> PassPlans::operators_for(const Batch& batch) const {
+  return build_decoder(model_.model(), activations_, batch, graph_options(*options_.act));
+}
+
+PassPlans::Entry& PassPlans::prepare(const Batch& batch, int64_t position) {
+  Executor& executor = machine_.executor();
+  const Key key{batch, planner().planned_past(batch, position)};
+  if (Entry* entry = prepared_.find(key)) {
+    if (entry->version != planner().version()) {
+      if (auto better = planner().better_than(entry->prepared->plan(), batch, position)) {
+        executor.drop(std::exchange(entry->prepared, executor.prepare(std::move(*better))));
+        entry->ran = false;
+      }
+      entry->version = planner().version();
+    }
+    return *entry;
+  }
+  Entry& made = prepared_.add(key, {batch, executor.prepare(planner().plan_for(batch, position)), planner().version()},
+                              [&](Entry evicted) { executor.drop(std::move(evicted.prepared)); });
+  const GraphCompiles compiles = executor.compiles(*made.prepared, options_.graph_tokens);
+  online_compiles_.graphs += compiles.graphs;
+  online_compiles_.seconds += compiles.seconds;
+  return made;
+}
+
+// Whether to measure the next pass: of each kind pass 1, 2, 4, 8 and so on up to 64, then every 64th, so that measuring
+// costs next to nothing. The engine's first pass and the first run of a plan for few tokens are not measured. They
+// touch new memory, and drivers compile programs when these first run.
+bool PassPlans::is_measured(Entry& entry) {
+  const int64_t tokens = entry.batch.S, pass = passes_[{length_class(tokens), entry.prepared->plan().name}]++;
+  const bool ran = std::exchange(entry.ran, true);
+  const bool is_first = std::exchange(first_pass_, false) || (!ran && tokens <= kSmallBatch);
+  const bool is_long = tokens > kSmallBatch && pass < kWatchedLongPasses;
+  const bool is_turn = is_long || (pass < 64 ? std::has_single_bit(static_cast<uint64_t>(pass + 1)) : pass % 64 == 0);
+  return !is_first && is_turn && options_.plan_hooks.learns;
+}
+
+void PassPlans::run(Entry& entry, int64_t position) {
+  if (is_measured(entry)) {
+    const ContentionWatch watch;
+    PassSpans spans;
+    const double seconds = machine_.executor().run(*entry.prepared, &spans);
+    planner().learn(entry.prepared->plan(), entry.batch, position, spans, seconds,
+                    watch.found() ? kContendedWeight : 1);
+  } else {
+    machine_.executor().run(*entry.prepared);
+  }
+  model_.require_weights();
+  if (entry.batch.S == 1) machine_.ran_single_token();
+  ran_.add(entry.batch.S, entry.prepared->plan().name);
+}
+
+void PassPlans::drop_plans_with_experts() {
+  prepared_.erase_if([](const Entry& entry) { return !entry.prepared->plan().experts.empty(); });
+}
+
+Batch PassPlans::chunk_at(int64_t begin, int64_t first, int64_t total) {
+  if (chunks_.position != begin || chunks_.total != total) {
+    chunks_ = {begin, total, cut_chunks(total, activations_.sizes.tokens, [&](int64_t done, int64_t S) {
+                 return planner().shared_seconds({S, done + S == total ? 1 : 0}, begin + done);
+               })};
+  }
+  int64_t done = 0;
+  for (const int64_t S : chunks_.lengths) {
+    if (done == first) return {S, done + S == total ? 1 : 0};
+    done += S;
+  }
+  throw Error("no pass of the prompt begins there", std::to_string(first) + " of " + std::to_string(total) + " tokens");
+}
+
+}  // namespace tandem

@@ -1,0 +1,98 @@
+// The plans of an engine's passes: chosen, prepared on the devices, run, and learned from.
+//
+// Contract
+//   Prepared plans: the last twelve, one for each kind of pass. prepare() makes one, or finds it. If the planner has
+//   learned enough since, prepare() compares plans again, and replaces a plan by one that is faster by a margin.
+//   Devices: release() drops everything that is prepared, before a machine's devices change. rebuild() makes a planner
+//   for the present devices. If rebuild() failed, all other calls throw an Error.
+//   Threads: the orchestrator's. Ownership: borrows the model, the activations and the counts of experts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/graph/activations.h"
+#include "engine/graph/decoder.h"
+#include "engine/plan/strategy.h"
+#include "engine/run/choice/planner.h"
+#include "engine/run/choice/plans_ran.h"
+#include "engine/run/machine/engine_options.h"
+#include "engine/run/machine/loaded_model.h"
+#include "engine/run/machine/machine.h"
+#include "engine/run/pass/executor.h"
+#include "engine/run/pass/lru_cache.h"
+
+namespace tandem {
+
+class PassPlans {
+ public:
+  struct Entry {
+    Batch batch;
+    std::unique_ptr<PreparedPlan> prepared;
+    int64_t version = 0;  // Planner::version() when the plan was made, or was last compared and kept
+    bool ran = false;
+  };
+
+  // options: with a type of activations. asked: nullptr for `auto`. counts: how often experts were chosen; nullptr: the
+  // model has none. Nothing is prepared before rebuild().
+  PassPlans(const LoadedModel& model, const Activations& activations, TextOptions options, const Strategy* asked,
+            const RoutingCounts* counts);
+
+  void rebuild();
+  void release() noexcept;
+  Planner& planner() const;
+
+  // The prepared plan for this kind of pass. The reference is valid until the next call. Planning writes positions into
+  // their buffer, so the caller writes those of the pass afterwards.
+  Entry& prepare(const Batch& batch, int64_t position);
+  // Runs a pass whose inputs are in their buffers. position: the largest one at which a run of tokens begins. Some
+  // passes are measured, and the planner learns from them.
+  void run(Entry& entry, int64_t position);
+  void drop_plans_with_experts();
+
+  // The chunk behind `first` tokens of a prompt of `total` tokens that begins at `begin`
+  // (engine/plan/partition/chunk_cutting.h). The cut of the last prompt is kept, so it does not change when estimates
+  // do. Only the last chunk gets logits. Error if no chunk begins there.
+  Batch chunk_at(int64_t begin, int64_t first, int64_t total);
+
+  std::vector<Operator> operators_for(const Batch& batch) const;
+  size_t size() const { return prepared_.size(); }
+  // Graphs that the NPU compiled in all passes, because it had none for their number of tokens.
+  const GraphCompiles& online_compiles() const { return online_compiles_; }
+  PlansRan& ran() { return ran_; }
+  const PlansRan& ran() const { return ran_; }
+
+ private:
+  // The key of a prepared plan: the batch, and Planner::planned_past() of its position.
+  struct Key {
+    Batch batch;
+    int64_t past = 0;
+    bool operator==(const Key&) const = default;
+  };
+  bool is_measured(Entry& entry);
+
+  const LoadedModel& model_;
+  Machine& machine_;
+  const Activations& activations_;
+  const TextOptions options_;
+  const Strategy* const asked_;
+  const RoutingCounts* const counts_;
+  std::unique_ptr<Planner> planner_;
+  LruCache<Key, Entry> prepared_;
+  std::map<std::pair<int64_t, std::string>, int64_t> passes_;  // passes so far, by length class and plan
+  bool first_pass_ = true;
+  struct Chunks {
+    int64_t position = -1, total = 0;  // where the prompt begins, and how many tokens it has
+    std::vector<int64_t> lengths;
+  } chunks_;  // how the last prompt is cut
+  GraphCompiles online_compiles_;
+  PlansRan ran_;
+};
+
+}  // namespace tandem
