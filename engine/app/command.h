@@ -16,7 +16,12 @@ namespace tandem::app {
 
 using Action = std::function<int()>;
 
+// The groups of commands in the program's help text.
+inline constexpr const char *kUse = "Commands that use models", *kMeasure = "Commands that measure",
+                            *kStudy = "Commands that study and make models";
+
 struct Command {
+  const char* shelf;  // one of the groups above
   const char* name;
   const char* explains;
   void (*add)(CLI::App& app, Action& action);

@@ -35,7 +35,7 @@ namespace {
 
 constexpr const char* kDescription =
     "Tandem runs language models on a GPU and an NPU that share one memory.\n"
-    "`tandem COMMAND --help` tells a command's flags.";
+    "`tandem COMMAND --help` lists the flags of a command.";
 
 constexpr const char* kFooter =
     "Environment:\n"
@@ -145,24 +145,26 @@ int act(const Action& action, bool json) {
 // Every command of the program, in the order of its help text.
 std::span<const Command> commands() {
   static const Command table[] = {
-      {"run", "let the model continue a text", add_run},
-      {"eval", "one forward pass over given tokens: logits, perplexity", add_eval},
-      {"tokenize", "text to token ids and back", add_tokenize},
-      {"devices", "what can compute here, and what was proven about it", add_devices},
-      {"info", "what is in a model file, and what will run where", add_info},
-      {"plan", "which step runs where and why, with predicted times", add_plan},
-      {"bench", "speed of prompt processing and token generation", add_bench},
-      {"profile", "how long each operator takes on each device, and how well that is predicted", add_profile},
-      {"calibrate", "measure this machine and write it as a processor profile for the model clock", add_calibrate},
-      {"calibrate-moe", "count how a mixture of experts uses its experts while it reads texts", add_calibrate_moe},
-      {"trace-moe", "record which experts each token goes to, as a file of lines", add_trace_moe},
-      {"warm", "compile a GPU's kernels for a kind of model ahead of time", add_warm},
-      {"make-moe", "write a mixture of experts that is made of a dense model", add_make_moe},
-      {"make-random", "write a model file of a published model's shape, with random weights", add_make_random},
-      {"bench-sync", "what waiting for a device costs, by policy", add_bench_sync},
+      {kUse, "run", "let the model continue a text, or answer it (--chat)", add_run},
+      {kUse, "eval", "one forward pass over given tokens: logits, perplexity", add_eval},
+      {kUse, "tokenize", "text to token ids and back", add_tokenize},
+      {kUse, "devices", "what can compute here, and what was proven about it", add_devices},
+      {kUse, "info", "what is in a model file, and what will run where", add_info},
+      {kUse, "warm", "compile a GPU's kernels for a kind of model ahead of time", add_warm},
+      {kUse, "bench", "speed of prompt processing and token generation", add_bench},
+      {kMeasure, "bench-sync", "what waiting for a device costs, by policy", add_bench_sync},
+      {kMeasure, "profile", "how long each operator takes on each device, and how well that is predicted", add_profile},
+      {kMeasure, "calibrate", "measure this machine and write it as a processor profile for the model clock",
+       add_calibrate},
+      {kMeasure, "plan", "which step runs where and why, with predicted times", add_plan},
 #ifdef TANDEM_HAS_NPU_GEMM_COMMAND
-      {"npu", "the emulated NPU by itself", add_npu},
+      {kStudy, "npu", "the emulated NPU by itself", add_npu},
 #endif
+      {kStudy, "make-random", "write a model file of a published model's shape, with random weights", add_make_random},
+      {kStudy, "make-moe", "write a mixture of experts that is made of a dense model", add_make_moe},
+      {kStudy, "trace-moe", "record which experts each token goes to, as a file of lines", add_trace_moe},
+      {kStudy, "calibrate-moe", "count how a mixture of experts uses its experts while it reads texts",
+       add_calibrate_moe},
   };
   return table;
 }
@@ -180,7 +182,7 @@ Request parse_command_line(int argc, const char* const* argv) {
     const Command* named = named_command(arguments);
     for (const Command& command : commands()) {
       if (named != nullptr && named != &command) continue;
-      CLI::App* declared = app.add_subcommand(command.name, command.explains);
+      CLI::App* declared = app.add_subcommand(command.name, command.explains)->group(command.shelf);
       if (named == nullptr) continue;
       command.add(*declared, action);
       chosen = declared;

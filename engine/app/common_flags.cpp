@@ -31,6 +31,9 @@ void explain_plans(const std::string& plan) {
 
 }  // namespace
 
+FlagGroup::FlagGroup(CLI::App& app, const char* title) : app_(app) { app_.option_defaults()->group(title); }
+FlagGroup::~FlagGroup() { app_.option_defaults()->group("Options"); }
+
 void add_model_flag(CLI::App& app, CommonFlags& flags) {
   reads_file(app.add_option("-m,--model", flags.model, "the model file (GGUF; the first part of a split one)"))
       ->envname("TANDEM_MODEL")
@@ -76,6 +79,7 @@ void require_one_text(const CLI::App& app) {
 }
 
 void add_sampling_flags(CLI::App& app, CommonFlags& flags) {
+  const FlagGroup group(app, "Sampling");
   app.add_option("-n,--predict", flags.predict,
                  "most tokens to generate; -1: until the model ends or the context is full")
       ->transform(whole(kPredictRange))
@@ -134,6 +138,7 @@ namespace {
 // Flags of NPUMoE's plans (docs/npumoe.md). They set the rules that the paper leaves open; each text names
 // the part's id.
 void add_expert_flags(CLI::App& app, CommonFlags& flags) {
+  const FlagGroup group(app, "Research: experts on the NPU (docs/npumoe.md)");
   ExpertRules& rules = flags.experts;
   reads_file(app.add_option(
       "--calibration", flags.calibration,
@@ -170,11 +175,24 @@ void add_expert_flags(CLI::App& app, CommonFlags& flags) {
 
 }  // namespace
 
-// Flags of every command that opens an engine to compute.
-void add_engine_flags(CLI::App& app, CommonFlags& flags) {
+namespace {
+
+void add_context_flags(CLI::App& app, CommonFlags& flags) {
+  const FlagGroup group(app, "Context and precision");
   app.add_option("-c,--ctx-size", flags.ctx_size, "tokens the context holds; 0: as trained, at most 4096")
       ->transform(whole(kTokensRange))
       ->capture_default_str();
+  add_act_flags(app, flags);
+  add_cache_type_flag(app, flags);
+  app.add_option("--chunk", flags.chunk, "tokens of the prompt that are computed at once; 0: the engine's choice")
+      ->transform(whole(kTokensRange))
+      ->capture_default_str();
+  app.add_flag("--pack-cache", flags.pack_cache,
+               "keep the packed weights in the user's cache, so that later starts map them (docs/models.md)");
+}
+
+void add_placement_flags(CLI::App& app, CommonFlags& flags) {
+  const FlagGroup group(app, "Devices and plans");
   add_threads_flag(app, flags.threads);
   add_device_flag(app, flags);
   app.add_flag("--strict-device", flags.strict_device,
@@ -192,12 +210,6 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
             return problem.empty() ? problem : problem + ", or -1";
           },
           "SHARE[,SHARE...]"));
-  add_act_flags(app, flags);
-  add_cache_type_flag(app, flags);
-  app.add_option("--chunk", flags.chunk, "tokens of the prompt that are computed at once; 0: the engine's choice")
-      ->transform(whole(kTokensRange))
-      ->capture_default_str();
-  add_expert_flags(app, flags);
   app.add_option("--sync", flags.sync, "how the host waits for a device")
       ->check(CLI::IsMember(sync::waiter_names()))
       ->capture_default_str();
@@ -212,8 +224,10 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
          "dominant (follow for prompts, ahead for single tokens)")
       ->check(CLI::IsMember({"ahead", "follow", "dominant"}))
       ->capture_default_str();
-  app.add_flag("--pack-cache", flags.pack_cache,
-               "keep the packed weights in the user's cache, so that later starts map them (docs/models.md)");
+}
+
+void add_report_flags(CLI::App& app, CommonFlags& flags) {
+  const FlagGroup group(app, "Output");
   reads_file(
       app.add_option("--soc", flags.soc, "report the model clock of this chip too: a known one, or a .json file"), true)
       ->check(chip_or_file());
@@ -221,7 +235,17 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
                              "write a Perfetto trace to this file (.json), or a picture of the last pass (.svg)"));
 }
 
+}  // namespace
+
+void add_engine_flags(CLI::App& app, CommonFlags& flags) {
+  add_context_flags(app, flags);
+  add_placement_flags(app, flags);
+  add_report_flags(app, flags);
+  add_expert_flags(app, flags);
+}
+
 void add_output_flags(CLI::App& app, CommonFlags& flags) {
+  const FlagGroup group(app, "Output");
   app.add_flag("--json", flags.json, "one JSON object on standard output instead of text");
   // Counted flags take no value: the parser would pass it to std::stoll, whose exception it does not handle.
   app.add_flag_function(
@@ -245,6 +269,7 @@ void add_act_flags(CLI::App& app, CommonFlags& flags) {
 }
 
 void add_compile_flag(CLI::App& app, CommonFlags& flags) {
+  const FlagGroup group(app, "Devices and plans");
   app.add_option("--compile", flags.compile,
                  "a GPU's kernels that are not compiled yet: background (write without the GPU until they are) or now")
       ->check(CLI::IsMember({"background", "now"}))

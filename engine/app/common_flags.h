@@ -64,6 +64,18 @@ struct FlagsWith {
   Own own;
 };
 
+// Flags that are added while it lives are listed under this title by --help. Other flags are listed under "Options".
+class FlagGroup {
+ public:
+  FlagGroup(CLI::App& app, const char* title);
+  ~FlagGroup();
+  FlagGroup(const FlagGroup&) = delete;
+  FlagGroup& operator=(const FlagGroup&) = delete;
+
+ private:
+  CLI::App& app_;
+};
+
 void add_model_flag(CLI::App& app, CommonFlags& flags);  // -m, required
 // -p or -f (several files if the command allows it); --no-special
 void add_text_flags(CLI::App& app, CommonFlags& flags, bool several = false);
@@ -71,7 +83,8 @@ void require_one_text(const CLI::App& app);                  // exactly one of -
 void add_sampling_flags(CLI::App& app, CommonFlags& flags);  // -n -s --temp ... --stop
 void add_device_flag(CLI::App& app, CommonFlags& flags);     // --device
 void add_plan_flag(CLI::App& app, CommonFlags& flags, const std::string& explains);  // --plan
-void add_engine_flags(CLI::App& app, CommonFlags& flags);     // -c -t --device --plan --act ... --trace
+// -c -t --device --plan --act ... --trace, and last the flags of research systems
+void add_engine_flags(CLI::App& app, CommonFlags& flags);
 void add_cache_type_flag(CLI::App& app, CommonFlags& flags);  // --cache-type, also a part of the engine flags
 void add_act_flags(CLI::App& app, CommonFlags& flags);        // --act, --fast, also a part of the engine flags
 void add_compile_flag(CLI::App& app, CommonFlags& flags);     // --compile

@@ -32,6 +32,39 @@ TEST(CommandLine, help_is_there_for_the_program_and_for_every_command) {
   }
 }
 
+TEST(CommandLine, lists_commands_on_three_shelves) {
+  const std::string help = tandem_program({"--help"}).out;
+  const std::pair<const char*, const char*> places[] = {{app::kUse, "run"},
+                                                        {app::kUse, "bench"},
+                                                        {app::kMeasure, "bench-sync"},
+                                                        {app::kMeasure, "plan"},
+                                                        {app::kStudy, "make-moe"}};
+  for (const auto& [shelf, command] : places) {
+    const size_t title = help.find("\n" + std::string(shelf) + ":\n"),
+                 name = help.find("\n  " + std::string(command) + " ");
+    ASSERT_NE(title, std::string::npos) << shelf;
+    ASSERT_NE(name, std::string::npos) << command;
+    EXPECT_LT(title, name) << command;
+    for (const char* other : {app::kUse, app::kMeasure, app::kStudy}) {
+      const size_t at = help.find("\n" + std::string(other) + ":\n");
+      EXPECT_FALSE(title < at && at < name) << command << " is listed under " << other;
+    }
+  }
+}
+
+TEST(CommandLine, lists_flags_of_research_systems_last) {
+  for (const char* command : {"run", "eval", "bench", "plan"}) {
+    const std::string help = tandem_program({command, "--help"}).out;
+    const size_t research = help.find("\nResearch: "), environment = help.find("\nEnvironment:");
+    ASSERT_NE(research, std::string::npos) << command;
+    EXPECT_GT(help.find("N2:"), research) << command;
+    EXPECT_GT(help.find("--moe-tiers"), research) << command;
+    for (const char* title : {"\nOutput:", "\nDevices and plans:", "\nContext and precision:"})
+      EXPECT_LT(help.find(title), research) << command << title;
+    EXPECT_LT(research, environment) << command;
+  }
+}
+
 TEST(CommandLine, wrong_usage_is_status_2_with_one_line_on_stderr_and_nothing_on_stdout) {
   const std::vector<std::vector<std::string>> wrong = {{},
                                                        {"nonsense"},
