@@ -72,7 +72,7 @@ Test check(Engine& engine, std::string name, const std::vector<int32_t>& ids, in
   engine.extend(ids);  // chooses the plan and compiles
   engine.rewind(position);
   const tandem::Plan plan = engine.plan_for(batch);
-  const tandem::Prediction prediction = tandem::predict(plan, engine.costs_for(batch));
+  const tandem::Prediction prediction = tandem::predict(plan, engine.costs_at(engine.position()));
   std::vector<double> seconds;
   std::vector<Timeline> runs;
   double total = 0;

@@ -88,7 +88,14 @@ std::optional<Feature> missing_feature(const Operator& op, Features known) {
   return features_of(op).first_outside(known);
 }
 
-Past past_of(const Operator& op) {
+Past past_of(const Operator& op, const PassPositions& pass) {
+  const auto* attention = std::get_if<Attention>(&op.body);
+  if (attention == nullptr) return std::nullopt;
+  const size_t before = (attention->positions.offset_bytes - pass.offset_bytes) / sizeof(int32_t);
+  return pass.first + static_cast<int64_t>(before);
+}
+
+Past past_in_memory(const Operator& op) {
   const auto* attention = std::get_if<Attention>(&op.body);
   if (attention == nullptr || !attention->positions || attention->S == 0) return std::nullopt;
   return attention->positions.as<const int32_t>()[0];

@@ -92,7 +92,16 @@ struct Work {
 };
 Work work(const Operator& op, Past past = {});
 
-// The current position of the first token, for an attention whose positions are in memory; nothing for other operators.
-Past past_of(const Operator& op);
+// Where the tokens of a pass are: their positions are first, first + 1, ..., in a buffer that begins at this offset of
+// its slot (Operand::offset_bytes).
+struct PassPositions {
+  int64_t first = 0;
+  size_t offset_bytes = 0;
+};
+// The position of the first token of an attention in such a pass; nothing for other operators. An attention of a part
+// of the tokens begins later in the buffer.
+Past past_of(const Operator& op, const PassPositions& pass);
+// The position that is in the buffer now, for an attention whose positions are in memory; nothing for other operators.
+Past past_in_memory(const Operator& op);
 
 }  // namespace tandem

@@ -19,24 +19,15 @@ size_t first_positions_byte(std::span<const Step> steps) {
   return first;
 }
 
-// Position of the operator's first token, in a pass whose first token is at `first_position`. The distance of its
-// `positions` from `first_byte` is the number of tokens before it.
-int64_t past_of(const Operator& op, int64_t first_position, size_t first_byte) {
-  const auto* attention = std::get_if<Attention>(&op.body);
-  if (attention == nullptr) return first_position;
-  const size_t before = (attention->positions.offset_bytes - first_byte) / sizeof(int32_t);
-  return first_position + static_cast<int64_t>(before);
-}
-
 }  // namespace
 
 Work useful_work(std::span<const Step> steps, int64_t first_position) {
-  const size_t first_byte = first_positions_byte(steps);
+  const PassPositions pass{first_position, first_positions_byte(steps)};
   Work sum;
   for (const Step& step : steps) {
     for (const Operator& op : step.operators) {
       if (std::holds_alternative<KvAppend>(op.body)) continue;
-      const Work each = work(op, past_of(op, first_position, first_byte));
+      const Work each = work(op, past_of(op, pass).value_or(first_position));
       const double bytes = each.weight_bytes + each.cache_bytes;
       sum.bytes += bytes;
       if (bytes > 0) sum.flops += each.flops;

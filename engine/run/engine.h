@@ -140,10 +140,9 @@ class Engine : DeviceUser {
   Batch next_chunk(int64_t first, int64_t total);
   // The plan that would run now for this batch, and the costs of its operators on the devices.
   Plan plan_for(const Batch& batch) { return plan_for(batch, position_); }
-  PlanCosts costs_for(const Batch& batch) { return costs_for(batch, position_); }
   // The same for a batch behind `position` tokens, whatever is in the context. Nothing runs.
   Plan plan_for(const Batch& batch, int64_t position) { return plans_->planner().plan_for(batch, position); }
-  PlanCosts costs_for(const Batch& batch, int64_t position) { return plans_->planner().costs(batch, position); }
+  PlanCosts costs_at(int64_t position) { return plans_->planner().costs(position); }
 
   // Prepared plans: the last twelve, one for each kind of pass. For tests: only this number and the time show that a
   // plan is used again.

@@ -48,8 +48,7 @@ class PassPlans {
   void release() noexcept;
   Planner& planner() const;
 
-  // The prepared plan for this kind of pass. The reference is valid until the next call. Planning writes positions into
-  // their buffer, so the caller writes those of the pass afterwards.
+  // The prepared plan for this kind of pass. The reference is valid until the next call.
   Entry& prepare(const Batch& batch, int64_t position);
   // Runs a pass whose inputs are in their buffers. position: the largest one at which a run of tokens begins. Some
   // passes are measured, and the planner learns from them.

@@ -195,15 +195,15 @@ MachineRates::MachineRates(std::span<const std::unique_ptr<Device>> devices, Dis
   passes_ = uncontended_passes_ = kept(passes_key_);
 }
 
-PlanCosts MachineRates::costs() const {
+PlanCosts MachineRates::costs(const PassPositions& positions) const {
   PlanCosts costs;
   const bool card = std::ranges::any_of(devices_, [](const auto& device) { return device->info().discrete; });
   costs.sync_seconds = card ? kJoinCardSeconds : kJoinSeconds;
   costs.lanes = lanes_;
   costs.solved = std::make_shared<SolvedMatMuls>();
-  costs.seconds = [this, cached = std::make_shared<std::map<CostKey, double>>()](int device, const Operator& op,
-                                                                                 bool both) {
-    const TimedOperator timed{op, past_of(op).value_or(0), both};
+  costs.seconds = [this, positions, cached = std::make_shared<std::map<CostKey, double>>()](
+                      int device, const Operator& op, bool both) {
+    const TimedOperator timed{op, past_of(op, positions).value_or(0), both};
     const auto [at, is_new] = cached->try_emplace(cost_key(device, timed), 0);
     if (is_new) at->second = device_models_[static_cast<size_t>(device)].rates.seconds(timed);
     return at->second;
@@ -215,12 +215,12 @@ double MachineRates::predicted_seconds(const Plan& plan, const PlanCosts& costs,
   return simulated_seconds(plan, costs, kind) * passes_.ratio(classes_of(kind));
 }
 
-void MachineRates::learn(const Plan& plan, const PassSpans& spans, const PassKind& kind, double seconds,
-                         double weight) {
+void MachineRates::learn(const Plan& plan, const PassSpans& spans, const PassKind& kind, const PassPositions& positions,
+                         double seconds, double weight) {
   if (!was_contended(weight) && contended_) on_contention_end();
   contended_ = was_contended(weight);
   const double exploration_failed =
-      std::max(learn_operators(plan, spans, weight), learn_pass(plan, kind, seconds, weight));
+      std::max(learn_operators(plan, spans, positions, weight), learn_pass(plan, kind, positions, seconds, weight));
   if (exploration_failed > kLargeFailure) ++version_;
   add_exploration_bonuses(plan, spans, kind, weight);
   ++learnt_;
@@ -242,7 +242,8 @@ void MachineRates::learn_alone(size_t device, const Operator& op, double seconds
 
 // The median over a class's operators is one sample: thirty layers are not thirty passes, and a thread that lost its
 // core lost it in one of them. Returns the largest failure of a bonus, as a logarithm.
-double MachineRates::learn_operators(const Plan& plan, const PassSpans& spans, double weight) {
+double MachineRates::learn_operators(const Plan& plan, const PassSpans& spans, const PassPositions& positions,
+                                     double weight) {
   double exploration_failed = 0;
   for (size_t d = 0; d < spans.size(); ++d) {
     DeviceRates& rates = device_models_[d].rates;
@@ -261,7 +262,7 @@ double MachineRates::learn_operators(const Plan& plan, const PassSpans& spans, d
       double bare = 0;
       std::vector<OperatorSamples*> of_step;
       for (const Operator& op : of) {
-        const TimedOperator timed{op, past_of(op).value_or(0), is_beside};
+        const TimedOperator timed{op, past_of(op, positions).value_or(0), is_beside};
         const auto [found, is_new] = samples.try_emplace(cost_key(static_cast<int>(d), timed));
         if (is_new) found->second = {tandem::classes_of(timed), prior_seconds(rates.prior(), timed), {}};
         bare += found->second.bare_seconds;
@@ -283,8 +284,9 @@ double MachineRates::learn_operators(const Plan& plan, const PassSpans& spans, d
   return exploration_failed;
 }
 
-double MachineRates::learn_pass(const Plan& plan, const PassKind& kind, double seconds, double weight) {
-  const double predicted = simulated_seconds(plan, costs(), kind);
+double MachineRates::learn_pass(const Plan& plan, const PassKind& kind, const PassPositions& positions, double seconds,
+                                double weight) {
+  const double predicted = simulated_seconds(plan, costs(positions), kind);
   if (predicted <= 0 || seconds <= 0) return 0;
   const double ratio = std::clamp(seconds / predicted, 1 / kFarthestPass, kFarthestPass);
   if (!was_contended(weight)) uncontended_passes_.learn(classes_of(kind), ratio);

@@ -49,15 +49,15 @@ class MachineRates {
  public:
   MachineRates(std::span<const std::unique_ptr<Device>> devices, DiskCache& cache);
 
-  // Costs of operators for plans over the devices, in the devices' order. Attention counts the positions that its
-  // buffers hold. Valid until the next learn().
-  PlanCosts costs() const;
-  // predict(plan, costs()) times the ratio that passes of that kind had.
+  // Costs of a pass's operators for plans over the devices, in the devices' order. Valid until the next learn().
+  PlanCosts costs(const PassPositions& positions) const;
+  // predict(plan, costs) times the ratio that passes of that kind had.
   double predicted_seconds(const Plan& plan, const PlanCosts& costs, const PassKind& kind) const;
 
   // Takes the samples of one pass. spans: what each device of the plan measured; an entry may be empty.
   // weight: 1, or less for a contended pass.
-  void learn(const Plan& plan, const PassSpans& spans, const PassKind& kind, double seconds, double weight);
+  void learn(const Plan& plan, const PassSpans& spans, const PassKind& kind, const PassPositions& positions,
+             double seconds, double weight);
 
   // Whether the device with this index has samples, of this process or from disk.
   bool knows(size_t device) const { return !device_models_[device].rates.ratios().levels().empty(); }
@@ -77,9 +77,10 @@ class MachineRates {
     PooledRatios uncontended;  // learnt from uncontended passes only
     std::string key;           // in the disk cache
   };
-  double learn_operators(const Plan& plan, const PassSpans& spans, double weight);
+  double learn_operators(const Plan& plan, const PassSpans& spans, const PassPositions& positions, double weight);
   void add_exploration_bonuses(const Plan& plan, const PassSpans& spans, const PassKind& kind, double weight);
-  double learn_pass(const Plan& plan, const PassKind& kind, double seconds, double weight);
+  double learn_pass(const Plan& plan, const PassKind& kind, const PassPositions& positions, double seconds,
+                    double weight);
   void on_contention_end();
 
   std::span<const std::unique_ptr<Device>> devices_;

@@ -183,7 +183,7 @@ Plan Planner::plan_for(const Batch& batch, int64_t position) {
   const int64_t past = planned_past(batch, position);
   if (candidates_.empty()) return make(*options_.plan, batch, past);
   if (card_ != nullptr) {
-    const PlanCosts costs = this->costs(batch, past);
+    const PlanCosts costs = this->costs(past);
     const std::vector<Operator> operators = this->operators(batch);
     return make(choose_beside_card(operators, costs, batch, past), operators, costs, batch);
   }
@@ -192,7 +192,7 @@ Plan Planner::plan_for(const Batch& batch, int64_t position) {
     return make(*made->second.strategy, batch, past);
   const Strategies strategies = worth_comparing(key);
   if (strategies.size() == 1) return make(*strategies.front(), batch, past);
-  const PlanCosts costs = this->costs(batch, past);
+  const PlanCosts costs = this->costs(past);
   const std::vector<Operator> operators = this->operators(batch);
   const std::vector<Offer> offers = compare(strategies, operators, costs, batch, past);
   Choice choice{offers.front().strategy, rates_.version(), offers.front().seconds, {}};
@@ -209,7 +209,7 @@ Plan Planner::plan_for(const Batch& batch, int64_t position) {
 std::optional<Plan> Planner::better_than(const Plan& plan, const Batch& batch, int64_t position) {
   const int64_t past = planned_past(batch, position);
   const Strategies only = {&find_strategy(plan.name)};
-  const PlanCosts costs = this->costs(batch, past);
+  const PlanCosts costs = this->costs(past);
   const std::vector<Operator> operators = this->operators(batch);
   if (card_ != nullptr) {
     const Strategy& chosen = choose_beside_card(operators, costs, batch, past);
@@ -245,7 +245,7 @@ std::vector<DeviceTraits> Planner::traits() const {
 // A matmul takes 1 / (sum of the devices' rates), as if it were shared perfectly. Any other operator takes its time on
 // the fastest device.
 double Planner::shared_seconds(const Batch& batch, int64_t position) {
-  const PlanCosts costs = this->costs(batch, position);
+  const PlanCosts costs = this->costs(position);
   const std::vector<DeviceTraits> traits = this->traits();
   const std::vector<Operator> operators = this->operators(batch);
   const PlanRequest request{operators, traits, {}, options_.strict, costs};
@@ -264,13 +264,14 @@ double Planner::shared_seconds(const Batch& batch, int64_t position) {
   return sum;
 }
 
-PlanCosts Planner::costs(const Batch& batch, int64_t position) {
-  write_positions(planned_.activations, position, batch.S);  // the cost of attention depends on them
-  return rates_.costs();
+PassPositions Planner::positions_at(int64_t position) const {
+  return {position, planned_.activations.positions.offset_bytes};
 }
 
+PlanCosts Planner::costs(int64_t position) const { return rates_.costs(positions_at(position)); }
+
 Plan Planner::make(const Strategy& strategy, const Batch& batch, int64_t position) {
-  return make(strategy, operators(batch), costs(batch, position), batch);
+  return make(strategy, operators(batch), costs(position), batch);
 }
 
 // Collects everything that a strategy may ask for, and lets it make the plan. Shares of rows come from the user or from
@@ -306,7 +307,7 @@ void Planner::learn(const Plan& plan, const Batch& batch, int64_t position, cons
     const auto [least, is_new] = least_.try_emplace(passes_of(plan.name, batch, past), seconds);
     least->second = std::min(least->second, seconds);
   }
-  rates_.learn(plan, spans, kind_of(plan.name, batch, past), seconds, weight);
+  rates_.learn(plan, spans, kind_of(plan.name, batch, past), positions_at(position), seconds, weight);
 }
 
 }  // namespace tandem

@@ -70,14 +70,13 @@ class Planner {
   std::optional<Plan> better_than(const Plan& plan, const Batch& batch, int64_t position);
 
   Plan make(const Strategy& strategy, const Batch& batch, int64_t position);
-  // Predicted costs of the batch's operators on the devices.
-  PlanCosts costs(const Batch& batch, int64_t position);
+  // Predicted costs of operators on the devices, in a pass that begins at `position`.
+  PlanCosts costs(int64_t position) const;
   // The time of a pass if its matmuls are shared perfectly and no device waits. No plan is made. It serves to compare
   // lengths of chunks with each other.
   double shared_seconds(const Batch& batch, int64_t position);
 
-  // Learns from a pass of that plan, which took `seconds`. The pass's positions are still in their buffer. weight: as
-  // for MachineRates::learn().
+  // Learns from a pass of that plan, which took `seconds`. weight: as for MachineRates::learn().
   void learn(const Plan& plan, const Batch& batch, int64_t position, const PassSpans& spans, double seconds,
              double weight);
   // Whether the planner chooses among plans by predicted times. False: the user's choice of a name decides.
@@ -102,6 +101,7 @@ class Planner {
       std::tuple<std::string, int64_t, int64_t>;  // kind of pass (PassKind::plan), length class, planned past
   std::vector<Operator> operators(const Batch& batch) const;
   std::vector<DeviceTraits> traits() const;
+  PassPositions positions_at(int64_t position) const;
   Strategies candidates() const;
   // The strategies that are worth comparing for a choice that was not made yet.
   Strategies worth_comparing(const ChoiceKey& key) const;

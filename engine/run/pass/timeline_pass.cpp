@@ -67,7 +67,7 @@ class DevicePass {
   }
 
   static void add_work(const Operator& op, Span& span) {
-    const Work w = work(op, past_of(op));
+    const Work w = work(op, past_in_memory(op));
     span.bytes += w.bytes;
     span.flops += w.flops;
   }

@@ -244,6 +244,16 @@ TEST_F(OperatorTest, head_slices_of_an_attention_touch_each_byte_of_the_whole) {
   EXPECT_EQ(touched(read), expected);
 }
 
+TEST_F(OperatorTest, an_attention_of_later_tokens_begins_later) {
+  const Operator whole{"w", attention_of(*this)}, part = slice_tokens(whole, 2, 5);  // positions begin at byte 8192
+  EXPECT_EQ(past_of(whole, {100, 8192}), 100);
+  EXPECT_EQ(past_of(part, {100, 8192}), 102);
+  EXPECT_EQ(past_of({"m", matmul()}, {100, 8192}), std::nullopt);
+  at(8192).as<int32_t>()[2] = 7;
+  EXPECT_EQ(past_in_memory(part), 7);
+  EXPECT_EQ(past_of(part, {100, 8192}), 102) << "memory does not matter";
+}
+
 TEST_F(OperatorTest, a_token_slice_of_a_norm_adds_its_own_tokens) {
   const RmsNorm norm{5, 1, 16, at(0), at(4096), 40, 48, at(8192), 32, at(12288)};
   const Operator part = slice_tokens({"n", norm}, 2, 5);

@@ -22,7 +22,7 @@ namespace {
 // The phase's plan, with predicted times for its steps.
 PhaseReport explain(Engine& engine, const std::string& phase, const Batch& batch, int64_t position) {
   PhaseReport report{phase, batch.S, position, engine.plan_for(batch, position), {}, {}};
-  report.predicted = predict(report.plan, engine.costs_for(batch, position));
+  report.predicted = predict(report.plan, engine.costs_at(position));
   return report;
 }
 

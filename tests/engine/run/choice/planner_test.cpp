@@ -125,6 +125,24 @@ TEST_F(Planning, leaves_a_slow_device_alone_once_it_was_seen_to_be_slow) {
   EXPECT_EQ(rows_of(automatic.plan_for({64, 1}, 0))[1], 0);
 }
 
+TEST_F(Planning, leaves_the_inputs_of_passes_alone) {
+  write_positions(activations_, 5, 64);
+  Planner automatic = planner("auto");
+  learn(automatic, {64, 1}, 2, [](int, const Operator&) { return 1e-5; });
+  EXPECT_GT(automatic.shared_seconds({64, 1}, 1024), 0);
+  for (int32_t s = 0; s < 64; ++s) ASSERT_EQ(activations_.positions.as<int32_t>()[s], 5 + s);
+}
+
+// Attention reads what is before it, so it takes longer at a depth; the positions in memory are the same.
+TEST_F(Planning, predicts_attention_at_the_depth_that_it_is_asked_for) {
+  const Planner automatic = planner("auto");
+  const std::vector<Operator> operators = build_decoder(model_, activations_, {1, 1}, {});
+  const auto attention =
+      std::ranges::find_if(operators, [](const Operator& op) { return std::holds_alternative<Attention>(op.body); });
+  ASSERT_NE(attention, operators.end());
+  EXPECT_GT(automatic.costs(4096).seconds(0, *attention, false), automatic.costs(0).seconds(0, *attention, false));
+}
+
 TEST_F(Planning, learns_of_a_device_from_one_length_for_all_that_are_like_it) {
   Planner automatic = planner("auto");
   learn(automatic, {64, 1}, 4, [](int device, const Operator&) { return device == 0 ? 1e-5 : 1e-3; });
@@ -240,7 +258,7 @@ TEST_F(Planning, leaves_a_plan_that_takes_longer_than_predicted) {
   const std::string first = automatic.plan_for(single, 0).name;
   for (int i = 0; i < 16 && automatic.plan_for(single, 0).name == first; ++i) {
     const Plan plan = automatic.plan_for(single, 0);
-    automatic.learn(plan, single, 0, {}, 1.5 * predict(plan, automatic.costs(single, 0)).seconds, 1);
+    automatic.learn(plan, single, 0, {}, 1.5 * predict(plan, automatic.costs(0)).seconds, 1);
   }
   EXPECT_NE(automatic.plan_for(single, 0).name, first);
 }
@@ -256,7 +274,7 @@ TEST_F(Planning, expects_of_each_strategy_what_is_not_simulated_until_passes_sho
     for (const int64_t S : {int64_t{1}, int64_t{15}, int64_t{16}, int64_t{64}}) {
       const Batch batch{S, 1};
       const Plan plan = automatic.make(find_strategy(name), batch, 0);
-      const PlanCosts costs = automatic.costs(batch, 0);
+      const PlanCosts costs = automatic.costs(0);
       const bool halves = plan.name == "staggered" && S >= 16;
       EXPECT_DOUBLE_EQ(rates.predicted_seconds(plan, costs, {name, S, 0}),
                        predict(plan, costs).seconds * (halves ? factor : 1))
@@ -265,9 +283,9 @@ TEST_F(Planning, expects_of_each_strategy_what_is_not_simulated_until_passes_sho
   }
   const Batch prompt{64, 1};
   const Plan plan = automatic.make(find_strategy("staggered"), prompt, 0);
-  const double simulated = predict(plan, automatic.costs(prompt, 0)).seconds;
+  const double simulated = predict(plan, automatic.costs(0)).seconds;
   automatic.learn(plan, prompt, 0, {}, factor * simulated, 1);
-  EXPECT_NEAR(rates.predicted_seconds(plan, automatic.costs(prompt, 0), {"staggered", 64, 0}), factor * simulated,
+  EXPECT_NEAR(rates.predicted_seconds(plan, automatic.costs(0), {"staggered", 64, 0}), factor * simulated,
               1e-9 * simulated);
 }
 
@@ -279,12 +297,12 @@ TEST_F(Planning, expects_of_a_strategy_with_other_numbers_of_tokens_what_others_
   const Batch few{16, 1}, many{64, 1};
   const auto learn = [&](const char* name, const Batch& batch, double ratio) {
     const Plan plan = automatic.make(find_strategy(name), batch, 0);
-    automatic.learn(plan, batch, 0, {}, ratio * predict(plan, automatic.costs(batch, 0)).seconds, 1);
+    automatic.learn(plan, batch, 0, {}, ratio * predict(plan, automatic.costs(0)).seconds, 1);
   };
   for (int i = 0; i < 12; ++i) learn("tensor", few, 1.4), learn("rows", many, 1);
   const auto ratio_of = [&](const char* name, const Batch& batch) {
     const Plan plan = automatic.make(find_strategy(name), batch, 0);
-    const PlanCosts costs = automatic.costs(batch, 0);
+    const PlanCosts costs = automatic.costs(0);
     return rates.predicted_seconds(plan, costs, {name, batch.S, 0}) / predict(plan, costs).seconds;
   };
   EXPECT_LT(ratio_of("tensor", many), 1.1);
@@ -299,12 +317,11 @@ TEST_F(Planning, explores_a_strategy_that_never_ran_with_so_many_tokens) {
   const Batch batch{64, 1};
   const auto learn = [&](const char* name, int times) {
     const Plan plan = automatic.make(find_strategy(name), batch, 0);
-    for (int i = 0; i < times; ++i)
-      automatic.learn(plan, batch, 0, {}, predict(plan, automatic.costs(batch, 0)).seconds, 1);
+    for (int i = 0; i < times; ++i) automatic.learn(plan, batch, 0, {}, predict(plan, automatic.costs(0)).seconds, 1);
   };
   const auto ratio_of = [&](const char* name) {
     const Plan plan = automatic.make(find_strategy(name), batch, 0);
-    const PlanCosts costs = automatic.costs(batch, 0);
+    const PlanCosts costs = automatic.costs(0);
     return rates.predicted_seconds(plan, costs, {name, 64, 0}) / predict(plan, costs).seconds;
   };
   learn("rows", 20);
@@ -364,7 +381,7 @@ class PlanningOfManyLayers : public ::testing::Test {
       }
     }
     double predicted(const Plan& plan, const Batch& batch) {
-      return rates.predicted_seconds(plan, planner.costs(batch, 0), {plan.name, batch.S, 0});
+      return rates.predicted_seconds(plan, planner.costs(0), {plan.name, batch.S, 0});
     }
     double least(const Batch& batch) {
       double least = std::numeric_limits<double>::infinity();
@@ -454,7 +471,7 @@ TEST_F(Planning, does_not_trust_what_it_finds_on_disk) {
                value);
     Planner automatic = planner("auto");
     EXPECT_EQ(rates_.back().seen({"tensor", 64, 0}), 0) << value;
-    EXPECT_GT(predict(automatic.plan_for({64, 1}, 0), automatic.costs({64, 1}, 0)).seconds, 0) << value;
+    EXPECT_GT(predict(automatic.plan_for({64, 1}, 0), automatic.costs(0)).seconds, 0) << value;
   }
 }
 
@@ -552,9 +569,9 @@ TEST_F(PlanningBesideACard, leaves_no_text_to_the_host_where_the_card_keeps_it) 
 }
 
 TEST_F(PlanningBesideACard, counts_a_join_behind_a_bus_as_what_it_takes_there) {
-  EXPECT_GE(rates().costs().sync_seconds, 10e-6);
+  EXPECT_GE(rates().costs({}).sync_seconds, 10e-6);
   const auto cores = idle_devices();
-  EXPECT_LT(MachineRates(cores, cache_).costs().sync_seconds, 10e-6);
+  EXPECT_LT(MachineRates(cores, cache_).costs({}).sync_seconds, 10e-6);
 }
 
 TEST(LengthClass, is_named_by_its_longest_length) {

@@ -59,13 +59,13 @@ TEST_F(ProbeOfDevices, tells_what_nobody_has_measured_and_nothing_else) {
   const auto probe = probe_of(engine->operators_for({kProbeTokens, 1}));
   ASSERT_TRUE(probe);
   EXPECT_FALSE(rates.knows(0));
-  const double before = rates.costs().seconds(0, *probe, false);
+  const double before = rates.costs({}).seconds(0, *probe, false);
   rates.learn_alone(0, *probe, 1000 * before);
   EXPECT_TRUE(rates.knows(0));
-  const double slow = rates.costs().seconds(0, *probe, false);
+  const double slow = rates.costs({}).seconds(0, *probe, false);
   EXPECT_GT(slow, 100 * before);
   probe_unknown(engine->machine().devices(), *probe, engine->machine().executor(), rates);
-  EXPECT_EQ(rates.costs().seconds(0, *probe, false), slow);
+  EXPECT_EQ(rates.costs({}).seconds(0, *probe, false), slow);
 
   MachineRates unknown(engine->machine().devices(), cache);
   probe_unknown(engine->machine().devices(), *probe, engine->machine().executor(), unknown);
