@@ -1,4 +1,4 @@
-// What an engine's buffers must hold, and what else follows from its options, its model and its machine.
+// Computes the sizes of an engine's buffers, and other values that follow from options, model and machine.
 //
 // Contract: pure functions. Errors say which option does not fit.
 #pragma once

@@ -35,7 +35,7 @@ PassTokens tokens_of_pass(std::span<const Extension> extensions);
 // sequence has two runs in a batch if only a part of its tokens gets logits: tokens with logits come last in a batch.
 int64_t segment_class(int64_t runs);
 
-// What one pass of an engine takes.
+// The limits of one pass of an engine.
 struct PassLimits {
   int64_t sequences = 0, tokens = 0, logit_rows = 0, segments = 0;
   int64_t vocabulary = 0, context = 0;
