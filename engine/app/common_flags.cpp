@@ -8,11 +8,13 @@
 #include <cstdlib>
 #include <functional>
 #include <numeric>
+#include <string_view>
 
 #include "engine/app/file_flags.h"
 #include "engine/app/flag_values.h"
 #include "engine/app/report.h"
 #include "engine/plan/strategy.h"
+#include "engine/plan/strategy_list.h"
 #include "sync/long_wait.h"
 #include "sync/waiter.h"
 
@@ -20,12 +22,18 @@ namespace tandem::app {
 
 namespace {
 
-// `--plan list` is answered at once. It ends the program like --help, whatever else is on the command line.
-void explain_plans(const std::string& plan) {
-  if (plan != "list") return;
-  for (const Strategy& strategy : strategies()) std::printf("%-10s %s\n", strategy.name, strategy.explains);
-  std::printf("%-10s %s\n", "auto",
+// Prints the plans, with the baselines of papers if `all` is true. Ends the program like --help, whatever else is on
+// the command line.
+[[noreturn]] void explain_plans(bool all) {
+  const auto is_baseline = [](const Strategy& strategy) {
+    return std::ranges::any_of(baselines(),
+                               [&](const Strategy& each) { return std::string_view(each.name) == strategy.name; });
+  };
+  for (const Strategy& strategy : strategies())
+    if (all || !is_baseline(strategy)) std::printf("%-14s %s\n", strategy.name, strategy.explains);
+  std::printf("%-14s %s\n", "auto",
               "the plan with the least estimated time, for prompts and for single tokens; estimates stay on disk");
+  if (!all) std::printf("`--plan list --all` lists the baselines of the papers too.\n");
   throw CLI::Success();
 }
 
@@ -121,10 +129,14 @@ void add_device_flag(CLI::App& app, CommonFlags& flags) {
 }
 
 void add_plan_flag(CLI::App& app, CommonFlags& flags, const std::string& explains) {
-  app.add_option("--plan", flags.plan, explains + "; `list` explains all of them")
-      ->each(explain_plans)
-      ->check(plan_name())
-      ->capture_default_str();
+  CLI::Option* all = app.add_flag("--all")->description("with --plan list: the baselines of the papers too");
+  CLI::Option* plan = app.add_option("--plan", flags.plan, explains + "; `list` explains them")
+                          ->each([all](const std::string& name) {
+                            if (name == "list") explain_plans(!all->empty());
+                          })
+                          ->check(plan_name())
+                          ->capture_default_str();
+  all->needs(plan);
 }
 
 void add_cache_type_flag(CLI::App& app, CommonFlags& flags) {

@@ -12,6 +12,7 @@ std::span<const Strategy> strategies() {
   static const std::vector<Strategy> all = [] {
     std::vector<Strategy> listed;
     for (const Strategy* strategy : listed_strategies()) listed.push_back(*strategy);
+    listed.insert(listed.end(), baselines().begin(), baselines().end());
     std::ranges::sort(listed, {}, [](const Strategy& strategy) { return std::string_view(strategy.name); });
     return listed;
   }();

@@ -1,4 +1,4 @@
-// The list of strategies that the build found in strategies/. CMakeLists.txt of this folder generates it.
+// The strategies of the folder strategies/: those that have a file each, and the table of baselines.
 #pragma once
 
 #include <span>
@@ -6,6 +6,7 @@
 namespace tandem {
 
 struct Strategy;
-std::span<const Strategy* const> listed_strategies();
+std::span<const Strategy* const> listed_strategies();  // one for each file; CMakeLists.txt of this folder generates it
+std::span<const Strategy> baselines();                 // for studies; `--plan list` leaves them out
 
 }  // namespace tandem

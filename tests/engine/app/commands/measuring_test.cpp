@@ -14,6 +14,10 @@ class Measuring : public ::testing::Test {
   const ChildSettings own_cache_{.environment = {{"XDG_CACHE_HOME", folder_.file("cache")}}};
 };
 
+TEST_F(Measuring, bench_sync_lists_the_plans_of_its_decode_step) {
+  EXPECT_THAT(tandem({"bench-sync", "--plan", "list", "--all"}).out, HasSubstr("\npipe "));
+}
+
 TEST_F(Measuring, profile_keeps_what_it_measured_and_measures_again_when_asked) {
   const Arguments base = {"profile",    "--model", stories(), "--quick", "--device",
                           "npu:0,host", "--chunk", "4",       "-t",      "2"};

@@ -34,6 +34,24 @@ class MoePlans : public ::testing::Test {
   std::string ids_;
 };
 
+TEST(PlanList, has_the_baselines_of_papers_only_when_all_plans_are_asked_for) {
+  for (const char* command : {"run", "eval", "bench", "plan"}) {
+    const Ended some = tandem({command, "--plan", "list"}), all = tandem({command, "--all", "--plan", "list"});
+    EXPECT_EQ(some.status, 0);
+    EXPECT_EQ(all.status, 0);
+    EXPECT_EQ(all.out, tandem({command, "--plan", "list", "--all"}).out);
+    for (const char* used : {"tensor ", "npumoe ", "auto "}) {
+      EXPECT_THAT(some.out, HasSubstr("\n" + std::string(used))) << command;
+      EXPECT_THAT(all.out, HasSubstr("\n" + std::string(used))) << command;
+    }
+    for (const char* baseline : {"padding ", "moe-cpu ", "npumoe-tg "}) {
+      EXPECT_THAT(some.out, Not(HasSubstr(baseline))) << command;
+      EXPECT_THAT(all.out, HasSubstr("\n" + std::string(baseline))) << command;
+    }
+    EXPECT_EQ(tandem({command, "-m", "x", "--all"}).status, 2) << command << ": without --plan";
+  }
+}
+
 const Arguments kAll = {"--plan", "npumoe", "--moe-residency", "all"};
 
 TEST_F(MoePlans, give_the_same_logits_whatever_is_where) {

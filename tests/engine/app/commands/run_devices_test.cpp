@@ -26,7 +26,7 @@ class RunDevices : public ::testing::Test {
 TEST_F(RunDevices, take_the_plan_and_the_devices_that_are_named) {
   NEED_DEVICE("opencl:0");
   const json expected = json_of(run_on("host", "host-only")).at("ids");
-  const Ended list = tandem({"run", "--plan", "list"});
+  const Ended list = tandem({"run", "--plan", "list", "--all"});
   EXPECT_EQ(list.status, 0);
   const std::map<std::string, std::string> devices_of = {
       {"gpu-only", "opencl:0"}, {"host-only", "host"}, {"sequence", "opencl:0,npu:0,host"}};

@@ -1,0 +1,109 @@
+// The baselines that two papers compare their systems with, for studies: H12 of HeteroLLM, and N9 of NPUMoE.
+// `--plan list --all` explains them.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "engine/plan/expert_steps.h"
+#include "engine/plan/npu_graphs.h"
+#include "engine/plan/placer.h"
+#include "engine/plan/strategy.h"
+#include "engine/plan/strategy_list.h"
+
+namespace tandem {
+namespace {
+
+// H12, "Padding": a matmul is padded to the next standard size.
+TokenLayout padding_graphs(const PlanRequest& request, int npu, const Operator& op) {
+  return padded_layout(tokens_of(op), cut_limits(request, npu, op));
+}
+
+// H12, "Pipe": a matmul runs in several standard sizes in turn, and the margin is padded.
+TokenLayout pipe_graphs(const PlanRequest& request, int npu, const Operator& op) {
+  return pipe_layout(tokens_of(op), cut_limits(request, npu, op));
+}
+
+// H12, chunked prefill: a matmul runs in graphs of one size, the last one padded. Batches of fewer than 16 tokens run
+// in the smallest graph that holds them.
+TokenLayout chunked_graphs(const PlanRequest& request, int npu, const Operator& op) {
+  const int64_t S = tokens_of(op);
+  const CutLimits limits = cut_limits(request, npu, op);
+  return S < kFewestTokens ? padded_layout(S, limits) : chunked_layout(S, limits);
+}
+
+// H12, "Online-prepare": one graph of exactly S tokens, compiled when a prompt of that length first comes.
+TokenLayout online_graphs(const PlanRequest&, int, const Operator& op) { return {{0, tokens_of(op), tokens_of(op)}}; }
+
+// A note of the plan says that the NPU has no graph of this length.
+Plan make_online(const PlanRequest& request) {
+  Plan plan = multiply_on_npu(request, "online", online_graphs);
+  const int64_t S = tokens_of(request.operators.front());
+  const std::vector<int64_t>& sizes =
+      request.devices[static_cast<size_t>(npu_beside(request, "online").npu)].graph_tokens;
+  if (!sizes.empty() && !std::ranges::binary_search(sizes, S)) {
+    plan.notes.push_back("the NPU's graphs are compiled for " + std::to_string(S) +
+                         " tokens when a batch of that length first comes");
+  }
+  return plan;
+}
+
+using Request = const PlanRequest&;
+
+constexpr Strategy kBaselines[] = {
+    {.name = "padding",
+     .explains = "H12: layer, each matmul padded to the NPU's next size",
+     .make = [](Request request) { return multiply_on_npu(request, "padding", padding_graphs); }},
+    {.name = "pipe",
+     .explains = "H12: layer, each matmul in several of the NPU's sizes in turn, the margin padded",
+     .make = [](Request request) { return multiply_on_npu(request, "pipe", pipe_graphs); }},
+    {.name = "chunked",
+     .explains = "H12: layer, a prompt's matmuls in chunks of one size, the last one padded",
+     .make = [](Request request) { return multiply_on_npu(request, "chunked", chunked_graphs); }},
+    {.name = "online", .explains = "H12: layer, with graphs compiled for the very length", .make = make_online},
+    {.name = "moe-cpu",
+     .explains = "N9: every operator on the host",
+     .make = [](Request request) { return all_on(request, DeviceKind::host, "the host device", "moe-cpu"); },
+     .only = DeviceKind::host,
+     .auto_needs = {.experts = true}},
+    {.name = "moe-dense-only",
+     .explains = "N9: matmuls of all tokens on the NPU, experts on the GPU",
+     .make = [](Request request) { return multiply_on_npu(request, "moe-dense-only", cheaper_layout); },
+     .weighs = true,
+     .auto_needs = {.experts = true}},
+    {.name = "moe-naive",
+     .explains = "N9: each expert a graph of its own on the NPU, with room for all tokens; everything else on the GPU",
+     .make = [](Request request) { return plan_with_experts(request, "moe-naive", naive_rules, DenseOn::others); },
+     .weighs = true,
+     .expert_rules = naive_rules,
+     .auto_needs = {.experts = true}},
+    {.name = "npumoe-base",
+     .explains = "N9: each expert a graph of its own on the NPU, all of one capacity; other matmuls as in tensor",
+     .make = [](Request request) { return plan_with_experts(request, "npumoe-base", base_rules, DenseOn::shared); },
+     .cuts_rows = true,
+     .weighs = true,
+     .weighs_attention = true,
+     .expert_rules = base_rules,
+     .auto_needs = {.experts = true}},
+    {.name = "npumoe-t",
+     .explains = "N9: npumoe-base with capacities in tiers (N2)",
+     .make = [](Request request) { return plan_with_experts(request, "npumoe-t", tier_rules, DenseOn::shared); },
+     .cuts_rows = true,
+     .weighs = true,
+     .weighs_attention = true,
+     .expert_rules = tier_rules,
+     .auto_needs = {.experts = true}},
+    {.name = "npumoe-tg",
+     .explains = "N9: npumoe-t with experts of a tier in one graph (N3)",
+     .make = [](Request request) { return plan_with_experts(request, "npumoe-tg", tier_group_rules, DenseOn::shared); },
+     .cuts_rows = true,
+     .weighs = true,
+     .weighs_attention = true,
+     .expert_rules = tier_group_rules,
+     .auto_needs = {.experts = true}},
+};
+
+}  // namespace
+
+std::span<const Strategy> baselines() { return kBaselines; }
+
+}  // namespace tandem
