@@ -8,8 +8,8 @@
 //   packed_simd.cl. The kernel brings both kinds of codes into words of four neighbouring codes of a row, unsigned. y
 //   f32 with y_stride, unaligned. Strides of x count words.
 // Work mapping: local size 1, no barriers; a work-item has 64 rows.
-//   matmul_small_batch, grouped_small_batch (option TOKENS = 1..3): as in matmul_simd.cl. The sums are in registers, and words are
-//   built as they are read.
+//   matmul_small_batch, grouped_small_batch (option TOKENS = 1..3): as in matmul_simd.cl. The sums are in registers, and
+//   words are built as they are read.
 //   matmul_gemm, grouped_gemm: decode 8 tiles of 32 columns to local memory and pass three tokens at a time over them.
 //   Between chunks of tiles y holds the results.
 // Limits: K is a multiple of 32 (of 256 with SUPER). gemm: 24 KiB of local memory. Rows from row_end on are padding and
@@ -113,7 +113,7 @@ INLINE void interleave_rows(const uint16 v0, const uint16 v1, const uint16 v2, c
 
 // matmul_gemm prefetches the next bytes in shares, one for each group of tokens; a single burst would stall the
 // decoding. Kernels for few tokens read one long run, and a processor may prefetch that better by itself
-// (-DFETCHES_FEW=0, engine/device/processor.h).
+// (-DFETCHES_SMALL_BATCH=0, engine/device/processor.h).
 #ifndef FETCHES_SMALL_BATCH
 #define FETCHES_SMALL_BATCH 1
 #endif
@@ -173,8 +173,8 @@ __kernel void grouped_small_batch(GROUPED_SMALL_BATCH_ARGUMENTS) {
   const int row = (int)get_global_id(0) * 64;
   const long slot = get_global_id(1), s = (long)get_global_id(2) * TOKENS, matrix = MATRIX_OF(s, slot);
 #else
-__kernel void matmul_small_batch(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
-                         const int row_end, const int x_stride, const int y_stride) {
+__kernel void matmul_small_batch(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K,
+                                 const int row_begin, const int row_end, const int x_stride, const int y_stride) {
   const int row = row_begin + (int)get_global_id(0) * 64;
 #define PANELS PTR(const uchar, w)
 #define FIRST_X PTR(const float, x)

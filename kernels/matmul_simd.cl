@@ -46,8 +46,8 @@ __kernel void grouped_small_batch(GROUPED_SMALL_BATCH_ARGUMENTS) {
   const int row = (int)get_global_id(0) * ROWS;
   const long slot = get_global_id(1), s = (long)get_global_id(2) * TOKENS, matrix = MATRIX_OF(s, slot);
 #else
-__kernel void matmul_small_batch(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
-                         const int row_end, const int x_stride, const int y_stride) {
+__kernel void matmul_small_batch(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K,
+                                 const int row_begin, const int row_end, const int x_stride, const int y_stride) {
   const int row = row_begin + (int)get_global_id(0) * ROWS;
 #define PANELS PTR(const uchar, w)
 #define FIRST_X PTR(const float, x)
@@ -216,7 +216,7 @@ INLINE void locate(const Group *group, const int at, const int T, const Strides 
   {                                                                                                       \
     long x_places[T], y_places[T];                                                                        \
     locate(&group, s, T, &strides, x_places, y_places);                                                   \
-    VARIANT_NAME(pass_tokens, T)(panel, a, part, columns, k0 == 0, x_places, y_places, left);                            \
+    VARIANT_NAME(pass_tokens, T)(panel, a, part, columns, k0 == 0, x_places, y_places, left);             \
     s += T;                                                                                               \
   }
 

@@ -4,8 +4,8 @@
 // VARIANT_NAME() gives each function a name with its number of tokens. The file undefines SUM_TOKENS at its end.
 
 // Starts sums at 0, or at the results so far in y.
-INLINE void VARIANT_NAME(begin_sums, SUM_TOKENS)(float16 sum[SUM_TOKENS][ROW_BLOCKS], __global const float *y, int first,
-                                                 ROWS_OF_Y, int rows) {
+INLINE void VARIANT_NAME(begin_sums, SUM_TOKENS)(float16 sum[SUM_TOKENS][ROW_BLOCKS], __global const float *y,
+                                                 int first, ROWS_OF_Y, int rows) {
 #pragma unroll
   for (int t = 0; t < SUM_TOKENS; ++t)
 #pragma unroll
@@ -31,7 +31,8 @@ INLINE void VARIANT_NAME(add_columns, SUM_TOKENS)(float16 sum[SUM_TOKENS][ROW_BL
 }
 
 // Stores the sums to y.
-INLINE void VARIANT_NAME(end_sums, SUM_TOKENS)(float16 sum[SUM_TOKENS][ROW_BLOCKS], __global float *y, ROWS_OF_Y, int rows) {
+INLINE void VARIANT_NAME(end_sums, SUM_TOKENS)(float16 sum[SUM_TOKENS][ROW_BLOCKS], __global float *y, ROWS_OF_Y,
+                                               int rows) {
 #pragma unroll
   for (int t = 0; t < SUM_TOKENS; ++t)
 #pragma unroll
@@ -39,8 +40,9 @@ INLINE void VARIANT_NAME(end_sums, SUM_TOKENS)(float16 sum[SUM_TOKENS][ROW_BLOCK
 }
 
 // Passes the tokens over all columns of a panel.
-INLINE void VARIANT_NAME(pass_tokens, SUM_TOKENS)(__local const float16 *panel, __global const float *x, __global float *y,
-                                                  int columns, int first, const long *token, ROWS_OF_Y, int rows) {
+INLINE void VARIANT_NAME(pass_tokens, SUM_TOKENS)(__local const float16 *panel, __global const float *x,
+                                                  __global float *y, int columns, int first, const long *token,
+                                                  ROWS_OF_Y, int rows) {
   float16 sum[SUM_TOKENS][ROW_BLOCKS];
   VARIANT_NAME(begin_sums, SUM_TOKENS)(sum, y, first, Y_ROWS, rows);
   VARIANT_NAME(add_columns, SUM_TOKENS)(sum, panel, x, 0, columns, token);

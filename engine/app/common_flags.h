@@ -82,7 +82,7 @@ void add_text_flags(CLI::App& app, CommonFlags& flags, bool several = false);
 void require_one_text(const CLI::App& app);                  // exactly one of -p, -f (and --ids), else wrong usage
 void add_sampling_flags(CLI::App& app, CommonFlags& flags);  // -n -s --temp ... --stop
 void add_device_flag(CLI::App& app, CommonFlags& flags);     // --device
-void add_plan_flag(CLI::App& app, CommonFlags& flags, const std::string& explains);  // --plan
+void add_plan_flag(CLI::App& app, CommonFlags& flags, const std::string& explains);  // --plan, --all
 // -c -t --device --plan --act ... --trace, and last the flags of research systems
 void add_engine_flags(CLI::App& app, CommonFlags& flags);
 void add_cache_type_flag(CLI::App& app, CommonFlags& flags);  // --cache-type, also a part of the engine flags

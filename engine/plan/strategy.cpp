@@ -34,7 +34,7 @@ const Strategy& find_strategy(std::string_view name) {
     if (strategy.name == name) return strategy;
     names += (names.empty() ? "" : ", ") + std::string(strategy.name);
   }
-  throw Error("unknown plan", std::string(name), "Use one of: " + names + ", auto (`--plan list` explains them)");
+  throw Error("unknown plan", std::string(name), "Use one of: " + names + ", auto (`--plan list --all` explains them)");
 }
 
 const Strategy* chosen_strategy(std::string_view plan) { return plan == "auto" ? nullptr : &find_strategy(plan); }

@@ -2,7 +2,7 @@
 //
 // A strategy is one file in engine/plan/strategies that defines a constant of type Strategy. One of the shortest is
 // engine/plan/strategies/gpu_only.cpp. The file has the strategy's name, with underscores. The build finds the file
-// there, and no other file names it.
+// there, and no other file names it. The baselines of papers are rows of a table in baselines.cpp.
 #pragma once
 
 #include <optional>

@@ -35,8 +35,8 @@ int64_t most_segments(int64_t sequences, bool trees) {
   return trees ? TANDEM_MAX_SEGMENTS : segment_class(std::max<int64_t>(1, 2 * sequences));
 }
 
-// The most rows that a plan may give to experts on the NPU. `auto` may use as many as the rules say, if all devices
-// share one memory.
+// Checks the rules for experts. Returns the most rows that a plan may give to experts on the NPU. `auto` may use as
+// many as the rules say, if all devices share one memory.
 int64_t rows_for_experts(const Machine& machine, const ModelConfig& config, const Strategy* asked,
                          const ExpertRules& rules, int64_t tokens) {
   const auto& experts = config.experts;

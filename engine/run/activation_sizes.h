@@ -1,6 +1,6 @@
 // Computes the sizes of an engine's buffers, and other values that follow from options, model and machine.
 //
-// Contract: pure functions. Errors say which option does not fit.
+// Contract: no function keeps a state. Errors say which option does not fit.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@
 
 namespace tandem {
 
-// asked: the strategy that the user named; nullptr: `auto`.
+// asked: the strategy that the user named; nullptr: `auto`. It also checks the rules for experts, if the model has any.
 ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& config, const Machine& machine,
                                  const Strategy* asked);
 

@@ -94,16 +94,17 @@ bool Engine::accepts(std::span<const DeviceInfo* const> devices) const {
   return reasons_for_other_bits(devices, matrix_formats(model_->model().weights), *options_.act) == other_bits_;
 }
 
-// Compiles the kernels that every plan needs, and makes a planner for the machine's present devices. A list kernel is
+// Makes the planner for the machine's present devices, and compiles the kernels that every plan needs. A list kernel is
 // compiled for a set of kernels. The set that the model's single tokens need serves every plan
 // (engine/device/opencl/list_launcher.h).
 void Engine::rebuild() {
   const CompileClock compiling(*machine_);
   other_bits_ = find_other_bits();
+  plans_->rebuild();
   prepare_kernels(1);
   if (const auto batches = listed_batches(*machine_, activations_->sizes); !batches.empty())
     tandem::prepare_kernels(*machine_, batches, [this](const Batch& batch) { return operators_for(batch); });
-  plans_->rebuild();
+  plans_->probe_devices();
 }
 
 void Engine::prepare_kernels(int64_t tokens) {

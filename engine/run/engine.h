@@ -142,6 +142,7 @@ class Engine : DeviceUser {
   Plan plan_for(const Batch& batch) { return plan_for(batch, position_); }
   // The same for a batch behind `position` tokens, whatever is in the context. Nothing runs.
   Plan plan_for(const Batch& batch, int64_t position) { return plans_->planner().plan_for(batch, position); }
+  // Predicted costs of operators in a pass behind `position` tokens.
   PlanCosts costs_at(int64_t position) { return plans_->planner().costs(position); }
 
   // Prepared plans: the last twelve, one for each kind of pass. For tests: only this number and the time show that a

@@ -43,13 +43,15 @@ void PassPlans::release() noexcept {
   prepared_.clear();
 }
 
-// Makes the planner, and takes a first look at devices that have no samples.
 void PassPlans::rebuild() {
   planner_ = std::make_unique<Planner>(
       PlannedModel{model_.model(), activations_, machine_.devices(), machine_.rates()},
       PlannerOptions{asked_, options_.split, *options_.act, options_.strict_device, options_.plan_hooks.tries_plans,
                      options_.graph_tokens, options_.submit, options_.experts, counts_});
-  if (!planner_->chooses()) return;
+}
+
+void PassPlans::probe_devices() {
+  if (!planner().chooses()) return;
   if (const auto probe = probe_of(operators_for({std::min(kProbeTokens, activations_.sizes.tokens), 1})))
     probe_unknown(machine_.devices(), *probe, machine_.executor(), machine_.rates());
 }
@@ -79,9 +81,9 @@ PassPlans::Entry& PassPlans::prepare(const Batch& batch, int64_t position) {
   return made;
 }
 
-// Whether to measure the next pass: of each kind pass 1, 2, 4, 8 and so on up to 64, then every 64th, so that measuring
-// costs next to nothing. The engine's first pass and the first run of a plan for few tokens are not measured. They
-// touch new memory, and drivers compile programs when these first run.
+// Whether to measure the next pass. Of each kind these are pass 1, 2, 4, 8 and so on up to 64, then every 64th. So
+// measuring costs next to nothing. The engine's first pass and the first run of a plan for few tokens are not measured.
+// They touch new memory, and drivers compile programs when these first run.
 bool PassPlans::is_measured(Entry& entry) {
   const int64_t tokens = entry.batch.S, pass = passes_[{length_class(tokens), entry.prepared->plan().name}]++;
   const bool ran = std::exchange(entry.ran, true);

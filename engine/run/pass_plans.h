@@ -4,7 +4,7 @@
 //   Prepared plans: the last twelve, one for each kind of pass. prepare() makes one, or finds it. If the planner has
 //   learned enough since, prepare() compares plans again, and replaces a plan by one that is faster by a margin.
 //   Devices: release() drops everything that is prepared, before a machine's devices change. rebuild() makes a planner
-//   for the present devices. If rebuild() failed, all other calls throw an Error.
+//   for the present devices. Without a planner, planner() and every call that plans throw an Error.
 //   Threads: the orchestrator's. Ownership: borrows the model, the activations and the counts of experts.
 #pragma once
 
@@ -45,10 +45,12 @@ class PassPlans {
             const RoutingCounts* counts);
 
   void rebuild();
+  void probe_devices();  // takes a first look at devices that have no samples, if plans are chosen
   void release() noexcept;
   Planner& planner() const;
 
-  // The prepared plan for this kind of pass. The reference is valid until the next call.
+  // The prepared plan for this kind of pass. The reference is valid until the next call that prepares or drops
+  // plans.
   Entry& prepare(const Batch& batch, int64_t position);
   // Runs a pass whose inputs are in their buffers. position: the largest one at which a run of tokens begins. Some
   // passes are measured, and the planner learns from them.

@@ -55,7 +55,7 @@ KernelLaunch product_launch(const PackedFormat& format, const char* kernel, cons
   if (context.family == KernelFamily::simd && !context.shaders) {
     launch.options += " " + define("REGISTERS", context.vector_registers);
     if (const std::string how = byte_products_option(context.byte_products); !how.empty()) launch.options += " " + how;
-    if (context.processor.foresees_long_runs) launch.options += " -DFETCHES_FEW=0";
+    if (context.processor.foresees_long_runs) launch.options += " -DFETCHES_SMALL_BATCH=0";
   }
   return launch;
 }

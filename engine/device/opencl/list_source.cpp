@@ -57,7 +57,7 @@ bool can_be_listed(const KernelLaunch& launch, int64_t most_tokens) {
 }
 
 // Relies on the layout of kernels/: definitions begin at the start of a line, and a struct's name follows its brace. A
-// function whose name comes from a macro is left out, because VARIANT_NAME() adds the suffix itself.
+// function whose name VARIANT_NAME() makes is left out, because this macro adds the suffix itself.
 DefinedNames defined_names(const std::string& source) {
   DefinedNames names;
   std::istringstream lines(source);
@@ -66,7 +66,7 @@ DefinedNames defined_names(const std::string& source) {
     if (line.starts_with("INLINE ") || line.starts_with("__kernel ")) add_once(names.functions, function_name(line));
     if (line.starts_with("} ")) add_once(names.functions, name_at(line, 2));  // typedef struct { ... } Name;
   }
-  std::erase_if(names.functions, [&](const std::string& name) { return std::ranges::count(names.macros, name) > 0; });
+  std::erase(names.functions, "VARIANT_NAME");
   return names;
 }
 

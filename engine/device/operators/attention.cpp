@@ -44,7 +44,7 @@ SeenPositions Attention::seen(Past past) const {
   return {static_cast<double>(pairs), static_cast<double>(std::max<int64_t>(0, end - begin))};
 }
 
-// Estimates for the largest number of sequences; only the past of the first one is known. Each sequence gets an equal
+// Estimates for the largest number of sequences; only the past of the longest one is known. Each sequence gets an equal
 // share of the tokens, and this past. A position that several sequences see counts for each of them.
 SeenPositions Attention::seen_by_sequences(int64_t past) const {
   const int64_t sequences = std::min(segments.count, S);

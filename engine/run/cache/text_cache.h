@@ -1,5 +1,5 @@
-// The keys and values of an engine's texts: pages of the KV cache for its context and for its sequences, with copies
-// of pages and states in files.
+// Holds the keys and values of an engine's texts: pages of the KV cache for its context and for its sequences. It also
+// copies pages, and keeps texts in files.
 //
 // Contract
 //   Pages: the context has the cache's first pages. Sequences take theirs from a pool, and share pages with their
@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "engine/graph/activations.h"
 #include "engine/run/cache/saved_state.h"
@@ -44,7 +45,7 @@ class TextCache {
   std::vector<int32_t> load_context(const std::string& path);
   Sequence load(const std::string& path) const;
 
-  bool has_sequences() const { return pages_->free_pages() < pages_->pages(); }  // whether one has tokens
+  bool has_sequences() const { return pages_->free_pages() < pages_->pages(); }  // whether one has pages
   int64_t free_pages() const { return pages_->free_pages(); }                    // pages that no sequence uses
   size_t bytes() const;                                                          // keys and values of one full context
 

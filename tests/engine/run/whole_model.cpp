@@ -67,8 +67,7 @@ WholeModel::WholeModel(const std::string& path, const WholeModelOptions& options
   executor_ = std::make_unique<Executor>(pool_, borrowed, executor);
 }
 
-Plan WholeModel::plan(const std::string& strategy, const Batch& batch, int64_t past, uint64_t seed) const {
-  write_positions(*activations_, past, batch.S);  // costs of attention may read them
+Plan WholeModel::plan(const std::string& strategy, const Batch& batch, uint64_t seed) const {
   const std::vector<Operator> operators = build_decoder(model_, *activations_, batch, {options_.round_f16});
   std::vector<DeviceTraits> traits;
   for (const auto& device : devices_) {
@@ -88,7 +87,7 @@ Plan WholeModel::plan(const std::string& strategy, const Batch& batch, int64_t p
 std::vector<float> WholeModel::run(const std::string& strategy, std::span<const int32_t> ids, int64_t past,
                                    int64_t logit_rows, uint64_t seed) {
   const auto S = static_cast<int64_t>(ids.size());
-  const auto prepared = executor_->prepare(plan(strategy, {S, logit_rows}, past, seed));
+  const auto prepared = executor_->prepare(plan(strategy, {S, logit_rows}, seed));
   look_at(prepared->plan());
   std::memcpy(activations_->ids.as<int32_t>(), ids.data(), ids.size_bytes());
   write_positions(*activations_, past, S);

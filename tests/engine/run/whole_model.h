@@ -36,7 +36,7 @@ class WholeModel {
 
   // The plan of a batch with costs made from `seed`. With another seed another processor is faster for each matrix, and
   // the cuts differ. Rows are cut 2 : 3.
-  Plan plan(const std::string& strategy, const Batch& batch, int64_t past, uint64_t seed = 1) const;
+  Plan plan(const std::string& strategy, const Batch& batch, uint64_t seed = 1) const;
 
   // Runs the tokens as one batch behind `past` others. Returns [logit_rows, vocabulary]: the last tokens' logits.
   std::vector<float> run(const std::string& strategy, std::span<const int32_t> ids, int64_t past, int64_t logit_rows,

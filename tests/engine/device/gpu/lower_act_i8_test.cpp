@@ -46,7 +46,7 @@ TEST(LowerActI8, leaves_weights_of_few_tokens_to_processors_that_foresee_them) {
   const auto options = [&] { return lower_matmul(act_i8_shape(StorageType::q4_0, 1, 64, 64), context)[1].options; };
   EXPECT_THAT(options(), Not(HasSubstr("FETCHES_SMALL_BATCH")));
   context.processor.foresees_long_runs = true;
-  EXPECT_THAT(options(), HasSubstr("-DFETCHES_FEW=0"));
+  EXPECT_THAT(options(), HasSubstr("-DFETCHES_SMALL_BATCH=0"));
 }
 
 TEST(LowerActI8, names_the_instruction_only_where_it_was_proven) {

@@ -11,10 +11,10 @@ namespace tandem::gpu {
 namespace {
 
 using tandem::test::message_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 struct ExpertMemory {
   sync::Pool pool;

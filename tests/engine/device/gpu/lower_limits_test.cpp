@@ -12,8 +12,8 @@ namespace tandem::gpu {
 namespace {
 
 using tandem::test::message_of;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 int64_t constant_of(const KernelLaunch& launch, const std::string& wanted) {
   for (const auto& [name, value] : constants(launch.options))

@@ -8,7 +8,7 @@
 namespace tandem::gpu {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 MatMul shape_only(StorageType type, int64_t S, int64_t N, int64_t K) {
   MatMul op;

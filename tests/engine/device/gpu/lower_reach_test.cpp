@@ -14,7 +14,7 @@ namespace tandem::gpu {
 namespace {
 
 using tandem::test::message_of;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // Operators over slots. Nothing runs: the tests only look at launches.
 struct ReachMemory {

@@ -2,12 +2,17 @@
 // no device.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "engine/device/gpu/lower.h"
 #include "tests/engine/device/gpu/families.h"
+#include "tests/support/source_tree.h"
 
 namespace tandem::gpu::test {
 namespace {
@@ -166,6 +171,28 @@ TEST(LowerAttention, of_a_list_has_as_few_variants_as_there_are_kinds_of_batches
   EXPECT_EQ(of_many.size(), 1u);
   EXPECT_EQ(of_trees.size(), 1u);
   EXPECT_NE(of_one, of_many) << "a text's tokens share loads of keys, those of many texts have none in common";
+}
+
+// The texts of all files of a folder of the source tree.
+std::string texts_of(const std::string& folder) {
+  std::string text;
+  for (const auto& file : std::filesystem::directory_iterator(tandem::testing::source_tree() / folder)) {
+    std::ifstream in(file.path(), std::ios::binary);
+    text.append(std::istreambuf_iterator<char>(in), {});
+  }
+  return text;
+}
+
+// A compiler accepts any -DNAME=1, so an option that no kernel reads would have no effect and no error.
+TEST(Lowering, gives_no_option_that_neither_a_kernel_nor_a_shader_reads) {
+  const std::string lowering = texts_of("engine/device/gpu"), kernels = texts_of("kernels") + texts_of("shaders");
+  const std::regex option(R"re((?:-D|define\(")([A-Z][A-Z_0-9]+))re");
+  std::set<std::string> names;
+  for (std::sregex_iterator found(lowering.begin(), lowering.end(), option); found != std::sregex_iterator(); ++found)
+    names.insert((*found)[1].str());
+  EXPECT_GT(names.size(), 10u);
+  for (const std::string& name : names)
+    EXPECT_TRUE(std::regex_search(kernels, std::regex("\\b" + name + "\\b"))) << name;
 }
 
 }  // namespace

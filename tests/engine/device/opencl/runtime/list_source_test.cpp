@@ -61,6 +61,15 @@ TEST(DefinedNames, are_the_functions_types_and_macros_of_a_source) {
   EXPECT_THAT(names.macros, ElementsAre("WIDTH", "TWICE"));
 }
 
+// A type may be a macro in one variant and a struct in another one.
+TEST(DefinedNames, leave_out_functions_that_variant_name_names_and_no_others) {
+  const DefinedNames names = defined_names(
+      "#define VARIANT_NAME(name, tokens) name##tokens\n#ifdef WIDE\n#define Sum int16\n#else\ntypedef struct {\n"
+      "  int16 a;\n} Sum;\n#endif\nINLINE void VARIANT_NAME(add, 8)(Sum *sum) {}\n");
+  EXPECT_THAT(names.functions, ElementsAre("Sum"));
+  EXPECT_THAT(names.macros, ElementsAre("VARIANT_NAME", "Sum"));
+}
+
 KernelLaunch other_launch() {
   KernelLaunch launch = norm_launch();
   launch.options = "-DHAS_ADD=0";
