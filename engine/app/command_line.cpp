@@ -87,7 +87,8 @@ const Command* named_command(const std::vector<std::string>& arguments) {
                    no_such_command("", names));
 }
 
-// For a command with sub-commands: the next word must name one of them.
+// For a command with sub-commands: the next word must name one of them. The parser's own message would not list the
+// names. A request for help needs no second word.
 void require_known_subcommand(const CLI::App& declared, const std::vector<std::string>& arguments) {
   std::vector<std::string> names;
   for (const CLI::App* each : declared.get_subcommands([](const CLI::App*) { return true; }))
@@ -106,7 +107,8 @@ std::string refusal_of(const CLI::ParseError& error, const CLI::App* declared) {
   return CLI::ExtrasError(declared->get_name(), declared->remaining()).what();
 }
 
-// " (from TANDEM_DEVICE)" if the refused value comes from the environment.
+// " (from TANDEM_DEVICE)" if the refused value comes from the environment. The parser's message begins with the
+// option's name and a colon, which tells the option.
 std::string place_of(const std::string& refusal, const CLI::App& declared) {
   for (const CLI::Option* option : declared.get_options()) {
     if (refusal.starts_with(option->get_name() + ":") && option->count() > 0 && !is_given(*option))
@@ -115,7 +117,9 @@ std::string place_of(const std::string& refusal, const CLI::App& declared) {
   return "";
 }
 
-// Runs the action and turns every exception into a report and an exit status.
+// Runs the action and turns every exception into a report and an exit status. The handlers' order matters: WrongUsage
+// is an Error, so it stands before Error. An interruption is no failure, so it stands first and is not reported. An
+// error after Ctrl-C is reported, but the status is that of an interruption.
 int act(const Action& action, bool json) {
   try {
     return action();
@@ -183,6 +187,7 @@ Request parse_command_line(int argc, const char* const* argv) {
     for (const Command& command : commands()) {
       if (named != nullptr && named != &command) continue;
       CLI::App* declared = app.add_subcommand(command.name, command.explains)->group(command.shelf);
+      // Only the list of names is asked for then, so no flags are declared.
       if (named == nullptr) continue;
       command.add(*declared, action);
       chosen = declared;
@@ -219,6 +224,8 @@ int run_program(int argc, const char* const* argv) {
   const auto work = [&] {
     const Request request = parse_command_line(argc, argv);
     if (!request.action) return request.status;
+    // This comes first, because the log, the watchers and the action may print. Standard output then has the output's
+    // bytes alone.
     if (request.writes_to_stdout) lead_reports_to_stderr();
     set_up_log();
     watch_for_interrupt();

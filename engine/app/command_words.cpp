@@ -12,6 +12,7 @@ std::vector<std::string> leading_words(std::span<const std::string> arguments) {
 // `help` words at the beginning are removed and --help is appended; a `help` at the end of the words is replaced.
 std::vector<std::string> spelled_out(int argc, const char* const* argv) {
   std::vector<std::string> arguments;
+  // The parser would read -np as -n with the value p, so the long name replaces it.
   for (int i = 1; i < argc; ++i) arguments.emplace_back(std::string(argv[i]) == "-np" ? "--parallel" : argv[i]);
   const std::vector<std::string> words = leading_words(arguments);
   const auto behind = std::ranges::find_if(words, [](const std::string& word) { return word != "help"; });

@@ -39,6 +39,8 @@ namespace {
 
 }  // namespace
 
+// The parser copies the default group to each option that is added. So a scope of the program is a group of the help
+// text, and the destructor restores the default.
 FlagGroup::FlagGroup(CLI::App& app, const char* title) : app_(app) { app_.option_defaults()->group(title); }
 FlagGroup::~FlagGroup() { app_.option_defaults()->group("Options"); }
 
@@ -48,6 +50,7 @@ void add_model_flag(CLI::App& app, CommonFlags& flags) {
       ->required();
 }
 
+// Functions take the values, because each value sets several fields: the text, and that there is one.
 void add_text_flags(CLI::App& app, CommonFlags& flags, bool several) {
   // Not an option group: the parser treats a group as a command without a name, and an empty argument would call
   // it for ever.
@@ -71,9 +74,11 @@ void add_text_flags(CLI::App& app, CommonFlags& flags, bool several) {
                   : "a file that holds the text, taken byte for byte (a last newline too); - is standard input"))
       ->expected(1)
       ->multi_option_policy(several ? CLI::MultiOptionPolicy::TakeAll : CLI::MultiOptionPolicy::Throw);
+  // The tokenizer otherwise turns text such as <|im_end|> into the special token of that name.
   app.add_flag("--no-special", flags.no_special, "special tokens written in the text are plain text");
 }
 
+// Commands have different subsets of these flags. The message names only the flags that the command has.
 void require_one_text(const CLI::App& app) {
   std::string names;
   int given = 0;
@@ -86,6 +91,8 @@ void require_one_text(const CLI::App& app) {
   if (given != 1) throw CLI::RequiredError("exactly one of " + names);
 }
 
+// The order is that of the help text. transform() replaces the user's text by plain digits, and check() leaves it as
+// it is.
 void add_sampling_flags(CLI::App& app, CommonFlags& flags) {
   const FlagGroup group(app, "Sampling");
   app.add_option("-n,--predict", flags.predict,
@@ -118,6 +125,7 @@ void add_sampling_flags(CLI::App& app, CommonFlags& flags) {
   app.add_flag("--ignore-eos", flags.ignore_eos, "go on after the model's end token");
 }
 
+// Elements are separated by commas alone. With extra arguments allowed, the flag would also take the words behind it.
 void add_device_flag(CLI::App& app, CommonFlags& flags) {
   app.add_option(
          "--device", flags.devices,
@@ -129,6 +137,7 @@ void add_device_flag(CLI::App& app, CommonFlags& flags) {
 }
 
 void add_plan_flag(CLI::App& app, CommonFlags& flags, const std::string& explains) {
+  // The parser checks values after it has read all words. So --all counts before and behind --plan.
   CLI::Option* all = app.add_flag("--all")->description("with --plan list: the baselines of the papers too");
   CLI::Option* plan = app.add_option("--plan", flags.plan, explains + "; `list` explains them")
                           ->each([all](const std::string& name) {
@@ -175,6 +184,7 @@ void add_expert_flags(CLI::App& app, CommonFlags& flags) {
   app.add_option("--moe-graphs", rules.most_groups, "N8: most groups of a layer on the NPU, where they are chosen")
       ->transform(whole({0, 4096}))
       ->capture_default_str();
+  // The flag counts MiB and the field bytes, so the default is converted back for the help text.
   app.add_option_function<int64_t>(
          "--moe-graph-limit", [&rules](int64_t mebibytes) { rules.groups.largest_graph_bytes = mebibytes << 20; },
          "N8: MiB of weights that a graph of experts has at most")
@@ -210,6 +220,8 @@ void add_placement_flags(CLI::App& app, CommonFlags& flags) {
   app.add_flag("--strict-device", flags.strict_device,
                "an operator that has to fall back to another device is an error");
   add_plan_flag(app, flags, "what runs where: auto, tensor, gpu-only, npu-only, host-only, ...");
+  // -1 lies outside the range of shares and means a measured share, so the check accepts it first. A validator takes
+  // its text by a mutable reference, but finite_range() does not change it.
   app.add_option("--split", flags.split,
                  "the NPU's share of a matmul's rows in plans that cut them, or every device's in order (0.5,0.3,0.2); "
                  "-1: measured")
@@ -249,6 +261,7 @@ void add_report_flags(CLI::App& app, CommonFlags& flags) {
 
 }  // namespace
 
+// Flags of research systems come last, so that the help text begins with what most users need.
 void add_engine_flags(CLI::App& app, CommonFlags& flags) {
   add_context_flags(app, flags);
   add_placement_flags(app, flags);
@@ -269,6 +282,7 @@ void add_output_flags(CLI::App& app, CommonFlags& flags) {
       ->disable_flag_override();
 }
 
+// Both flags set one field. The parser refuses them together, so no order of theirs decides.
 void add_act_flags(CLI::App& app, CommonFlags& flags) {
   CLI::Option* act =
       app.add_option("--act", flags.act,
@@ -289,7 +303,8 @@ void add_compile_flag(CLI::App& app, CommonFlags& flags) {
       ->capture_default_str();
 }
 
-// Values come from the parsed options, so one check serves every command with these flags.
+// Values come from the parsed options, so one check serves every command with these flags. A single share is the NPU's
+// alone, so only several shares have to add up to 1. Falling capacities are a rule of NPUMoE's tiers (N2).
 void require_lists_fit(const CLI::App& command) {
   const auto values = [&](const char* flag) {
     const CLI::Option* found = command.get_option_no_throw(flag);
@@ -305,6 +320,7 @@ void require_lists_fit(const CLI::App& command) {
     throw WrongUsage("--moe-tiers: the capacities do not fall; give the largest first");
 }
 
+// -q also silences the lines about long waits, which do not go through the log. It does so even if TANDEM_LOG is set.
 void apply_verbosity(const CommonFlags& flags) {
   if (flags.quiet()) keep_waits_to_yourself();
   if (std::getenv("TANDEM_LOG")) return;

@@ -49,6 +49,7 @@ std::optional<FileIdentity> identity_of(const struct stat& status, const std::st
   return FileIdentity{status.st_dev, status.st_ino, new_name};
 }
 
+// Standard input is looked up by its descriptor. So a redirected file is recognised as the file that an output names.
 std::optional<FileIdentity> identity_of_input(const std::string& path) {
   struct stat status {};
   const int found = path == "-" ? ::fstat(STDIN_FILENO, &status) : ::stat(path.c_str(), &status);
@@ -66,7 +67,8 @@ std::optional<FileIdentity> identity_of_output(const std::string& path) {
 
 bool is_model(const std::string& flag) { return flag == "--model" || flag == "--shape"; }
 
-// The files that a flag's value names: also the parts of a split model and a device's parameters.
+// The files that a flag's value names: also the parts of a split model and a device's parameters. A value may stand for
+// several files, and none of them may be overwritten.
 std::vector<std::string> files_of(const std::string& flag, const std::string& value) {
   if (flag == "--device") {  // npu:0?params=FILE
     constexpr std::string_view kParameters = "?params=";
@@ -79,7 +81,9 @@ std::vector<std::string> files_of(const std::string& flag, const std::string& va
   return files;
 }
 
-// All files that the command line names, either those that are written or those that are read.
+// All files that the command line names, either those that are written or those that are read. reads_file() and
+// writes_file() have marked each option by its type name, so no second list of flags is needed. The flag --device has a
+// type name of its own, but its parameter may be a file that is read.
 std::vector<NamedFile> files_of(const CLI::App& command, bool written) {
   std::vector<NamedFile> files;
   for (const CLI::Option* option : command.get_options()) {
@@ -101,6 +105,7 @@ std::string spelling(const CLI::App& command, const std::string& flag) {
   return short_names.empty() ? flag : "-" + short_names.front();
 }
 
+// The words tell the user which file the output would destroy. A file of a split model is only a part of it.
 std::string what_it_is(const NamedFile& input, const std::string& output) {
   if (!is_model(input.flag)) return "the file to write is one that " + input.flag + " reads";
   std::error_code ignored;
@@ -108,7 +113,8 @@ std::string what_it_is(const NamedFile& input, const std::string& output) {
   return whole ? "the file to write is the model itself" : "the file to write is a part of the model";
 }
 
-// Error if the output is one of the packed files in the cache folder.
+// Error if the output is one of the packed files in the cache folder. Paths differ when links lead to one file, so
+// identities are compared.
 void refuse_packed_weights(const NamedFile& output, const FileIdentity& identity, const std::string& advice) {
   const std::string cache = gpu::default_cache_folder();
   std::error_code ignored;
@@ -127,6 +133,7 @@ CLI::Option* reads_file(CLI::Option* flag, bool names_too) {
 
 CLI::Option* writes_file(CLI::Option* flag) { return flag->type_name(kWritten)->check(is_a_name); }
 
+// Ids are compared by kind and number, because parameters do not make another device.
 void require_devices_apart(const CLI::App& command) {
   const CLI::Option* devices = command.get_option_no_throw("--device");
   if (devices == nullptr) return;
@@ -138,7 +145,9 @@ void require_devices_apart(const CLI::App& command) {
   }
 }
 
-// Compares each output with all inputs, with the outputs before it, and with the packed files of the cache.
+// Compares each output with all inputs, with the outputs before it, and with the packed files of the cache. A character
+// device has no identity and may be named several times. A path in a missing folder has none either, and the write
+// itself reports it.
 void require_files_apart(const CLI::App& command) {
   const std::vector<NamedFile> outputs = files_of(command, true);
   if (outputs.empty()) return;
@@ -168,6 +177,7 @@ bool writes_to_stdout(const CLI::App& command) {
                              [](const NamedFile& output) { return descriptor_named(output.path) == STDOUT_FILENO; });
 }
 
+// The wait calls this about ten times a second. The closure remembers that it has spoken, so the line appears once.
 WhileUnread while_unread(const std::string& path) {
   return [path, is_said = false](double seconds) mutable {
     if (interrupted()) throw Engine::Interrupted();

@@ -49,6 +49,7 @@ CLI::Validator whole(const WholeRange& range) {
           std::to_string(range.least) + ".." + std::to_string(range.most), "whole number"};
 }
 
+// A stream prints limits in their short form, 0.01 and 100, which std::to_string() does not.
 CLI::Validator finite_range(double low, double high) {
   return {[low, high](const std::string& text) -> std::string {
             if (read_number(text, low, high)) return "";
@@ -98,6 +99,8 @@ CLI::Validator storage_type() {
   return accepted_by("TYPE", [](const std::string& name) { storage_type_named(name); });
 }
 
+// The check runs before the callback, so the callback's seed always has a value. With -1 each of them draws a number,
+// and only the callback's number is used.
 CLI::Option* add_seed_flag(CLI::App& app, Seed& seed, const std::string& explains) {
   return app
       .add_option_function<std::string>(
@@ -117,7 +120,8 @@ CLI::Option* add_threads_flag(CLI::App& app, int& threads) {
       ->capture_default_str();
 }
 
-// The parser does not say where a value comes from. A value that equals the variable counts as coming from it.
+// The parser does not say where a value comes from. A value that equals the variable counts as coming from it. The
+// parser has split a list into its elements, so they are joined before the comparison.
 bool is_given(const CLI::Option& option) {
   if (option.count() == 0) return false;
   const char* environment = option.get_envname().empty() ? nullptr : std::getenv(option.get_envname().c_str());

@@ -29,6 +29,7 @@ InputFile::~InputFile() {
 
 void InputFile::fail() const { throw Error("cannot read the file", name_, std::strerror(errno)); }
 
+// poll() reports bytes, the end of the file and errors alike. read() does not wait in any of these cases.
 bool InputFile::has_something() {
   pollfd ready{descriptor_, POLLIN, 0};
   return ::poll(&ready, 1, 0) != 0;
@@ -47,6 +48,8 @@ void InputFile::await() {
   wait_.pause();
 }
 
+// The wait is needed because read() of a FIFO without a writer returns 0, which would mean the end. EAGAIN: another
+// process that shares the pipe took the bytes between poll() and read().
 size_t InputFile::read(std::span<char> room) {
   for (;;) {
     await();

@@ -13,6 +13,8 @@ namespace {
 // A signal handler may write only this type. Other code only reads it.
 volatile sig_atomic_t asked_to_stop = 0;
 
+// The first signal only sets the flag, which work looks at between its steps. The second one ends the process, because
+// a step may take long. A handler may call _exit(), but not exit().
 extern "C" void on_signal(int) {
   if (asked_to_stop) _exit(kInterrupted);
   asked_to_stop = 1;
@@ -24,6 +26,7 @@ void watch_for_interrupt() {
   struct sigaction action = {};
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
+  // Interrupted system calls of drivers and libraries continue, since these may not expect EINTR.
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);

@@ -26,6 +26,7 @@ LineReader::Found LineReader::next(std::string& line, bool may_wait) {
       break;
     }
   }
+  // The file's last line needs no newline. An interruption drops a line that is not complete.
   if (!at_end_ || buffer_.empty()) return Found::end;
   line = std::exchange(buffer_, "");
   return Found::line;

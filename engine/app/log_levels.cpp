@@ -28,6 +28,8 @@ std::string trimmed_lower(std::string text) {
 
 }  // namespace
 
+// The text is a list of levels, each for all loggers or for one: "info,tandem=debug". The library ignores a level that
+// it does not know, so a misspelt level would have no effect.
 std::string problem_of_log_levels(const std::string& text) {
   std::istringstream parts(text.ends_with(',') ? text + "," : text);  // the text after a last comma is a part too
   for (std::string part; std::getline(parts, part, ',');) {
@@ -39,6 +41,8 @@ std::string problem_of_log_levels(const std::string& text) {
   return "";
 }
 
+// Standard output belongs to results, so the log goes to standard error. The variable is read last, because it replaces
+// the default level.
 void set_up_log() {
   auto log = std::make_shared<spdlog::logger>("tandem", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
   log->set_pattern("%^%l%$: %v");

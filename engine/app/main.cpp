@@ -12,6 +12,8 @@
 // Like the standard's operator new, but it records what was refused. Sanitizers have their own.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 void* operator new(std::size_t bytes) {
+  // The standard's loop: a new handler may free memory, and then the request is tried again. malloc() may grant memory
+  // for whose use the control group kills the process, so the group's room is checked first.
   while (true) {
     const bool is_too_much = tandem::app::is_too_much_for_groups(bytes);
     if (void* place = is_too_much ? nullptr : std::malloc(bytes > 0 ? bytes : 1)) return place;

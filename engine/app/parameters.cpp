@@ -8,7 +8,8 @@
 namespace tandem::app {
 namespace {
 
-// The whole text as a number that fits the type.
+// The whole text as a number that fits the type. std::from_chars() depends on no locale, and takes neither blanks nor a
+// plus sign. So a text means the same number everywhere.
 template <typename Number>
 std::optional<Number> all_digits(std::string_view text) {
   Number value{};
@@ -32,6 +33,7 @@ std::string to_string(const WholeRange& range) {
 
 std::optional<double> read_number(std::string_view text, double least, double most) {
   const auto value = all_digits<double>(text);
+  // The comparison is written so that NaN, for which every comparison is false, is refused.
   if (!value || !(*value >= least && *value <= most)) return std::nullopt;
   return value;
 }

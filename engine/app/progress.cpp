@@ -37,7 +37,8 @@ std::string Progress::line(const std::string& label, ProgressUnit unit, uint64_t
   return (label + " [" + bar + tail).substr(0, 79);
 }
 
-// Draws at most every kBetweenDraws. A complete bar is wiped.
+// Draws at most every kBetweenDraws. A complete bar is wiped. Carriage return and ESC [K remove the line that stands
+// there, so a shorter line leaves no rest of a longer one.
 void Progress::update(uint64_t done, uint64_t total) {
   if (!shown_) return;
   if (done >= total) {

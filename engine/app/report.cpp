@@ -13,10 +13,13 @@ nlohmann::json error_json(const Error& error) {
            {{"message", error.what()}, {"what", error.failure()}, {"on", error.object()}, {"hint", error.hint()}}}};
 }
 
+// With its default handler dump() would throw for invalid UTF-8, and texts of users and models may hold such bytes.
 void print_json(const nlohmann::json& value) {
   std::cout << value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
 }
 
+// The message may quote a user's bytes, so broken UTF-8 is masked before it reaches a terminal. With --json standard
+// output gets the error as an object too.
 void report_error(const Error& error, bool json) {
   std::cerr << "tandem: " << utf8::masked(error.what(), '?') << std::endl;
   if (json) print_json(error_json(error));

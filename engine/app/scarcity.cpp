@@ -85,7 +85,8 @@ Limit limit_by(__rlimit_resource which, const char* name, const char* what, int 
   return found;
 }
 
-// The limit with the least memory left.
+// The limit with the least memory left. Column 0 of statm counts all mapped pages, as RLIMIT_AS does. Column 5 counts
+// data and stack, which is near to what RLIMIT_DATA limits.
 Limit memory_limit() {
   const Limit addresses = limit_by(RLIMIT_AS, "ulimit -v", "mapped", 0);
   const Limit data = limit_by(RLIMIT_DATA, "ulimit -d", "of data", 5);
@@ -93,6 +94,7 @@ Limit memory_limit() {
   return is_data ? data : addresses;
 }
 
+// Memory that was refused once counts for the rest of the run, because a library may give up only later.
 bool is_short_of_memory() {
   const Limit limit = memory_limit();
   return refused_bytes > 0 || (limit.bytes > 0 && limit.left() < kLittleLeft);
@@ -110,6 +112,8 @@ void add_memory(Text& text) {
     text.add(", and the control group has %.1f MB", kMega * static_cast<double>(room_of_groups));
 }
 
+// Writes the whole text, although write() may take only a part. An error ends it, because there is no other place for
+// a report.
 void say(int file, const char* text) {
   for (size_t length = std::strlen(text); length > 0;) {
     const ssize_t written = ::write(file, text, length);
@@ -120,6 +124,8 @@ void say(int file, const char* text) {
 }
 
 // Writes the report with system calls alone, because it may run inside a signal handler, and ends the process.
+// Other threads that arrive here wait, so that only one report is written. _exit() runs no destructors, which might
+// need memory.
 [[noreturn]] void end_with(const char* what, const char* on, const char* hint) {
   if (is_ending.exchange(true)) ::pause();  // another thread has begun to end the process
   Text message;
@@ -143,6 +149,7 @@ void say(int file, const char* text) {
   end_with("out of memory", on.c_str(), kMemoryAdvice);
 }
 
+// std::thread reports a refused thread by this code (EAGAIN of pthread_create()).
 bool is_want_of_threads(const std::exception& caught) {
   const auto* system = dynamic_cast<const std::system_error*>(&caught);
   return system != nullptr && system->code() == std::errc::resource_unavailable_try_again;
@@ -190,6 +197,7 @@ const char* no_thread() {
     } catch (...) {
     }
   }
+  // Any other exception ends as usual. The handler of SIGABRT still looks whether memory is short.
   std::abort();
 }
 
@@ -199,7 +207,8 @@ void end_as_before(int signal) {
   ::sigaction(signal, &standard, nullptr);
 }
 
-// When memory is refused, libraries give up with abort(), and some use the null pointer that they received.
+// When memory is refused, libraries give up with abort(), and some use the null pointer that they received. A crash
+// without shortage is left alone: the default handler is restored, so it ends the process as before.
 extern "C" void on_giving_up(int signal, siginfo_t* info, void*) {
   constexpr uintptr_t kNullPages = 1 << 16;
   const bool is_null = signal == SIGSEGV && reinterpret_cast<uintptr_t>(info->si_addr) < kNullPages;
@@ -221,6 +230,8 @@ void watch(int signal) {
 
 }  // namespace
 
+// A control group does not refuse memory. It kills the process without a message when too much is used. So a large
+// request is refused here, where an Error can still say why. Groups without limits cost only one look.
 bool is_too_much_for_groups(size_t bytes) noexcept try {
   constexpr size_t kMuch = size_t{4} << 20;
   if (bytes < kMuch || !groups_have_limits()) return false;

@@ -17,6 +17,7 @@ constexpr size_t kMostTextBytes = size_t{256} << 20, kPieceBytes = size_t{1} << 
 
 }  // namespace
 
+// The size is not asked for in advance, because a pipe has none. So the limit is checked as the text grows.
 std::string read_file(const std::string& path) {
   InputFile in(path);
   std::string text;

@@ -28,6 +28,8 @@ struct Interval {
   double begin = 0, end = 0;
 };
 
+// The style sheet has a colour for each of four classes. Kinds of operators without a class of their own share
+// one colour.
 const char* class_of(const Span& span) {
   switch (span.kind) {
     case SpanKind::wait:
@@ -62,6 +64,8 @@ std::vector<std::string> devices_of(const std::vector<Span>& spans) {
   return devices;
 }
 
+// The span of a whole pass comes last among its spans (engine/run/pass/timeline_pass.h), so the search begins at
+// the end.
 Interval last_pass(const Timeline& timeline) {
   for (auto span = timeline.spans().rbegin(); span != timeline.spans().rend(); ++span) {
     if (span->track == kPassTrack) return {span->start_seconds, span->end_seconds};
@@ -69,7 +73,8 @@ Interval last_pass(const Timeline& timeline) {
   throw Error("nothing was recorded that could be drawn", "the picture of a pass", "Run at least one token");
 }
 
-// From the begin to the end of the two layers in the middle of the pass.
+// From the begin to the end of the two layers in the middle of the pass. Waits are left out, because a wait may begin
+// long before the layer's own work.
 Interval two_layers(const std::vector<Span>& spans) {
   int64_t layers = 0;
   for (const Span& span : spans) layers = std::max(layers, layer_of(span.name).value_or(-1) + 1);
@@ -84,7 +89,8 @@ Interval two_layers(const std::vector<Span>& spans) {
   return both;
 }
 
-// 1, 2 or 5 times a power of ten, for about eight ticks.
+// 1, 2 or 5 times a power of ten, for about eight ticks. The power of ten is the largest one that is not above an
+// eighth of the length.
 double tick_of(double seconds) {
   const double rough = seconds / 8, power = std::pow(10, std::floor(std::log10(rough)));
   for (const double step : {1.0, 2.0, 5.0}) {
@@ -99,7 +105,9 @@ std::string milliseconds(double seconds) {
   return text;
 }
 
-// A row of bars for each device over one interval, with a title and a time axis.
+// A row of bars for each device over one interval, with a title and a time axis. Time maps linearly from the interval
+// to the picture's width. A bar that reaches beyond the interval is cut at its end. Waits are thin bars, so that the
+// eye sees work first.
 class Strip {
  public:
   Strip(SvgDrawing& drawing, const Interval& shown, const std::vector<std::string>& devices, double top)
@@ -125,11 +133,13 @@ class Strip {
   void bar(const Span& span, double y) {
     const double from = x_of(span.start_seconds), to = x_of(span.end_seconds);
     const double height = span.kind == SpanKind::wait ? kWaitBar : kBar;
+    // Narrower bars cannot be seen, but a long pass may have thousands of them.
     if (to - from >= 0.05) drawing_.block(from, y + (kBar - height) / 2, to - from, height, class_of(span), span.name);
   }
   void axis() {
     const double y = top_ + static_cast<double>(devices_.size()) * kRow, tick = tick_of(shown_.end - shown_.begin);
     drawing_.line(kPictureLeft, y, kPictureRight, y, "axis");
+    // The factor keeps the last tick, whose place may lie slightly beyond the end by rounding.
     for (double at = 0; at <= (shown_.end - shown_.begin) * 1.0001; at += tick) {
       const double x = x_of(shown_.begin + at);
       drawing_.line(x, y, x, y + 4, "axis");
@@ -143,6 +153,7 @@ class Strip {
   const double top_;
 };
 
+// SVG does not lay out text. So each entry states the width that its words need.
 void draw_legend(SvgDrawing& drawing, double y) {
   struct Entry {
     const char *css_class, *words;
@@ -162,7 +173,8 @@ void draw_legend(SvgDrawing& drawing, double y) {
 
 }  // namespace
 
-// The second strip is left out if the two layers would fill more than half of the first one.
+// The second strip is left out if the two layers would fill more than half of the first one. The picture's height
+// follows from the number of devices and of strips. So all places are computed before anything is drawn.
 std::string trace_picture(const Timeline& timeline) {
   const Interval pass = last_pass(timeline);
   const std::vector<Span> spans = spans_in(timeline, pass);

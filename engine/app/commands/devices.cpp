@@ -57,6 +57,7 @@ struct Finding {
   std::string name;  // name of a device that could not be opened, if known
 };
 
+// The command reports what is wrong with a machine, so a device that cannot be opened is a finding and not a failure.
 Finding look_at(const std::string& id, const DeviceOptions& options) {
   Finding finding{id, {}, {}, {}, {}};
   try {
@@ -101,6 +102,8 @@ json to_json(const Finding& finding) {
           {"policies", policies}};
 }
 
+// A line is left out if it would say nothing: no driver, no fixed cores, no card. "quotients" appears only for a device
+// that rounds differently.
 void print(const Finding& finding) {
   if (!finding.info) {
     std::cout << finding.id << (finding.name.empty() ? "" : "  ") << finding.name
@@ -154,6 +157,8 @@ std::vector<OneCard> find_one_card(const std::vector<Finding>& findings) {
   std::erase_if(left, [&](const KnownGpu& gpu) { return !is_open(gpu); });
   std::vector<OneCard> all;
   while (!left.empty()) {
+    // `first` names the card. `best` may be another interface to it. Every round removes one whole card, so the
+    // loop ends.
     const KnownGpu first = left.front(), best = left[best_of(left)];
     for (const KnownGpu& gpu : left)
       if (gpu.id != best.id && is_same_card(gpu, first)) all.push_back({best.id, gpu.id, why_preferred(best, gpu)});
@@ -164,7 +169,8 @@ std::vector<OneCard> find_one_card(const std::vector<Finding>& findings) {
 
 json to_json(const OneCard& one) { return {{"used", one.used}, {"other", one.other}, {"why", one.why}}; }
 
-// Tests hand-overs between every two open devices.
+// Tests hand-overs between every two open devices. test_pair() tests both directions, so each pair is taken once. No
+// other work may run on its devices meanwhile, so pairs are tested one after another.
 std::vector<PairTest> test_pairs(const std::vector<Finding>& findings, sync::Pool& pool) {
   std::vector<PairTest> tests;
   for (size_t a = 0; a < findings.size(); ++a) {
@@ -209,7 +215,9 @@ void require(const char* variable, const std::string& prefix, const std::vector<
               problems + "Install its driver; `./dev setup` installs PoCL for OpenCL");
 }
 
-// Opens every device, tests each pair, and reports as JSON or text.
+// Opens every device, tests each pair, and reports as JSON or text. Drivers are configured before anything opens,
+// because a driver for CPU cores reads its number of cores only once. REQUIRE_... variables are checked before the pair
+// tests, so a missing device is reported early.
 int devices_command(const CommonFlags& flags) {
   apply_verbosity(flags);
   const CoreLayout layout = lay_out_cores(usable_cores(), flags.threads);

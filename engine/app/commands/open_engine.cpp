@@ -46,7 +46,8 @@ std::vector<std::string> devices_to_open(const CommonFlags& flags) {
 }
 
 // Translates flags and needs into options of the engine. A flag takes precedence over the command's needs, except for
-// the context.
+// the context. The context is an exception because a command knows how many tokens it will run. `progress` lives until
+// loading has ended, so its bar is wiped even after an error.
 std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds& needs) {
   Progress progress("loading", ProgressUnit::bytes, !flags.quiet() && Progress::stderr_is_terminal());
   EngineOptions options;
@@ -54,6 +55,7 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   options.devices = devices_to_open(flags);
   options.strict_device = flags.strict_device;
   options.plan = flags.plan;
+  // -1 asks for measured shares, which is what an engine without a split does.
   if (flags.split != std::vector{-1.0}) options.split = flags.split;
   options.act = act_of(flags);
   options.kv_type = kv_type_of(flags);
@@ -68,6 +70,8 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   options.wait_deadline = std::chrono::milliseconds(std::llround(flags.deadline_seconds * 1000));
   options.submit = submit_of(flags);
   options.program_folder = gpu::default_cache_folder();
+  // Commands that generate text may begin without the GPU. Other commands compile missing kernels themselves, when they
+  // first need them.
   if (needs.may_join_later && flags.compile == "background")
     options.warming_program = needs.program.empty() ? own_program() : needs.program;
   options.first_text = needs.first_text;
@@ -82,6 +86,7 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
     std::cout.flush();  // earlier results must be visible during long work
     if (says_so) std::fprintf(stderr, "%s ...\n", what.c_str());
   };
+  // Ctrl-C is looked at between the chunks of a prompt, through the callback that is set after opening.
   auto engine = Engine::open(options);
   engine->interrupted = [] { return interrupted(); };
   return engine;
@@ -118,6 +123,8 @@ nlohmann::json experts_json(const Engine& engine) {
           {"dropped_share", totals.share_of_choices(totals.dropped)}};
 }
 
+// Shares are of choices, except the empty rows, which are a share of the computed rows. One line has both, because a
+// larger room lowers overflow and raises padding (N2).
 void print_experts(const CommonFlags& flags, const Engine& engine) {
   const ExpertTotals& totals = engine.expert_use().totals();
   if (flags.quiet() || totals.graphs == 0) return;
@@ -142,6 +149,8 @@ void TraceFile::stop() {
   if (!path_.empty()) engine_.machine().record(nullptr);
 }
 
+// Recording stops before the file is written: the timeline must not change meanwhile. The ending of the path decides
+// the form.
 void TraceFile::finish() {
   if (path_.empty()) return;
   stop();
@@ -149,6 +158,7 @@ void TraceFile::finish() {
   write_output(path_, draws ? trace_picture(timeline_) : timeline_.trace_json(), while_unread(path_));
 }
 
+// The link leads to the program even if it was started by a relative path or through PATH.
 std::string own_program() {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);

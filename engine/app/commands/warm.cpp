@@ -41,6 +41,7 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
   if (own.background) give_way_to_others();  // before drivers are tried: it also raises the caller's limits
   // The default for texts: a GPU card works without the NPU, so nothing rounds to f16.
   const ActType act = act_of(flags).value_or(default_card() ? ActType::f32 : ActType::f16);
+  // The braces close the file. Only its header is needed here, and the engines open it again.
   std::string mark, mark_of_many;
   {
     const GgufFile file = GgufFile::open(flags.model);
@@ -50,6 +51,8 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
   }
   Warming one(mark, own_program());
   const Warming of_many(mark_of_many, own_program());
+  // A process in the background gives up if another one holds the lock, or if nothing is left to do. Without
+  // --background the kernels are compiled again, whatever the marks say.
   if (own.background && (!one.lock() || (one.done() && of_many.done()))) return kDone;
   if (const std::string why = proof::why_nothing_is_kept(); !why.empty())
     throw Error("nothing that is compiled could be kept", why,
@@ -73,6 +76,8 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
     if (gpu::keep_newest(gpu::default_cache_folder() + "/opencl", kMostBytes) > 0) one.unmark_all();
     one.mark();
     if (many) of_many.mark();
+    // A mark promises that the next start finds the kernels on disk. So marks are removed if any file could not
+    // be kept.
     if (const std::string why = proof::not_kept(); !why.empty()) {
       one.unmark_all();
       throw not_all_kept(why);

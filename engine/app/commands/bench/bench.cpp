@@ -23,7 +23,9 @@ namespace {
 
 constexpr int64_t kLeastContext = 64;  // room for the tokens that are verified before timing
 
-// Seconds of running the row's test once.
+// Seconds of running the row's test once. A prompt is one call, which the engine cuts into its chunks. Generated tokens
+// are one call each. The tokens are random, so nothing is sampled and only passes are timed. Numbers that are not
+// finite are an Error after the time is taken.
 double time_once(Engine& engine, const BenchRow& row) {
   fill_context(engine, row.n_depth);
   const auto ids = some_tokens(engine.config().vocabulary, row.n_depth, row.n_depth + row.tokens());
@@ -42,7 +44,8 @@ void warm_up(Engine& engine, const BenchRow& row) {
   engine.extend(some_tokens(engine.config().vocabulary, row.n_depth, row.n_depth + 1));
 }
 
-// Recording changes how some devices are launched, so the recorded run has its own warm-up.
+// Recording changes how some devices are launched, so the recorded run has its own warm-up. The warm-up is recorded on
+// a timeline of its own, which is dropped.
 Breakdown record_once(Engine& engine, const BenchRow& row) {
   Timeline warming, timeline;
   engine.machine().record(&warming);
@@ -53,7 +56,9 @@ Breakdown record_once(Engine& engine, const BenchRow& row) {
   return break_down(timeline);
 }
 
-// Measures the peaks before each repetition, so that peaks and rate belong to the same minute.
+// Measures the peaks before each repetition, so that peaks and rate belong to the same minute. The first run does not
+// count and its plans are forgotten, so the report names the plans of the timed runs. Measuring a peak reads a large
+// buffer, so a token runs between it and the repetition.
 void time_row(Engine& engine, BenchRow& row, int repetitions, BenchRoofline* roofline) {
   time_once(engine, row);  // compiles, fills caches
   engine.forget_plans_ran();
@@ -71,7 +76,9 @@ void time_row(Engine& engine, BenchRow& row, int repetitions, BenchRoofline* roo
 
 }  // namespace
 
-// Verifies all rows first, then times them, then prints. The context is as large as the deepest row needs.
+// Verifies all rows first, then times them, then prints. The context is as large as the deepest row needs. A
+// wrong result is an Error before any time is measured. The model clock only adds figures: nothing of it runs on
+// this machine.
 int bench_command(const CommonFlags& flags, const BenchFlags& bench) {
   apply_verbosity(flags);
   std::vector<BenchRow> rows = bench_rows(bench);

@@ -11,6 +11,7 @@ constexpr const char* kWholeSteps = "the device times whole steps, not their ope
 constexpr const char* kAlone =
     "Single tokens were launched kernel by kernel to be recorded; otherwise a pass is one launch.";
 
+// GB or GFLOP a second. Waits and idle time move no bytes, so their cell stays empty.
 std::string rate(double amount, double seconds) {
   if (amount <= 0 || seconds <= 0) return "";
   char text[32];
@@ -27,6 +28,8 @@ void print_line(const BreakdownLine& line, double wall_seconds) {
 
 }  // namespace
 
+// Shares refer to the wall clock of the recorded repetition. It may take longer than the timed ones, so both times are
+// in the heading.
 void print_breakdown(const BenchRow& row) {
   if (!row.breakdown) return;
   const Breakdown& breakdown = *row.breakdown;
@@ -42,6 +45,7 @@ void print_breakdown(const BenchRow& row) {
   for (const std::string& complaint : breakdown.complaints()) std::printf("\nNotice: %s.\n", complaint.c_str());
 }
 
+// The same lines as in the table. Rates are left out, because readers can compute them from bytes, flops and ms.
 void add_breakdown(nlohmann::json& object, const BenchRow& row) {
   if (!row.breakdown) return;
   const Breakdown& breakdown = *row.breakdown;

@@ -41,7 +41,8 @@ class Texts {
   }
 
   // Reads each text up to `end`, in passes that are as full as possible. Returns the last tokens' logits; if all texts
-  // end in one pass, in the order of the texts.
+  // end in one pass, in the order of the texts. The last token of each text asks for logits, and no other token does. A
+  // text that has no token left is not in the pass.
   std::span<const float> read_to(int64_t end) {
     std::span<const float> logits;
     for (;;) {
@@ -69,7 +70,9 @@ class Texts {
   std::vector<Sequence> sequences_;
 };
 
-// Writes short prompts and single tokens after them together, then each text alone, in the engine's own context.
+// Writes short prompts and single tokens after them together, then each text alone, in the engine's own context. The
+// numeric contract promises equal bits for a text alone and among others (docs/numbers.md). Devices with different sums
+// or roundings are compared within a tolerance.
 Verification verify_width(Engine& engine, int64_t width) {
   constexpr int64_t kPrompt = 5, kSingle = 2;
   const auto V = static_cast<size_t>(engine.config().vocabulary);
@@ -80,6 +83,8 @@ Verification verify_width(Engine& engine, int64_t width) {
   for (int64_t end = kPrompt; end <= kPrompt + kSingle; ++end) {
     const std::span<const float> together = texts.read_to(end);
     if (!all_finite(together)) throw engine.not_finite(end - 1);
+    // A copy, because the next call of the engine overwrites its logits. If the prompts end in several passes, their
+    // logits are not all here. Then only the single tokens are compared.
     const std::vector<float> kept(together.begin(), together.end());
     for (size_t i = 0; i < texts.count() && kept.size() == V * texts.count(); ++i) {
       engine.rewind(0);
@@ -93,7 +98,9 @@ Verification verify_width(Engine& engine, int64_t width) {
   return verification;
 }
 
-// Times prompts and generated tokens apart. counts: false for a warm-up, whose times are dropped.
+// Times prompts and generated tokens apart. counts: false for a warm-up, whose times are dropped. Every run has new
+// sequences, so no run finds keys and values of another one. All prompts end before the first token is generated, as
+// in llama-batched-bench.
 void time_once(Engine& engine, Row& row, bool counts) {
   Texts texts(engine, row.width, row.prompt + row.generated);
   const double start = now_seconds();
@@ -107,6 +114,7 @@ void time_once(Engine& engine, Row& row, bool counts) {
   row.generated_seconds.push_back(written - read);
 }
 
+// The widths vary fastest, so that neighbouring rows of the table differ in the number of texts.
 std::vector<Row> rows_of(const BenchFlags& bench) {
   std::vector<Row> rows;
   for (const int64_t prompt : bench.n_prompt)
@@ -117,6 +125,8 @@ std::vector<Row> rows_of(const BenchFlags& bench) {
   return rows;
 }
 
+// Keys are those of llama-batched-bench where it has the figure: pl is the number of texts, n_kv their tokens in all.
+// Other keys are Tandem's own.
 nlohmann::json to_json(const Row& row, const Engine& engine) {
   const double read = median(row.prompt_seconds), written = median(row.generated_seconds);
   return {{"clock", "measured"},
@@ -151,6 +161,7 @@ void print_table(const nlohmann::json& rows) {
   }
 }
 
+// JSON's form of a value serves as the form of CSV: texts are in quotes, numbers are not.
 void print_csv(const nlohmann::json& rows) {
   constexpr const char* kColumns[] = {"pp",   "tg",       "pl", "n_kv",  "t_pp",  "speed_pp",
                                       "t_tg", "speed_tg", "t",  "speed", "device"};
@@ -171,6 +182,7 @@ int bench_parallel_command(const CommonFlags& flags, const BenchFlags& bench) {
   std::vector<Row> rows = rows_of(bench);
   EngineNeeds needs;
   int64_t longest = flags.ctx_size;
+  // All rows share one engine, which therefore needs the longest text and the largest width.
   for (const Row& row : rows) {
     longest = std::max(longest, row.prompt + row.generated);
     needs.context = std::max(longest, int64_t{64});

@@ -41,7 +41,7 @@ ModelFacts facts_of(const Engine& engine) {
   return facts;
 }
 
-// Number of cores that the engine may use.
+// Number of cores that the engine may use. A flag above the number of usable cores has no further effect.
 int threads(const CommonFlags& flags) {
   const int all = static_cast<int>(usable_cores().size());
   return flags.threads > 0 ? std::min(flags.threads, all) : all;
@@ -87,6 +87,8 @@ nlohmann::json to_json(const BenchRow& row, const ModelFacts& facts, const Commo
 
 }  // namespace
 
+// Figures of --roofline and --breakdown become members of their row's object. CSV has fixed columns and leaves
+// them out.
 nlohmann::json bench_json(const std::vector<BenchRow>& rows, const CommonFlags& flags, const Engine& engine) {
   const ModelFacts facts = facts_of(engine);
   nlohmann::json array = nlohmann::json::array();
@@ -98,6 +100,8 @@ nlohmann::json bench_json(const std::vector<BenchRow>& rows, const CommonFlags& 
   return array;
 }
 
+// Columns have llama-bench's names if it has the figure. dump() puts texts in quotes, so a comma inside a text does not
+// separate columns.
 void print_bench_csv(const nlohmann::json& array) {
   constexpr const char* kColumns[] = {"model_filename", "model_type", "model_size", "model_n_params", "backends",
                                       "device",         "plan",       "act",        "clock",          "n_threads",
@@ -119,6 +123,8 @@ void print_bench_csv(const nlohmann::json& array) {
   }
 }
 
+// The backend is the id of each device without its number. Every row names its clock and how it was verified, so a
+// copied line still says what it shows.
 void print_bench_table(const std::vector<BenchRow>& rows, const Engine& engine) {
   const ModelFacts facts = facts_of(engine);
   std::printf("| model | size | params | backend | device | plan | act | clock | verified | test | t/s |\n");
@@ -135,6 +141,8 @@ void print_bench_table(const std::vector<BenchRow>& rows, const Engine& engine) 
   }
 }
 
+// This goes to standard error, because standard output has the table alone. Bits are promised or a tolerance is used;
+// the reason for a tolerance stands beside it.
 void print_verified(const std::vector<BenchRow>& rows, const Engine& engine) {
   for (const BenchRow& row : rows) {
     const Verification& v = row.verification;

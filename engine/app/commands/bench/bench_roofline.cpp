@@ -19,6 +19,7 @@ std::vector<int> used_cores(const Engine& engine) {
   return {cores.begin(), cores.end()};
 }
 
+// A device without host cores, such as a card, has another roof than this machine's cores.
 std::string devices_elsewhere(const Engine& engine) {
   std::string names;
   for (const DeviceInfo* device : engine.machine().infos()) {
@@ -33,6 +34,7 @@ RooflineShares shares_of(const BenchRow& row) {
   return against(row.roofline->peaks, row.roofline->work, seconds);
 }
 
+// 0 means that there is no share, because the peak was not measured or is no roof.
 std::string percent(double share) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.1f %%", 100 * share);
@@ -56,7 +58,8 @@ std::vector<BenchPass> passes_of(const BenchRow& row, int64_t chunk) {
 BenchRoofline::BenchRoofline(Engine& engine)
     : engine_(engine), probe_(used_cores(engine)), elsewhere_(devices_elsewhere(engine)) {}
 
-// Sums the work of the plans that the engine takes for the row's passes.
+// Sums the work of the plans that the engine takes for the row's passes. Nothing runs here: plans tell the bytes and
+// operations, and the row's times tell the rate.
 RowRoofline BenchRoofline::take(const BenchRow& row) {
   RowRoofline roofline;
   const std::vector<BenchPass> passes = passes_of(row, engine_.chunk());
@@ -87,6 +90,8 @@ void BenchRoofline::print_int8_peaks(const std::vector<BenchRow>& rows) const {
       best_act_loops().name);
 }
 
+// Two roofs stand side by side: bytes read against the memory's rate, and operations against the multiply-adds of the
+// cores. The larger share names the limit of the test (Williams and others, 2009).
 void BenchRoofline::print_table(const std::vector<BenchRow>& rows) const {
   std::printf(
       "\n| test | MB/token | GB/s | memory read GB/s, 1 thread | all cores | share | GFLOP/s | FMA peak, 1 core | "
@@ -112,7 +117,8 @@ void BenchRoofline::print_table(const std::vector<BenchRow>& rows) const {
     std::printf("%s computes on none of these cores: their peaks are not its roof.\n", elsewhere_.c_str());
 }
 
-// Shares are null if the peaks are no roof of the row.
+// Shares are null if the peaks are no roof of the row. Rates are those of the row's mean. The int8 keys exist only if
+// int8 peaks were measured.
 void add_roofline(nlohmann::json& object, const BenchRow& row) {
   if (!row.roofline) return;
   const RooflineShares of = shares_of(row);

@@ -17,6 +17,8 @@ std::vector<double> BenchRow::rates() const {
   return out;
 }
 
+// Each row is a test of its own: a prompt or generated tokens, as in llama-bench. A 0 on the command line switches that
+// kind of test off.
 std::vector<BenchRow> bench_rows(const BenchFlags& flags) {
   std::vector<BenchRow> rows;
   for (int64_t depth : flags.n_depth) {
@@ -31,6 +33,7 @@ std::vector<BenchRow> bench_rows(const BenchFlags& flags) {
   return rows;
 }
 
+// Two passes over the values: the mean first, then the squares of the distances to it. A single value has no spread.
 MeanAndSpread mean_and_spread(const std::vector<double>& values) {
   MeanAndSpread result;
   for (double v : values) result.mean += v / static_cast<double>(values.size());

@@ -6,6 +6,7 @@
 
 namespace tandem::app {
 
+// Every piece of a prompt is planned behind the pieces before it, as attention takes longer there.
 double modelled_rate(const SocClock& clock, const BenchRow& row, int64_t chunk) {
   if (row.n_gen > 0) return static_cast<double>(row.n_gen) / clock.tokens(row.n_gen, row.n_depth).seconds;
   double seconds = 0;

@@ -45,6 +45,8 @@ std::span<const float> logits_behind(Engine& engine, int64_t first, int64_t coun
 
 }  // namespace
 
+// A linear congruential generator with Knuth's constants (MMIX) draws the tokens. It starts anew in each call, so a
+// token depends on its index alone. The upper bits are taken, because the lower ones have short periods.
 std::vector<int32_t> some_tokens(int64_t vocabulary, int64_t begin, int64_t end) {
   std::vector<int32_t> ids;
   uint64_t state = 1;
@@ -55,6 +57,7 @@ std::vector<int32_t> some_tokens(int64_t vocabulary, int64_t begin, int64_t end)
   return ids;
 }
 
+// All rows use the same endless text, so a context that is deep enough is cut and not read again.
 void fill_context(Engine& engine, int64_t depth) {
   if (engine.position() < depth)
     engine.extend(some_tokens(engine.config().vocabulary, engine.position(), depth));
@@ -62,7 +65,9 @@ void fill_context(Engine& engine, int64_t depth) {
     engine.rewind(depth);
 }
 
-// Opens a second engine with the host's own loops, and reads the same tokens with both.
+// Opens a second engine with the host's own loops, and reads the same tokens with both. The host's own loops are the
+// reference for all devices. The type of activations is copied from the engine, because another rounding would give
+// other bits. The reference writes no trace and prints nothing.
 Verification verify_against_host(const CommonFlags& flags, Engine& engine) {
   CommonFlags plain = flags;
   plain.plan = "host-only";
@@ -94,8 +99,10 @@ Verification verify_row(Engine& engine, const BenchRow& row, const Verification&
                 other = row.n_gen == 0 && row.n_prompt <= kPiece ? 1 : kPiece;
   if (row.tokens() > 1) {
     const std::span<const float> logits = logits_behind(engine, row.n_depth, row.tokens(), timed);
+    // A copy, because the second reading overwrites the engine's logits.
     const std::vector<float> kept(logits.begin(), logits.end());
     verification.compare(kept, logits_behind(engine, row.n_depth, row.tokens(), other));
+    // Plans depend on the position, so they are asked for where the compared passes began.
     engine.rewind(row.n_depth);
     const std::string why =
         why_tolerance(engine, {std::min(timed, engine.chunk()), std::min({other, row.tokens(), engine.chunk()})});

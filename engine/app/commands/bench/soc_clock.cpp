@@ -28,6 +28,7 @@ std::optional<Calibration> calibration_of(const CommonFlags& flags) {
   return flags.calibration.empty() ? std::nullopt : std::optional(read_calibration(flags.calibration));
 }
 
+// The clock knows 8-bit activations, and takes f16 in place of all others.
 SocRequest soc_request(const CommonFlags& flags, std::string shape, StorageType weights, int64_t tokens,
                        int64_t positions) {
   SocRequest request{flags.soc, std::move(shape), weights, flags.plan, tokens, positions, flags.experts};
@@ -36,6 +37,8 @@ SocRequest soc_request(const CommonFlags& flags, std::string shape, StorageType 
   return request;
 }
 
+// `auto` compares measured times, which a described chip does not have. So it stands for the plan `tensor`, whose
+// solver chooses by modelled times.
 SocClock::SocClock(const SocRequest& request)
     : profile_(soc_profile(request.soc)),
       strategy_(request.plan == "auto" ? "tensor" : request.plan),
@@ -43,16 +46,19 @@ SocClock::SocClock(const SocRequest& request)
   pass(1, {});  // a plan that this chip cannot run is an Error now
 }
 
+// Graphs that the NPU has to compile first are part of the prompt's time. Their energy is not modelled.
 SocClock::Figures SocClock::prompt(int64_t S, int64_t position) const {
   const ModelRun run = pass(S, {SyncCost::fast, position}).run;
   return {run.compile_seconds + run.seconds, run.joules};
 }
 
+// Attention's time grows about linearly with the depth. So the token in the middle stands for the mean of all.
 SocClock::Figures SocClock::tokens(int64_t count, int64_t position) const {
   const ModelRun run = pass(1, {SyncCost::fast, position + count / 2}).run;
   return {run.seconds * static_cast<double>(count), run.joules * static_cast<double>(count)};
 }
 
+// Vectors such as norms do not count: they are F32 in nearly every file.
 StorageType usual_type(const GgufFile& file) {
   std::map<StorageType, size_t> bytes;
   for (const GgufTensor& tensor : file.tensors()) {

@@ -24,6 +24,8 @@ std::string number(double value) {
 
 }  // namespace
 
+// Both measures are kept, because the caller may settle for a tolerance only after comparing. Bits are compared as
+// integers, so that 0 differs from -0. A difference that is no number counts as infinite, so no tolerance accepts it.
 void Verification::compare(std::span<const float> expected, std::span<const float> got) {
   TANDEM_CHECK(expected.size() == got.size(), "logits of one vocabulary");
   ++tokens_;
@@ -36,8 +38,10 @@ void Verification::compare(std::span<const float> expected, std::span<const floa
   }
 }
 
+// The tolerance grows with the largest expected logit, and is never less than for a logit of 1.
 double Verification::allowed() const { return asks_for_bits() ? 0 : kTolerance * std::max(1.0, magnitude_); }
 
+// Nothing compared is not a success, so a test that was skipped by mistake fails.
 bool Verification::holds() const {
   if (tokens_ == 0) return false;
   return asks_for_bits() ? different_ == 0 : std::isfinite(largest_) && largest_ <= allowed();
@@ -53,6 +57,8 @@ nlohmann::json verification_json(const Verification& verification) {
           {"why_tolerance", verification.why_tolerance()}};
 }
 
+// A wrong result has no speed. The message has the counts and the tolerance, so a report of it can be judged without
+// another run.
 void require(const Verification& verification, const std::string& on) {
   if (verification.holds()) return;
   const std::string found =

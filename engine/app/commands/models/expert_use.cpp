@@ -40,6 +40,7 @@ RoutingTrace routing_of(const std::string& path) {
   return parse_routing_trace(lines, path);
 }
 
+// A line is a whole window, however long it is. Empty lines are skipped.
 std::vector<Window> windows_of_ids(const std::string& path, int64_t vocabulary) {
   std::vector<Window> windows;
   std::istringstream lines(read_file(path));
@@ -76,6 +77,7 @@ struct Session {
 
 // The context holds the longest window, and every token gets logits so that they can be checked.
 Session open_with_experts(const CommonFlags& flags, const ExpertUseFlags& own) {
+  // The header alone tells whether there are experts. So a wrong model is refused before its weights are loaded.
   const ModelConfig config = read_config(GgufFile::open(flags.model));
   if (!config.experts)
     throw Error("the model has no experts", flags.model, "calibrate-moe and trace-moe are for mixtures of experts");
@@ -85,6 +87,8 @@ Session open_with_experts(const CommonFlags& flags, const ExpertUseFlags& own) {
     of_ids.push_back({path, windows_of_ids(path, config.vocabulary)});
     for (const Window& window : of_ids.back().windows) longest = std::max(longest, static_cast<int64_t>(window.size()));
   }
+  // A chunk and its rows of logits have one size, because every token gets logits. The size bounds the memory
+  // for logits.
   const int64_t piece = std::min<int64_t>(longest, 256);
   Session session{open_engine(exact_flags(flags), {longest, piece, piece}), {}};
   print_notes(flags, *session.engine);
@@ -135,7 +139,8 @@ struct Counted {
   RouterMargins margins;  // only for a model that ran
 };
 
-// Counts each window by itself, because overlaps between windows are reported too.
+// Counts each window by itself, because overlaps between windows are reported too. In every layer all tokens of a pass
+// are routed, because all of them get logits. So the first layer tells the number of tokens.
 std::vector<CountedText> count_windows(const CommonFlags& flags, Engine& engine, const std::vector<Text>& texts,
                                        RouterMargins& margins) {
   Reading reading(flags, texts);
@@ -186,13 +191,16 @@ RoutingCounts total_of(const std::vector<RoutingCounts>& windows, RoutingCounts 
   return total;
 }
 
-// N1: how well half of a text's windows predict the other half, and how well one text predicts another.
+// N1: how well half of a text's windows predict the other half, and how well one text predicts another. Windows of even
+// number are the calibration and those of odd number the unseen inputs. They alternate, so that a change of topic
+// within the text reaches both halves. Overlap@K is the share of the K most popular experts that both have in common.
 nlohmann::json overlaps(const Counted& counted) {
   const std::vector<CountedText>& texts = counted.texts;
   std::vector<RoutingCounts> wholes;
   for (const CountedText& text : texts) wholes.push_back(total_of(text.windows, counted.none));
   nlohmann::json rows = nlohmann::json::array();
   for (const int64_t K : {4, 8}) {
+    // The K most popular experts would be all of them, and the overlap always 1.
     if (K >= counted.none.experts) continue;
     for (size_t a = 0; a < texts.size(); ++a) {
       std::vector<RoutingCounts> seen, unseen;
@@ -214,6 +222,7 @@ nlohmann::json overlaps(const Counted& counted) {
   return rows;
 }
 
+// Imbalance is the busiest expert's load over the mean load. An even layer has 1.
 void print_calibration(const Calibration& calibration, const nlohmann::json& overlap_rows) {
   const RoutingCounts& counts = calibration.counts;
   std::printf("%lld tokens, %lld of %lld experts each\n", static_cast<long long>(counts.tokens),
@@ -249,6 +258,8 @@ bool names_a_text(const ExpertUseFlags& own) { return !own.texts.empty() || !own
 
 }  // namespace
 
+// A small margin means that another rounding may choose another expert. Reports give the number of such choices beside
+// their figures.
 void add_margins(RouterMargins& margins, const Engine& engine) {
   for (const RoutedLayer& layer : engine.routing()) {
     const ExpertsConfig& experts = *engine.config().experts;
@@ -256,6 +267,8 @@ void add_margins(RouterMargins& margins, const Engine& engine) {
   }
 }
 
+// Counts come from texts that a model reads, or from recorded routing, and not from both. So -m is required only
+// with texts.
 void add_calibrate_moe(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<ExpertUseFlags>>();
   ExpertUseFlags& own = flags->own;
@@ -304,7 +317,8 @@ int calibrate_moe_command(const CommonFlags& flags, const ExpertUseFlags& own) {
   return kDone;
 }
 
-// Each window is a sequence of the trace. A pass's routing is copied before the next pass overwrites it.
+// Each window is a sequence of the trace. A pass's routing is copied before the next pass overwrites it. Ids and
+// weights lie as [tokens, k] in each layer, so token s has elements s k to (s + 1) k.
 int trace_moe_command(const CommonFlags& flags, const ExpertUseFlags& own) {
   apply_verbosity(flags);
   const auto [engine, texts] = open_with_experts(flags, own);

@@ -39,7 +39,8 @@ int64_t elements(const GgufTensor& tensor) {
   return product;
 }
 
-// Counts tensors by their type, those with most bytes first.
+// Counts tensors by their type, those with most bytes first. The largest matrix stands for its type when devices are
+// asked: a limit of a device shows there first.
 std::vector<TypeCount> count_types(const GgufFile& file) {
   std::map<StorageType, TypeCount> counts;
   for (const GgufTensor& tensor : file.tensors()) {
@@ -69,7 +70,8 @@ const char* name_of(Gating gating) {
   TANDEM_CHECK(false, "a gating without a name");
 }
 
-// Shapes that only some models have.
+// Shapes that only some models have. An absent key means that the model lacks the part. A zero would look like a value
+// of the file.
 void add_parts(json& shapes, const ModelConfig& config) {
   if (config.experts) {
     const ExpertsConfig& experts = *config.experts;
@@ -115,6 +117,8 @@ json config_json(const ModelConfig& config) {
 }
 
 // Asks every device whether it multiplies with each stored type: {"device", "type", "packed", "supported", "reason"}.
+// Each device is opened and asked for a product of one token. No weights are loaded, because supports() decides by
+// shapes and formats. The reason of a refusal is part of the report.
 json placement(const std::vector<TypeCount>& types, const std::vector<std::string>& ids) {
   const CoreLayout layout = lay_out_cores(usable_cores());
   DeviceOptions options;
@@ -127,6 +131,7 @@ json placement(const std::vector<TypeCount>& types, const std::vector<std::strin
       if (!type.matrix) continue;
       const int64_t K = type.matrix->shape[0], N = type.matrix->shape[1];
       const PackedFormat format = packed_format(type.type);
+      // GGUF gives the shape as [K, N], columns first. The operands have no memory, because nothing runs.
       const MatMul op{.S = 1,
                       .K = K,
                       .row_begin = 0,
@@ -147,7 +152,8 @@ json placement(const std::vector<TypeCount>& types, const std::vector<std::strin
   return rows;
 }
 
-// Prints the JSON report as text, so that both forms have the same facts.
+// Prints the JSON report as text, so that both forms have the same facts. Names come from the file, so they are made
+// printable before they reach a terminal.
 void print(const json& report) {
   auto text = [&](const char* key) { return printable_text(report.value(key, std::string())); };
   std::cout << text("model") << "\n"
@@ -204,6 +210,7 @@ int info_command(const CommonFlags& flags) {
     report["shapes"] = config_json(read_config(file));
     report["placement"] = placement(types, flags.devices.empty() ? available_devices() : flags.devices);
   }
+  // The facts come from mapped bytes. If the file has changed meanwhile, the report would mix two files.
   file.require_unchanged();
   if (flags.json) {
     print_json(report);

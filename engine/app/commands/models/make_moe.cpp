@@ -89,6 +89,7 @@ CalibrationText text_to_read(const GgufFile& file, const ModelConfig& config, co
     text.windows.push_back(std::move(all[i * all.size() / count]));
     text.tokens += text.windows.back().size();
   }
+  // Each expert's row is the centre of a group of tokens, so there are at least as many tokens as experts.
   if (static_cast<int64_t>(text.tokens) < own.experts) {
     throw Error("the text is too short: " + std::to_string(text.tokens) + " tokens for " + std::to_string(own.experts) +
                     " experts",
@@ -106,7 +107,9 @@ Model load(const CommonFlags& flags, const GgufFile& file, sync::Pool& pool) {
 }
 
 // Runs the dense model on the host over the text, and makes each layer's router from the inputs of its
-// feed-forward network.
+// feed-forward network. Tokens whose inputs have similar directions then go to the same experts
+// (engine/moe/made_router.h). All windows pass a layer before the next layer begins, so each router is made as soon as
+// its inputs are complete.
 void make_routers(const CommonFlags& flags, const MakeMoeFlags& own, const GgufFile& file, const CalibrationText& text,
                   MoeConversion& conversion) {
   sync::Pool pool;
@@ -125,12 +128,14 @@ void make_routers(const CommonFlags& flags, const MakeMoeFlags& own, const GgufF
   };
   sinks.progress = [&](uint64_t done, uint64_t total) {
     if (interrupted()) throw Engine::Interrupted();
+    // The reading counts every token once in each layer, and the bar shows tokens.
     progress.update(done / layers, total / layers);
   };
   read_ffn_inputs(model, *device, pool, text.windows, sinks);
 }
 
-// Writes the file in pieces. It is committed only if the source has not changed meanwhile.
+// Writes the file in pieces. It is committed only if the source has not changed meanwhile. Most bytes are copied from
+// the source, whose file is mapped.
 void write(const CommonFlags& flags, const GgufFile& model, const MoeConversion& conversion, const std::string& path) {
   Progress progress("writing", ProgressUnit::bytes, shows_progress(flags));
   OutputFile file(path, while_unread(path));
@@ -144,6 +149,7 @@ void write(const CommonFlags& flags, const GgufFile& model, const MoeConversion&
   file.commit();
 }
 
+// Rounding is named, because such a file differs from the dense model in more than its form.
 void print_summary(const MakeMoeFlags& own, const MoeConversion& conversion, size_t tokens) {
   const std::string router = tokens > 0 ? "routers of " + std::to_string(tokens) + " tokens" : "even routers";
   std::printf("%s: %s, %lld %s experts of width %lld, of which a token goes to %lld; %s; %sB\n", own.output.c_str(),
@@ -156,7 +162,9 @@ void print_summary(const MakeMoeFlags& own, const MoeConversion& conversion, siz
   }
 }
 
-// Reads the text and makes the routers if they are wanted, then writes the file.
+// Reads the text and makes the routers if they are wanted, then writes the file. Numbers that do not fit the model are
+// an Error of the conversion, before any text is read. With even routers all scores are equal, and a token uses the
+// first experts.
 int make_moe_command(const CommonFlags& flags, const MakeMoeFlags& own) {
   apply_verbosity(flags);
   const GgufFile file = GgufFile::open(flags.model);

@@ -28,7 +28,8 @@ struct MakeRandomFlags {
   Seed seed{1};
 };
 
-// Writes the file in pieces. It gets its name only when it is complete.
+// Writes the file in pieces. It gets its name only when it is complete. Only a piece of the file is in memory at a
+// time, so a model larger than the memory can be written.
 void write(const RandomModel& model, const std::string& path, bool quiet) {
   Progress progress("writing", ProgressUnit::bytes, !quiet && Progress::stderr_is_terminal());
   OutputFile file(path, while_unread(path));
@@ -41,6 +42,7 @@ void write(const RandomModel& model, const std::string& path, bool quiet) {
   file.commit();
 }
 
+// Such a file has the shapes of the published model, so speed and memory can be measured without its weights.
 int make_random_command(const CommonFlags& flags, const MakeRandomFlags& own) {
   apply_verbosity(flags);
   const ModelConfig config = model_shape(own.shape);

@@ -39,7 +39,8 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-// A plain loop: no blocking, no folds, double precision.
+// A plain loop: no blocking, no folds, double precision. The weights are transposed first, so that the inner loop runs
+// over neighbouring elements. Every sum still goes through k in ascending order.
 template <typename T>
 std::vector<double> plain_product(const ProductShape& shape, const std::vector<T>& x, const std::vector<T>& w) {
   std::vector<double> columns(static_cast<size_t>(shape.k * shape.n)), y(static_cast<size_t>(shape.m * shape.n));
@@ -72,6 +73,8 @@ std::vector<std::byte> random_panels(const PackedFormat& format, int64_t rows, i
     }
     return panels;
   }
+  // Any byte is a valid pair of 4-bit codes, so the whole panel is filled first. Scales and minima then overwrite their
+  // places. A minimum is -7.5 scales on average, so that weights have a mean near zero.
   for (std::byte& byte : panels) byte = static_cast<std::byte>(random());
   for (int64_t panel = 0; panel < panel_count(rows); ++panel) {
     std::byte* base = panels.data() + static_cast<size_t>(panel) * bytes;
@@ -88,6 +91,8 @@ std::vector<std::byte> random_panels(const PackedFormat& format, int64_t rows, i
   return panels;
 }
 
+// cell_weight() gives the value that a cell of the array multiplies with. So the reference product sees rounded
+// weights, and its error is that of the sums alone.
 std::vector<float> decode_panels(const PackedFormat& format, const std::vector<std::byte>& panels, int64_t rows,
                                  int64_t columns) {
   std::vector<float> w(static_cast<size_t>(rows * columns));
@@ -110,6 +115,8 @@ std::vector<typename Mac::Sum> step_through(const NpuParams& params, const Produ
 }
 
 // Multiplies random floats on the fast path and, with --stepped, cell by cell. Both must have the same bits.
+// Activations are rounded to f16 first, because the array's inputs are. The stepped result replaces the fast one in the
+// report, so the printed error is that of the array.
 Outcome float_product(const NpuParams& params, const ProductShape& shape, const PackedFormat& format,
                       const NpuGemmFlags& flags) {
   std::mt19937_64 random(flags.seed.value);
@@ -130,7 +137,8 @@ Outcome float_product(const NpuParams& params, const ProductShape& shape, const 
   return outcome;
 }
 
-// Multiplies random 8-bit integers. The array sums in int32, and one scale per column turns sums into floats.
+// Multiplies random 8-bit integers. The array sums in int32, and one scale per column turns sums into floats. Integer
+// sums are exact, so the order of additions cannot change them. Only the last step rounds.
 Outcome int8_product(const NpuParams& params, const ProductShape& shape, const NpuGemmFlags& flags) {
   std::mt19937_64 random(flags.seed.value);
   std::vector<int8_t> x(static_cast<size_t>(shape.m * shape.k)), w(static_cast<size_t>(shape.n * shape.k));
@@ -170,7 +178,8 @@ NpuParams chip(const NpuGemmFlags& flags) {
   return params;
 }
 
-// Refuses combinations that no single flag can rule out. They count as wrong usage.
+// Refuses combinations that no single flag can rule out. They count as wrong usage. The number of elements is compared
+// by a division, because a product of two large numbers could overflow.
 void check_usage(const NpuGemmFlags& flags) {
   constexpr int64_t kMostElements = int64_t{1} << 28;
   for (const auto& [a, b] : {std::pair(flags.m, flags.k), {flags.n, flags.k}, {flags.m, flags.n}}) {
@@ -179,11 +188,13 @@ void check_usage(const NpuGemmFlags& flags) {
   if (flags.format == "int4" && flags.k % kTileColumns != 0) {
     throw CLI::ValidationError("-K", "int4 weights share a scale between 32 columns: K must be a multiple of 32");
   }
+  // A product of codes is at most 2^14, and 2^17 of them may exceed an int32.
   if (flags.format == "int8" && flags.k >= int64_t{1} << 17) {
     throw CLI::ValidationError("-K", "int8 products have int32 sums: K must be below 131072");
   }
   if (!flags.stepped) return;
   const NpuParams params = chip(flags);
+  // The simulation updates every cell in every cycle, and the cycles are known before it runs.
   const double updates =
       static_cast<double>(count_cycles(params.array, params.dataflow, {flags.m, flags.k, flags.n}).cycles) *
       static_cast<double>(params.array.rows * params.array.cols);
@@ -191,7 +202,8 @@ void check_usage(const NpuGemmFlags& flags) {
     throw CLI::ValidationError("--stepped", "too large to move cell by cell; take a smaller product or leave it out");
 }
 
-// Cycles are counted, times and energies are modelled, and the error is computed from the result.
+// Cycles are counted, times and energies are modelled, and the error is computed from the result. The keys keep their
+// order, which is that of the text form: the array, the product, its cycles, its times.
 nlohmann::ordered_json report(const NpuParams& params, const ProductShape& shape, NumberFormat format,
                               const Outcome& outcome) {
   const ProductCost cost = product_cost(params, shape, format, outcome.weight_bytes);
@@ -242,6 +254,7 @@ void print_text(const nlohmann::ordered_json& json) {
 
 }  // namespace
 
+// The report is printed before a difference between the two paths is an Error, so that the user sees the figures.
 int run_npu_gemm(const NpuGemmFlags& flags) {
   const NpuParams params = chip(flags);
   const ProductShape shape{flags.m, flags.k, flags.n};

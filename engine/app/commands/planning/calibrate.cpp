@@ -58,7 +58,8 @@ void require_folder_of(const std::string& path) {
     throw Error("cannot write the profile", path, "There is no folder " + folder.string());
 }
 
-// The first NPU, or the first device that is no NPU.
+// The first NPU, or the first device that is no NPU. A profile describes two processors. Whatever is no NPU stands for
+// its GPU, so a machine without a GPU is measured with the host.
 Device& first_device(const Engine& engine, bool npu) {
   for (const auto& device : engine.machine().devices())
     if ((device->info().kind == DeviceKind::npu) == npu) return *device;
@@ -66,7 +67,9 @@ Device& first_device(const Engine& engine, bool npu) {
               engine.machine().device_names(), "Name both with --device");
 }
 
-// Measures everything once, even known points. Absent if it was interrupted.
+// Measures everything once, even known points. Absent if it was interrupted. A cache without a file knows no earlier
+// values and keeps none. The chain of cut matmuls shows what waiting for each other costs (H7), once for a single token
+// and once for several.
 std::optional<MachineMeasurements> measured_round(const CommonFlags& flags, Engine& engine, Device& gpu, Device& npu,
                                                   int64_t& points) {
   DiskCache scratch("");
@@ -87,7 +90,9 @@ std::optional<MachineMeasurements> measured_round(const CommonFlags& flags, Engi
 
 }  // namespace
 
-// Several rounds are averaged. A note warns if other processes used the cores meanwhile.
+// Several rounds are averaged. A note warns if other processes used the cores meanwhile. Every round measures the same
+// points in the same order, as mean_of() requires. The result is a profile like that of a described chip, and the model
+// clock reads both in the same way.
 int calibrate_command(const CommonFlags& flags, const CalibrateFlags& calibrate) {
   apply_verbosity(flags);
   require_folder_of(calibrate.output);

@@ -26,7 +26,8 @@ PhaseReport explain(Engine& engine, const std::string& phase, const Batch& batch
   return report;
 }
 
-// Reports progress once planning takes longer than a second, and ends it at Ctrl-C.
+// Reports progress once planning takes longer than a second, and ends it at Ctrl-C. A long prompt has many passes, and
+// each needs a plan of its own.
 class Planning {
  public:
   Planning(const CommonFlags& flags, int64_t tokens)
@@ -50,7 +51,8 @@ class Planning {
   bool is_said_ = false;
 };
 
-// Plans the prompt's pieces as they would run, and one token after them.
+// Plans the prompt's pieces as they would run, and one token after them. Each piece is planned behind the pieces in
+// front of it, because attention depends on the position. Nothing runs.
 PlanReport on_this_machine(const CommonFlags& flags, const PlanFlags& plan) {
   const auto engine = open_engine(flags, {std::max(flags.ctx_size, plan.prompt + 1), 0, 1});
   print_notes(flags, *engine, std::max(flags.ctx_size, plan.prompt));
@@ -72,6 +74,7 @@ PlanReport on_this_machine(const CommonFlags& flags, const PlanFlags& plan) {
   return report;
 }
 
+// A published shape has no file that could tell its type, so Q4_0 stands for it.
 StorageType weights_of(const CommonFlags& flags, const PlanFlags& plan) {
   if (!plan.weights.empty()) return storage_type_named(plan.weights);
   return plan.shape.empty() ? usual_type(GgufFile::open(flags.model)) : StorageType::q4_0;
@@ -85,7 +88,9 @@ int64_t tokens_at_once(const CommonFlags& flags, int64_t prompt) {
   return prompt <= kLongestWhole ? prompt : kPiece;
 }
 
-// Plans the prompt in pieces and one token after it, on the model clock of a chip.
+// Plans the prompt in pieces and one token after it, on the model clock of a chip. The chip need not exist: a
+// model's shapes and a profile are enough. A flag that changes no time on this chip gets a note, so that equal
+// times do not surprise.
 PlanReport on_a_chip(const CommonFlags& flags, const PlanFlags& plan) {
   const int64_t chunk = tokens_at_once(flags, plan.prompt);
   const std::string name = plan.shape.empty() ? flags.model : plan.shape;
@@ -104,6 +109,7 @@ PlanReport on_a_chip(const CommonFlags& flags, const PlanFlags& plan) {
                     flags.plan,
                     {},
                     {}};
+  // A run on the model clock has times for each span. They become a prediction, so that both clocks share one report.
   const auto add = [&](const std::string& phase, int64_t position, int64_t S) {
     ModelledPass pass = clock.pass(S, {plan.slow_sync ? SyncCost::slow : SyncCost::fast, position, plan.load});
     Prediction predicted = prediction_of(pass.plan, pass.run);
@@ -137,6 +143,7 @@ PlanReport make_report(const CommonFlags& flags, const PlanFlags& plan) {
 
 }  // namespace
 
+// The report is complete before anything is printed, so an error leaves no half of a report.
 int plan_command(const CommonFlags& flags, const PlanFlags& plan) {
   apply_verbosity(flags);
   print_idle_flags(flags, plan);

@@ -25,7 +25,8 @@ struct Drawn {
   std::vector<RoutingCounts> unseen;
 };
 
-// Draws chunks to plan on, and others to judge the plan by.
+// Draws chunks to plan on, and others to judge the plan by (N1). Judged by the planned chunks, capacities would look
+// better than they are.
 Drawn drawn_for(const MixtureShape& shape, int64_t chunk) {
   const int64_t layers = std::min(shape.layers, kDrawnLayers);
   std::vector<RoutingCounts> chunks = drawn_chunks({}, shape.experts, shape.used, layers, chunk, kPlanned + kUnseen);
@@ -47,6 +48,7 @@ Drawn counted_in(const Calibration& calibration, const MixtureShape& shape, int6
   return {counts, {std::move(expected)}};
 }
 
+// Shares of a layer's choices add up to 1. A token counts once for each expert that it uses.
 std::vector<double> shares_of(const RoutingCounts& counts, size_t layer) {
   std::vector<double> shares;
   for (const int64_t count : counts.counts[layer])
@@ -54,7 +56,9 @@ std::vector<double> shares_of(const RoutingCounts& counts, size_t layer) {
   return shares;
 }
 
-// The costs of one group on either processor, wherever it lives.
+// The costs of one group on either processor, wherever it lives. The NPU computes every row of the graph, whether it
+// holds a token or not. The CPU computes the expected tokens alone. So a group with few tokens may be faster on the
+// CPU (N4).
 PlannedGroup planned(const ChipExperts& chip, const MixtureShape& shape, const ExpertGroup& group,
                      const std::vector<double>& loads, bool resident) {
   PlannedGroup line;
@@ -93,7 +97,8 @@ json to_json(const EngineFigures& figures) {
 }  // namespace
 
 // Plans the first layer in detail for the table. The engines' times sum over all layers, which repeat those that
-// have counts.
+// have counts. The rules are those of the paper, and not the user's, because the engines of the paper are
+// compared (N9).
 ExpertsReport plan_experts(const SocProfile& profile, const ModelConfig& config, int64_t prompt, int64_t chunk,
                            const std::optional<Calibration>& calibration) {
   ExpertsReport report;
@@ -132,6 +137,7 @@ ExpertsReport plan_experts(const SocProfile& profile, const ModelConfig& config,
   return report;
 }
 
+// A report that has nothing to say is its reason alone.
 json to_json(const ExpertsReport& report) {
   if (!report.missing.empty()) return {{"missing", report.missing}};
   json groups = json::array(), engines = json::array();
@@ -151,6 +157,8 @@ json to_json(const ExpertsReport& report) {
           {"engines", std::move(engines)}};
 }
 
+// The text has three parts. The first is the room of the tiers (N2). The second has the groups of the first layer with
+// both processors' times (N3, N4). The third compares the engines (N9, N10).
 void print(const ExpertsReport& report) {
   std::printf("\n## experts: %lld, of which a token takes %lld, chunks of %lld tokens\n\n",
               static_cast<long long>(report.shape.experts), static_cast<long long>(report.shape.used),

@@ -39,6 +39,7 @@ std::vector<Line> lines_of(const PhaseReport& phase) {
   return lines;
 }
 
+// The time of a cut is the time until both sides have ended. The times of the sides show which one waits.
 json to_json(const Priced& priced) {
   json parts = json::array();
   for (const Part& part : priced.cut.parts) {
@@ -53,6 +54,8 @@ json to_json(const Priced& priced) {
           {"gpu_ms", ms(priced.gpu_seconds)},  {"npu_ms", ms(priced.npu_seconds)}, {"parts", std::move(parts)}};
 }
 
+// Matmuls of one shape share a decision. The best cut of each kind is listed, so a reader sees how close the choice
+// was (H9).
 json to_json(const Decided& decided) {
   json candidates = json::array();
   for (const Priced& priced : decided.decision.best_of_each_kind) candidates.push_back(to_json(priced));
@@ -99,7 +102,7 @@ void print_experts(const std::vector<PlannedExperts>& experts) {
 }
 
 // Every step with its operators, the decisions behind the plan, and the busy times. The last five keys exist only on a
-// model clock.
+// model clock. Steps refer to each other by their index in the list.
 json to_json(const PhaseReport& phase) {
   json steps = json::array();
   for (size_t i = 0; i < phase.plan.steps.size(); ++i) {
@@ -146,6 +149,7 @@ json to_json(const PhaseReport& phase) {
   return object;
 }
 
+// The chosen cut is one of the candidates, which the solver lists by kind.
 void print_decision(const Decided& decided) {
   std::printf("\n%s and %lld alike (S %lld, K %lld, N %lld, %s): %s\n",
               std::string(name_in_layer(decided.name)).c_str(), static_cast<long long>(decided.operators - 1),
@@ -159,7 +163,8 @@ void print_decision(const Decided& decided) {
   }
 }
 
-// A table of operators, then each decision with its candidates, then the sums.
+// A table of operators, then each decision with its candidates, then the sums. Shares refer to the whole pass. Devices
+// work side by side, so the shares of all lines may add up to more than 100 %.
 void print(const PhaseReport& phase) {
   std::printf("\n## %s: %lld token%s at position %lld, plan %s\n\n", phase.phase.c_str(),
               static_cast<long long>(phase.S), phase.S == 1 ? "" : "s", static_cast<long long>(phase.position),
@@ -189,7 +194,8 @@ void print(const PhaseReport& phase) {
 
 }  // namespace
 
-// A step lasts from the begin of its first span to the end of its last one.
+// A step lasts from the begin of its first span to the end of its last one. Spans leave out the crossings between CPU
+// and NPU, so a step's operators may take less time than the step.
 Prediction prediction_of(const Plan& plan, const ModelRun& run) {
   Prediction prediction;
   prediction.seconds = run.seconds;
@@ -204,6 +210,7 @@ Prediction prediction_of(const Plan& plan, const ModelRun& run) {
   return prediction;
 }
 
+// The parts about the engine and about experts are absent where they do not apply.
 json to_json(const PlanReport& report) {
   json phases = json::array();
   for (const PhaseReport& phase : report.phases) phases.push_back(to_json(phase));

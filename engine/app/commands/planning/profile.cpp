@@ -21,6 +21,8 @@ constexpr int64_t kOutputs = 32;
 constexpr int64_t kOtherTokens[] = {1, 8, 64, 256, 1024}, kQuickOtherTokens[] = {1, 128};
 constexpr int64_t kDepths[] = {0, 256, 1024}, kQuickDepths[] = {0, 256};
 
+// A kind without a number, such as "npu", names all devices of the kind. Parameters behind `?` are no part of a
+// device's name.
 bool asked_for(const CommonFlags& flags, const std::string& device) {
   return flags.devices.empty() || std::ranges::any_of(flags.devices, [&](const std::string& id) {
            const std::string name = id.substr(0, id.find('?'));
@@ -31,7 +33,8 @@ bool asked_for(const CommonFlags& flags, const std::string& device) {
 }  // namespace
 
 // The plan is one that the named devices can run. It does not matter for measurements, which place each
-// operator themselves.
+// operator themselves. The context has room for a chunk behind the largest depth. Activations are f16, which the
+// NPU needs.
 std::unique_ptr<Engine> open_for_profile(const CommonFlags& flags, bool quick) {
   const int64_t chunk = flags.chunk > 0 ? flags.chunk : quick ? 128 : 1024;
   const int64_t context = chunk + (quick ? kQuickDepths[1] : kDepths[2]);
@@ -48,7 +51,7 @@ std::unique_ptr<Engine> open_for_profile(const CommonFlags& flags, bool quick) {
 }
 
 // Matmuls come from a decode pass, whose buffers hold a whole chunk. Other operators are measured with several numbers
-// of tokens, each after several depths.
+// of tokens, each after several depths. Operators that are alike have one key, so each is measured once.
 std::vector<ProfileTask> profile_tasks(Engine& engine, const Measurer& measurer, bool quick) {
   const ProfileOptions options{quick};
   const Batch decode{1, 1};
@@ -87,7 +90,8 @@ Profile measure_points(const CommonFlags& flags, std::span<const ProfileTask> ta
   return profile;
 }
 
-// All points of the model are listed first. Points of devices that the user did not name are dropped.
+// All points of the model are listed first. Points of devices that the user did not name are dropped. Every point is
+// saved when it is measured. So an interrupted run still reports its points, and the next run continues there.
 int profile_command(const CommonFlags& flags, const ProfileFlags& profile) {
   apply_verbosity(flags);
   const auto engine = open_for_profile(flags, profile.quick);

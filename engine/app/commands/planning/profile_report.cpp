@@ -8,6 +8,7 @@
 namespace tandem::app {
 namespace {
 
+// The judged shapes are unknown to the fit, so the errors are those that prediction mode (H8) has for a new model.
 DevicePrediction predict(const DeviceInfo& device, std::span<const MeasuredPoint> points) {
   const Halves halves = halves_by_shape(points);
   const MatMulPrediction prediction = MatMulPrediction::fit(device.kind, halves.learnt);
@@ -26,6 +27,7 @@ void print_errors(const char* what, const PredictionErrors& errors) {
               errors.ninth_decile * 100, errors.points);
 }
 
+// The spread shows how far a median can be trusted. Rates make shapes of different size comparable.
 void print_row(const ProfileRow& row) {
   const double seconds = row.seconds.median;
   std::printf("| %s | %s | %s | %lld | %s | %.2f | %.1f %% | %.1f | %.1f |\n", row.kind.c_str(), row.shape.c_str(),
@@ -89,6 +91,7 @@ void print_profile(const ProfileReport& report) {
   for (const std::string& note : report.notes) std::printf("\nNo prediction for %s\n", note.c_str());
 }
 
+// Predictions are absent for a device with too few shapes, and a note gives the reason.
 nlohmann::json to_json(const ProfileReport& report) {
   nlohmann::json rows = nlohmann::json::array(), predictions = nlohmann::json::array();
   for (const ProfileRow& row : report.profile.rows) rows.push_back(to_json(row));

@@ -79,6 +79,8 @@ sync_lab::LabOptions lab_options(const CommonFlags& flags, const BenchSyncFlags&
 
 }  // namespace
 
+// A device that the user named must have a figure. Without names, one device with a figure is enough. If there is none,
+// the message has the reasons of all devices.
 void require_figures(const sync_lab::LabResult& result, bool named) {
   std::string why;
   for (const sync_lab::DeviceResult& device : result.devices) {
@@ -98,6 +100,7 @@ void require_figures(const sync_lab::LabResult& result, bool named) {
 // Splits digits from the unit; without a unit the number is in microseconds.
 double parse_duration(const std::string& text) {
   const size_t digits = text.find_last_of("0123456789.") + 1;  // 0 if there is no digit
+  // The largest number that is read is a second in this unit.
   const std::string unit = text.substr(digits);
   const double scale = unit.empty() || unit == "us" ? 1e-6 : unit == "ms" ? 1e-3 : unit == "s" ? 1 : 0;
   const auto number = scale > 0 ? read_number(text.substr(0, digits), 0, 1 / scale) : std::nullopt;
@@ -107,7 +110,8 @@ double parse_duration(const std::string& text) {
 }
 
 // The plan is made before anything is measured, because opening an engine uses the cores. The report is written even if
-// some device has no figures; the error comes last.
+// some device has no figures; the error comes last. Without --device all devices of the machine are measured, but the
+// model's decode step uses only those that other commands would open.
 int bench_sync_command(const CommonFlags& given, const BenchSyncFlags& bench) {
   apply_verbosity(given);
   CommonFlags flags = given;
@@ -120,6 +124,8 @@ int bench_sync_command(const CommonFlags& given, const BenchSyncFlags& bench) {
   const auto names = [&](DeviceKind kind) {
     return std::ranges::any_of(flags.devices, [&](const std::string& id) { return device_kind(id) == kind; });
   };
+  // The plan `tensor` cuts matmuls between a GPU and an NPU. With fewer devices `auto` takes its place, unless the user
+  // asked for a plan.
   if (bench.chooses_plan && !(names(DeviceKind::gpu) && names(DeviceKind::npu))) flags.plan = "auto";
   std::optional<Plan> plan;
   if (!flags.model.empty()) plan = decode_plan(flags);
@@ -140,6 +146,7 @@ int bench_sync_command(const CommonFlags& given, const BenchSyncFlags& bench) {
   return result.lost_steps() ? kFailed : kDone;
 }
 
+// is_given() tells an unset --plan from one that names the default, because only the unset one may be replaced.
 void add_bench_sync(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<BenchSyncFlags>>();
   flags->common.plan = "tensor";

@@ -10,6 +10,7 @@ namespace {
 using namespace sync_lab;
 
 // Readers who do not see all colours can still tell these apart (Okabe and Ito's set). Labels stand beside them.
+// Policies have one colour in all charts, and a second one for dark pages.
 constexpr const char* kStyle = R"css(
 :root { color-scheme: light dark; --page: #fcfcfa; --ink: #1d1f21; --soft: #5c6166; --rule: #dcdcd6; --grid: #e6e6e0;
   --good: #1a7f4b; --bad: #b3261e;
@@ -38,6 +39,7 @@ svg .series { fill: none; stroke: currentColor; stroke-width: 2; }
 .policy-predict { color: var(--predict); } .policy-gate { color: var(--gate); } .policy-doorbell { color: var(--doorbell); }
 )css";
 
+// Texts are escaped, because names come from drivers and files.
 std::string cell(const std::string& text, const char* css_class = "") {
   const std::string of = *css_class ? std::string(" class=\"") + css_class + "\"" : "";
   return "<td" + of + ">" + escape_markup(text) + "</td>";
@@ -64,6 +66,8 @@ std::string bus_text(const BusTrip& bus) {
          " µs (mean of the middle half of " + std::to_string(bus.round_trip.count) + ")";
 }
 
+// The load average stands here because other programs on the cores change the figures. The limits stand here because
+// the figures are judged by them.
 std::string facts(const LabResult& result) {
   const MachineFacts& machine = result.machine;
   std::string text = machine.processor + ", cores " + list_of(machine.cores) + ", " + machine.system + ", " +
@@ -77,7 +81,8 @@ std::string facts(const LabResult& result) {
   return paragraph(text, "facts");
 }
 
-// One row of the table. A row that was not measured has its reason in place of the figures.
+// One row of the table. A row that was not measured has its reason in place of the figures. The dot has the policy's
+// colour in the charts. The cells follow the headings of table_of() in number and order.
 std::string row_of(const SyncRow& row, const DeviceResult& device, bool first) {
   std::string html = std::string("<tr") + (first ? " class=\"first\"" : "") + ">" +
                      cell(work_name(row.work_seconds) + (row.spinners > 0 ? ", crowded" : ""), "words") +
@@ -102,6 +107,7 @@ std::string row_of(const SyncRow& row, const DeviceResult& device, bool first) {
   return html + "</tr>\n";
 }
 
+// A rule separates groups: lengths of work, and crowded rows from the others.
 std::string table_of(const DeviceResult& device) {
   std::string html = "<div class=\"scroll\"><table>\n<tr><th class=\"words\">work</th><th class=\"words\">policy</th>";
   for (const char* title : {"steps", "min", "p50", "p90", "p99", "max", "added", "to device", "to host", "CPU",
@@ -117,13 +123,15 @@ std::string table_of(const DeviceResult& device) {
   return html + "</table></div>\n";
 }
 
+// A chart without data is an empty text, and then its heading is left out too.
 std::string figure(const std::string& title, const std::string& drawing, const std::string& caption) {
   if (drawing.empty()) return "";
   return "<h3>" + escape_markup(title) + "</h3>\n<figure>" + drawing + "<figcaption>" + escape_markup(caption) +
          "</figcaption></figure>\n";
 }
 
-// Everything about one device: limit, three charts, the table.
+// Everything about one device: limit, three charts, the table. A card has the bus as its limit and any other device a
+// cache line. A device with neither says why.
 std::string section(const DeviceResult& device) {
   std::string html = "<h2>" + escape_markup(device.id) + "</h2>\n" + paragraph(device.name + ", " + device.driver);
   if (!device.problem.empty()) return html + paragraph("cannot be used: " + device.problem, "warning");
@@ -155,6 +163,7 @@ std::string section(const DeviceResult& device) {
   return html;
 }
 
+// A target without a figure is neither met nor missed.
 std::string targets(const std::vector<Target>& all) {
   std::string html =
       "<h2>Targets</h2>\n<div class=\"scroll\"><table>\n<tr><th class=\"words\">target</th><th>figure</th>"
@@ -169,6 +178,7 @@ std::string targets(const std::vector<Target>& all) {
   return html + "</table></div>\n";
 }
 
+// The saving is computed and not measured, which the text says beside the table.
 std::string meaning(const DecodeMeaning& decode) {
   std::string html = "<h2>What it means</h2>\n" +
                      paragraph(decode.model + ", plan " + decode.plan + ": a decode step has " +
@@ -189,6 +199,7 @@ std::string meaning(const DecodeMeaning& decode) {
 
 }  // namespace
 
+// Warnings and targets come first, because they decide whether the figures below can be trusted.
 std::string sync_html(const LabResult& result) {
   std::string html =
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"

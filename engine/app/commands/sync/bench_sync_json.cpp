@@ -56,6 +56,7 @@ json to_json(const CacheLine& line) {
           {"steady", line.steady()}};
 }
 
+// A limit that is null has its reason in no_limit. For a card's bus the reason is in no_bus.
 json to_json(const DeviceResult& device) {
   json rows = json::array();
   for (const SyncRow& row : device.rows) rows.push_back(to_json(row, device));
@@ -85,6 +86,7 @@ json to_json(const MachineFacts& machine) {
           {"cpu_time_reading_us", machine.reading_seconds * kMicro}};
 }
 
+// "met" is null if there is no figure: neither true nor false would be right.
 json to_json(const Target& target) {
   return {{"name", target.name},   {"figure", optional_number(target.figure)},
           {"bound", target.bound}, {"at_least", target.at_least},
@@ -92,6 +94,7 @@ json to_json(const Target& target) {
           {"note", target.note}};
 }
 
+// "computed_from" marks the savings as computed, because all other times are measured.
 json to_json(const DecodeMeaning& meaning) {
   json savings = json::array();
   for (const DecodeSaving& saving : meaning.savings) {
@@ -107,6 +110,7 @@ json to_json(const DecodeMeaning& meaning) {
 
 }  // namespace
 
+// Absent figures stay as null, so that readers find the same keys. Only a row that was not measured has fewer.
 json sync_json(const LabResult& result) {
   json devices = json::array(), targets = json::array();
   for (const DeviceResult& device : result.devices) devices.push_back(to_json(device));

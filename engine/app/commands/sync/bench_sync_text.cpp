@@ -69,6 +69,7 @@ std::string heading() {
   return text + "\n";
 }
 
+// A row that was not measured has its status and reason in place of all columns.
 std::string line_of(const SyncRow& row, const DeviceResult& device) {
   std::string text = left(work_name(row.work_seconds), kWorkWidth) + left(name_of(row), kPolicyWidth);
   if (row.status != RowStatus::measured) return text + "  " + name_of(row.status) + ": " + row.reason + "\n";
@@ -77,7 +78,8 @@ std::string line_of(const SyncRow& row, const DeviceResult& device) {
   return text + "\n";
 }
 
-// The limit of the device itself. The ratios refer to it, and its target was judged by it.
+// The limit of the device itself. The ratios refer to it, and its target was judged by it. A card is judged by its bus,
+// because no cache line passes between it and a core.
 std::string limit_text(const DeviceResult& device) {
   if (device.bus)
     return "  limit: a read of the host's memory across the bus, " + microseconds(device.bus->round_trip.middle) +
@@ -92,7 +94,8 @@ std::string limit_text(const DeviceResult& device) {
          microseconds(line.after_seconds) + " after the row that is judged by it)\n";
 }
 
-// The rows of one device in groups of one length of work, the crowded ones last.
+// The rows of one device in groups of one length of work, the crowded ones last. A blank line separates lengths of
+// work. The crowded rows come behind the others and get a heading of their own.
 void put_device(std::ostream& out, const DeviceResult& device) {
   out << "\n" << device.id << "  " << device.name << "\n";
   if (!device.problem.empty()) {
@@ -118,6 +121,7 @@ void put_device(std::ostream& out, const DeviceResult& device) {
   }
 }
 
+// Targets come last, so that they are on the screen when the command ends.
 void put_targets(std::ostream& out, const std::vector<Target>& targets) {
   out << "\ntargets\n";
   for (const Target& target : targets) {
@@ -152,6 +156,7 @@ std::string number(double value, int digits) {
   return text;
 }
 
+// Times reach from nanoseconds to milliseconds, so the digits behind the point depend on the size.
 std::string microseconds(double seconds) {
   const double us = seconds * 1e6, size = std::abs(us);
   return number(us, size < 1 ? 3 : size < 10 ? 2 : size < 100 ? 1 : 0);

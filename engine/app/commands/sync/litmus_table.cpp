@@ -40,6 +40,7 @@ class Sides {
     DeviceOptions options = options_;
     if (!shared) options.gpu_cores.clear();
     if (!device) device = open_device(id, options);
+    // Both sides must be at work at once. With a single worker the second kernel would begin when the first has ended.
     if (again && shared && device->info().compute_units < 2)
       throw Error("a device cannot meet itself", id, "its one worker runs one kernel at a time");
     return lab_of(*device).litmus_agent();
@@ -50,6 +51,7 @@ class Sides {
   std::map<std::string, std::unique_ptr<Device>> open_;
 };
 
+// A row has either counts or the reason why the test did not run.
 nlohmann::json to_json(const std::vector<LitmusRow>& rows) {
   nlohmann::json list = nlohmann::json::array();
   for (const LitmusRow& row : rows) {
@@ -69,6 +71,7 @@ nlohmann::json to_json(const std::vector<LitmusRow>& rows) {
   return {{"schema", "tandem-litmus-1"}, {"rows", std::move(list)}};
 }
 
+// Rows are printed and flushed one by one, because a test may last half a minute.
 void print(const LitmusRow& row) {
   std::printf("%-12s %-12s %-16s ", row.left.c_str(), row.right.c_str(), name_of(row.test));
   if (!row.problem.empty()) {
@@ -90,7 +93,9 @@ void print(const LitmusRow& row) {
 
 }  // namespace
 
-// Every pair runs every test in both roles. A pair that cannot run has the reason as its row.
+// Every pair runs every test in both roles. A pair that cannot run has the reason as its row. Both roles are needed,
+// because the two sides of some tests do different things: one writes and the other reads. A forbidden outcome makes
+// the command fail, but the rows after it still run.
 int litmus_command(const CommonFlags& flags, const DeviceOptions& options, uint64_t iterations) {
   std::vector<std::string> sides = flags.devices.empty() ? available_devices() : flags.devices;
   // Host threads stand for the host device.

@@ -25,6 +25,7 @@ const char* name_of(TextAnchor anchor) {
 }
 
 // Length in bytes of the valid UTF-8 sequence that begins here. 0: there is none, or XML does not allow the character.
+// The first byte tells the length. 0x80 to 0xc1 and 0xf5 to 0xff begin no character.
 size_t sequence_length(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t first = byte(0);
@@ -35,6 +36,8 @@ size_t sequence_length(std::string_view text) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
   }
   const uint32_t second = byte(1);
+  // `overlong`: a shorter form exists. `beyond`: a surrogate, or above U+10FFFF. `no_character`: U+FFFE and U+FFFF,
+  // which XML excludes.
   const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
   const bool beyond = (first == 0xed && second >= 0xa0) || (first == 0xf4 && second >= 0x90);
   const bool no_character = first == 0xef && second == 0xbf && byte(2) >= 0xbe;
@@ -66,7 +69,8 @@ std::string escape_markup(std::string_view text) {
   return out;
 }
 
-// Values that are not positive or not finite do not count. Without any value the axis is 1 to 10.
+// Values that are not positive or not finite do not count. Without any value the axis is 1 to 10. The ends are the
+// powers of ten around the values. Equal ends would make the axis empty, so it has at least one decade.
 LogAxis LogAxis::around(const std::vector<double>& values, double from, double to) {
   double low = 0, high = 0;
   for (const double value : values) {
@@ -79,18 +83,21 @@ LogAxis LogAxis::around(const std::vector<double>& values, double from, double t
   return {std::pow(10, first), std::pow(10, last), from, to};
 }
 
+// The first comparison also catches 0, negative values and NaN, whose logarithm would be no place on the axis.
 double LogAxis::at(double value) const {
   if (!(value > low_)) return from_;
   const double share = std::log(std::min(value, high_) / low_) / std::log(high_ / low_);
   return from_ + share * (to_ - from_);
 }
 
+// The factor keeps the last decade, since repeated multiplication may end slightly above it.
 std::vector<double> LogAxis::decades() const {
   std::vector<double> values;
   for (double value = low_; value < high_ * 1.001; value *= 10) values.push_back(value);
   return values;
 }
 
+// A drawing inside an HTML page needs no name space. A file of its own does, or viewers do not recognise it.
 SvgDrawing::SvgDrawing(double width, double height, std::string_view title, std::string_view style) {
   const std::string alone = style.empty() ? "" : " xmlns=\"http://www.w3.org/2000/svg\"";
   content_ = "<svg" + alone + " viewBox=\"0 0 " + digits(width) + " " + digits(height) + "\" role=\"img\"><title>" +
@@ -108,6 +115,7 @@ void SvgDrawing::path(const std::vector<std::pair<double, double>>& points, std:
   content_ += "\"" + of_class(css_class) + "/>\n";
 }
 
+// A bar has at least one unit of width, so that a distribution without spread stays visible.
 void SvgDrawing::bar(double x, double y, double width, double height, std::string_view css_class) {
   content_ += "<rect" + attribute("x", x) + attribute("y", y) + attribute("width", std::max(width, 1.0)) +
               attribute("height", height) + " rx=\"2\"" + of_class(css_class) + "/>\n";

@@ -15,7 +15,7 @@ using namespace sync_lab;
 
 constexpr double kWidth = 720, kLeft = 84, kRight = 40, kTop = 16, kBottom = 52;
 
-// Rows to draw: measured, and without crowded cores.
+// Rows to draw: measured, and without crowded cores. Crowded rows answer another question and would stretch the axes.
 std::vector<const SyncRow*> measured(const DeviceResult& device) {
   std::vector<const SyncRow*> rows;
   for (const SyncRow& row : device.rows) {
@@ -30,7 +30,8 @@ std::vector<const SyncRow*> measured(const DeviceResult& device, double work_sec
   return rows;
 }
 
-// A time in whole units, without trailing zeros: "10 µs".
+// A time in whole units, without trailing zeros: "10 µs". Decades lie at 1, 10 and 100 of a unit. The bounds 0.9 keep 1
+// ms and 1 µs in their unit although powers of ten are not exact.
 std::string label_of(double seconds) {
   if (seconds >= 1) return std::to_string(static_cast<int>(seconds)) + " s";
   const auto digits = [](double value) {
@@ -44,6 +45,7 @@ std::string label_of(double seconds) {
   return digits(std::round(seconds * 1e9)) + " ns";
 }
 
+// Lines and labels stand at whole decades, so equal distances are equal ratios.
 void vertical_grid(SvgDrawing& drawing, const LogAxis& axis, double top, double bottom, std::string_view title) {
   for (const double value : axis.decades()) {
     const double x = axis.at(value);
@@ -63,13 +65,15 @@ void horizontal_grid(SvgDrawing& drawing, const LogAxis& axis, double left, doub
   drawing.turned_text(16, middle, title, "axis");
 }
 
+// The text appears when a pointer rests on a dot.
 std::string told(const SyncRow& row) {
   return name_of(row) + ", " + work_name(row.work_seconds) + ": median " + microseconds(row.round_trip.p50) +
          " us, beyond the work " + microseconds(row.overhead.p50) + " us, processor time " +
          microseconds(row.cpu_thread_seconds) + " us";
 }
 
-// Labels beside points, moved apart so that they do not overlap.
+// Labels beside points, moved apart so that they do not overlap. The method is greedy. It takes the labels from top to
+// bottom. Each one moves down past the labels above it that are near.
 class Labels {
  public:
   void add(double x, double y, std::string words, std::string css_class) {
@@ -101,7 +105,8 @@ class Labels {
 
 std::string policy_class(sync::Policy policy) { return "policy-" + name_of(policy); }
 
-// Distances are ratios, so they are compared on a logarithmic scale.
+// Distances are ratios, so they are compared on a logarithmic scale. An empty step has length 0, whose logarithm does
+// not exist. A nanosecond is added to all lengths.
 double telling_work(const DeviceResult& device) {
   constexpr double kWanted = 1e-3;
   double best = 0, distance = -1;
@@ -114,7 +119,9 @@ double telling_work(const DeviceResult& device) {
   return best;
 }
 
-// One row per policy: a line from the least to the 99th percentile, a box up to the 90th, a dot at the median.
+// One row per policy: a line from the least to the 99th percentile, a box up to the 90th, a dot at the median. The
+// shortest steps are drawn, because with longer ones the work hides the cost of waiting. The limit takes part in the
+// choice of the axis, so its rule is always inside the chart.
 std::string latency_chart(const DeviceResult& device) {
   const std::vector<const SyncRow*> all = measured(device);
   if (all.empty()) return "";
@@ -151,7 +158,8 @@ std::string latency_chart(const DeviceResult& device) {
   return std::move(drawing).finish();
 }
 
-// Processor times below 0.1 us are drawn at 0.1 us.
+// Processor times below 0.1 us are drawn at 0.1 us. A policy that blocks burns next to nothing, and zero has no place
+// on a logarithmic axis.
 std::string cpu_chart(const DeviceResult& device, double work_seconds) {
   const std::vector<const SyncRow*> rows = measured(device, work_seconds);
   if (rows.empty()) return "";
@@ -177,7 +185,9 @@ std::string cpu_chart(const DeviceResult& device, double work_seconds) {
   return std::move(drawing).finish();
 }
 
-// Lengths of work are evenly spaced, as one of them may be zero. Each policy is a line through its medians.
+// Lengths of work are evenly spaced, as one of them may be zero. Each policy is a line through its medians. A launch
+// through the driver is no policy, so its rows form a line of their own. Labels stand at the right ends of the lines,
+// where room is left for them.
 std::string overhead_chart(const DeviceResult& device) {
   const std::vector<const SyncRow*> rows = measured(device);
   if (rows.empty()) return "";

@@ -23,6 +23,7 @@
 namespace tandem::app {
 namespace {
 
+// The text is encoded before the engine opens, because the number of tokens decides the context.
 std::vector<int32_t> tokens_of(const CommonFlags& flags, const EvalFlags& eval) {
   const GgufFile file = GgufFile::open(flags.model);
   if (!eval.ids_file.empty()) return parse_ids(read_file(eval.ids_file), read_config(file).vocabulary);
@@ -33,7 +34,8 @@ std::vector<int32_t> tokens_of(const CommonFlags& flags, const EvalFlags& eval) 
   return ids;
 }
 
-// Time and energy of the same pieces on the chip of --soc.
+// Time and energy of the same pieces on the chip of --soc. A piece behind others takes longer than the first one, so
+// each is priced at its own position.
 SocClock::Figures figures(const SocClock& clock, int64_t count, int64_t chunk) {
   SocClock::Figures sum;
   for (int64_t first = 0; first < count; first += chunk) {
@@ -63,7 +65,8 @@ void print_on_chip(const SocClock& clock, int64_t count, int64_t chunk) {
 }  // namespace
 
 // Runs one pass over all tokens in pieces of `chunk`. After each piece its logits are written and scored; that time is
-// subtracted from the reported time.
+// subtracted from the reported time. Logits of all tokens are needed, so the engine has room for the rows of a whole
+// piece. The output file is committed at the end, so an error leaves no half of it where the system allows this.
 int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
   apply_verbosity(flags);
   const std::vector<int32_t> ids = tokens_of(flags, eval);

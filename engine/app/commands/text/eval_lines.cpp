@@ -36,6 +36,7 @@ class Evaluation {
   Evaluation(const CommonFlags& flags, const ManyPrompts& many, Engine& engine)
       : flags_(flags), many_(many), engine_(engine), answers_(many) {}
 
+  // A pass follows every attempt to fill, so texts that have begun do not wait for input that is not there yet.
   void run() {
     Prompts prompts(many_);
     bool more = true;
@@ -76,14 +77,17 @@ class Evaluation {
     int64_t room = engine_.chunk();
     for (LineText& text : texts_) {
       if (room == 0) break;
+      // The position is the number of tokens that have run, so it is also where the rest begins.
       const auto rest = std::span(text.ids).subspan(static_cast<size_t>(text.sequence.position()));
       const int64_t some = std::min(std::ssize(rest), room);
       extensions.push_back({&text.sequence, rest.first(static_cast<size_t>(some)), some});
       room -= some;
     }
     std::span<const float> logits = engine_.extend(extensions);
+    // Extension i belongs to text i, because the loop above took texts from the front. Logits lie in this order.
     for (size_t i = 0; i < extensions.size(); ++i) logits = take(texts_[i], extensions[i].logit_rows, logits);
     fail_not_finite();
+    // end() erases the text, so the loop runs backwards and no index shifts.
     for (size_t i = texts_.size(); i-- > 0;)
       if (texts_[i].sequence.position() == std::ssize(texts_[i].ids)) end(i);
   }
@@ -96,6 +100,8 @@ class Evaluation {
   }
 
   // Scores the `count` tokens of this pass against the tokens that follow them. Returns the logits of the next text.
+  // Row s predicts token s + 1. The last token predicts nothing that is known. A text that is not finite is marked here
+  // and removed later, because the rows of the other texts still follow.
   std::span<const float> take(LineText& text, int64_t count, std::span<const float> logits) {
     const auto V = static_cast<size_t>(engine_.config().vocabulary);
     for (int64_t at = text.sequence.position() - count; at < text.sequence.position(); ++at) {
@@ -134,7 +140,8 @@ class Evaluation {
 
 }  // namespace
 
-// Every token of a pass may need logits, so the engine has room for as many rows of logits as tokens.
+// Every token of a pass may need logits, so the engine has room for as many rows of logits as tokens. Texts that fail
+// do not end the command. They only decide its exit status.
 int eval_many_command(const CommonFlags& flags, const ManyPrompts& many) {
   apply_verbosity(flags);
   EngineNeeds needs;

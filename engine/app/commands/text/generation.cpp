@@ -24,6 +24,8 @@ double decimal(float value) {
 
 }  // namespace
 
+// A pass needs at least one token, because the first generated token comes from the logits of the last token in front
+// of it.
 std::vector<int32_t> prompt_ids(const CommonFlags& flags, const std::string& text, const Tokenizer& tokenizer) {
   EncodeOptions encode;
   encode.parse_special = !flags.no_special;
@@ -57,7 +59,9 @@ int64_t decoded_tokens(const Generation& g) { return std::max<int64_t>(0, static
 
 double per_second(int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
 
-// The text, what is needed to generate it again, and times and sizes.
+// The text, what is needed to generate it again, and times and sizes. The rate of the prompt counts only tokens that
+// ran, without those of a saved or shared beginning. The rate of generation leaves out the first token, whose logits
+// came with the prompt.
 nlohmann::json generation_json(const Generation& g, std::span<const int32_t> prompt, bool is_chat,
                                const SamplerOptions& sampler, const Engine& engine) {
   return {{"text", g.text},

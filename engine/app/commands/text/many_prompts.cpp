@@ -39,7 +39,9 @@ std::string describe(const nlohmann::json& name, const ManyPrompts& many) {
   return "line " + std::to_string(name.at("line").get<int64_t>()) + " of " + many.lines;
 }
 
-// The parser's callback finds keys that occur twice, which the parsed object would not show.
+// The parser's callback finds keys that occur twice, which the parsed object would not show. An unknown key is refused,
+// because a misspelt "seed" would otherwise have no effect. A refusal becomes the answer to this line, and other lines
+// go on.
 PromptLine parse_prompt_line(std::string_view text) {
   std::set<std::string> keys;
   std::string twice;
@@ -73,7 +75,8 @@ Prompts::Prompts(const ManyPrompts& many) : files_(many.files) {
   if (files_.empty()) lines_.emplace(many.lines);
 }
 
-// Blank lines are skipped, but they count for the line's number.
+// Blank lines are skipped, but they count for the line's number. The number orders the answers, and the name tells the
+// user which text is meant. A file is read later, so that a missing one is an answer of its own.
 LineReader::Found Prompts::next(Asked& asked, bool may_wait) {
   using enum LineReader::Found;
   if (!lines_) {
@@ -91,7 +94,8 @@ LineReader::Found Prompts::next(Asked& asked, bool may_wait) {
   return line;
 }
 
-// A text is waited for only if no other text could run meanwhile.
+// A text is waited for only if no other text could run meanwhile. The function in_work() is asked again in each round:
+// a text that fails at its begin takes no place.
 bool Prompts::fill(int64_t width, const std::function<int64_t()>& in_work,
                    const std::function<void(const Asked&)>& begin) {
   while (in_work() < width) {
@@ -108,7 +112,8 @@ PromptLine Prompts::parse(const Asked& asked) {
   return {read_file(asked.name.at("file")), {}, {}};
 }
 
-// Answers that come too early wait in a map for those before them.
+// Answers that come too early wait in a map for those before them. The map holds answers whose turn has not come. Its
+// first key is never below the next number to print.
 void Answers::add(const Prompts::Asked& asked, nlohmann::json answer) {
   answer.update(asked.name);
   if (many_.unordered) return print_json(answer);
@@ -116,6 +121,8 @@ void Answers::add(const Prompts::Asked& asked, nlohmann::json answer) {
   for (; waiting_.contains(next_); ++next_) print_json(waiting_.extract(next_).mapped());
 }
 
+// A failure takes its turn among the answers like any other. Exceptions of other types are defects of the program, so
+// they end the command.
 void Answers::fail(const Prompts::Asked& asked, const std::exception_ptr& why) {
   const auto answer = [&](const Error& error) {
     ++failed_;

@@ -35,7 +35,9 @@ std::string why_empty(StopReason reason, bool is_chat, bool knows_template) {
 
 }  // namespace
 
-// Tries the template on a short text once. If it does not render ChatML, why_not_ keeps the reason.
+// Tries the template on a short text once. If it does not render ChatML, why_not_ keeps the reason. The template is a
+// program of its own language. Only templates that render ChatML are known, so the reason tells the user why --chat has
+// no effect.
 Prompting::Prompting(const CommonFlags& flags, const LoadedModel& model)
     : flags_(flags), tokenizer_(model.tokenizer()) {
   const std::string type = model.file().type_of(kTemplateKey);
@@ -59,6 +61,7 @@ std::vector<int32_t> Prompting::ids(const std::string& text) const {
   return is_chat() ? turn_ids(text) : prompt_ids(flags_, text, tokenizer_);
 }
 
+// The parts keep the template's special tokens apart from the user's text, so that the text cannot end its own turn.
 std::vector<int32_t> Prompting::turn_ids(const std::string& text) const {
   const ChatPrompt turn = user_turn(template_, tokenizer_, text);
   if (!turn.known())

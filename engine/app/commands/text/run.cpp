@@ -30,6 +30,7 @@ struct OnChip {
   SocClock::Figures prompt, predicted;
 };
 
+// The clock is made before anything runs, so an unknown chip or plan is an Error at once.
 std::optional<SocClock> clock_of(const CommonFlags& flags, const Engine& engine) {
   if (flags.soc.empty()) return std::nullopt;
   return std::optional<SocClock>(std::in_place, soc_request(flags, flags.model, usual_type(engine.model().file()),
@@ -71,7 +72,8 @@ void print_summary(const Generation& g, const Engine& engine) {
                engine.machine().device_names().c_str(), engine.plan_name().c_str());
 }
 
-// Estimates the text's length before there is a tokenizer: a token has about four bytes.
+// Estimates the text's length before there is a tokenizer: a token has about four bytes. The estimate decides only
+// whether the first text waits for a card, so it need not be exact.
 TextAsked asked_of(const CommonFlags& flags) {
   constexpr uint64_t kBytesOfToken = 4;
   uint64_t bytes = flags.text.prompt.size();
@@ -82,7 +84,8 @@ TextAsked asked_of(const CommonFlags& flags) {
 }
 
 // Restores the saved text as far as the prompt begins with it. The prompt's last token always runs, because it gives
-// the logits. Returns the number of restored tokens.
+// the logits. Returns the number of restored tokens. The saved state must not have tokens that the prompt lacks, so the
+// context is cut at the first difference.
 int64_t keep_of_saved(const CommonFlags& flags, std::span<const int32_t> prompt, Engine& engine) {
   const std::vector<int32_t> saved = engine.load_state(flags.load_state);
   const auto kept = std::ranges::mismatch(saved, prompt.first(prompt.size() - 1)).in1 - saved.begin();
@@ -93,7 +96,8 @@ int64_t keep_of_saved(const CommonFlags& flags, std::span<const int32_t> prompt,
   return kept;
 }
 
-// Saves the tokens that have run. The last generated token has not.
+// Saves the tokens that have run. The last generated token has not. Keys and values exist only for tokens that have
+// run. So the ids are cut to the engine's position.
 void save_text(const CommonFlags& flags, std::span<const int32_t> prompt, const Generation& result,
                const Engine& engine) {
   std::vector<int32_t> ids(prompt.begin(), prompt.end());
@@ -105,7 +109,8 @@ void save_text(const CommonFlags& flags, std::span<const int32_t> prompt, const 
 }  // namespace
 
 // Opens the engine, makes or restores the beginning of the text, generates, and reports. The generated text alone goes
-// to standard output.
+// to standard output. On a terminal the prompt's text appears when all plans are ready, so lines about long work do not
+// run into it.
 int run_command(const CommonFlags& flags) {
   apply_verbosity(flags);
   const auto engine = open_engine(flags, {.may_join_later = true, .first_text = asked_of(flags)});

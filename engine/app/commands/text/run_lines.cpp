@@ -36,6 +36,8 @@ class Asking {
     prompting_.print_note();
   }
 
+  // The batcher admits waiting requests by itself. Prompts are read only while there is room, so a long file does not
+  // lie in memory and standard input is answered early.
   void run() {
     Prompts prompts(many_);
     bool more = true;
@@ -49,6 +51,7 @@ class Asking {
   bool stopped() const { return sums_.stopped; }
   int64_t failed() const { return answers_.failed(); }
 
+  // Tokens a pass show how well texts shared the reading of the weights.
   void print_summary(double seconds) const {
     const Batcher::Totals& passes = batcher_.totals();
     const double each =
@@ -71,6 +74,7 @@ class Asking {
       GenerateOptions options = prompting_.options();
       if (line.predict) options.predict = *line.predict;
       if (line.seed) options.sampler.seed = line.seed->value;
+      // A copy, because the options move to the batcher and the answer reports the sampler's values.
       const SamplerOptions sampler = options.sampler;
       batcher_.add(prompt, std::move(options), [this, asked, prompt, sampler](Batcher::Result result) {
         result.error ? answers_.fail(asked, result.error) : answer(asked, prompt, sampler, result.generation);
@@ -102,7 +106,8 @@ class Asking {
 
 }  // namespace
 
-// Opens the engine for as many sequences as texts at a time, answers all prompts, and prints a summary.
+// Opens the engine for as many sequences as texts at a time, answers all prompts, and prints a summary. A failed prompt
+// decides the exit status, but does not end the command.
 int run_many_command(const CommonFlags& flags, const ManyPrompts& many) {
   apply_verbosity(flags);
   EngineNeeds needs;

@@ -40,6 +40,7 @@ void take_files(const CommonFlags& flags, ManyPrompts& many) {
   many.files = flags.text.files;
 }
 
+// A 0 switches a kind of test off. A run without any test is a mistake of the command line.
 bool measures_nothing(const BenchFlags& bench) {
   const auto none = [](const std::vector<int64_t>& numbers) {
     return std::ranges::none_of(numbers, [](int64_t number) { return number > 0; });
@@ -58,6 +59,8 @@ void require_room_for_all(const CommonFlags& flags, const BenchFlags& bench) {
 
 }  // namespace
 
+// The callback runs when all flags are read. It makes the checks that need several flags, and chooses between one text
+// and many. The action runs later, outside the parser.
 void add_run(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<ManyPrompts>>();
   add_model_flag(app, flags->common);
@@ -79,6 +82,7 @@ void add_run(CLI::App& app, Action& action) {
   add_engine_flags(app, flags->common);
   add_compile_flag(app, flags->common);
   add_output_flags(app, flags->common);
+  // The model clock describes one prompt and its answer. take_files() refuses it beside several files.
   app.get_option("--jsonl")->excludes("--soc");
   app.callback([flags, &action, &app] {
     require_one_text(app);
@@ -92,6 +96,7 @@ void add_run(CLI::App& app, Action& action) {
   });
 }
 
+// Many texts have neither a file of logits nor a model clock, because both describe a single text.
 void add_eval(CLI::App& app, Action& action) {
   struct Own : EvalFlags {
     ManyPrompts many;
@@ -122,7 +127,8 @@ void add_eval(CLI::App& app, Action& action) {
   });
 }
 
-// Many texts at once have their own table, so --parallel excludes the flags that its table lacks.
+// Many texts at once have their own table, so --parallel excludes the flags that its table lacks. Lists of lengths make
+// one test for each element, as in llama-bench.
 void add_bench(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<BenchFlags>>();
   add_model_flag(app, flags->common);
@@ -171,6 +177,7 @@ void add_bench(CLI::App& app, Action& action) {
       throw CLI::ValidationError("--n-prompt, --n-gen",
                                  "there is nothing to measure; give one of them a number above 0");
     require_room_for_all(flags->common, flags->own);
+    // --json is short for --output json. The action sets it after all checks, which must see what the user wrote.
     action = [flags] {
       if (flags->common.json) flags->own.output = "json";
       const bool is_parallel = !flags->own.parallel.empty();
@@ -180,7 +187,8 @@ void add_bench(CLI::App& app, Action& action) {
 }
 
 // Flags of the user that have no effect. With --soc: those of a measured plan, and those of experts if the plan puts
-// none on the NPU. Without --soc: those of a chip's clock.
+// none on the NPU. Without --soc: those of a chip's clock. The lists are kept by hand. A flag counts only if it stands
+// on the command line, since variables of the environment are meant for all commands.
 std::vector<std::string> idle_flags(const CLI::App& app, const CommonFlags& flags) {
   static const char* const kMeasured[] = {"--ctx-size", "--threads", "--device", "--strict-device", "--split",
                                           "--act",      "--sync",    "--submit", "--cache-type"};
@@ -204,7 +212,8 @@ std::vector<std::string> idle_flags(const CLI::App& app, const CommonFlags& flag
   return given;
 }
 
-// A plan on this machine needs a model file. A plan on a chip's clock also accepts shapes.
+// A plan on this machine needs a model file. A plan on a chip's clock also accepts shapes. The parser's own excludes()
+// would also count a model from TANDEM_MODEL, so the callback looks at the command line.
 void add_plan(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<PlanFlags>>();
   add_model_flag(app, flags->common);
@@ -236,6 +245,7 @@ void add_plan(CLI::App& app, Action& action) {
   });
 }
 
+// The profiler chooses plan, activations and context by itself, so most engine flags are not declared.
 void add_profile(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<ProfileFlags>>();
   add_model_flag(app, flags->common);

@@ -14,6 +14,7 @@
 
 namespace tandem::app {
 
+// A wrong word is refused with its place in the text.
 std::vector<int32_t> parse_ids(const std::string& text, int64_t vocabulary) {
   std::vector<int32_t> ids;
   std::istringstream words(text);
@@ -34,7 +35,8 @@ std::vector<int32_t> parse_ids(const std::string& text, int64_t vocabulary) {
   return ids;
 }
 
-// Checks the model file again after its vocabulary has been used.
+// Checks the model file again after its vocabulary has been used. Ids and text go to standard output without anything
+// else, so that one call's output is another call's input.
 int tokenize_command(const TokenizeFlags& flags) {
   apply_verbosity(flags.common);
   const std::string text = input_text(flags.common.text);
