@@ -6,6 +6,7 @@
 namespace tandem {
 
 std::string uuid_text(const std::array<uint8_t, 16>& uuid) {
+  // A UUID of zeros is none.
   if (std::ranges::all_of(uuid, [](uint8_t byte) { return byte == 0; })) return "";
   std::string text;
   for (const uint8_t byte : uuid) {
@@ -22,6 +23,7 @@ std::string pci_text(uint32_t domain, uint32_t bus, uint32_t device, uint32_t fu
   return text;
 }
 
+// One equal name is enough, because an interface may report only one of the two.
 bool is_one_card(const CardName& a, const CardName& b) {
   return (!a.uuid.empty() && a.uuid == b.uuid) || (!a.pci.empty() && a.pci == b.pci);
 }

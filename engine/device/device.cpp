@@ -6,6 +6,7 @@
 
 namespace tandem {
 
+// A sequence is launched again and again, and each time its epochs count from another base.
 PlannedLaunch counted_from(uint32_t base, PlannedLaunch planned) {
   for (sync::WaitFor& wait : planned.waits) wait.epoch += base;
   planned.signal.epoch += base;
@@ -13,6 +14,7 @@ PlannedLaunch counted_from(uint32_t base, PlannedLaunch planned) {
 }
 
 std::shared_ptr<const LaunchSequence> make_sequence(Device& device, std::vector<PlannedLaunch> launches) {
+  // The device builds first, because the launches then move into the sequence.
   auto built = device.build(launches);
   return std::make_shared<const LaunchSequence>(std::move(launches), std::move(built));
 }
@@ -23,6 +25,7 @@ void launch_one(Device& device, Program& program, std::span<const sync::WaitFor>
   device.launch(std::make_shared<const LaunchSequence>(std::move(one)), 0);
 }
 
+// supports() asks the device itself, so the device must outlive the traits.
 DeviceTraits traits_of(const Device& device) {
   const DeviceInfo& info = device.info();
   DeviceTraits traits{.id = info.id, .kind = info.kind};
@@ -35,6 +38,7 @@ DeviceTraits traits_of(const Device& device) {
   return traits;
 }
 
+// The error has the reason of the policy's own test. If the policy has no test, it names the policies that passed.
 void require_policy(const DeviceInfo& info, sync::Policy policy) {
   std::string passed;
   for (const PolicyTest& test : info.policies) {

@@ -36,6 +36,7 @@ class Look {
     program_ = device_.prepare(operators);
   }
   ~Look() {
+    // The program goes first, because it refers to both slots.
     program_.reset();
     pool_.release(weights_);
     pool_.release(values_);
@@ -43,6 +44,7 @@ class Look {
   Look(const Look&) = delete;
   Look& operator=(const Look&) = delete;
 
+  // Seconds from the launch until the host sees the flag behind the last product.
   double run() {
     const double start = now_seconds();
     launch_one(device_, *program_, {}, {ended_, ++epoch_});

@@ -10,6 +10,7 @@ constexpr double kFaster = 1.2;
 
 bool were_looked_at(const KnownGpu& a, const KnownGpu& b) { return a.look_seconds > 0 && b.look_seconds > 0; }
 
+// A clear difference of first looks decides. Otherwise shared memory does, and then the number of policies that passed.
 bool is_better(const KnownGpu& a, const KnownGpu& b) {
   if (were_looked_at(a, b)) {
     if (kFaster * a.look_seconds <= b.look_seconds) return true;
@@ -21,12 +22,14 @@ bool is_better(const KnownGpu& a, const KnownGpu& b) {
 
 }  // namespace
 
+// Compares the names of cards if both have one, and otherwise the names of devices.
 bool is_same_card(const KnownGpu& a, const KnownGpu& b) {
   const auto nameless = [](const KnownGpu& gpu) { return gpu.card == CardName(); };
   if (nameless(a) || nameless(b)) return !a.name.empty() && a.name == b.name;
   return is_one_card(a.card, b.card);
 }
 
+// Another interface must be better than the best one so far, so the first one wins a tie.
 size_t best_of(std::span<const KnownGpu> gpus) {
   size_t best = 0;
   for (size_t i = 1; i < gpus.size(); ++i)
@@ -41,6 +44,7 @@ std::string default_id(const KnownGpu& gpu) {
   return gpu.discrete && gpu.shares_memory ? gpu.id + "?copies=1" : gpu.id;
 }
 
+// The first rule of is_better() that speaks for it.
 std::string why_preferred(const KnownGpu& preferred, const KnownGpu& other) {
   char looks[64] = "";
   if (were_looked_at(preferred, other))

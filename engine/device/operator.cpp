@@ -15,6 +15,7 @@ concept LooksBack = requires(const Op& op, Past past) {
 };
 
 template <typename Op>
+// Only these operators need the past: it decides how many bytes their views move.
 auto views_of(Op& op, Past past) {
   if constexpr (LooksBack<Op>)
     return Op::views(op, past);
@@ -44,6 +45,7 @@ double flops_of(const Operator& op, Past past) {
   return std::visit(count, op.body);
 }
 
+// Use is a set of bits: `update` has those of a read and of a write.
 bool includes(Use use, Use part) { return (static_cast<int>(use) & static_cast<int>(part)) != 0; }
 
 Region region_of(const auto& view) {
@@ -88,6 +90,8 @@ std::optional<Feature> missing_feature(const Operator& op, Features known) {
   return features_of(op).first_outside(known);
 }
 
+// An attention may be a slice of its pass. The place of its positions tells how many tokens of the pass are in front
+// of it.
 Past past_of(const Operator& op, const PassPositions& pass) {
   const auto* attention = std::get_if<Attention>(&op.body);
   if (attention == nullptr) return std::nullopt;
@@ -95,6 +99,7 @@ Past past_of(const Operator& op, const PassPositions& pass) {
   return pass.first + static_cast<int64_t>(before);
 }
 
+// Positions count from 0, so the first token's position is the number of positions before it.
 Past past_in_memory(const Operator& op) {
   const auto* attention = std::get_if<Attention>(&op.body);
   if (attention == nullptr || !attention->positions || attention->S == 0) return std::nullopt;
@@ -155,6 +160,7 @@ Operator slice_tokens(const Operator& op, int64_t begin, int64_t end) {
     throw Error("a token slice does not fit its operator", op.name + ": tokens " + std::to_string(begin) + ".." +
                                                                std::to_string(end) + " of " + std::to_string(S));
   Operator slice = op;
+  // Operands that all tokens share, such as weights and tables, have no bytes of a token and stay.
   visit_views(slice, {}, [begin](const auto& view) {
     if (view.token_bytes > 0 && *view.place)
       *view.place = view.place->advanced(static_cast<size_t>(begin) * view.token_bytes);

@@ -39,6 +39,7 @@ class PairTrial {
     const sync::Flag sent = bank_.make("pair self-test sent"), taken = bank_.make("pair self-test taken");
     for (int64_t i = 0; i < kWidth; ++i) values_.as<float>()[i] = static_cast<float>(i + 1);
     for (uint32_t round = 1; round <= kHandOvers; ++round) {
+      // A new flag has the epoch 0, so the first round waits for nothing.
       const sync::WaitFor before[] = {{taken, round - 1}}, after[] = {{sent, round}};
       launch_one(from_, *first, before, {sent, round});
       launch_one(to_, *second, after, {taken, round});
@@ -56,6 +57,7 @@ class PairTrial {
       sent.fail(failure);  // ends the waits of queued programs
       taken.fail(failure);
     }
+    // Both queues must be empty before the memory is released. The first failure counts.
     for (Device* device : {&from_, &to_}) {
       try {
         device->finish(bound_);
@@ -68,6 +70,7 @@ class PairTrial {
   }
 
  private:
+  // An addition if the device supports it, otherwise the product with the identity.
   std::unique_ptr<Program> prepare(Device& device, int64_t from_row, int64_t to_row) {
     const sync::Slot* values = &values_;
     const auto row = [&](int64_t r) { return Operand{values, static_cast<size_t>(r * kWidth) * sizeof(float)}; };
@@ -81,6 +84,7 @@ class PairTrial {
       copy.y = row(to_row);
       op.body = copy;
     }
+    // The expected values depend on the operator (check_values()).
     adds_[to_row] = std::holds_alternative<Add>(op.body);
     return device.prepare(std::span(&op, 1));
   }

@@ -53,6 +53,7 @@ std::vector<std::string> available(const std::function<bool(const DeviceFactory&
       std::string id = factory.prefix;
       if (factory.numbered) id.append(":").append(std::to_string(index));
       if (std::ranges::any_of(unusable, [&](const UnusableDevice& one) { return one.id == id; })) continue;
+      // A kind lists its real GPUs first, so the index tells them from the others.
       (index < count.gpus ? gpus : others).push_back(std::move(id));
     }
   }
@@ -70,6 +71,7 @@ std::string what_there_is(std::string_view id) {
   return hint;
 }
 
+// A parameter that the kind does not know is an error, so that a misspelt one is noticed.
 void require_known(const DeviceParameters& parameters, const DeviceFactory& factory) {
   for (const auto& [name, value] : parameters) {
     if (std::ranges::find(factory.parameters, name) != factory.parameters.end()) continue;
@@ -147,6 +149,7 @@ std::unique_ptr<Device> open_device(std::string_view text, const DeviceOptions& 
   return factory.open(id.index, own);
 }
 
+// The host's loops then run on the other device's thread, in turn with its own work.
 std::unique_ptr<Device> open_host_on(Device& other, const DeviceOptions& options) {
   auto* thread = dynamic_cast<ThreadDevice*>(&other);
   if (thread == nullptr) throw Error("the device has no thread to share", other.info().id, "open the host by itself");

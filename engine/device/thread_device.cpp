@@ -17,6 +17,7 @@ class OneByOne final : public ThreadWork {
  public:
   OneByOne(std::span<const Operator> operators, std::function<void(const Operator&)> run)
       : operators_(operators.begin(), operators.end()), run_(std::move(run)) {
+    // Operands are checked once for all runs of the program.
     for (const Operator& op : operators_) check_regions(op);
   }
   void run(const std::function<void()>& ended) override {
@@ -63,6 +64,7 @@ ThreadDevice::ThreadDevice(DeviceInfo info, std::unique_ptr<Processor> processor
       thread_(*own_thread_) {
   describe(options);
   info_.shares_thread = true;
+  // The policies are tested on the very thread that will run steps.
   info_.policies = test_thread_policies(info_.id, thread_);
 }
 
@@ -75,6 +77,7 @@ ThreadDevice::ThreadDevice(DeviceInfo info, std::unique_ptr<Processor> processor
       thread_(other.thread_) {
   describe(options);
   info_.thread_of = other.info_.thread_of.empty() ? other.info_.id : other.info_.thread_of;
+  // Both devices use one thread, so the other device's tests hold here too.
   info_.policies = other.info_.policies;
 }
 
@@ -91,6 +94,7 @@ void ThreadDevice::describe(const DeviceOptions& options) {
   info_.parameters = to_string(options.parameters);
 }
 
+// Programs and estimates are for operators that the device takes. Any other operator is an error of the plan.
 void ThreadDevice::require_support(const Operator& op) const {
   if (const Support support = supports(op); !support.yes)
     throw Error("the device does not take an operator", op.name + " on " + info_.id, support.reason);
@@ -116,6 +120,7 @@ void ThreadDevice::require_own(std::span<const PlannedLaunch> launches) const {
   }
 }
 
+// The result marks the sequence as checked, so its launches need no check.
 std::unique_ptr<const LaunchSequence::Built> ThreadDevice::build(std::span<const PlannedLaunch> launches) {
   require_own(launches);
   return std::make_unique<OfThisThread>();
@@ -165,6 +170,7 @@ void ThreadDevice::run(const ThreadProgram& program) {
   spans_.insert(spans_.end(), measured.begin(), measured.end());
 }
 
+// Throws the first failure and forgets it, so that the device can be used again.
 void ThreadDevice::finish(std::chrono::milliseconds deadline) {
   if (!thread_.drain(deadline)) throw did_not_finish(deadline, info_.id);
   if (const std::string message = failure_.take(); !message.empty()) throw Error("a step failed", info_.id, message);

@@ -30,6 +30,7 @@ std::vector<Mapping> mappings(const char* table) {
     Mapping mapping;
     char access[5] = "";
     size_t kib = 0;
+    // The first line of an entry holds its addresses and access. In smaps, lines with sizes follow it.
     if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %4s", &mapping.begin, &mapping.end, access) == 3) {
       mapping.writable = access[1] == 'w';
       if (const size_t slash = line.find('/'); slash != std::string::npos) mapping.file = line.substr(slash);
@@ -49,7 +50,8 @@ DriverPages::DriverPages() {
   for (const Mapping& mapping : mappings("/proc/self/maps")) known_.insert(mapping.file);
 }
 
-// Reads the cheap table first, and smaps only when maps shows a mapping that may be dropped.
+// Reads the cheap table first, and smaps only when maps shows a mapping that may be dropped. A mapping with pages of
+// its own stays, because their content cannot be read again from the file.
 size_t DriverPages::give_back() const {
   const auto may_be_given = [&](const Mapping& mapping) {
     return !mapping.writable && !mapping.file.empty() && mapping.end - mapping.begin >= kWorthwhileBytes &&

@@ -20,6 +20,7 @@ std::string default_cache_folder() {
   return "";
 }
 
+// The hash FNV-1a of 64 bits: an exclusive or with each byte, then a multiplication by the FNV prime.
 uint64_t fnv1a(std::span<const char> bytes, uint64_t seed) {
   uint64_t hash = seed;
   for (const char byte : bytes) hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3u;

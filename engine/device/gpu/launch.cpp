@@ -6,6 +6,7 @@
 
 namespace tandem::gpu {
 
+// Splits "-DNAME=VALUE -DFLAG" at blanks. A macro without '=' gets an empty value.
 std::vector<std::pair<std::string, std::string>> constants(const std::string& options) {
   std::vector<std::pair<std::string, std::string>> macros;
   std::istringstream words(options);

@@ -5,6 +5,7 @@
 namespace tandem::gpu {
 namespace {
 
+// One call operator for each kind of operator, so the compiler reports a kind without a lowering.
 struct Lowering {
   const LoweringContext& context;
   auto operator()(const MatMul& op) const { return lower_matmul(op, context); }
@@ -41,6 +42,7 @@ Support supports_features(const Operator& op) {
   return missing ? Support{false, std::string("no kernel for ") + name_of(*missing)} : Support{};
 }
 
+// Every launch carries the number of tokens of its operator, because only launches of few tokens become part of a list.
 std::vector<KernelLaunch> lower(const Operator& op, const LoweringContext& context) {
   std::vector<KernelLaunch> launches = std::visit(Lowering{context}, op.body);
   const int64_t tokens = tokens_of(op);

@@ -45,6 +45,9 @@ KernelLaunch code_launch(const ActRows& rows, const LoweringContext& context) {
   return launch;
 }
 
+// The product of codes with weights of one format, without its arguments and grid. An OpenCL GPU with proven packed dot
+// products gets them by an option. OpenCL's CPU kernels get their registers, the proven instructions for bytes, and the
+// processor's way of prefetching.
 KernelLaunch product_launch(const PackedFormat& format, const char* kernel, const LoweringContext& context) {
   KernelLaunch launch;
   launch.source = in_family("matmul_act8", context.family);
@@ -96,6 +99,7 @@ std::vector<KernelLaunch> lower_act_i8(const MatMul& op, const LoweringContext& 
   const bool small_batch = !by_row && op.S <= (simt ? kSmallSimtBatch : kSmallActBatch);
   const ActRows rows{op.x, op.S, 1, op.K, op.x_stride, 0};
   KernelLaunch launch = product_launch(op.w.format, small_batch ? "matmul_small_batch" : "matmul_gemm", context);
+  // TOKENS is a constant of the kernel: all tokens of a small batch, or the tokens of a work-item of a shader.
   if (small_batch || by_row)
     launch.options += " " + define("TOKENS", small_batch ? op.S : std::min(op.S, kTokensOfItem));
   launch.args = {
@@ -113,6 +117,7 @@ std::vector<KernelLaunch> lower_act_i8(const MatMul& op, const LoweringContext& 
 // the lists.
 std::vector<KernelLaunch> lower_act_i8(const GroupedMatMul& op, bool small_batch, const LoweringContext& context) {
   const bool simt = context.family == KernelFamily::simt, by_choice = small_batch || (!simt && context.shaders);
+  // If all slots of a token share a row of x, its codes are made once. The step from slot to slot is then 0.
   const bool shared = op.x_slot == 0;
   const int64_t words = words_of_row(op.w.columns), slots = shared ? 1 : op.slots;
   const ActRows rows{op.x, op.S, slots, op.w.columns, op.x_stride, op.x_slot};

@@ -104,12 +104,14 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
     launch.options.append(" ").append(define("REGISTERS", context.vector_registers));
     if (context.vector_registers >= 32 && context.processor.loads_cost_products) launch.options += " -DCHAINS=24";
   }
+  // Without a window the largest number serves as one, so kernels have one form for both.
   const int32_t window = op.window > 0 ? narrow(op.window) : std::numeric_limits<int32_t>::max();
   const size_t local = simt ? kWorkGroup : 1;
   launch.local = {local, 1, 1};
   const std::vector<Arg> cache_args = {BufferArg{op.positions},      BufferArg{begins_argument(op.segments)},
                                        BufferArg{op.segments.pages}, BufferArg{paths_argument(op.segments)},
                                        BufferArg{cache.k},           BufferArg{cache.v}};
+  // One launch: each group goes through the splits in turn and merges them itself.
   if (op.part == AttentionPart::whole && !is_split(op, tiles, context)) {
     launch.kernel = launch.source;
     launch.args = {BufferArg{op.q}, BufferArg{op.y, true}};
@@ -122,6 +124,8 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
     return only(std::move(launch));
   }
 
+  // Two launches. The first one has a group for each tile, KV head and split. The second one has a group for each query
+  // and merges the query's splits in ascending order.
   KernelLaunch merge = launch;
   launch.kernel = in_family("attention_split", context.family);
   launch.args = {BufferArg{op.q}};

@@ -21,6 +21,7 @@ KernelLaunch look_up(const Embed& op, int64_t begin, int64_t tokens, int64_t row
   const size_t panel = panel_bytes(op.w.format, op.H);
   KernelLaunch launch;
   launch.source = launch.kernel = "embed";
+  // The kind says all about a dense format; packed formats also have groups, scales and minima.
   launch.options = define("KIND", static_cast<int>(op.w.format.kind));
   if (!op.w.format.dense()) launch.options.append(" ").append(packed_options(op.w.format));
   launch.args = {BufferArg{op.w.data.advanced(static_cast<size_t>(row_begin / kPanelRows) * panel)},
@@ -54,6 +55,7 @@ std::vector<KernelLaunch> lower_embed(const Embed& op, const LoweringContext& co
       std::min(op.S, pieces_within_reach(op.H * static_cast<int64_t>(sizeof(float)), context, "one token", object));
   std::vector<KernelLaunch> launches;
   for (int64_t begin = 0; begin < op.S; begin += tokens) {
+    // The launch with row 0 writes NaN for ids outside the vocabulary. So even a table without rows gets a launch.
     for (int64_t row = 0; row < std::max<int64_t>(op.w.rows, 1); row += std::max<int64_t>(rows, 1)) {
       launches.push_back(
           look_up(op, begin, std::min(tokens, op.S - begin), row, std::min(op.w.rows, row + rows), context.family));

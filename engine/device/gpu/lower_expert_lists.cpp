@@ -6,6 +6,7 @@
 
 namespace tandem::gpu {
 
+// One group makes all lists, because the begin of each list depends on the lengths of all lists in front of it.
 std::vector<KernelLaunch> lower_expert_lists(const ExpertLists& op, const LoweringContext& context) {
   if (op.S == 0) return {};
   const std::string object =

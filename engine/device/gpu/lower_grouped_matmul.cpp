@@ -56,12 +56,15 @@ ChoiceBatch batch_of(const GroupedMatMul& op) {
   return {op.S <= kSmallBatch, op.S};
 }
 
-// The most tiles of `size` choices that can exist: every expert's last tile may have a single choice.
+// The most tiles of `size` choices that can exist: every expert's last tile may have a single choice. So each expert
+// can leave size - 1 places of a tile empty.
 int64_t most_tiles(const GroupedMatMul& op, int64_t size) {
   const int64_t choices = op.S * op.slots, experts = std::min(op.w.count, choices);
   return (choices + experts * (size - 1)) / size;
 }
 
+// Dimension 0 has blocks of rows. If the batch is not small, dimension 1 has tiles of choices (shaders) or matrices,
+// whose choices an OpenCL work-item goes through in turn.
 void set_simd_grid(const GroupedMatMul& op, const ChoiceBatch& batch, const LoweringContext& context,
                    KernelLaunch& launch) {
   // Blocks of 16 rows, as for a single matrix (lower_matmul.cpp).
@@ -76,6 +79,8 @@ void set_simd_grid(const GroupedMatMul& op, const ChoiceBatch& batch, const Lowe
     launch.global[1] = static_cast<size_t>(std::min(op.w.count, op.S * op.slots));
 }
 
+// With few choices, a group has a work-item for each row of a panel and each run of K. Otherwise 256 work-items
+// multiply a panel with a tile of choices. Both are as for a single matrix (lower_matmul_simt.cpp).
 void set_simt_grid(const GroupedMatMul& op, const ChoiceBatch& batch, const LoweringContext& context,
                    KernelLaunch& launch) {
   require_matmul_groups(context);
@@ -94,6 +99,9 @@ void set_simt_grid(const GroupedMatMul& op, const ChoiceBatch& batch, const Lowe
 
 }  // namespace
 
+// Routed: dimension 1 has the tiles of all matrices, one matrix behind the other. There are as many groups as there can
+// be tiles, and groups past the last tile do nothing. Not routed: every matrix has the same tiles, and dimension 2
+// counts the matrices.
 void set_tiles(const GroupedMatMul& op, int64_t size, KernelLaunch& launch) {
   launch.global[1] = op.routed ? static_cast<size_t>(most_tiles(op, size)) : ceil_div(op.S, size);
   launch.global[2] = op.routed ? 1 : static_cast<size_t>(op.slots);

@@ -6,6 +6,8 @@
 
 namespace tandem::gpu {
 
+// A simt work-item writes one element of a key and of a value, up to the wider of the two. In the simd family, a
+// work-item or a group writes both rows of one token and KV head.
 std::vector<KernelLaunch> lower_kv_append(const KvAppend& op, const LoweringContext& context) {
   const KvCache& cache = op.cache;
   if (op.S == 0) return {};

@@ -68,6 +68,7 @@ std::vector<MatMul> within_reach(const MatMul& op, const LoweringContext& contex
   const int64_t panels =
       pieces_within_reach(std::max(panel, kPanelOfY), context, "a panel of 64 rows", [&op] { return describe(op); });
   std::vector<MatMul> by_rows;
+  // The weight's argument begins at row 0, so the reach counts from there.
   if (panel_count(op.row_end) <= panels) {
     by_rows.push_back(op);
   } else {
@@ -82,6 +83,7 @@ std::vector<MatMul> within_reach(const MatMul& op, const LoweringContext& contex
       parts.push_back(rows);
       continue;
     }
+    // Whole tiles, so that only the last part has a tile that is not full.
     if (tokens > kTokensOfTile) tokens -= tokens % kTokensOfTile;
     for (int64_t begin = 0; begin < op.S; begin += tokens)
       parts.push_back(tokens_of(rows, begin, std::min(op.S, begin + tokens)));

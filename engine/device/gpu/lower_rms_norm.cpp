@@ -6,6 +6,8 @@
 
 namespace tandem::gpu {
 
+// A group of values needs the sum over all of them, so it is never cut: one work-group takes a group of a token.
+// OpenCL's simd work-groups have a single work-item.
 std::vector<KernelLaunch> lower_rms_norm(const RmsNorm& op, const LoweringContext& context) {
   if (op.S == 0) return {};
   TANDEM_CHECK(op.S > 0 && op.groups > 0 && op.width > 0, "rms_norm of nothing");
@@ -14,6 +16,7 @@ std::vector<KernelLaunch> lower_rms_norm(const RmsNorm& op, const LoweringContex
   launch.source = launch.kernel = in_family("rms_norm", context.family);
   launch.options = defines(
       {{"HAS_ADD", bool(op.add)}, {"ROUND_F16", op.round_f16}, {"CENTRED", op.centred}, {"HAS_BIAS", op.biased}});
+  // x counts as written only with a residual, which the kernel adds to x.
   launch.args = {BufferArg{op.x, static_cast<bool>(op.add)},
                  BufferArg{op.y, true},
                  BufferArg{op.add},

@@ -6,6 +6,8 @@
 
 namespace tandem::gpu {
 
+// Two values turn together, so a simt work-item takes one of the rot_dim / 2 pairs of a head. In the simd family, a
+// work-item or a group turns all pairs of a token.
 std::vector<KernelLaunch> lower_rope(const Rope& op, const LoweringContext& context) {
   if (op.S == 0) return {};
   TANDEM_CHECK(op.S > 0 && op.heads > 0, "rope of nothing");

@@ -6,6 +6,7 @@
 
 namespace tandem::gpu {
 
+// Every sum of a token is one chain in ascending order of experts (docs/numbers.md), so a token has one work-item.
 std::vector<KernelLaunch> lower_route(const Route& op, const LoweringContext& context) {
   if (op.S == 0) return {};
   const std::string object =

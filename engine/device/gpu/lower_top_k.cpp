@@ -6,6 +6,8 @@
 
 namespace tandem::gpu {
 
+// simd kernels keep the k best values of a row in 64 places, and simt kernels take k rounds over the row. So k
+// is small.
 std::vector<KernelLaunch> lower_top_k(const TopK& op, const LoweringContext& context) {
   if (op.S == 0) return {};
   TANDEM_CHECK(op.S > 0 && op.width > 0, "top_k of nothing");

@@ -17,7 +17,8 @@ void add_region(std::vector<Region>& regions, const Region& region) {
 
 }  // namespace
 
-// An upload is needed only for memory that no earlier operator of the program has written.
+// An upload is needed only for memory that no earlier operator of the program has written. Memory of the device's own
+// is never copied.
 void collect_regions(const Operator& op, CopiedRegions& all) {
   for (const Region& region : reads(op)) {
     if (!region.at || region.at.slot->use() == sync::SlotUse::device_local) continue;

@@ -2,7 +2,8 @@
 
 namespace tandem::gpu {
 
-// Asks for twice the needed bytes; a somewhat larger operator then fits too.
+// Asks for twice the needed bytes; a somewhat larger operator then fits too. A slot that is too small is not released,
+// because programs that were prepared before use it.
 void Scratch::give_to(std::span<KernelLaunch> launches) {
   for (KernelLaunch& launch : launches)
     for (Arg& arg : launch.args) {

@@ -28,6 +28,7 @@ std::vector<float> fma_cases() {
   return cases;
 }
 
+// Compares bits with the host's std::fma, which rounds once by definition.
 bool rounded_once(std::span<const float> cases, std::span<const float> out) {
   TANDEM_CHECK(cases.size() == 3 * out.size(), "one result a case");
   for (size_t i = 0; i < out.size(); ++i) {
@@ -49,6 +50,7 @@ std::vector<float> quotient_cases() {
   return cases;
 }
 
+// The host divides and takes roots as IEEE 754 says, with one rounding each. The bits must be equal.
 bool divided_exactly(std::span<const float> cases, std::span<const float> out) {
   TANDEM_CHECK(cases.size() == out.size(), "a quotient and a root a case");
   for (size_t i = 0; i < out.size(); i += 2) {
@@ -66,6 +68,7 @@ std::vector<uint32_t> packed_dot_cases() {
   return cases;
 }
 
+// The sum of four products of signed bytes, which integers hold exactly.
 bool dot_is_exact(std::span<const uint32_t> cases, std::span<const int32_t> out) {
   TANDEM_CHECK(cases.size() == 2 * out.size(), "one result a case");
   for (size_t i = 0; i < out.size(); ++i) {
@@ -87,6 +90,8 @@ void settle_zero_copy(DeviceInfo& info, bool force_copies, const Precautions& pr
   info.zero_copy_note = proof.note;
 }
 
+// A policy whose test throws has failed, and the message is the reason. A policy that precautions name is not tried at
+// all, because the driver may end this process.
 PolicyTest test_policy(sync::Policy policy, const Precautions& precautions, const std::function<std::string()>& body) {
   if (const auto why = precautions.against("policy " + name_of(policy))) return {policy, false, *why};
   try {

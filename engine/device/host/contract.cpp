@@ -85,6 +85,7 @@ struct Contract {
     const size_t size = panel_bytes(op.w.format, op.K);
     const AlignedFloats sums = aligned_floats(workers.threads() * op.S * kPanelRows);
     const double multiplications = static_cast<double>(op.row_end - op.row_begin) * op.K * op.S;
+    // The codes of all rows are made once, before the panels are shared.
     const Aligned<ActBlock> codes = op.act_i8 ? codes_of(op.x.as<float>(), op.x_stride, op.S, op.K) : nullptr;
     share(multiplications, panels, [&](int64_t begin, int64_t end, int thread) {
       for (int64_t p = first + begin; p < first + end; ++p) {
@@ -100,6 +101,7 @@ struct Contract {
       }
     });
   }
+  // Every group of a row is normalised by itself, and all groups have the same weights.
   void operator()(const RmsNorm& op) const {
     for (int64_t s = 0; s < op.S; ++s)
       for (int64_t g = 0; g < op.groups; ++g) {
@@ -110,6 +112,7 @@ struct Contract {
                         op.add_scale, op.centred, op.biased ? op.bias.as<float>() : nullptr});
       }
   }
+  // The table has a row of rot_dim numbers for each position: a cosine and a sine for each pair of elements.
   void operator()(const Rope& op) const {
     check_positions(op.positions, op.S, op.table_positions, "rotation table");
     for (int64_t s = 0; s < op.S; ++s)
@@ -117,6 +120,7 @@ struct Contract {
                   op.table.as<float>() + op.positions.as<int32_t>()[s] * op.rot_dim, op.rot_dim,
                   op.layout == RopeLayout::interleaved});
   }
+  // A merge reads the records in scratch and no keys or values, so their places need no check.
   void operator()(const Attention& op) const {
     if (op.part != AttentionPart::merge) {
       check_places(op.positions, op.segments, op.cache, op.S);
@@ -125,6 +129,7 @@ struct Contract {
     check_positions(op.positions, op.S, op.cache.capacity, "cache");
     merge(op);
   }
+  // A query merges the splits from the one with its first position to the one with its own position.
   void merge(const Attention& op) const {
     for (int64_t s = 0; s < op.S; ++s)
       for (int64_t head = 0; head < op.heads; ++head)
@@ -145,6 +150,8 @@ struct Contract {
   void attend(const Attention& op) const {
     const KvCache& cache = op.cache;
     const bool splits = op.part == AttentionPart::splits;
+    // The positions are known only now. Each pair of a query and a position takes a key's and a
+    // value's multiplications.
     double multiplications = 0;
     for (int64_t s = 0; s < op.S; ++s)
       multiplications += static_cast<double>(op.positions.as<int32_t>()[s] + 1 - first_of(op, s)) * op.heads *
@@ -193,7 +200,8 @@ struct Contract {
     while (tile > 1 && op.cache.kv_heads * ((queries + tile - 1) / tile) < workers.threads()) tile = (tile + 1) / 2;
     return tile;
   }
-  // The arguments for a tile of queries of a KV head.
+  // The arguments for a tile of queries of a KV head. Query n of a tile is head n % group of token n / group. For part
+  // `splits`, its result is a record in scratch.
   static AttendArgs attend_args(const Attention& op, int64_t kv, const QueryTile& tile) {
     const KvCache& cache = op.cache;
     const int64_t group = op.heads / cache.kv_heads;
@@ -251,6 +259,8 @@ struct Contract {
       loops.route({op.x.as<float>() + s * op.x_stride, op.E, op.k, op.gating, 2 * kSparseMixerJitter, op.normalised,
                    op.scale, op.ids.as<int32_t>() + s * op.k, op.weights.as<float>() + s * op.k});
   }
+  // If op.rows > 0, static graphs have computed some choices. row_of then says which row of their buffers has
+  // the result.
   void operator()(const ExpertSum& op) const {
     for (int64_t s = 0; s < op.S; ++s)
       loops.expert_sum({op.x.as<float>() + s * op.k * op.width, op.weights.as<float>() + s * op.k, op.k, op.width,
@@ -285,6 +295,7 @@ struct Contract {
                         x = aligned_floats(op.act_i8 ? 0 : n * matrix.columns);
     const Aligned<ActBlock> codes = aligned<ActBlock>(op.act_i8 ? n * groups : 0);
     for (int64_t i = 0; i < n; ++i) {
+      // The choice of slot i of token s has the number s * slots + i.
       const int64_t s = choices[i] / op.slots, slot = choices[i] % op.slots;
       const float* row = op.x.as<float>() + s * op.x_stride + slot * op.x_slot;
       if (op.act_i8)

@@ -12,6 +12,7 @@ namespace tandem::host {
 
 float round_to_f16(float value) { return half_to_float(float_to_half(value)); }
 
+// Positions are data, so they are checked when the operator runs.
 void check_positions(const Operand& positions, int64_t S, int64_t limit, const char* of) {
   for (int64_t s = 0; s < S; ++s) {
     const int32_t position = positions.as<int32_t>()[s];
@@ -55,7 +56,8 @@ namespace {
 
 void copy_floats(const float* from, float* to, int64_t count) { std::copy_n(from, count, to); }
 
-// T: element type of the cache; convert() makes `count` elements from floats.
+// T: element type of the cache; convert() makes `count` elements from floats. A page keeps the keys of 16 neighbouring
+// positions element by element, so a key's elements lie 16 apart. Values keep their rows.
 template <typename T>
 void append(const KvAppend& op, void (*convert)(const float* from, T* to, int64_t count)) {
   const KvCache& cache = op.cache;
@@ -84,6 +86,7 @@ void run_kv_append(const KvAppend& op, void (*to_halves)(const float* from, uint
   op.cache.type == KvType::f16 ? append(op, to_halves) : append(op, copy_floats);
 }
 
+// Only a larger value replaces the best one, so the first of equal values wins.
 void run_argmax(const ArgMax& op) {
   for (int64_t s = 0; s < op.S; ++s) {
     const float* x = op.x.as<float>() + s * op.x_stride;
@@ -124,7 +127,7 @@ void run_bias(const Bias& op) {
 }
 
 // A counting sort: the number of choices of each expert, the begins as their running sum, then each choice to
-// its place.
+// its place. Without ids every token has a choice for each matrix, in their order.
 ChoicesByExpert choices_by_expert(const Operand& ids, int64_t count, int64_t E) {
   const auto expert_of = [&](int64_t c) { return ids ? ids.as<const int32_t>()[c] : c % E; };
   ChoicesByExpert by{std::vector<int64_t>(static_cast<size_t>(E + 1)),
@@ -197,6 +200,8 @@ void run_expert_slots(const ExpertSlots& op) {
   const ChoicesByExpert by = choices_by_expert(op.ids, op.S * op.k, op.E);
   const std::vector<double> lengths = squared_lengths(op);
   auto *choice_of = op.choice_of.as<int32_t>(), *row_of = op.row_of.as<int32_t>();
+  // A row that no choice fills keeps -1. A choice that gets no row is dropped with x (N7), and computed
+  // elsewhere without.
   std::fill_n(choice_of, op.rows, -1);
   std::fill_n(row_of, op.S * op.k, op.x ? kDropped : kElsewhere);
   ListWriter lists(op.lists, op.E);
@@ -210,10 +215,12 @@ void run_expert_slots(const ExpertSlots& op) {
       std::ranges::stable_sort(kept, [&](int64_t a, int64_t b) { return lengths[a / op.k] > lengths[b / op.k]; });
       std::sort(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(placed));
     }
+    // The choices that were kept get the expert's rows in ascending order.
     for (size_t i = 0; i < placed; ++i) {
       choice_of[begin + static_cast<int64_t>(i)] = static_cast<int32_t>(kept[i]);
       row_of[kept[i]] = static_cast<int32_t>(begin + static_cast<int64_t>(i));
     }
+    // With x, the other choices of an expert that has rows stay dropped.
     if (op.x && capacity > 0) continue;
     for (const int64_t choice : all.subspan(placed)) row_of[choice] = kElsewhere;
     lists.add(e, all.subspan(placed));

@@ -25,6 +25,7 @@ class HostProcessor final : public Processor {
   Support supports(const Operator& op) const override {
     if (const auto missing = missing_feature(op, kKnownFeatures))
       return {false, std::string("no loop for ") + name_of(*missing)};
+    // The loops keep the values of a tile on the stack, which limits the length of a value.
     const auto* attention = std::get_if<Attention>(&op.body);
     if (attention && attention->cache.head_dim_v > host::kMaxHeadDimV)
       return {false, "a value head of more than " + std::to_string(host::kMaxHeadDimV) + " elements"};

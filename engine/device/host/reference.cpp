@@ -13,6 +13,7 @@
 namespace tandem::host {
 namespace {
 
+// A result is rounded to f32 first and to f16 afterwards, as the contract does it.
 float result(double value, bool round_f16) {
   const auto rounded = static_cast<float>(value);
   return round_f16 ? round_to_f16(rounded) : rounded;
@@ -31,6 +32,7 @@ std::vector<double> operand_row(const float* x, int64_t columns, bool act_i8) {
   return row;
 }
 
+// Products and sums have double precision, so their error is far below that of an f32 chain.
 double dot(std::span<const float> w, std::span<const double> x) {
   return std::inner_product(w.begin(), w.end(), x.begin(), 0.0, std::plus<>(),
                             [](float a, double b) { return static_cast<double>(a) * b; });
@@ -92,6 +94,8 @@ void reference(const RmsNorm& op) {
       const double mean = op.centred ? sum / width : 0;
       for (int64_t i = 0; i < op.width; ++i) squares += (x[i] - mean) * (x[i] - mean);
       const double mean_square = squares / width + op.eps;
+      // The contract gives NaN if its f32 squares overflow (docs/numbers.md). The reference asks whether their mean
+      // fits f32.
       const bool overflows = mean_square > std::numeric_limits<float>::max();
       const double inverse = overflows ? std::numeric_limits<double>::quiet_NaN() : 1 / std::sqrt(mean_square);
       for (int64_t i = 0; i < op.width; ++i) {
@@ -101,6 +105,7 @@ void reference(const RmsNorm& op) {
     }
 }
 
+// Turns each pair (a, b) by its position's angle. The two lie side by side, or half of the rotated elements apart.
 void reference(const Rope& op) {
   check_positions(op.positions, op.S, op.table_positions, "rotation table");
   for (int64_t s = 0; s < op.S; ++s) {
@@ -145,6 +150,7 @@ Found attend(const Attention& op, int64_t s, int64_t head, int64_t begin, int64_
     weights.push_back(op.score.exact(product));
     found.top = std::max(found.top, weights.back());
   }
+  // The largest score is subtracted first, so that no exponential overflows.
   for (double& weight : weights) found.sum += weight = std::exp(weight - found.top);
   for (int64_t d = 0; d < cache.head_dim_v; ++d) {
     for (size_t i = 0; i < cells.size(); ++i)
@@ -196,6 +202,7 @@ Found merge(const Attention& op, int64_t s, int64_t head, int64_t count) {
 
 }  // namespace
 
+// The whole attention takes all positions that a token sees at once, without splits.
 void reference(const Attention& op) {
   op.part == AttentionPart::merge ? check_positions(op.positions, op.S, op.cache.capacity, "cache")
                                   : check_places(op.positions, op.segments, op.cache, op.S);
@@ -222,6 +229,7 @@ void reference(const Glu& op) {
     }
 }
 
+// With a cap, the scaled value is softly limited by tanh.
 void reference(const Scale& op) {
   for (int64_t s = 0; s < op.S; ++s)
     for (int64_t i = 0; i < op.width; ++i) {
@@ -231,6 +239,7 @@ void reference(const Scale& op) {
     }
 }
 
+// The maximum is subtracted first, so that no exponential overflows.
 void reference(const Softmax& op) {
   for (int64_t s = 0; s < op.S; ++s) {
     float* x = op.x.as<float>() + s * op.x_stride;
@@ -245,7 +254,7 @@ namespace {
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// The experts of one token in falling order of their scores.
+// The experts of one token in falling order of their scores. Equal scores stay in ascending order of expert.
 std::vector<int32_t> ranked(const std::vector<double>& keys) {
   std::vector<int32_t> order(keys.size());
   std::iota(order.begin(), order.end(), 0);
@@ -287,6 +296,7 @@ void reference(const Route& op) {
     }
     double total = 0;
     for (const auto& [expert, weight] : chosen) total += weight;
+    // A NaN among a token's scores makes all its weights NaN, as in the contract.
     const float* scores = op.x.as<float>() + s * op.x_stride;
     const bool is_lost = std::any_of(scores, scores + op.E, [](float score) { return std::isnan(score); });
     const double scale = is_lost ? std::numeric_limits<double>::quiet_NaN() : op.scale;

@@ -4,6 +4,7 @@
 
 namespace tandem::host {
 
+// The caller of run() is thread 0, so one thread fewer is started.
 Workers::Workers(int threads, const std::vector<int>& cores) {
   try {
     for (int thread = 1; thread < threads; ++thread)
@@ -29,6 +30,7 @@ void Workers::stop() {
 }
 
 // Publishes the work under a new generation number, takes share 0 on the calling thread and waits for the others.
+// `part` is borrowed, so the call returns only when every thread has ended its share.
 void Workers::run(int64_t count, const std::function<void(int64_t, int64_t, int)>& part) {
   if (threads_.empty() || count <= 1) return part(0, count, 0);
   {

@@ -20,12 +20,14 @@ static_assert((litmus::kFirstInstanceLine + kLines) * litmus::kLineWords * sizeo
 
 uint32_t line_number(uint32_t place) { return litmus::kFirstInstanceLine + place % kLines; }
 
+// Each line of the chain names the line kStep places behind it.
 void make_chain(uint32_t* words) {
   for (uint32_t place = 0; place < kLines; ++place)
     words[line_number(place) * litmus::kLineWords] = line_number(place + kStep);
 }
 
-// Seconds of a launch that reads `reads` lines of the chain, from `place` on.
+// Seconds of a launch that reads `reads` lines of the chain, from `place` on. The kernel writes the number of the line
+// at which it ends, which shows that no read was left out.
 double launch_seconds(LitmusAgent& device, const sync::Slot& memory, uint32_t place, uint32_t reads) {
   uint32_t& result = memory.as<uint32_t>()[litmus::result_word(0, 0)];
   result = 0;

@@ -40,7 +40,8 @@ std::vector<LitmusOutcome> outcomes_of(LitmusTest test) {
   }
 }
 
-// Index into outcomes_of(test).
+// Index into outcomes_of(test). The right side's result tells the outcome. Store buffering also takes the left side's,
+// and false sharing takes the sums in memory.
 size_t outcome(LitmusTest test, uint32_t left, uint32_t right, const uint32_t* instance) {
   const bool first = right & litmus::kFlagNew, second = right & litmus::kDataNew;
   switch (kind(test)) {
@@ -53,6 +54,7 @@ size_t outcome(LitmusTest test, uint32_t left, uint32_t right, const uint32_t* i
     case LitmusTest::store_buffering:
       return (left & litmus::kFlagNew ? 1 : 0) + (right & litmus::kFlagNew ? 2 : 0);
     default: {
+      // In the broken test both sides add to one word. A lost update makes its sum too small.
       const uint32_t wanted = litmus::kAdditions;
       const bool kept = broken(test) ? instance[0] == 2 * wanted : instance[0] == wanted && instance[1] == wanted;
       return kept ? 0 : 1;
@@ -139,6 +141,7 @@ LitmusCounts run_litmus(LitmusAgent& a, LitmusAgent& b, LitmusTest test, uint64_
       throw;
     }
     ++counts.launches;
+    // Both sides have ended, so plain reads see what they wrote.
     for (uint32_t i = 0; i < kLitmusInstances; ++i) {
       const uint32_t left = words[litmus::result_word(0, i)], right = words[litmus::result_word(1, i)];
       LitmusOutcome& found = counts.outcomes[outcome(test, left, right, words + litmus::instance_word(kind(test), i))];

@@ -41,6 +41,7 @@ class Side {
 
   void walk() {
     for (uint32_t i = 0; i < kLitmusInstances; ++i) words_[result_word(side_, i)] = instance(i);
+    // A last number of progress, beyond those of the instances, says that this side is past all of them.
     Word(mine_).store(round_ * (kLitmusInstances + 1) + kLitmusInstances, kRelease);
   }
 
@@ -57,6 +58,7 @@ class Side {
       return met | (Word(at[(1 - side_) * kLineWords]).load(kAcquire) == round_ ? kFlagNew : 0);
     }
     if (kind_ == LitmusTest::false_sharing) {
+      // A load and a store are no atomic addition. If both sides add to one word, an update can be lost between them.
       Word word(at[broken_ ? 0 : side_]);
       for (uint32_t n = 0; n < kAdditions; ++n) word.store(word.load(kRelaxed) + 1, kRelaxed);
       return met;
@@ -64,7 +66,8 @@ class Side {
     return met | (side_ == 0 ? left(at, lines) : right(at, lines));
   }
 
-  // Waits until the other side is here too, as long as looks remain.
+  // Waits until the other side is here too, as long as looks remain. Progress rises over all rounds, and numbers are
+  // compared by their difference. A side that is further ahead than one instance has not met this one.
   uint32_t meet() {
     Word(mine_).store(here_, kRelease);
     for (; looks_ > 0; --looks_) {

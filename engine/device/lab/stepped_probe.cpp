@@ -63,6 +63,7 @@ uint32_t probe_chain(uint32_t seed, uint64_t iterations) {
   return x;
 }
 
+// The times surround the work alone. The flag is raised last, so its epoch publishes the result.
 void run_probe_step(const sync::Flag& done, uint32_t step, const ProbeWork& work) {
   ProbeResult result = read_result(done);
   if (work.timed) result.begin_cycles = sync::read_cycles();
@@ -95,6 +96,7 @@ void SteppedProbe::arm() {
 
 void SteppedProbe::start() {
   arm();
+  // The tie comes before the hand-over, so that its time does not count.
   if (work_.timed) before_ = sync::tie_clocks();
   handed_over_ = ticks();
   try {
@@ -142,6 +144,7 @@ sync::WaitReport SteppedProbe::finish_step(uint32_t first, uint32_t last, double
   context.deadline = deadline;
   try {
     const sync::WaitReport report = await(last, context);
+    // The time is read before fetch(), because copying a line back is no part of a step.
     seen_end_ = ticks();
     fetch();
     check_result(first, last);
@@ -152,6 +155,7 @@ sync::WaitReport SteppedProbe::finish_step(uint32_t first, uint32_t last, double
   }
 }
 
+// The result goes into the line before the epoch, as if the device had written the host's line itself.
 void SteppedProbe::take_line(std::span<const uint32_t, 16> words) {
   ProbeResult result;
   std::memcpy(&result, words.data() + kResultOffset / sizeof(uint32_t), sizeof result);
@@ -164,7 +168,7 @@ sync::WaitReport SteppedProbe::await(uint32_t step, const sync::WaitContext& con
 }
 
 // Compares the epoch, the number of steps and the computed value with the expected ones. Then it converts the
-// step's times.
+// step's times. The value depends on the step's number, so an earlier step's result does not pass.
 void SteppedProbe::check_result(uint32_t first, uint32_t last) {
   const ProbeResult result = read_result(done_);
   const uint32_t epoch = done_.epoch(), steps = last - first + 1;
@@ -236,7 +240,8 @@ bool SteppedProbe::clocks_compare() {
   return compare;
 }
 
-// The least time of five steps with this many links, from start() to the return of wait().
+// The least time of five steps with this many links, from start() to the return of wait(). The least one counts,
+// because interruptions only add time.
 double SteppedProbe::least_seconds(uint64_t iterations) {
   work_.iterations = iterations;
   chain_value_ = probe_chain(kProbeSeed, iterations);

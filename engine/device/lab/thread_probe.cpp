@@ -26,6 +26,7 @@ class ThreadProbe : public SteppedProbe {
 
  protected:
   void begin(uint32_t step) override {
+    // The job has a copy of the work, because the host may set other work for later steps.
     thread_.push([this, step, work = work()] { run_probe_step(done(), step, work); });
   }
   void abandon() noexcept override { drain(); }
@@ -58,6 +59,7 @@ class ThreadGateProbe final : public ThreadProbe {
   }
 
  private:
+  // Sleeps on the flag in slices, and so notices that the bound has passed or that the probe gave up.
   void pass_gate(uint32_t first, uint32_t last, const ProbeWork& work) {
     constexpr milliseconds kBound{5000}, kSlice{50};
     const auto begin = Clock::now();

@@ -24,6 +24,7 @@ std::vector<int> only_first(const std::vector<int>& cores) {
   return cores.empty() ? std::vector<int>() : std::vector<int>{cores.front()};
 }
 
+// The emulated chip. Estimates come from its model of time, and results from the emulator's arithmetic.
 class NpuProcessor final : public Processor {
  public:
   NpuProcessor(npu_emu::NpuParams params, const std::vector<int>& cores)
@@ -72,6 +73,7 @@ DeviceInfo describe(const npu_emu::NpuParams& params, int index, const std::vect
   info.kind = DeviceKind::npu;
   info.memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
   info.max_allocation_bytes = params.compiler.max_graph_bytes;
+  // A unit is a thread that emulates the array, and no part of the array.
   info.compute_units = cores.empty() ? 1 : static_cast<int>(cores.size());
   info.cores = cores;
   info.fused_fma = npu_emu::fma_is_fused(kernels);

@@ -10,7 +10,8 @@ namespace tandem {
 
 namespace {
 
-// The call of the emulator for a matmul, with the addresses of its operands.
+// The call of the emulator for a matmul, with the addresses of its operands. A slot's memory stays where it is, so the
+// addresses hold for every run.
 npu_emu::MatmulCall bind(const Operator& op, const MatMul& matmul) {
   if (!matmul.w.data || !matmul.x || !matmul.y) {
     throw Error("an operand has no memory", op.name, "a shape-only model can be planned but not run");
@@ -36,6 +37,8 @@ bool same_activations(const npu_emu::MatmulCall& before, const npu_emu::MatmulCa
   if (before.x != now.x || before.x_stride != now.x_stride || before.tokens != now.tokens ||
       before.columns != now.columns || before.act_i8 != now.act_i8)
     return false;
+  // Both ranges end with the last token: x with its last column, and y with the last row of the slice. std::less_equal
+  // also orders pointers into different arrays.
   const float* x_end = now.x + (now.tokens - 1) * now.x_stride + now.columns;
   const float* y_end = before.y + (before.tokens - 1) * before.y_stride + before.row_end;
   const std::less_equal<const float*> up_to;
@@ -64,6 +67,7 @@ NpuProgram::NpuProgram(const npu_emu::NpuParams& params, std::span<const Operato
 // Lays out the activations when they are new. Then every thread of the team multiplies its part of the rows.
 void NpuProgram::run(const std::function<void()>& ended) {
   const int parts = array_.team.size();
+  // The parts of a product run at the same time, so each part has its own sums.
   array_.sums.resize(static_cast<size_t>(parts));
   for (const Step& step : steps_) {
     if (!step.same_activations) matmul_.prepare_activations(step.call, array_.activations);

@@ -6,6 +6,7 @@
 namespace tandem {
 namespace {
 
+// Checks the operator's own shape first. Then the emulator says whether its compiler takes the product.
 std::string matmul_refusal(const npu_emu::NpuParams& params, const MatMul& matmul) {
   if (matmul.w.columns != matmul.K) return "the weight's columns are not K";
   if (matmul.row_begin < 0 || matmul.row_end > matmul.w.rows) return "the row slice lies outside the weight";
@@ -18,6 +19,7 @@ std::string matmul_refusal(const npu_emu::NpuParams& params, const MatMul& matmu
 
 }  // namespace
 
+// The graph multiplies the rows of the slice, not those of the whole weight.
 npu_emu::GraphProduct graph_product(std::string name, const MatMul& matmul) {
   return {std::move(name), matmul.S, matmul.row_end - matmul.row_begin, matmul.K, matmul.w.format, matmul.act_i8};
 }
@@ -26,6 +28,7 @@ Support npu_support(const npu_emu::NpuParams& params, const Operator& op) {
   if (const auto missing = missing_feature(op, {Feature::products, Feature::integer_activations}))
     return {false,
             std::string(name_of(*missing)) + ": the array only multiplies and accumulates along K, in static graphs"};
+  // All operators but products were refused above, so the body is a MatMul.
   const std::string reason = matmul_refusal(params, std::get<MatMul>(op.body));
   return {reason.empty(), reason};
 }

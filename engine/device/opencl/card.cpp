@@ -63,6 +63,7 @@ CardName card_of(const cl::Device& device) {
   return card;
 }
 
+// OpenCL has no query for cards. A GPU that reports no memory in common with the host counts as one.
 bool is_discrete(const cl::Device& device) {
   const bool gpu = (device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_GPU) != 0;
   return gpu && !device.getInfo<CL_DEVICE_HOST_UNIFIED_MEMORY>();

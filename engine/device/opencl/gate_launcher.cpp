@@ -39,6 +39,7 @@ void GateLauncher::enqueue(const Prepared& program, std::span<const sync::WaitFo
   if (!batching_) check(queue_.flush(), "clFlush", id_);
 }
 
+// While a batch is open nothing is flushed, so that the driver gets the batch as a whole.
 void GateLauncher::batch(bool open) {
   batching_ = open;
   if (!open) queue_.flush();  // finish() always follows, and reports a failure

@@ -58,6 +58,7 @@ Gates::Gates(ProgramCache& programs, SlotMemory& memory, sync::Pool& pool, bool 
   set_gate_buffer(signal_, 3, state_buffer_, 0);
 }
 
+// A kernel has no clock, so its bound is a number of looks. calibrate() has measured how long a look takes.
 cl_ulong Gates::spins() const {
   const double seconds = std::chrono::duration<double>(bound_).count();
   return static_cast<cl_ulong>(std::max(1.0, seconds / look_seconds_));
@@ -99,6 +100,7 @@ void Gates::remember(uint32_t serial, std::shared_ptr<const ProgramList> list, u
   lists_[serial % kRememberedLists] = {serial, base, std::move(list)};
 }
 
+// One kernel object serves all gates. Enqueueing it copies its arguments, so gates in the queue keep theirs.
 void Gates::enqueue_wait(const cl::CommandQueue& queue, const sync::WaitFor& wait) {
   remember(wait);
   set_gate_buffer(gate_, 0, memory_.buffer(wait.flag.slot()), wait.flag.offset_bytes());

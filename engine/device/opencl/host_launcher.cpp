@@ -20,11 +20,13 @@ HostLauncher::~HostLauncher() {
   waits_.close();
 }
 
+// The job keeps its program, so the caller may drop it while the job waits.
 void HostLauncher::launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits,
                           sync::Signal signal) {
   thread_.push([this, job = Job{std::move(program), {waits.begin(), waits.end()}, signal}] { run(job); });
 }
 
+// Waits for the thread's jobs. If they do not end in time, the error names the step that ran last.
 void HostLauncher::finish(std::chrono::milliseconds deadline) {
   const bool ended = thread_.drain(deadline);
   std::lock_guard lock(mutex_);

@@ -17,6 +17,8 @@ static_assert(sizeof(PostedList) <= sizeof(sync::FlagLine::unused));
 
 }  // namespace
 
+// The limit of idle looks is kStays in looks. The kernel checks it at every 64th look, so fewer than 64 looks would not
+// be noticed.
 ListDoorbell::ListDoorbell(sync::Pool& pool, double look_seconds)
     : slot_(pool.acquire(sizeof(sync::FlagLine), sync::SlotUse::flags, "doorbell of lists")),
       idle_looks_(static_cast<uint64_t>(std::max(64.0, std::chrono::duration<double>(kStays).count() / look_seconds))) {

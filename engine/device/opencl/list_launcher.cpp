@@ -103,6 +103,7 @@ std::shared_ptr<const ProgramList> ListLauncher::make_list(std::span<const Liste
 void ListLauncher::compile(const ProgramList& list) {
   const std::vector<uint64_t>& variants = set_for(list.variants());
   if (kernels_.contains(variants)) return;
+  // A resident kernel occupies the only worker, so it is sent away before the launch below.
   doorbell_.dismiss();
   const ProgramList nothing({}, pool_);
   cl::Kernel* kernel = nullptr;
@@ -157,7 +158,8 @@ bool ListLauncher::post(const ProgramList& list, uint32_t base, uint32_t serial)
   return taken;
 }
 
-// Keeps the list until the device has done it, and releases those that it has done. Serial numbers begin at 1.
+// Keeps the list until the device has done it, and releases those that it has done. Serial numbers begin at 1. Numbers
+// are compared by their difference, so they may wrap.
 uint32_t ListLauncher::keep(std::shared_ptr<const ProgramList> list) {
   const uint32_t done = done_.as<sync::FlagLine>()->epoch.load(std::memory_order_acquire);
   while (!in_flight_.empty() && static_cast<int32_t>(done - in_flight_.front().first) >= 0) in_flight_.pop_front();
@@ -182,7 +184,8 @@ const std::vector<uint64_t>& ListLauncher::set_for(const std::vector<uint64_t>& 
   return known != sets_.end() ? *known : sets_.emplace_back(variants);
 }
 
-// Arguments that never change are set once, when the kernel is built.
+// Arguments that never change are set once, when the kernel is built. If the device can stamp, every kernel can, so
+// that a recorded pass needs no second kernel.
 cl::Kernel& ListLauncher::kernel_for(const std::vector<uint64_t>& variants) {
   const auto known = kernels_.find(variants);
   if (known != kernels_.end()) return known->second;
@@ -233,6 +236,7 @@ void ListLauncher::batch(bool open) {
   if (!open) submit_batch();
 }
 
+// The queue is idle only when a resident kernel has left, so that kernel is sent away first.
 void ListLauncher::finish(std::chrono::milliseconds deadline) {
   submit_batch();
   doorbell_.dismiss();

@@ -52,6 +52,8 @@ std::string with_work_item(std::string text) {
 
 }  // namespace
 
+// The list kernel has one work-item, which runs the work-items of a launch in turn. So groups must have a single
+// work-item. With many tokens, a launch of its own costs little beside the work.
 bool can_be_listed(const KernelLaunch& launch, int64_t most_tokens) {
   return launch.tokens <= most_tokens && launch.local == std::array<size_t, 3>{1, 1, 1};
 }
@@ -84,6 +86,8 @@ uint64_t ListVariants::number_of(const KernelLaunch& launch) {
 // For each variant: defines its options and new names, puts its source there, and undefines all of it again. Then CASES
 // gets one call for each variant. Example: rms_norm_simd of variant 7 becomes rms_norm_simd_v7.
 std::string ListVariants::source(std::span<const uint64_t> chosen) const {
+  // A variant's body runs inside the list kernel, so an array holds its ids. Words 0 to 2 are the global id, words 3 to
+  // 5 the global size.
   std::string text = "#define get_global_id(d) work_item[d]\n#define get_global_size(d) work_item[3 + (d)]\n";
   // Functions of a list have no local memory of their own, and a work-item is alone in its group.
   text += "#define __local\n#undef VARIANT\n";

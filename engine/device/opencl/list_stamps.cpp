@@ -9,6 +9,7 @@
 
 namespace tandem::opencl {
 
+// 0 means that a stamp is not written yet, so all of them are cleared before the launch.
 void StampedList::arm(std::shared_ptr<const ProgramList> list, const sync::FlagLine& done, uint32_t serial) {
   list_ = std::move(list);
   std::fill_n(slot_->as<uint64_t>(), 1 + list_->parts().size(), uint64_t{0});
@@ -41,7 +42,8 @@ std::vector<DeviceSpan> StampedList::spans(const sync::CycleLine& clock) const {
   return spans;
 }
 
-// The kernel's two stamps must lie in order between two reads of the host.
+// The kernel's two stamps must lie in order between two reads of the host. A counter with another begin or another rate
+// would give a stamp outside them.
 bool cycle_stamps_proven(ProgramCache& programs, const cl::CommandQueue& queue) {
   if (!sync::cycle_counter_usable()) return false;
   const std::string object = "cycle counter test on " + programs.handle().id;

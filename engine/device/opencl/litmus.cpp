@@ -48,6 +48,7 @@ class OpenclAgent final : public LitmusAgent {
   void finish(std::chrono::milliseconds deadline) override {
     wait_for_event(ended_, deadline, "litmus.cl on " + handle_.id);
   }
+  // The imports must go before the memory that they refer to.
   void release_memory() override { memory_.reset(); }
 
  private:

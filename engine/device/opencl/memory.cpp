@@ -66,6 +66,8 @@ void SlotMemory::upload_once(const cl::CommandQueue& queue, const Region& weight
     std::lock_guard lock(mutex_);
     if (imports_.at(id).uploaded == acquired) return;
   }
+  // The whole slot is copied, so programs with other weights of this slot need no further copy. The lock is not held
+  // meanwhile, because buffer() takes it.
   Region whole = weights;
   whole.at.offset_bytes = 0;
   whole.rows = 1;
@@ -75,6 +77,7 @@ void SlotMemory::upload_once(const cl::CommandQueue& queue, const Region& weight
   imports_.at(id).uploaded = acquired;
 }
 
+// The copies are queued and not waited for. The slot must keep its content until the queue has passed them.
 void SlotMemory::upload(const cl::CommandQueue& queue, const Region& region) {
   const sync::Slot& slot = *region.at.slot;
   const cl::Buffer target = buffer(slot);
@@ -91,6 +94,7 @@ void SlotMemory::upload(const cl::CommandQueue& queue, const Region& region) {
       });
 }
 
+// Queued like an upload: the slot has the results only when the queue has passed the copies.
 void SlotMemory::download(const cl::CommandQueue& queue, const Region& region) {
   const sync::Slot& slot = *region.at.slot;
   const cl::Buffer source = buffer(slot);

@@ -97,6 +97,7 @@ DeviceInfo describe(const Handle& handle, const DeviceOptions& options) {
   return info;
 }
 
+// Fields that must be proven (byte products, packed dot products) are set later, by the device's constructor.
 LoweringContext lowering_context(const Handle& handle, const DeviceInfo& info) {
   LoweringContext context;
   context.family = info.family;

@@ -17,6 +17,8 @@
 namespace tandem {
 namespace opencl {
 
+// PoCL takes its settings from the environment, so they are set before the driver is loaded. Without another wish it
+// gets half of the cores as workers.
 void configure_process(size_t workers) {
   static std::once_flag once;
   std::call_once(once, [workers] {
@@ -53,10 +55,12 @@ std::vector<FoundDevice> find_devices() {
       (cpu ? others : gpus).push_back({platform, device});
     }
   }
+  // GPUs come first, so index 0 is a GPU if there is one. The loader's order stays within both kinds.
   gpus.insert(gpus.end(), others.begin(), others.end());
   return gpus;
 }
 
+// The driver's version is part of the identity, so that an update leads to a new trial.
 std::vector<proof::Identity> identities(const std::vector<FoundDevice>& found) {
   std::vector<proof::Identity> all;
   for (const FoundDevice& one : found) {

@@ -116,6 +116,8 @@ void Preparer::warm_up(const KernelLaunch& launch, const LentKernel& made, const
   if (warmed_.contains(variant)) return;
   programs_.try_launch(launch.source, launch.options, [&] { return job_of(launch); });  // may throw FatalProgram
   warmed_.insert(variant);
+  // A launch from here could wait for a gate in the device's queue, and the gate for launches that this thread makes
+  // only afterwards.
   if (!launched_here) return;
   std::map<uint64_t, Shadow> shadows;
   const Handle& handle = programs_.handle();

@@ -56,6 +56,7 @@ bool may_be_kept(const std::string& text, Keeps keeps) {
 
 }  // namespace
 
+// The text of a program: the common part, then the hint for simd kernels, then the kernel's own source.
 std::string assemble_source(std::string_view stem) {
   std::string text;
   append_expanded("common", text);

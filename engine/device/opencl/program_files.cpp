@@ -37,6 +37,7 @@ ProgramFiles::ProgramFiles(std::string folder, const cl::Device& device) : folde
     compiler_ += info(device, what);
 }
 
+// A chain of hashes: first the compiler, then the options, and then the text.
 uint64_t ProgramFiles::key(uint64_t seed, const std::string& text, const std::string& options) const {
   return gpu::fnv1a(text, gpu::fnv1a(options + "|", gpu::fnv1a(compiler_, seed)));
 }

@@ -44,6 +44,7 @@ class JobReader {
   bool at_end() const { return good_ && rest_.empty(); }
 
  private:
+  // Asking for more bytes than there are makes good() false from then on.
   std::string_view some(uint64_t bytes) {
     good_ = good_ && bytes <= rest_.size();
     if (!good_) return {};
@@ -63,6 +64,7 @@ std::array<bool, 3> many_groups(const std::array<uint64_t, 3>& global, const std
   return many;
 }
 
+// A program's source and its kept form have different keys, because a driver may survive only one of them.
 uint64_t key_of(const std::string& device, const ProgramText& program) {
   return proof::mixed(program.options, proof::mixed(program.text, proof::mixed(device, program.kept ? 1 : 0)));
 }
@@ -99,7 +101,7 @@ std::string write_job(const ProgramJob& job) {
 }
 
 // Reads the parts in the order of write_job(). Then checks everything that launching would rely on: buffer numbers,
-// work-group sizes above 0, a known task, and no bytes left over.
+// work-group sizes above 0, a known task, and no bytes left over. A failed check gives nothing, and no job is done.
 std::optional<ProgramJob> read_job(std::string_view bytes) {
   JobReader in(bytes);
   ProgramJob job;

@@ -8,7 +8,7 @@
 namespace tandem::opencl {
 namespace {
 
-// Keeps one signal for each flag: the last one.
+// Keeps one signal for each flag: the last one. A flag's epochs rise, so its last signal stands for the earlier ones.
 void raise_last(const sync::Signal& signal, std::vector<sync::Signal>& signals) {
   const auto known = std::ranges::find_if(
       signals, [&](const sync::Signal& other) { return &other.flag.line() == &signal.flag.line(); });
@@ -24,6 +24,7 @@ ProgramList::ProgramList(std::span<const ListedLaunch> launches, sync::Pool& poo
   std::vector<uint64_t> words;
   std::set<uint64_t> variants;
   for (const auto& [program, waits, signal] : launches) {
+    // A wait is a part without a program: the kernel stamps its end, but it gets no span.
     for (const sync::WaitFor& wait : waits) {
       append_wait(wait, static_cast<uint32_t>(waits_.size()), words);
       waits_.push_back(wait);
@@ -37,6 +38,7 @@ ProgramList::ProgramList(std::span<const ListedLaunch> launches, sync::Pool& poo
     raise_last(signal, signals_);
   }
   append_end(words);
+  // The variants are sorted, so std::ranges::includes() can compare sets of them.
   variants_.assign(variants.begin(), variants.end());
   sync::Slot& slot = pool.acquire(words.size() * sizeof(uint64_t), sync::SlotUse::flags, "list of programs");
   std::ranges::copy(words, slot.as<uint64_t>());

@@ -129,6 +129,7 @@ class ProgramServer {
       if (again.task == ProgramJob::Task::launch) launch(kept, again);
       keys.push_back(key_of(id_, again));
     }
+    // A process that uses the kept form first builds it, so the build has a key too.
     ProgramJob build;
     build.program = job.program;
     build.program.kept = true;

@@ -30,6 +30,8 @@ bool has_ended(const cl::Event& event) {
 
 }  // namespace
 
+// A tie that is less than a second old still counts. tie() waits for the queue and takes the lock at its end, so the
+// lock is not held here meanwhile.
 void SpanRecorder::start(const cl::CommandQueue& queue) {
   std::unique_lock lock(mutex_);
   const bool tied = now_seconds() - tied_at_ < kTieLasts;
@@ -76,6 +78,7 @@ bool SpanRecorder::recording() const {
   return on_;
 }
 
+// Only keeps the events. take() reads their times later, when the commands have ended.
 void SpanRecorder::add(const Prepared& program, std::vector<cl::Event> events) {
   const bool alone = program.listed;  // otherwise it would be part of a list
   std::lock_guard lock(mutex_);

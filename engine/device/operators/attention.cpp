@@ -57,6 +57,8 @@ SeenPositions Attention::seen_by_sequences(int64_t past) const {
   return sum;
 }
 
+// For each pair and head: a product and an addition for each element of the key, and as many for each element of
+// the value.
 double Attention::flops(Past past) const {
   if (part == AttentionPart::merge) return 2.0 * S * heads * cache.head_dim_v;
   return 2.0 * static_cast<double>(heads * (cache.head_dim + cache.head_dim_v)) * seen(past).pairs;

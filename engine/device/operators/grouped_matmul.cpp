@@ -6,6 +6,7 @@
 
 namespace tandem {
 
+// A slice keeps the distance between the matrices of the whole stack, because each matrix stays at its place.
 GroupedMatMul slice_rows(const GroupedMatMul& op, int64_t begin, int64_t end) {
   const int64_t rows = op.w.rows;
   const bool fits =

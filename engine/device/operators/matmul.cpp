@@ -6,6 +6,7 @@
 
 namespace tandem {
 
+// A panel of 64 rows is never cut, so only the operator's own end may lie inside one.
 MatMul slice_rows(const MatMul& op, int64_t begin, int64_t end) {
   const bool fits = op.row_begin <= begin && begin <= end && end <= op.row_end && begin % kPanelRows == 0 &&
                     (end % kPanelRows == 0 || end == op.row_end);

@@ -7,6 +7,7 @@ bool is_empty(const Region& region) { return !region.at || region.rows == 0 || r
 
 }  // namespace
 
+// The last row ends with its width, not with its pitch.
 size_t end_of(const Region& region) {
   return region.at.offset_bytes + static_cast<size_t>(region.rows - 1) * region.pitch_bytes + region.width_bytes;
 }

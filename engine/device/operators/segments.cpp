@@ -34,6 +34,7 @@ QueryTile query_tile(const Segments& segments, int64_t S, int64_t group, int64_t
   return {};
 }
 
+// Each segment's last tile may have a single query, and so leave tile - 1 places empty.
 int64_t most_tiles(const Segments& segments, int64_t S, int64_t group, int64_t tile) {
   const int64_t parts = std::min(segments.count, S);
   return (S * group + parts * (tile - 1)) / tile;
@@ -56,6 +57,7 @@ int64_t tree_begin(const Segments& segments, int64_t segment) {
   return segments.depth == 0 ? kNoTree : segments.paths.as<const int32_t>()[segment * (1 + segments.depth)];
 }
 
+// Below the tree, places equal positions. From its first position on, the segment's path lists them.
 int64_t place_of(const Segments& segments, int64_t segment, int64_t position) {
   const int64_t base = tree_begin(segments, segment);
   if (position < base) return position;

@@ -111,6 +111,7 @@ bool is_starved(pid_t process, std::chrono::seconds silence) {
 
 }  // namespace
 
+// Passes on whole lines and keeps the rest for the next read. False: the file has ended, or reading fails.
 bool Lines::read_from(int file, const std::function<void(const std::string&)>& on_line) {
   char piece[4096];
   const ssize_t bytes = read(file, piece, sizeof piece);
@@ -125,6 +126,7 @@ void Lines::finish(const std::function<void(const std::string&)>& on_line) {
   if (!rest_.empty()) on_line(std::exchange(rest_, ""));
 }
 
+// The destructors of the pairs close the child's ends in this process. So these files end when the child ends.
 ChildProcess::ChildProcess(const ChildTask& task, bool asked) : silence_(task.silence) {
   Ends input, output, errors;
   process_ = start(task, asked ? input.both[1] : -1, output.both[1], errors.both[1]);
@@ -176,6 +178,7 @@ bool ChildProcess::write(std::string_view bytes, LongWait& wait) {
 
 void ChildProcess::close_input() { close_file(input_); }
 
+// WNOWAIT leaves the child unreaped, so that its number stays taken until its group is killed.
 bool ChildProcess::has_ended() const {
   siginfo_t ended{};
   return waitid(P_PID, static_cast<id_t>(process_), &ended, WEXITED | WNOWAIT | WNOHANG) == 0 && ended.si_pid != 0;

@@ -100,6 +100,7 @@ Want want_of_memory() {
   return {};
 }
 
+// This is asked before drivers are loaded, because with too little memory they abort or are killed.
 Want want_of_driver_memory() {
   for (const MemoryLimit& one : kMemoryLimits) {
     if (const auto limit = limit_of(one.which); limit && *limit < one.least_of_drivers)

@@ -232,6 +232,7 @@ void CompiledFiles::change(const Change& change) {
   }
 }
 
+// The folder is listed now, so the record holds what the driver has written for these keys.
 void CompiledFiles::add(std::span<const uint64_t> keys) {
   change([&](Known& known) {
     known.keys.insert(keys.begin(), keys.end());

@@ -45,6 +45,7 @@ Conversation::Answer Conversation::ask_once(std::string_view question) {
   try {
     wait_.begin();
     child_->is_heard();
+    // A question is its length in eight bytes, and then its text (job_server.cpp reads both).
     uint64_t bytes = question.size();
     char length[sizeof bytes];
     std::memcpy(length, &bytes, sizeof bytes);

@@ -98,7 +98,8 @@ std::optional<std::string> content_of(const std::string& path) {
 
 bool is_library(Api api, const std::string& manifest) { return api == Api::opencl && !manifest.ends_with(".icd"); }
 
-// The library that a manifest names, as the text that the loader opens. "": the manifest is damaged.
+// The library that a manifest names, as the text that the loader opens. "": the manifest is damaged. Vulkan's manifests
+// may name a library beside them, by a relative path with a slash. The dynamic linker searches a bare name.
 std::string library_of(Api api, const std::string& manifest) {
   if (is_library(api, manifest)) return manifest;
   const std::string content = content_of(manifest).value_or("");
@@ -207,6 +208,7 @@ std::string fingerprint(Api api, const std::vector<std::string>& manifests) {
       text += stamp(library);
       if (fs::exists(library, ignored)) text += stamp(fs::path(library).parent_path().string());
     } else if (!library.empty()) {
+      // The linker searches a bare name in these folders, and also in its list, whose stamp is already above.
       for (const std::string& folder : split(variable("LD_LIBRARY_PATH"))) text += stamp(folder + "/" + library);
     }
   }

@@ -41,6 +41,7 @@ void look_for_room() {
   if (why.empty()) return;
   std::error_code failed;
   const std::string own = (fs::temp_directory_path(failed) / ("tandem-" + std::to_string(geteuid()))).string();
+  // An error shows in is_ours_alone(): the folder may exist already, or belong to another user.
   mkdir(own.c_str(), 0700);
   const std::string instead = own + "/pocl";
   if (!is_ours_alone(own) || !why_not(instead).empty()) return;  // trying PoCL's devices then finds the reason

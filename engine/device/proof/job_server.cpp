@@ -75,6 +75,7 @@ void serve_jobs(CompiledFiles& files, const std::function<Performed(const std::s
     } catch (const Error& error) {
       line = {{"error", error.what()}};
     }
+    // A driver's text may be no UTF-8, so bytes that are none are replaced.
     answer(line.dump(-1, ' ', false, json::error_handler_t::replace));
   }
 }

@@ -44,11 +44,13 @@ void JobTrials::require(uint64_t key, const std::string& object, std::string_vie
       if (nlohmann::json::parse(answer.line, nullptr, false).value("ok", false)) known_.insert(key);
       return;
     }
+    // If the machine lacked something, the end says nothing about the job. So it is not noted as fatal.
     if (const Want want = want_behind(answer.end, written_folders()))
       throw Error("a child process could not compile this", object,
                   "It " + answer.end.in_one() + "; " + want.what + ". " + want.remedy);
     if (answer.end.status == kOtherDevice)
       throw Error("a child process could not compile this", object, "It " + answer.end.in_one());
+    // A damaged file of PoCL's may be the reason. With new files the job gets a second try.
     if (made_anew(answer.end)) continue;
     files()->add_fatal(key, answer.end.in_one());
     refuse(answer.end.in_one());

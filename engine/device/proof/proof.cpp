@@ -186,6 +186,7 @@ class Interface {
 
   void leave_out(size_t index, const std::string& problem) {
     const std::lock_guard lock(mutex_);
+    // The record is on disk, so later processes leave the device out too.
     if (compiled_) compiled_->add_fatal(left_out_key(index), problem);
     if (known_) add_left_out(*known_);
   }
@@ -210,6 +211,7 @@ class Interface {
   std::string fingerprint_of(const std::vector<std::string>& manifests, const std::string& helper) const {
     return fingerprint(api_, manifests) + stamp(helper);
   }
+  // Only PoCL's folder is watched.
   std::unique_ptr<CompiledFiles> open_record(const std::string& helper, const std::vector<std::string>& manifests,
                                              const std::string& fingerprint) const {
     return std::make_unique<CompiledFiles>(record_for(api_, file_for(api_, manifests, helper), fingerprint),
@@ -328,6 +330,7 @@ std::string reason_and_file(const std::string& problem, const Verdict& verdict, 
   return file.empty() ? problem : problem + " (kept for a day in " + file + ")";
 }
 
+// Whether the verdict is about these devices, in this order.
 bool is_about(const Verdict& verdict, const std::vector<Identity>& found) {
   if (verdict.devices.size() != found.size()) return false;
   for (size_t i = 0; i < found.size(); ++i) {

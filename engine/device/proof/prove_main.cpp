@@ -146,6 +146,7 @@ int main(int argc, char** argv) {
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);  // a crash is an expected answer, so it leaves no core file
   signal(SIGXFSZ, SIG_IGN);       // writing beyond a file size limit becomes an error of that call
+  // This process tries drivers itself, so it starts no child.
   setenv("TANDEM_PROVER", "", 1);
   const std::string_view task = argc > 1 ? argv[1] : "";
   if ((argc == 7 && task == "programs") || (argc == 5 && task == "pipelines")) {
@@ -159,6 +160,8 @@ int main(int argc, char** argv) {
       return 1;
     }
   }
+  // The process that started this one may end while a driver hangs, and then this one must end too. serve() watches its
+  // input instead.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const std::string interface = argc == 4 ? argv[1] : "";
   if (interface != "opencl" && interface != "vulkan") {

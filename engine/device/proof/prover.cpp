@@ -90,6 +90,7 @@ class Trials {
         continue;
       }
       if (!report.listed) return false;
+      // A child lists all devices before it opens one. A device keeps the facts that earlier children have found out.
       devices.resize(report.devices.size());
       for (size_t i = 0; i < devices.size(); ++i) devices[i].identity = report.devices[i];
       for (const auto& [index, reason] : report.unfit)
@@ -104,6 +105,7 @@ class Trials {
       first = static_cast<size_t>(report.at);
       const std::string what =
           "opening it in a child process, the child " + end_.in_one() + " (at: " + report.step + ")" + because();
+      // A machine that lacked something says nothing about the step, so the step is then not spared.
       if (!want_ && may_be_spared(report.step) && !devices[first].spared.contains(report.step)) {
         devices[first].spared[report.step] = kDiedOfStep + end_.in_one();
       } else {
@@ -144,6 +146,8 @@ class Trials {
                       std::string("a child process that tries the ") + name_of(api_) + " drivers"},
                      [&](const std::string& line) { report.take(line); });
     verdict_.built.insert(verdict_.built.end(), report.built.begin(), report.built.end());
+    // A child that came through needs no reason. PoCL is known to die at this step, so no shortage of the machine is
+    // looked for.
     const bool is_explained = report.through || report.step == kKeptAssembly;
     want_ = is_explained ? Want{} : want_behind(end_, written_folders());
     if (want_) verdict_.wanting = want_.what, verdict_.remedy = want_.remedy;

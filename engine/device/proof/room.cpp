@@ -65,6 +65,7 @@ std::string why_nothing_is_kept() noexcept {
   return folder.empty() ? "neither XDG_CACHE_HOME nor HOME says where" : why_not_kept(folder);
 }
 
+// Only the first reason is a warning. A shortage meets many files, and one warning is enough.
 void say_not_kept(const std::string& what, const std::string& why) noexcept {
   try {
     const std::lock_guard lock(said().mutex);

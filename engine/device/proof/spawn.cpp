@@ -33,11 +33,13 @@ int spawn(const Spawned& wanted, pid_t& child) {
   if (!wanted.folder.empty()) posix_spawn_file_actions_addchdir_np(&files, wanted.folder.c_str());
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
+  // The child blocks no signals and has the default handlers, whatever this process has set.
   sigset_t none, all;
   sigemptyset(&none);
   sigfillset(&all);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
+  // The child gets a group of its own, so that it can be killed with all processes that it starts.
   posix_spawnattr_setpgroup(&attributes, 0);
   const int apart = wanted.own_session ? POSIX_SPAWN_SETSID : POSIX_SPAWN_SETPGROUP;
   posix_spawnattr_setflags(&attributes, static_cast<short>(apart | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));

@@ -12,6 +12,7 @@ namespace {
 using nlohmann::json;
 constexpr const char* kFormat = "tandem driver proof 4";
 
+// The form of the file. A change of it needs another kFormat, so that older files do not count.
 json to_json(const Verdict& verdict) {
   json devices = json::array(), drivers = json::array();
   for (const DeviceVerdict& one : verdict.devices)
@@ -69,6 +70,7 @@ std::string to_text(const Verdict& verdict, const std::string& fingerprint) {
       1);
 }
 
+// Nothing: the text has another format, is about other drivers, is damaged, or holds a failure that is a day old.
 std::optional<Verdict> from_text(const std::string& text, const std::string& fingerprint, int64_t now) {
   try {
     const json file = json::parse(text);

@@ -24,6 +24,7 @@ int counted(uint64_t units) { return static_cast<int>(std::min<uint64_t>(units, 
 
 }  // namespace
 
+// Asks twice, as usual in Vulkan: first for the number, and then for the list.
 std::set<std::string> extensions_of(VkPhysicalDevice device, const std::string& id) {
   uint32_t count = 0;
   check(vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr), "vkEnumerateDeviceExtensionProperties",

@@ -4,6 +4,7 @@
 
 namespace tandem::vulkan {
 
+// Later shaders and copies see everything that earlier ones wrote, and so does the host after the end.
 void full_barrier(const Handle& handle, VkCommandBuffer commands) {
   handle.synchronization().barrier(commands, kShaders | kTransfers, kShaders | kTransfers | kHost);
 }
@@ -14,6 +15,7 @@ OwnedCommandPool make_command_pool(const Handle& handle, const std::string& obje
   return make<OwnedCommandPool>(vkCreateCommandPool, handle.device(), info, "vkCreateCommandPool", object);
 }
 
+// The pool owns the command buffer and frees it at its own end.
 VkCommandBuffer allocate_commands(const Handle& handle, VkCommandPool pool, const std::string& object) {
   auto info = typed<VkCommandBufferAllocateInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO);
   info.commandPool = pool;

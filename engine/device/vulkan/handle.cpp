@@ -40,7 +40,8 @@ bool clocks_comparable(VkInstance instance, VkPhysicalDevice device) {
          std::ranges::count(found, VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT) > 0;
 }
 
-// imports: the driver has VK_EXT_external_memory_host, so its alignment may be asked for.
+// imports: the driver has VK_EXT_external_memory_host, so its alignment may be asked for. One call fills a chain of
+// structures, and a structure of an extension needs that extension.
 Limits limits_of(VkPhysicalDevice device, bool imports) {
   auto host = typed<VkPhysicalDeviceExternalMemoryHostPropertiesEXT>(
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT);
@@ -139,12 +140,14 @@ void Handle::open(const std::vector<const char*>& extensions, bool synchronizati
   synchronization_ = make_synchronization(device_, synchronization2);
 }
 
+// A device may be destroyed only when its work has ended.
 Handle::~Handle() {
   if (device_ == VK_NULL_HANDLE) return;
   vkDeviceWaitIdle(device_);
   vkDestroyDevice(device_, nullptr);
 }
 
+// A queue takes one call at a time, and several threads submit. So the calls are made under a lock.
 void Handle::submit(const Submission& submission, VkFence fence, const std::string& object) {
   std::lock_guard lock(queue_mutex_);
   check(synchronization_->submit(queue_, submission, fence), synchronization_->submit_call(), object);
@@ -153,6 +156,7 @@ void Handle::submit(const Submission& submission, VkFence fence, const std::stri
 uint32_t Handle::memory_type(uint32_t allowed, VkMemoryPropertyFlags properties) const {
   VkPhysicalDeviceMemoryProperties memory;
   vkGetPhysicalDeviceMemoryProperties(physical_, &memory);
+  // Among types with the same properties, drivers list faster ones first. So the first match counts.
   for (uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
     if ((allowed >> i & 1) && (memory.memoryTypes[i].propertyFlags & properties) == properties) return i;
   }

@@ -32,6 +32,7 @@ std::vector<gpu::BufferArg> buffers_of(const gpu::KernelLaunch& launch) {
 
 }  // namespace
 
+// The three hazards: read after write, write after write, and write after read.
 bool Hazards::meet(const Regions& first, const Regions& second) {
   return any_overlap(first.writes, second.reads) || any_overlap(first.writes, second.writes) ||
          any_overlap(first.reads, second.writes);
@@ -52,6 +53,8 @@ bool Hazards::needs_barrier(const gpu::KernelLaunch& launch) {
       std::ranges::any_of(buffers, [](const auto& each) { return each.own_bytes > 0 && each.writes; });
   const bool reads_own =
       std::ranges::any_of(buffers, [](const auto& each) { return each.own_bytes > 0 && !each.writes; });
+  // All operators share the device's own memory (gpu/scratch.h), so it has a state of its own. A write must not meet
+  // earlier reads and writes, and a read must not meet an earlier write.
   const bool own = (writes_own && own_ != Own::untouched) || (reads_own && own_ == Own::written);
   const bool barrier = own ||
                        std::ranges::any_of(open_, [this](const Regions& earlier) { return meet(earlier, current_); }) ||

@@ -11,6 +11,7 @@
 #include "sync/error.h"
 
 namespace tandem::vulkan {
+// While the thread has no job to run, it ends the programs in flight one by one.
 Launcher::Launcher(Handle& handle, SlotMemory& memory, LauncherOptions options)
     : handle_(handle),
       memory_(memory),
@@ -26,12 +27,14 @@ Launcher::~Launcher() {
   waits_.close();
 }
 
+// One push for all jobs, so all of them are queued before the first one starts.
 void Launcher::launch(std::vector<Job> jobs) {
   thread_.push([this, jobs = std::move(jobs)]() mutable {
     for (Job& job : jobs) run(std::move(job));
   });
 }
 
+// Draining the thread also ends the programs in flight. Then the first failure is thrown.
 void Launcher::finish(std::chrono::milliseconds deadline) {
   const bool ended = thread_.drain(deadline);
   std::lock_guard lock(mutex_);
@@ -40,6 +43,7 @@ void Launcher::finish(std::chrono::milliseconds deadline) {
     throw Error("a program failed", handle_.id(), failure);
 }
 
+// The clocks are tied anew each time that recording begins.
 void Launcher::record_spans(bool on) {
   if (on) stamps_.calibrate();
   std::lock_guard lock(mutex_);

@@ -54,6 +54,7 @@ class VulkanAgent final : public LitmusAgent {
     handle_.submit({{&commands_, 1}}, fence_.get(), object_);
     running_ = true;
   }
+  // After a missed deadline running_ stays set, so the destructor waits for the device.
   void finish(std::chrono::milliseconds deadline) override {
     if (!running_) return;
     const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline).count();

@@ -47,6 +47,7 @@ Allocation allocate_device(const Handle& handle, uint64_t bytes, const std::stri
   return allocate_kind(handle, bytes, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, object);
 }
 
+// The memory stays mapped as long as it lives. It is coherent, so neither side flushes.
 Allocation allocate_staging(const Handle& handle, uint64_t bytes, const std::string& object) {
   Allocation made =
       allocate_kind(handle, bytes, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, object);
@@ -110,6 +111,7 @@ std::optional<Allocation> allocate_own(const Handle& handle, uint64_t bytes, boo
 
 VkBuffer SlotMemory::buffer(const sync::Slot& slot) { return import(slot).allocation.buffer.get(); }
 
+// Nothing: the device has no copy of the slot that must be filled.
 std::optional<WeightsCopy> SlotMemory::copy_of(const sync::Slot& weights) {
   const Import& one = import(weights);
   if (!one.filled) return std::nullopt;

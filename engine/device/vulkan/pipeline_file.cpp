@@ -60,6 +60,8 @@ std::string refusal(const std::string& content, const PipelineKey& key) {
 
 }  // namespace
 
+// Everything that makes a cache useless to another device, driver or program: UUIDs, ids, the driver's version, and the
+// hash of the shaders.
 PipelineKey pipeline_key(VkPhysicalDevice device) {
   auto driver = typed<VkPhysicalDeviceDriverProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES);
   auto ids = typed<VkPhysicalDeviceIDProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES, &driver);
@@ -77,6 +79,7 @@ PipelineKey pipeline_key(VkPhysicalDevice device) {
   return key;
 }
 
+// The device's and the driver's UUIDs are in the name, so each pair of a device and a driver has its own file.
 PipelineFile::PipelineFile(const std::string& folder, const PipelineKey& key) : key_(key) {
   if (!folder.empty()) path_ = folder + "/vulkan-" + hex(key.device) + "-" + hex(key.driver) + ".pipelines";
 }

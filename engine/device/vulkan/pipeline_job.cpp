@@ -25,6 +25,7 @@ uint64_t key_of(const std::string& device, const PipelineJob& job) {
   return proof::mixed(write_job(job), proof::mixed(device, shaders_hash()));
 }
 
+// The grid and the values of arguments are left out, because a pipeline depends on neither.
 std::string write_job(const PipelineJob& job) {
   const gpu::KernelLaunch& launch = job.launch;
   return json{{"source", launch.source},

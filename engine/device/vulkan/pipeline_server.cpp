@@ -48,6 +48,7 @@ class PipelineServer {
 }  // namespace
 }  // namespace vulkan
 
+// No folder of the driver is watched for this record, unlike for PoCL's.
 void serve_pipelines(const PipelineService& service, const std::function<void(const std::string&)>& answer) {
   using namespace vulkan;
   PipelineServer server(service);

@@ -67,6 +67,7 @@ size_t buffer_count(const gpu::KernelLaunch& launch) {
       launch.args, [](const gpu::Arg& arg) { return std::holds_alternative<gpu::BufferArg>(arg); }));
 }
 
+// A driver that does not recognise the data begins with an empty cache. So only real errors come back.
 Pipelines::Pipelines(const Handle& handle, PipelineFile file) : handle_(handle), file_(std::move(file)) {
   const std::vector<char> kept = file_.load().value_or(std::vector<char>{});
   loaded_bytes_ = kept.size();
@@ -87,6 +88,7 @@ Pipelines::~Pipelines() {
   file_.save(data);
 }
 
+// Pipelines without the correction are dropped, so that later launches make them anew.
 void Pipelines::correct_quotients() {
   pipelines_.clear();
   corrects_quotients_ = true;
@@ -147,6 +149,7 @@ Pipeline Pipelines::build(const gpu::KernelLaunch& launch, const std::string& ob
   layout.pPushConstantRanges = &push;
   made.layout = make<OwnedPipelineLayout>(vkCreatePipelineLayout, device, layout, "vkCreatePipelineLayout", object);
 
+  // The module is needed only while the pipeline is made.
   auto code = typed<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
   code.codeSize = words->size_bytes();
   code.pCode = words->data();

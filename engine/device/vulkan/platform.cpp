@@ -149,6 +149,7 @@ int cpu_workers() {
   return threads ? std::max(1, atoi(threads)) : static_cast<int>(std::thread::hardware_concurrency());
 }
 
+// GPUs come first, so index 0 is a GPU if there is one.
 std::vector<VkPhysicalDevice> find_devices(const Instance& instance) {
   uint32_t count = 0;
   check(vkEnumeratePhysicalDevices(instance.get(), &count, nullptr), "vkEnumeratePhysicalDevices", "the Vulkan loader");

@@ -64,6 +64,7 @@ void for_rows(const Staged& staged, const Allocation& staging, const Copy& copy)
 
 }  // namespace
 
+// Called before every launch, because the slots may have new content.
 void Prepared::fill_staging() const {
   for (const Staged& staged : uploads)
     for_rows(staged, staging, [](std::byte* slot, std::byte* copy, size_t bytes) { std::memcpy(copy, slot, bytes); });
@@ -114,6 +115,7 @@ OwnedDescriptorPool Preparer::make_descriptors(std::span<const gpu::KernelLaunch
   return make<OwnedDescriptorPool>(vkCreateDescriptorPool, handle_.device(), info, "vkCreateDescriptorPool", object);
 }
 
+// A set with the pipeline's layout. The pool owns it, so it is not freed by itself.
 VkDescriptorSet Preparer::make_set(VkDescriptorPool pool, const Pipeline& pipeline, const std::string& object) {
   auto info = typed<VkDescriptorSetAllocateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO);
   info.descriptorPool = pool;
@@ -161,6 +163,7 @@ Preparer::Bound Preparer::bind(const gpu::KernelLaunch& launch, VkDescriptorPool
     write.dstBinding = static_cast<uint32_t>(buffers.size());
     write.descriptorCount = 1;
     write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    // The vector has room for all buffers, so the pointers to its elements stay valid.
     buffers.push_back(info);
     write.pBufferInfo = &buffers.back();
     writes.push_back(write);
@@ -190,6 +193,8 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
       launches.push_back(std::move(launch));
     }
   }
+  // Weights with a copy on the device are uploaded by the launcher. The staging buffer is for everything else, and only
+  // if memory is not shared.
   if (memory_.own_weights()) {
     gpu::CopiedRegions regions;
     for (const Operator& op : operators) gpu::collect_regions(op, regions);
@@ -208,6 +213,7 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
   return prepared;
 }
 
+// For the child process that tries pipelines: makes the pipeline as prepare() does, but no program.
 void Preparer::compile(const gpu::KernelLaunch& launch) {
   const std::string object = launch.kernel + " on " + handle_.id();
   const OwnedDescriptorPool descriptors = make_descriptors({&launch, 1}, object);
@@ -245,6 +251,7 @@ void Preparer::record(Prepared& prepared, std::span<const Bound> launches) {
   prepared.pool = make_command_pool(handle_, object);
   const VkCommandBuffer commands = prepared.commands = allocate_commands(handle_, prepared.pool.get(), object);
   auto begin = typed<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
+  // Several launches of a program may be in flight at once.
   begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
   check(vkBeginCommandBuffer(commands, &begin), "vkBeginCommandBuffer", object);
   auto copy = [&](const Staged& staged, bool up) {

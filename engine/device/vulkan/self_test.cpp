@@ -117,6 +117,7 @@ bool prove_fused_fma(Handle& handle, Pipelines& pipelines) {
   return gpu::rounded_once(in, out);
 }
 
+// Each case is a pair of numbers with two results: the quotient, and the root of the first number.
 bool prove_quotients(Handle& handle, Pipelines& pipelines) {
   const std::vector<float> in = gpu::quotient_cases();
   const std::vector<float> out = computed<float>(handle, pipelines, "probe_quotient", in, in.size() / 2, 2);
@@ -133,6 +134,7 @@ bool prove_packed_dot(Handle& handle, Pipelines& pipelines) {
   }
 }
 
+// The shader counts its iterations. A driver may end loops early and report nothing (docs/drivers.md).
 int64_t find_loop_budget(Handle& handle, Pipelines& pipelines) {
   // More than the 65,535 iterations after which lavapipe ends loops.
   constexpr uint32_t kWanted = 70000;

@@ -82,6 +82,7 @@ void collect(uint32_t op, std::span<const uint32_t> args, Collected& all, Shader
 }
 
 template <typename Value>
+// Nothing: the text is no number, or something follows the number.
 std::optional<Value> parsed(const std::string& text) {
   Value value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -59,6 +59,7 @@ uint64_t Stamps::stamp_now() {
 void Stamps::calibrate() {
   if (handle_.limits().timestamp_bits == 0) return;
   std::lock_guard lock(mutex_);
+  // The queries and their command buffers are made at the first use.
   if (!queries_) record_places();
   if (const auto calibrated = handle_.calibrated_timestamps()) {
     std::array<VkCalibratedTimestampInfoEXT, 2> clocks{
@@ -86,6 +87,7 @@ void Stamps::calibrate() {
   calibrated_ = true;
 }
 
+// Nothing: the clocks are not tied, or all places are in use. The program then runs without stamps.
 std::optional<Stamps::Place> Stamps::take() {
   std::lock_guard lock(mutex_);
   if (!calibrated_ || free_.empty()) return std::nullopt;

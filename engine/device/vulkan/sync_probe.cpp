@@ -45,6 +45,7 @@ class VulkanProbe : public SteppedProbe {
     make_set();
     auto pool = typed<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
     pool.queueFamilyIndex = handle_.queue_family();
+    // The ring's command buffers are recorded anew for each use.
     pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
     pool_ = make<OwnedCommandPool>(vkCreateCommandPool, handle_.device(), pool, "vkCreateCommandPool", object_);
     const auto fence = typed<VkFenceCreateInfo>(VK_STRUCTURE_TYPE_FENCE_CREATE_INFO);
@@ -94,6 +95,7 @@ class VulkanProbe : public SteppedProbe {
     for (uint32_t step = first; step != last + 1; ++step) record_step(next.commands, step);
     check(vkEndCommandBuffer(next.commands), "vkEndCommandBuffer", object_);
 
+    // Values of the timeline number the submissions, and submission n uses entry n modulo the ring's size.
     const uint64_t value = submitted() + 1;
     handle_.submit({{&next.commands, 1}, timeline_.get(), value}, next.fence.get(), object_);
     timeline_.will_reach(value);
@@ -125,6 +127,7 @@ class VulkanProbe : public SteppedProbe {
   std::string object_;
 
  private:
+  // For the pipeline only the kinds of arguments matter: a buffer and four words.
   static gpu::KernelLaunch launch() {
     gpu::KernelLaunch launch;
     launch.source = launch.kernel = "sync_probe";
@@ -243,7 +246,8 @@ class TimelineProbe final : public VulkanProbe {
   }
 };
 
-// A step is submitted ahead behind its gate. Starting the step means setting the gate's event.
+// A step is submitted ahead behind its gate. Starting the step means setting the gate's event. Later editions of Vulkan
+// forbid that order; prepare() shows whether the driver can do it.
 class EventGateProbe final : public VulkanProbe {
  public:
   using VulkanProbe::VulkanProbe;
@@ -263,6 +267,7 @@ class EventGateProbe final : public VulkanProbe {
 
 }  // namespace
 
+// prepare() runs steps, so a policy that does not work here throws its reason.
 std::unique_ptr<SyncProbe> make_sync_probe(Handle& handle, Pipelines& pipelines, sync::Policy policy,
                                            double work_seconds) {
   std::unique_ptr<SteppedProbe> made;

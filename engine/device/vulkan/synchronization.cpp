@@ -12,6 +12,8 @@ class Older final : public Synchronization {
  public:
   const char* submit_call() const override { return "vkQueueSubmit"; }
 
+  // Makes writes in front of the barrier available, and visible to accesses behind it. The host's own writes need no
+  // barrier, because a submission makes them visible.
   void barrier(VkCommandBuffer commands, Actors before, Actors after) const override {
     auto barrier = typed<VkMemoryBarrier>(VK_STRUCTURE_TYPE_MEMORY_BARRIER);
     if (before & kShaders) barrier.srcAccessMask |= VK_ACCESS_SHADER_WRITE_BIT;
@@ -55,6 +57,7 @@ class Extended final : public Synchronization {
 
   const char* submit_call() const override { return "vkQueueSubmit2"; }
 
+  // The same barrier, with a narrower access of shaders: they use storage buffers alone.
   void barrier(VkCommandBuffer commands, Actors before, Actors after) const override {
     auto barrier = typed<VkMemoryBarrier2>(VK_STRUCTURE_TYPE_MEMORY_BARRIER_2);
     barrier.srcStageMask = stages(before);

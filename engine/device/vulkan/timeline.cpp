@@ -29,6 +29,7 @@ bool Timeline::reached(uint64_t value, const std::string& object) const {
   return now >= value;
 }
 
+// VK_TIMEOUT is a result here and no error; the overload below makes an error of it.
 VkResult Timeline::wait(uint64_t value, std::chrono::milliseconds deadline) const {
   auto info = typed<VkSemaphoreWaitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO);
   info.semaphoreCount = 1;

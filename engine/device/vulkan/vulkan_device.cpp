@@ -74,6 +74,8 @@ DeviceInfo describe(const Handle& handle, const DeviceOptions& options) {
   return info;
 }
 
+// The limits that the driver reports, and the proven budget of loops. The constructor adds whether packed dot products
+// are exact.
 gpu::LoweringContext lowering_context(const Handle& handle, const DeviceInfo& info, int64_t loop_budget) {
   const Limits& limits = handle.limits();
   gpu::LoweringContext context;
@@ -147,7 +149,8 @@ class VulkanDevice final : public Device, private DeviceLab {
   DeviceLab& lab() override { return *this; }
 
  private:
-  // Whether quotients and roots are rounded once, by the driver or with the shaders' correction.
+  // Whether quotients and roots are rounded once, by the driver or with the shaders' correction. The correction takes
+  // more instructions, so it is used only if the driver's own quotients are off.
   bool settle_quotients(const Precautions& precautions) {
     precautions.take("quotients");
     if (prove_quotients(handle_, pipelines_)) return true;
