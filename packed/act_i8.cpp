@@ -16,6 +16,8 @@ int32_t magnitude_bits(float value) { return std::bit_cast<int32_t>(value) & 0x7
 // The nearest integer (ties to even) of a value within +-2^22: the low bits of the sum are the integer.
 int32_t nearest(float value) { return std::bit_cast<int32_t>(value + 12582912.0F) - 0x4b400000; }
 
+// The largest magnitude of the group becomes code 127 or -127. Scale and reciprocal come from one division each, and
+// faster loops divide likewise, because every bit counts.
 ActBlock quantised(const float* x) {
   ActBlock block{};
   int32_t largest = 0;
@@ -43,6 +45,8 @@ const char* misfit_act_i8(const PackedFormat& format) {
   return format.dense() ? "f32, f16 and bf16 weights have no integers to multiply" : nullptr;
 }
 
+// The sum of a group is exact, because it is a sum of integers. It joins the chain by one fused multiply-add, and an
+// explicit minimum by a second one. Groups follow in ascending order.
 float act_i8_product(const PackedFormat& format, const std::byte* panel, int64_t columns, int64_t row,
                      const ActBlock* x) {
   float acc = 0;

@@ -35,6 +35,8 @@ bool may_use_amx() {
 }
 #endif
 
+// Tables from the fastest to the plain one, which runs everywhere. A table is listed only if the processor has all
+// instructions that its file is compiled for.
 std::vector<const ActLoops*> runnable() {
   std::vector<const ActLoops*> loops;
 #if defined(__x86_64__)

@@ -34,6 +34,8 @@ ACT_INLINE void reorder(const float* from, float* to) {
   for (int place = 0; place < kRows; ++place) to[place] = from[row_at(kFourBits, place)];
 }
 
+// Scales and minima of group g as floats. A super block multiplies its half by the group's integer, and its minimum is
+// an amount to subtract.
 template <bool kFourBits>
 ACT_INLINE void read_scales(const PackedFormat& format, const TileView& view, int g, RowScales& to) {
   const int first = g * kRows;
@@ -57,6 +59,8 @@ ACT_INLINE void read_scales(const PackedFormat& format, const TileView& view, in
   if (with_min) reorder<kFourBits>(min, to.min);
 }
 
+// Loads four even columns and four odd ones. The interleaving store then puts a row's four codes into one word.
+// ActBlock has the same split into even and odd columns.
 template <bool kFourBits>
 ACT_INLINE void read_codes(const uint8_t* from, int8_t (*to)[kRows * 4]) {
   for (int m = 0; m < kQuads / 2; ++m)
@@ -77,7 +81,8 @@ ACT_INLINE void read_codes(const uint8_t* from, int8_t (*to)[kRows * 4]) {
     }
 }
 
-// Adds a tile to sums[t, place].
+// Adds a tile to sums[t, place]. Eight rows of all tokens are worked on at a time, so that their sums stay in registers
+// through the tile.
 template <bool kWithMin, int kGroups, int tokens>
 ACT_INLINE void accumulate(const Tile& tile, int zero_point, const ActBlock* x, int64_t x_stride, float* sums) {
   constexpr int kOfGroup = kQuads / kGroups;
@@ -89,6 +94,8 @@ ACT_INLINE void accumulate(const Tile& tile, int zero_point, const ActBlock* x, 
       for (int v = 0; v < kVectors; ++v) acc[t][v] = vld1q_f32(sums + t * kRows + first + v * kLanes);
 #pragma GCC unroll 2
     for (int g = 0; g < kGroups; ++g) {
+      // The sum of (code - zero point) * x is the sum of code * x less zero point * sum of x. So the sums begin with
+      // the second part.
       int32x4_t sum[tokens][kVectors];
       int32_t codes_of[tokens];
 #pragma GCC unroll 4
@@ -114,6 +121,7 @@ ACT_INLINE void accumulate(const Tile& tile, int zero_point, const ActBlock* x, 
       }
 #pragma GCC unroll 4
       for (int t = 0; t < tokens; ++t) {
+        // The operations and their order are those of act_i8_product().
         const float scale = x[t * x_stride].scale;
         const float32x4_t offset = vdupq_n_f32(scale * static_cast<float>(codes_of[t]));
 #pragma GCC unroll 4
@@ -132,6 +140,7 @@ ACT_INLINE void accumulate(const Tile& tile, int zero_point, const ActBlock* x, 
   }
 }
 
+// Four tokens at a time share each load of codes. The tokens that are left go one by one.
 template <bool kWithMin, int kGroups>
 ACT_INLINE void take_in_all(const Tile& tile, int zero_point, const ActPanel& args, int64_t at) {
   const int64_t stride = args.columns / kTileColumns;
@@ -142,6 +151,7 @@ ACT_INLINE void take_in_all(const Tile& tile, int zero_point, const ActPanel& ar
     accumulate<kWithMin, kGroups, 1>(tile, zero_point, args.x + s * stride + at, stride, args.sums + s * kRows);
 }
 
+// Decodes each tile once and adds it to the sums of all tokens. So decoding costs the same for one token and for many.
 template <bool kFourBits>
 void multiply(const ActPanel& args) {
   const PackedFormat& format = *args.format;
@@ -153,6 +163,7 @@ void multiply(const ActPanel& args) {
     const TileView view = tile_view(format, args.panel, at);
     for (int g = 0; g < groups; ++g) read_scales<kFourBits>(format, view, g, tile.groups[g]);
     read_codes<kFourBits>(view.codes, tile.codes);
+    // Each combination is compiled by itself, so the inner loops have no branches.
     if (groups == 1 && with_min)
       take_in_all<true, 1>(tile, format.zero_point, args, at);
     else if (groups == 1)
@@ -162,6 +173,7 @@ void multiply(const ActPanel& args) {
     else
       take_in_all<false, 2>(tile, format.zero_point, args, at);
   }
+  // Rows beyond the matrix are padding and are not written.
   for (int64_t s = 0; s < args.tokens; ++s)
     for (int place = 0; place < kRows; ++place)
       if (const int row = row_at(kFourBits, place); row < args.rows)
@@ -174,6 +186,7 @@ void multiply_panel(const ActPanel& args) {
 
 constexpr int kPeakChains = 16;  // latency 4, four instructions a cycle
 
+// Independent chains hide the latency of an instruction.
 int64_t peak(int64_t rounds) {
   const int8x16_t codes = vdupq_n_s8(3), x = vdupq_n_s8(2);
   int32x4_t chains[kPeakChains];

@@ -15,6 +15,7 @@ struct PlainTile {
   Affine affine[2][kPanelRows];
 };
 
+// Subtracting the zero point here saves it for every token.
 void unpack(const PackedFormat& format, const TileView& view, PlainTile& tile) {
   for (int64_t g = 0; g < format.groups(); ++g)
     for (int64_t r = 0; r < kPanelRows; ++r) tile.affine[g][r] = affine_of(format, view, g, r);
@@ -23,6 +24,8 @@ void unpack(const PackedFormat& format, const TileView& view, PlainTile& tile) {
       tile.codes[k][r] = static_cast<int16_t>(code_of(format, view, k, r) - format.zero_point);
 }
 
+// Adds one tile to a token's sums, with the operations and the order of act_i8_product(). The inner loops run over rows
+// that lie side by side, so a compiler can vectorise them.
 void accumulate(const PackedFormat& format, const PlainTile& tile, const ActBlock& x, float* sums) {
   for (int64_t g = 0; g < format.groups(); ++g) {
     int32_t products[kPanelRows] = {};
@@ -40,6 +43,7 @@ void accumulate(const PackedFormat& format, const PlainTile& tile, const ActBloc
   }
 }
 
+// Tiles are the outer loop, so each is unpacked once for all tokens.
 void multiply_panel(const ActPanel& args) {
   const int64_t tiles = args.columns / kTileColumns;
   std::memset(args.sums, 0, static_cast<size_t>(args.tokens * kPanelRows) * sizeof(float));

@@ -26,6 +26,7 @@ float dense_value(PackedKind kind, const std::byte* panel, int64_t index) {
   }
 }
 
+// The formulas of the numeric contract. Each rounds once: the product, or the fused multiply-add.
 float value_of(const PackedFormat& format, int code, const Affine& affine) {
   const auto q = static_cast<float>(code);
   return format.min == MinKind::none ? q * affine.scale : std::fma(q, affine.scale, affine.minimum);
@@ -33,6 +34,8 @@ float value_of(const PackedFormat& format, int code, const Affine& affine) {
 
 }  // namespace
 
+// Brings all kinds of minimum into one form. A zero point z is the minimum -(z * scale), and a super block stores its
+// minimum as an amount to subtract.
 Affine affine_of(const PackedFormat& format, const TileView& view, int64_t group, int64_t row) {
   const int64_t shared = group * kPanelRows + row;
   const bool super = format.scale == ScaleKind::super;
@@ -45,6 +48,7 @@ Affine affine_of(const PackedFormat& format, const TileView& view, int64_t group
   return {scale, minimum};
 }
 
+// A byte of 4-bit codes has the even column in its low half and the next column in its high half.
 int code_of(const PackedFormat& format, const TileView& view, int64_t k, int64_t row) {
   if (format.kind == PackedKind::i8) return static_cast<int8_t>(view.codes[k * kPanelRows + row]);
   const uint8_t pair = view.codes[k / 2 * kPanelRows + i4_byte(row)];
@@ -58,6 +62,7 @@ float decode_weight(const PackedFormat& format, const std::byte* panel, int64_t 
   return value_of(format, code_of(format, view, k, row), affine_of(format, view, k / format.group, row));
 }
 
+// Columns of a group share scale and minimum, so these are computed once for each group.
 void decode_packed_row(const PackedFormat& format, const std::byte* panels, int64_t columns, int64_t row, float* out) {
   const std::byte* panel = panels + row / kPanelRows * panel_bytes(format, columns);
   const int64_t r = row % kPanelRows;

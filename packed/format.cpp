@@ -13,6 +13,8 @@ struct TileSizes {
   size_t tile() const { return scale_bytes + minimum_bytes + code_bytes; }
 };
 
+// Bytes of the parts of one tile, and of the header that a super block has in front of its tiles. With such a header, a
+// tile's scales are integers of one byte.
 TileSizes tile_sizes(const PackedFormat& format) {
   const bool stored = format.min == MinKind::explicit_;
   const size_t values = static_cast<size_t>(format.groups() * kPanelRows);
@@ -28,6 +30,7 @@ size_t element_bytes(PackedKind kind) { return kind == PackedKind::f32 ? 4 : 2; 
 
 }  // namespace
 
+// The text has every field that distinguishes two formats, because kernels are built once for each text.
 std::string to_string(const PackedFormat& format) {
   static constexpr const char* kKinds[] = {"f32", "f16", "bf16", "i4", "i8"};
   std::string text = kKinds[static_cast<int>(format.kind)];
@@ -39,6 +42,7 @@ std::string to_string(const PackedFormat& format) {
   return text;
 }
 
+// The order matters: group and row length have a meaning only for codes that have scales.
 const char* misfit(const PackedFormat& format, int64_t columns) {
   if (columns <= 0) return "K must be positive";
   if (format.dense()) return has_codes(format) ? "integer codes need scales" : nullptr;
@@ -59,6 +63,7 @@ size_t panel_bytes(const PackedFormat& format, int64_t columns) {
     throw Error("the row length does not fit the packed format",
                 std::to_string(columns) + " columns in format " + to_string(format), reason);
   if (format.dense()) return static_cast<size_t>(columns * kPanelRows) * element_bytes(format.kind);
+  // misfit() has checked that a row consists of whole tiles, and of whole super blocks if there are any.
   const TileSizes sizes = tile_sizes(format);
   const size_t tiles = static_cast<size_t>(columns / kTileColumns);
   return tiles * sizes.tile() + tiles / kSuperTiles * sizes.header_bytes;

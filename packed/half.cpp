@@ -21,6 +21,7 @@ float half_to_float(uint16_t half) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(value) | sign);
 }
 
+// Rounds to the nearest half, ties to even. A NaN becomes quiet and keeps the upper bits of its payload.
 uint16_t float_to_half(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const auto sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
@@ -32,12 +33,15 @@ uint16_t float_to_half(float value) {
     const float scaled = std::bit_cast<float>(magnitude) + 0.5f;  // an ulp of [0.5, 1) is 2^-24: the sum rounds to even
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(scaled) - 0x3f000000));
   }
+  // Adds just under half a step, or half a step if the last bit that stays is odd, and cuts. A carry into the exponent
+  // gives the right value. Then the exponent's bias changes from 127 to 15.
   const uint32_t odd = magnitude >> 13 & 1;
   return static_cast<uint16_t>(sign | (((magnitude + 0xfff + odd) >> 13) - (112u << 10)));
 }
 
 float bf16_to_float(uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16); }
 
+// A bf16 is the upper half of a float, rounded to the nearest one, ties to even. NaNs stay NaNs.
 uint16_t float_to_bf16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<uint16_t>((bits | kQuietBit) >> 16);

@@ -11,6 +11,7 @@ namespace tandem::sync {
 
 #if defined(__x86_64__)
 
+// An invariant counter has one rate at any core frequency and in any sleep state. Other counters do not measure time.
 bool cycle_counter_usable() {
   static const bool usable = [] {
     constexpr unsigned kPowerLeaf = 0x80000007, kInvariantBit = 1u << 8;  // EDX: "TSC invariant"

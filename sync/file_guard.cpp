@@ -116,6 +116,7 @@ void GuardedRanges::install() {
   installed = ::sigaction(SIGBUS, &own, nullptr) == 0;
 }
 
+// Puts the former handler back, unless the program has installed another one meanwhile.
 void GuardedRanges::uninstall() {
   struct sigaction now {};
   ::sigaction(SIGBUS, nullptr, &now);
@@ -143,6 +144,7 @@ FileGuard::FileGuard(std::span<const std::byte> pages, bool writable) {
   const uintptr_t page = ranges.page_bytes;
   const auto begin = reinterpret_cast<uintptr_t>(pages.data());
   TANDEM_CHECK(begin % page == 0, "a mapping begins at a page");
+  // The handler may run between any two stores. Until the end is stored too, the range contains no address.
   range_->begin = begin;
   range_->end = begin + (pages.size() + page - 1) / page * page;
   ++ranges.guards;
@@ -160,6 +162,7 @@ FileGuard::~FileGuard() {
   if (range_ == nullptr) return;
   GuardedRanges& ranges = guarded_ranges();
   const std::lock_guard lock(ranges.mutex);
+  // The end goes first, so that no state in between contains an address.
   range_->end = 0;
   range_->begin = UINTPTR_MAX;
   range_->in_use = false;

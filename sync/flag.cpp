@@ -46,6 +46,7 @@ void Flag::raise(uint32_t epoch) const {
   wake_sleepers(shared);
 }
 
+// The first message stays. It is stored before the failure word, so a thread that sees the word finds the message.
 void Flag::fail(const std::string& message) const {
   FlagLine& shared = line();  // as in raise()
   {

@@ -23,6 +23,7 @@ bool stop_is_asked() {
   return asked != nullptr && asked();
 }
 
+// The parts of a wait add up, and the line is printed once.
 void LongWait::look() {
   if (stop_is_asked()) throw Interrupted();
   if (told_ || waited_ + (Clock::now() - begin_) < kSaidAfter) return;

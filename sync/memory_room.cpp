@@ -126,6 +126,7 @@ void PromisedMemory::add(uint64_t bytes, const std::string& what) {
   promised_ = promised;
 }
 
+// The lesser of two limits: the room in the control groups, and what this machine has available with its free swap.
 std::optional<MemoryRoom> memory_room(const std::string& proc, const std::string& groups) {
   std::optional<MemoryRoom> least = group_room(proc, groups);
   auto machine = numbers_in(proc + "/meminfo");

@@ -45,6 +45,8 @@ class NoPipeSignal {
     was_pending_ = sigismember(&pending, SIGPIPE) == 1;
     pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
   }
+  // Takes away a SIGPIPE that came inside this scope, before the mask lets it through. One that was pending
+  // earlier stays.
   ~NoPipeSignal() {
     const timespec at_once{};
     if (!was_pending_) sigtimedwait(&pipe_, nullptr, &at_once);
@@ -205,6 +207,7 @@ void OutputFile::fail(int reason) const {
   throw Error(std::string("cannot write a file (") + std::strerror(reason) + ")", path_, hint);
 }
 
+// Small pieces are collected; a large one goes to the file without a copy.
 void OutputFile::write(std::span<const std::byte> bytes) {
   if (buffer_.size() + bytes.size() > kOutputBuffer) flush();
   if (bytes.size() >= kOutputBuffer) return put(bytes);
@@ -247,6 +250,7 @@ void OutputFile::commit() {
   flush();
   if (way_ == Way::direct && !begun_) put({});  // an empty file
   const bool renames = way_ == Way::rename;
+  // Some file systems report a failed write only when the file is closed, so the rename comes after that.
   if (::close(std::exchange(file_, -1)) != 0) fail(errno);
   if (renames && ::rename(temporary_.c_str(), target_.c_str()) == 0) return temporary_.clear();
   if (renames && errno != EBUSY) fail(errno);

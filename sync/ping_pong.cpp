@@ -84,6 +84,7 @@ std::vector<double> play(int second_core, int rounds, Clock::duration budget) {
   const ClockTie before = tie();
   bool answered = true;
   const auto end = Clock::now() + budget;
+  // The first round always runs. The budget is checked between rounds.
   for (uint32_t i = 1; i <= count && answered && (i == 1 || Clock::now() < end); ++i) {
     begins.push_back(read_clock());
     words.ping.store(i, std::memory_order_release);
@@ -122,6 +123,7 @@ std::vector<double> ping_pong(int first_core, int second_core, int rounds, std::
   return middle(tight) <= middle(relaxed) ? tight : relaxed;
 }
 
+// The mean time of one reading of the clock.
 double clock_seconds() {
   static const double seconds = [] {
     constexpr int kReadings = 100000;  // about a millisecond: the clock may tick far more slowly than a read takes

@@ -96,6 +96,7 @@ Slot& Pool::acquire(size_t bytes, SlotUse use, std::string label) {
   std::lock_guard lock(mutex_);
   Entry* best = nullptr;
   for (auto& entry : entries_) {
+    // A slot of more than twice the size is left to larger requests.
     const bool fits = !entry->in_use && entry->reusable && entry->slot.use_ == use && entry->slot.size_bytes_ >= size &&
                       entry->slot.size_bytes_ <= 2 * size;
     if (fits && (!best || entry->slot.size_bytes_ < best->slot.size_bytes_)) best = entry.get();
@@ -152,6 +153,7 @@ std::vector<Slot*> Pool::map_file(int file, std::span<const FilePart> parts, Slo
     throw Error(std::string("cannot map a file (") + std::strerror(errno) + ")", std::to_string(bytes) + " bytes");
   std::lock_guard lock(mutex_);
   mappings_.push_back({static_cast<std::byte*>(base), bytes, static_cast<std::byte*>(base), bytes, bytes});
+  // These slots hold the file's bytes, so acquire() never gives them to another user.
   for (const FilePart& part : parts) {
     auto entry = std::make_unique<Entry>();
     entry->reusable = false;
@@ -177,6 +179,7 @@ void Pool::release(Slot& slot) {
   throw Error("a slot was given back to a pool that does not own it", slot.label());
 }
 
+// Slots that were released count too, since their memory stays mapped for reuse.
 size_t Pool::mapped_bytes() const {
   std::lock_guard lock(mutex_);
   size_t sum = 0;

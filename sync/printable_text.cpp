@@ -19,6 +19,7 @@ bool is_control(const std::string& text, size_t at) {
 
 }  // namespace
 
+// Escapes control characters, so that a name from a file cannot move the cursor or change the terminal.
 std::string printable_text(const std::string& text) {
   std::string shown;
   for (size_t i = 0; i < text.size(); ++i) {

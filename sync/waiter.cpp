@@ -46,6 +46,7 @@ class Attempt {
       throw_late("It did not come within " + std::to_string(context_.deadline.count()) +
                  " ms: who should raise it hangs, or has more to do than that");
   }
+  // At least a millisecond, so that the signaller's call never gets a time of zero.
   std::chrono::milliseconds remaining() const {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(context_.deadline - (Clock::now() - start_));

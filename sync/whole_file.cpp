@@ -37,6 +37,7 @@ void WholeFile::write(std::span<const std::byte> bytes) {
   if (!out_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()))) fail();
 }
 
+// The rename is one step: readers find the former file or the whole new one.
 void WholeFile::commit() {
   out_.close();
   if (!out_ || std::rename(temporary_.c_str(), path_.c_str()) != 0) fail();
@@ -60,9 +61,11 @@ std::optional<std::string> read_file_if_there(const std::string& path) {
   }
   std::string content;
   std::array<char, 4096> piece;
+  // Stays -1 if the file could not be opened, so one check below reports both failures.
   ssize_t got = -1;
   while (file >= 0 && (got = read(file, piece.data(), piece.size())) > 0)
     content.append(piece.data(), static_cast<size_t>(got));
+  // Reads errno first, because close() may change it.
   const std::string reason = std::strerror(errno);
   if (file >= 0) close(file);
   if (got < 0) throw Error("cannot read a file (" + reason + ")", path);

@@ -28,6 +28,7 @@ Worker::Worker(const std::vector<int>& cores, std::function<bool()> idle)
   try {
     tie(thread_, cores);
   } catch (...) {
+    // After an exception of the constructor no destructor runs, so the thread must be joined here.
     stop();
     throw;
   }

@@ -25,6 +25,8 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
   const auto floats = [this](int64_t rows, int64_t width, const char* label) {
     return take(static_cast<size_t>(rows * width) * sizeof(float), sync::SlotUse::activations, label);
   };
+  // A graph that pads writes rows beyond the pass's tokens, so its buffers are larger. Ids and positions exist for
+  // tokens alone.
   const int64_t rows = std::max(s.tokens, s.rows),
                 logit_rows = std::max<int64_t>({s.logit_rows, s.padded_logit_rows, 1});
   ids = floats(s.tokens, 1, "ids");
@@ -57,6 +59,7 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
     expert_activated = floats(rows * e.used, e.feed_forward, "activated of experts");
     expert_found = floats(rows * e.used, c.hidden, "found by experts");
   }
+  // Static graphs of experts read and write rows of their own: gathered from the tokens, and padded.
   if (c.experts && s.expert_rows > 0) {
     const ExpertsConfig& e = *c.experts;
     expert_rows.choice_of = floats(s.expert_rows, 1, "choices of experts' rows");
@@ -71,6 +74,7 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
   if (pool_ && c.rope.dim > 0) fill_rope_table(c.rope, s.positions, rope_table.as<float>());
   if (c.window_rope) window_rope_table = floats(s.positions, c.window_rope->dim, "rope table of windows");
   if (pool_ && c.window_rope) fill_rope_table(*c.window_rope, s.positions, window_rope_table.as<float>());
+  // Attention over a long cache is cut into splits, whose partial results lie here until they are merged.
   scratch = take(std::max<size_t>(64, attention_scratch_bytes(s.tokens, c.heads, c.head_dim_v, s.positions)),
                  sync::SlotUse::device_local, "attention scratch");
   for (int64_t layer = 0; layer < c.layers; ++layer) {
@@ -79,6 +83,7 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
     cache.k = take(cache.k_bytes(), sync::SlotUse::device_local, name + ".k_cache");
     cache.v = take(cache.v_bytes(), sync::SlotUse::device_local, name + ".v_cache");
     caches.push_back(cache);
+    // Layers without experts keep an empty entry, so that a layer's number is its index.
     LayerRouting& routes = routing.emplace_back();
     if (!c.has_experts(layer)) continue;
     const ExpertsConfig& e = *c.experts;

@@ -30,6 +30,7 @@ class Builder {
       prefix_ = "blk." + std::to_string(layer) + ".";
       project(w_.layers[layer], b_.caches[layer], layer > 0);
       if (layer + 1 == w_.layers.size() && !options_.every_token) drop_tokens_without_logits();
+      // A pass without logits only fills the cache, which is complete here.
       if (S_ == 0) break;
       attention(w_.layers[layer], b_.caches[layer]);
       feed_forward(w_.layers[layer]);
@@ -168,6 +169,7 @@ class Builder {
     const int64_t k = e.used, I = e.feed_forward, H = c_.hidden;
     const LayerRouting& routing = b_.routing[static_cast<size_t>(layer_)];
     const int64_t width = routing.width;
+    // With many tokens each expert gets a list of its tokens.
     const Choices choices{k, true, routing.ids, S_ > kTokensWithoutLists ? b_.expert_lists : Operand{}};
     matmul("ffn_gate_inp", layer.router, b_.normed, S_, routing.scores, true);
     add("route",
@@ -205,6 +207,7 @@ class Builder {
           Scale{batch_.logit_rows, c_.vocabulary, b_.logits, c_.vocabulary, c_.logit_scale, c_.logit_cap});
   }
 
+  // The parts that all norms of the residual stream share. Their weights, and the result that they add first, differ.
   RmsNorm norm_of(const Operand& weight, const Operand& bias) const {
     RmsNorm op;
     op.S = S_;

@@ -52,6 +52,8 @@ const Architecture& find_architecture(const GgufFile& file) {
                             file.path() + ": metadata key 'general.architecture'");
 }
 
+// Embedding, last norm and output are the same in all architectures; only the layers differ. The list of a tied output
+// stays empty, because its matrix is the embedding's.
 ModelSpec model_spec(const Architecture& architecture, const ModelConfig& config) {
   ModelSpec spec;
   spec.embedding = {"token_embd.weight", config.vocabulary, config.hidden};

@@ -28,6 +28,8 @@ void read_heads(const ConfigKeys& keys, ModelConfig& config) {
   }
   const auto key_length = keys.size("attention.key_length", kMaxHeadDim);
   const auto value_length = keys.size("attention.value_length", kMaxHeadDim);
+  // A head's width need not follow from the embedding length, so the length must be divisible only if the file leaves a
+  // width out.
   const bool divides = config.hidden % config.heads == 0;
   if (!divides && !(key_length && value_length)) {
     keys.fail("attention.head_count", "found " + std::to_string(config.heads) +
@@ -80,6 +82,8 @@ float cap(const ConfigKeys& keys, const char* key) {
   return static_cast<float>(*value);
 }
 
+// Reads the factors that the architecture declares. Other architectures keep the defaults, and require_known_keys()
+// refuses a file that states another value.
 void read_scales(const ConfigKeys& keys, const std::function<bool(std::string_view)>& is_known, ModelConfig& config) {
   if (is_known("embedding_scale")) config.embedding_scale = factor(keys, "embedding_scale");
   if (is_known("residual_scale")) config.residual_scale = factor(keys, "residual_scale");
@@ -134,6 +138,7 @@ ModelConfig read_common_keys(const GgufFile& file, std::span<const char* const> 
   config.hidden = keys.require_size("embedding_length", kMaxWidth);
   config.feed_forward = keys.require_size("feed_forward_length", kMaxWidth);
   config.context_length = keys.require_size("context_length", kMaxContext);
+  // Without either key, the Error of an architecture with LayerNorms names LayerNorm's key.
   const bool has_mean = is_known(kLayerNorm) && (keys.number(kLayerNorm) || !keys.number(kRmsNorm));
   config.norm_eps = epsilon(keys, has_mean ? kLayerNorm : kRmsNorm);
   read_heads(keys, config);

@@ -28,6 +28,7 @@ std::vector<double> ConfigKeys::numbers(const char* key) const {
   if (type == "bool") return {*file_.get_bool(name) ? 1.0 : 0.0};
   if (type == "array of bool") {
     std::vector<double> bools;
+    // The stored bytes of an array begin with its element type and its length. The bools are the last bytes.
     const std::span<const std::byte> stored = file_.require_stored(name).bytes;
     for (const std::byte one : stored.last(*file_.array_length(name))) bools.push_back(std::to_integer<int>(one));
     return bools;
@@ -57,6 +58,7 @@ template <typename Value>
 Value ConfigKeys::same_value(const char* key, const std::vector<Value>& all, const std::string& what) const {
   if (all.empty()) fail(key, "found an empty array, expected one " + what + " for all layers");
   const auto other = std::ranges::find_if(all, [&](const Value& value) { return value != all.front(); });
+  // Different values are the better reason for an Error, so the length is compared only if all values are equal.
   if (other == all.end()) {
     require_one_a_layer(key, all.size(), what);
     return all.front();
@@ -100,6 +102,8 @@ int64_t ConfigKeys::require_size(const char* key, int64_t max) const {
   return *size(key, max);
 }
 
+// Converters write 0, or an array of zeros, for a part that the model lacks. Zero is answered first, because size()
+// refuses it.
 int64_t ConfigKeys::count(const char* key, int64_t max) const {
   if (const auto same = same_of_all(key); same == 0.0) return 0;
   if (!file_.array_length(full(key)) && file_.get_uint(full(key)).value_or(0) == 0) return 0;

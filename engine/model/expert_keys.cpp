@@ -27,7 +27,8 @@ std::optional<Gating> gating(const ConfigKeys& keys) {
   }
 }
 
-// Width of the experts that every token uses, all of them together.
+// Width of the experts that every token uses, all of them together. Files state this width, or the number of shared
+// experts. With a number, each of them is as wide as one that the router chooses.
 int64_t shared_width(const ConfigKeys& keys, const ExpertsConfig& experts) {
   if (const int64_t width = keys.count("expert_shared_feed_forward_length", kMaxWidth); width > 0) return width;
   const int64_t width = keys.count("expert_shared_count", kMostExperts) * experts.feed_forward;
@@ -58,6 +59,7 @@ void read_experts(const ConfigKeys& keys, ModelConfig& config) {
   }
   if (keys.count("expert_group_count", kMostExperts) > 1)
     keys.fail("expert_group_count", "experts that are chosen in groups are not supported");
+  // Some files state an expert's width as feed_forward_length.
   experts.feed_forward = keys.size("expert_feed_forward_length", kMaxWidth).value_or(config.feed_forward);
   experts.shared_feed_forward = shared_width(keys, experts);
   experts.dense_layers = keys.count("leading_dense_block_count", config.layers);
@@ -67,6 +69,8 @@ void read_experts(const ConfigKeys& keys, ModelConfig& config) {
   config.experts = experts;
 }
 
+// Runs after the architecture has set its own rule for the weights. A file that states another rule would be computed
+// wrongly, so it is refused.
 void check_expert_weights(const ConfigKeys& keys, const ModelConfig& config) {
   if (!config.experts) return;
   if (keys.flag("expert_weights_norm").value_or(config.experts->normalised) != config.experts->normalised)

@@ -15,6 +15,7 @@
 namespace tandem {
 namespace {
 
+// Closes the descriptor at the end of open(), also after an Error. A mapping stays valid without it.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -57,6 +58,8 @@ FileMapping FileMapping::open(const std::string& path) {
     throw Error(std::string("cannot open the file: ") + std::strerror(errno), path,
                 "check the path and its permissions");
   }
+  // The stamp is taken from the descriptor. So it belongs to the mapped file even if another file gets the
+  // path meanwhile.
   struct stat status {};
   if (::fstat(file.get(), &status) != 0)
     throw Error(std::string("cannot examine the file: ") + std::strerror(errno), path);
@@ -94,6 +97,8 @@ FileMapping::~FileMapping() {
   if (base_ != nullptr) ::munmap(const_cast<std::byte*>(base_), size_bytes_);
 }
 
+// Only a change of the mapped file counts. A file that was renamed, or replaced by another one of its name, still has
+// the same bytes in the mapping.
 void FileMapping::require_unchanged() const {
   if (guard_.lost()) throw_file_changed(path_);
   struct stat status {};

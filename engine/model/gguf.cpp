@@ -21,6 +21,7 @@ struct GgufFile::State {
   uint64_t file_bytes = 0;
   std::vector<FileMapping> parts;  // owned; none for parse()
   GgufContents contents;
+  // Refers to names and entries of contents.tensors, so it is filled after the last part was added.
   std::map<std::string_view, const GgufTensor*> by_name;
 
   const GgufValue* value(std::string_view key) const {
@@ -147,6 +148,7 @@ std::optional<GgufIdentity> GgufFile::identity() const {
   if (state_->parts.empty()) return std::nullopt;
   GgufIdentity identity{.file_bytes = state_->file_bytes};
   for (const FileMapping& part : state_->parts) {
+    // The table may list tensors in any order. The header ends at the lowest address of the part's tensors.
     const std::byte* end = part.bytes().data() + part.bytes().size();
     for (const GgufTensor& tensor : state_->contents.tensors) {
       if (part.contains(tensor.data)) end = std::min(end, tensor.data);
@@ -163,6 +165,7 @@ std::optional<GgufIdentity> GgufFile::identity() const {
 
 bool GgufFile::has(std::string_view key) const { return state_->value(key) != nullptr; }
 
+// Writers differ in the integer type of a count, so every integer type is accepted if the number is not negative.
 std::optional<uint64_t> GgufFile::get_uint(std::string_view key) const {
   const GgufValue* value = state_->value(key);
   if (value == nullptr) return std::nullopt;
@@ -246,10 +249,12 @@ std::optional<std::vector<int32_t>> GgufFile::get_ints(std::string_view key) con
   if (value == nullptr) return std::nullopt;
   const size_t step = fixed_bytes(value->element);
   std::vector<int32_t> ints(static_cast<size_t>(value->count));
+  // An array without elements has no element of a wrong type.
   if (ints.empty()) return ints;
   for (size_t i = 0; i < ints.size(); ++i) {
     const auto integer = load_integer(value->element, value->payload + i * step);
     if (!integer) state_->wrong_type(key, kExpected);
+    // A number that does not fit 32 bits changes when it is narrowed.
     const int64_t number = static_cast<int64_t>(integer->bits);
     if ((!integer->negative && integer->bits > kMaxInt64) || number != static_cast<int32_t>(number)) {
       throw Error("element " + std::to_string(i) + " of a metadata array is out of range, expected a 32-bit integer",
@@ -323,6 +328,7 @@ void GgufFile::expect_sequential_reads() const {
   for (const FileMapping& part : state_->parts) part.expect_sequential_reads();
 }
 
+// No tensor lies in two parts, so the bytes belong to one mapping.
 void GgufFile::drop_pages(std::span<const std::byte> read_bytes) const {
   for (const FileMapping& part : state_->parts) {
     if (part.contains(read_bytes.data())) part.drop_pages(read_bytes);

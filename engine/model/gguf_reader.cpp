@@ -85,6 +85,7 @@ class Cursor {
     throw Error("the GGUF file is not valid: " + problem, name_ + ": " + field, hint);
   }
 
+  // Compares with the rest of the file, because the sum of position and count could overflow.
   void skip(uint64_t count, const std::string& field) {
     if (count > left()) {
       fail(field,
@@ -148,6 +149,7 @@ void skip_elements(Cursor& cursor, GgufType element, uint64_t count, const std::
     for (uint64_t i = 0; i < count; ++i) skip_value(cursor, element, field, depth + 1);
   } else {
     check_count(cursor, count, fixed_bytes(element), field);
+    // check_count() has bounded the count, so the product cannot overflow.
     const std::byte* first = cursor.place();
     cursor.skip(count * fixed_bytes(element), field);
     if (element == GgufType::boolean &&
@@ -157,6 +159,8 @@ void skip_elements(Cursor& cursor, GgufType element, uint64_t count, const std::
   }
 }
 
+// An array may hold arrays, and every level is one more call. A damaged file could nest so deep that the stack ends, so
+// the depth is limited.
 void skip_value(Cursor& cursor, GgufType type, const std::string& field, int depth) {
   if (type != GgufType::array) return skip_elements(cursor, type, 1, field, depth);
   if (depth > kMaxArrayDepth) {
@@ -281,6 +285,7 @@ TensorInfo read_tensor_info(Cursor& cursor, uint64_t index, uint64_t alignment) 
     cursor.fail(field + ": shape", "rows of " + std::to_string(tensor.shape[0]) + " values, expected a multiple of " +
                                        std::to_string(block) + " for type " + tandem::info(tensor.type).name);
   }
+  // read_shape() has limited the number of values, so the bytes fit 63 bits.
   int64_t rows = 1;
   for (size_t i = 1; i < tensor.shape.size(); ++i) rows *= tensor.shape[i];
   tensor.bytes = row_bytes(tensor.type, tensor.shape[0]) * static_cast<size_t>(rows);
@@ -323,6 +328,7 @@ void read_tensors(Cursor& cursor, uint64_t count, GgufContents& contents) {
   if (infos.empty()) return;
   cursor.skip((alignment - cursor.position() % alignment) % alignment, "padding before the tensor data");
   for (TensorInfo& info : infos) {
+    // Subtracts, because the sum of a wrong offset and a length could overflow.
     if (info.offset > cursor.left() || info.tensor.bytes > cursor.left() - info.offset) {
       cursor.fail("tensor " + in_quotes(info.tensor.name) + ": data",
                   "bytes " + std::to_string(info.offset) + " + " + std::to_string(info.tensor.bytes) +

@@ -17,6 +17,7 @@ std::optional<uint64_t> whole_number(const GgufContents& contents, std::string_v
   const auto entry = contents.values.find(key);
   if (entry == contents.values.end()) return std::nullopt;
   const std::byte* payload = entry->second.payload;
+  // A u64 beyond the range of int64 becomes negative here, and is refused with the negative numbers.
   int64_t value = -1;
   switch (entry->second.type) {
     case GgufType::u8:
@@ -90,6 +91,7 @@ uint64_t split_count(const GgufContents& contents, const std::string& path) {
   return count;
 }
 
+// Looks at the name alone and opens nothing, so a part need not exist.
 std::vector<std::string> split_part_names(const std::string& path) {
   static const std::regex part("(.*)-[0-9]{5}-of-([0-9]{5})\\.gguf");
   std::smatch found;
@@ -107,6 +109,7 @@ void append_split_parts(const std::string& path, GgufContents& contents, const O
   if (count <= 1) return;
   const uint64_t opened = whole_number(contents, "split.no", path).value_or(0);
   if (opened != 0) {
+    // The error names the file to open. It knows the whole path only if this part has its published name.
     const std::string first = opened < count && path.ends_with(part_suffix(opened, count))
                                   ? part_stem(path, opened, count) + part_suffix(0, count)
                                   : "the file that ends with " + part_suffix(0, count);
@@ -115,6 +118,7 @@ void append_split_parts(const std::string& path, GgufContents& contents, const O
                 path, "open " + first);
   }
   const std::string stem = part_stem(path, 0, count);
+  // A name is unique over all parts, as it is in one file.
   std::set<std::string, std::less<>> names;
   for (const GgufTensor& tensor : contents.tensors) names.insert(tensor.name);
   for (uint64_t index = 1; index < count; ++index) {

@@ -11,6 +11,7 @@
 namespace tandem {
 namespace {
 
+// Keys that read_common_keys() reads for every architecture.
 constexpr const char* kRead[] = {"block_count",
                                  "context_length",
                                  "embedding_length",
@@ -62,6 +63,8 @@ struct Known {
 double no_number(const ModelConfig&) { return 0; }
 double always_one(const ModelConfig&) { return 1; }
 double window_base(const ModelConfig& config) { return (config.window_rope ? *config.window_rope : config.rope).base; }
+// Two keys state the distance between layers with experts. It is 1 if every layer has experts. All other models have 0,
+// because no other regular distance is computed here.
 double experts_each(const ModelConfig& config) { return config.experts && config.experts->dense_layers == 0 ? 1 : 0; }
 
 // Each key with the value that this engine computes with, given the configuration.
@@ -154,6 +157,7 @@ class KnownKeys {
  private:
   bool is_declared(const char* key) const { return is_among(declared_, key); }
 
+  // A key has one value, or one for each layer. Every value must be the computed one, or none if the key may be none.
   void require_value(const std::string& key, double computed, bool may_be_none) const {
     const std::vector<double> values = keys_.numbers(key.c_str());
     for (size_t layer = 0; layer < values.size(); ++layer) {
@@ -168,11 +172,13 @@ class KnownKeys {
     }
   }
 
+  // Keys about experts have no effect without experts. So the file must state that there are none, or no number at all.
   void require_no_experts() const {
     if (is_declared(kOfExperts[0])) return;
     require_value(kOfExperts[0], 0, true);
   }
 
+  // Attention to all positions gives the result of a window that is at least as long as the trained context.
   void require_wide_window(const std::string& key) const {
     const std::vector<double> windows = keys_.numbers(key.c_str());
     for (size_t layer = 0; layer < windows.size(); ++layer) {
@@ -184,7 +190,7 @@ class KnownKeys {
   }
 
   // One number n: of every n layers, all but the last have the window. Several numbers: each tells whether its
-  // layer has it.
+  // layer has it. No number, or 0: every layer has the window.
   void require_pattern(const std::string& key) const {
     if (config_.window == 0) return;
     const std::vector<double> pattern = keys_.numbers(key.c_str());
@@ -205,6 +211,8 @@ class KnownKeys {
 
 }  // namespace
 
+// Only keys with the architecture's prefix can change what is computed. Keys of the tokenizer and general ones are
+// not checked.
 void require_known_keys(const GgufFile& file, const ModelConfig& config, std::span<const char* const> declared) {
   const KnownKeys known(file, config, declared);
   const std::string prefix = config.architecture + ".";

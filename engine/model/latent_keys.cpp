@@ -16,6 +16,8 @@ int64_t head_width(const ConfigKeys& keys, const char* key, const char* of_laten
 
 }  // namespace
 
+// For attention the cache has one head, which all heads of queries share. Its key is the latent and the rotated key,
+// and its value is the latent alone.
 void set_latent(const LatentConfig& latent, ModelConfig& config) {
   config.latent = latent;
   config.kv_heads = 1;

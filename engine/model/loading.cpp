@@ -66,6 +66,7 @@ class Loader {
   void add(const VectorSpec& spec, Operand& place) { vector({spec}, place); }
 
   void add(const MatrixSpec& spec, PackedMatrix& matrix) {
+    // A file states the row length first.
     const GgufTensor& tensor = known(spec.name, {spec.columns, spec.rows});
     matrix = {packed_format(tensor.type), spec.rows, spec.columns, {}};
     item(matrix, {rows_of(tensor, spec.columns)});
@@ -127,7 +128,7 @@ class Loader {
     return slots;
   }
 
-  // The same with slots that already hold the packed weights.
+  // The same with slots that already hold the packed weights. No item goes to the packing list.
   std::vector<sync::Slot*> place_all(PackedFile& packed, PackedUse use) {
     std::vector<std::string> labels;
     for (const SlotPlan& plan : slots_) labels.push_back(plan.label);
@@ -174,6 +175,7 @@ class Loader {
     return bytes;
   }
 
+  // Walks the items as bytes_of() does, so the last item ends at the end of the slot.
   static void place(const SlotPlan& plan, const sync::Slot& slot) {
     size_t offset = 0;
     for (const Item& item : plan.items) {
@@ -199,6 +201,7 @@ class Loader {
     }
   };
 
+  // The packing list copies the matrix, so `list` runs only after the matrix has its address.
   void item(PackedMatrix& matrix, std::vector<SourceRows> sources) {
     items_.push_back({matrix.bytes(), &matrix.data,
                       [&matrix, sources = std::move(sources)](PackingList& list) { list.add(matrix, sources); }});
@@ -245,12 +248,15 @@ class Loader {
       return one_for_each(spec, count);
     const int64_t columns = spec.file_columns(), rows = spec.file_pitch();
     const GgufTensor* found = file_.find(spec.name);
+    // Matrices below each other have two dimensions. A stack of one matrix has two significant ones as well, but its
+    // shape is the same either way.
     const bool below = found != nullptr && significant(found->shape).size() == 2 && count > 1;
     const GgufTensor& tensor =
         below ? known(spec.name, {columns, count * rows}) : known(spec.name, {columns, rows, count});
     return {&spec, {&tensor}};
   }
 
+  // A stack has one packed format, so the tensors of all its matrices must have one type.
   Stacked one_for_each(const StackedSpec& spec, int64_t count) {
     Stacked stacked{&spec, {}};
     for (int64_t i = 0; i < count; ++i) {
@@ -266,6 +272,7 @@ class Loader {
     return stacked;
   }
 
+  // Remembers the name for refuse_unknown_tensors(), and checks the shape.
   const GgufTensor& known(const std::string& name, const std::vector<int64_t>& shape) {
     names_.insert(name);
     return require_shaped(file_, name, shape);
@@ -293,6 +300,8 @@ class ModelLoading::State {
 
   std::vector<size_t> slot_bytes() const { return loader_.slot_bytes(); }
 
+  // Packs on threads of its own. The first thread calls `before` and packs afterwards. An exception of `before` stops
+  // the packing, and finish() throws it.
   void start(int threads, std::function<void()> before) {
     place();
     for (int i = 0; i < threads; ++i) {
@@ -312,6 +321,8 @@ class ModelLoading::State {
     while (std::cmp_less(threads_.size(), threads)) threads_.emplace_back([this] { loader_.packing().work(); });
   }
 
+  // Packs the jobs that remain, with the threads of start() among the workers. Clearing threads_ joins them, so
+  // problem_ is read without a lock.
   Model finish(int threads, const LoadProgress& progress) {
     place();
     loader_.packing().finish(threads, progress);
@@ -321,6 +332,7 @@ class ModelLoading::State {
     return std::move(model_);
   }
 
+  // The slots come from the packed file, so there is nothing left to pack.
   void take(PackedFile& packed, PackedUse use) {
     TANDEM_CHECK(!std::exchange(placed_, true), "weights that are being packed already");
     placed(loader_.place_all(packed, use));

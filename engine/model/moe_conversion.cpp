@@ -42,6 +42,8 @@ void hand_over(std::span<const std::byte> bytes, const std::function<void(std::s
 
 }  // namespace
 
+// All checks come first, so a model that cannot be converted fails before anything is written. Routers are zeros until
+// set_router() replaces them.
 MoeConversion::MoeConversion(const GgufFile& dense, const MoeShape& shape)
     : file_(dense), shape_(shape), config_(read_config(dense)), architecture_(mixture_of(config_, dense.path())) {
   check_numbers();
@@ -59,6 +61,7 @@ void MoeConversion::set_router(int64_t layer, std::vector<float> rows) {
   routers_.at(static_cast<size_t>(layer)) = std::move(rows);
 }
 
+// A power of two changes only a scale's exponent, so the product is exact. Cloned experts are not multiplied.
 bool MoeConversion::rounds() const {
   return shape_.kind == ExpertKind::split && !std::has_single_bit(static_cast<uint64_t>(shape_.used));
 }
@@ -89,6 +92,7 @@ void MoeConversion::check_blocks() const {
                     file_.path() + ": tensor '" + tensor.name + "'", "the file is damaged");
       }
     }
+    // Layers may differ in type. A block has 1, 32 or 256 values, so columns that fit the largest block fit all.
     const StorageType down = file_.require(layer_tensor(layer, "ffn_down.weight")).type;
     block = std::max<int64_t>(block, info(down).block_values);
   }
@@ -122,6 +126,7 @@ void MoeConversion::add_keys() {
   writer_.set(to + "expert_used_count", static_cast<uint32_t>(shape_.used));
 }
 
+// The three matrices of each layer's feed-forward network become stacks of experts. All other tensors are copied.
 void MoeConversion::add_tensors() {
   for (const GgufTensor& tensor : file_.tensors()) {
     const std::string name(name_in_layer(tensor.name));
@@ -158,6 +163,7 @@ void MoeConversion::add_experts(const GgufTensor& tensor, int64_t layer, const s
   add(layer_tensor(layer, (stem + "_exps.weight").c_str()), shape, tensor.type, {&tensor, form, layer, bytes});
 }
 
+// Counts as write() does: each tensor begins at the next aligned offset.
 uint64_t MoeConversion::file_bytes() const {
   uint64_t bytes = writer_.header().size();
   for (const Tensor& tensor : tensors_) bytes = writer_.aligned(bytes) + tensor.bytes;
@@ -177,6 +183,8 @@ void MoeConversion::write(const Take& take) const {
   }
 }
 
+// A cloned stack is the dense tensor, written once for each expert. The pages of the dense file are dropped behind the
+// writer, so a large model does not fill the memory.
 void MoeConversion::write_tensor(const Tensor& tensor, const Take& take) const {
   if (tensor.form == Form::router)
     return hand_over(std::as_bytes(std::span(routers_[static_cast<size_t>(tensor.layer)])), take);

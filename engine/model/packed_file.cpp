@@ -88,6 +88,7 @@ std::string read_at(int file, std::byte* to, size_t bytes, uint64_t offset) {
 
 }  // namespace
 
+// Leaves out the inode and the path, so a model that was moved keeps the name of its packed file.
 std::string PackedFile::name(const GgufIdentity& model) {
   const uint64_t words[] = {model.file_bytes, static_cast<uint64_t>(model.modified_ns), model.header_hash};
   char text[32];
@@ -166,6 +167,7 @@ PackedFile::~PackedFile() {
   if (file_ >= 0) ::close(file_);
 }
 
+// Examines the open descriptor instead of the path, so another file of this name is no change.
 void PackedFile::require_unchanged() const {
   struct stat status {};
   if (guard_.lost() || ::fstat(file_, &status) != 0) throw_file_changed(path_);
@@ -185,6 +187,7 @@ std::vector<sync::FilePart> PackedFile::parts(std::span<const std::string> label
   return parts;
 }
 
+// Copies nothing: the slots are pages of the file. One guard covers all of them.
 std::vector<sync::Slot*> PackedFile::map(sync::Pool& pool, std::span<const std::string> labels) {
   std::vector<sync::Slot*> slots = pool.map_file(file_, parts(labels), sync::SlotUse::weights);
   if (!slots.empty())  // the slots are adjacent in memory

@@ -78,6 +78,8 @@ void PackingList::add(const PackedMatrix& matrix, const std::vector<SourceRows>&
   }
 }
 
+// The whole matrix is one job. A panel needs values from every row of the file, so several jobs would each decode all
+// of it.
 void PackingList::add_transposed(const PackedMatrix& matrix, const SourceRows& source) {
   TANDEM_CHECK(source.count == matrix.columns, "one row of the file for each column");
   Job job{matrix, {{source.tensor, source.begin, 0, source.count}}, {}, {}};
@@ -134,6 +136,7 @@ void PackingList::work() noexcept {
   changed_.notify_one();
 }
 
+// Threads look at next_ before each job. Jobs that are running come to their end.
 void PackingList::stop() {
   const std::lock_guard lock(mutex_);
   next_ = jobs_.size();

@@ -21,6 +21,7 @@ void put_half(std::byte* block, size_t offset, float value) {
   std::memcpy(block + offset, &half, sizeof half);
 }
 
+// Each number of the generator gives eight bytes; the last one is cut where the span ends.
 void fill(std::span<std::byte> bytes, std::mt19937_64& random) {
   for (size_t at = 0; at < bytes.size(); at += sizeof(uint64_t)) {
     const uint64_t word = random();
@@ -39,6 +40,8 @@ void set_scales(std::span<std::byte> blocks, size_t block_bytes, const BlockScal
 struct Moments {
   double mean = 0, deviation = 0;
 };
+// Two passes: the mean first, then the deviation from it. The difference of two large sums of squares would
+// lose digits.
 Moments moments_of(std::span<const float> values) {
   Moments moments;
   for (const float value : values) moments.mean += value;
@@ -74,6 +77,7 @@ Normal normal_of(const BlockScales& at) {
 
 // Uniform values from the generator's top 24 bits. The standard library's distributions differ between implementations.
 void fill_floats(std::span<std::byte> bytes, StorageType type, float mean, float deviation, std::mt19937_64& random) {
+  // Values uniform in [-a, a) have the deviation a / sqrt(3).
   const float amplitude = deviation * std::sqrt(3.0f);
   const size_t size = info(type).block_bytes;
   for (size_t at = 0; at < bytes.size(); at += size) {
@@ -170,6 +174,7 @@ GgufWriter keys_of(const ModelConfig& config) {
   set_rotation(writer, prefix, config);
   set_variants(writer, prefix, config);
   if (config.experts) set_experts(writer, prefix, *config.experts);
+  // Comes after the common widths, because it replaces two of them.
   if (config.latent) set_latent_keys(writer, prefix, *config.latent);
   const MadeUpVocabulary vocabulary = made_up_vocabulary(config.vocabulary);
   writer.set("tokenizer.ggml.model", "llama").set("tokenizer.ggml.tokens", vocabulary.tokens);
@@ -184,6 +189,7 @@ GgufWriter keys_of(const ModelConfig& config) {
 // merge first.
 MadeUpVocabulary made_up_vocabulary(int64_t size) {
   MadeUpVocabulary vocabulary;
+  // Ignores the pieces beyond `size`.
   const auto add = [&](const std::string& token, float score, int32_t type) {
     if (static_cast<int64_t>(vocabulary.tokens.size()) == size) return;
     vocabulary.tokens.push_back(token);
@@ -217,6 +223,7 @@ RandomModel::RandomModel(const ModelConfig& config, StorageType type, uint64_t s
     : seed_(seed), writer_(keys_of(config)) {
   add_tensors(config, type);
   for (const Tensor& tensor : tensors_) {
+    // Files leave out trailing dimensions of 1.
     std::vector<int64_t> shape{tensor.columns};
     if (tensor.rows > 1 || tensor.count > 1) shape.push_back(tensor.rows);
     if (tensor.count > 1) shape.push_back(tensor.count);
@@ -284,6 +291,7 @@ int64_t RandomModel::parameters() const {
   return sum;
 }
 
+// Counts as write() does: each tensor begins at the next aligned offset.
 uint64_t RandomModel::file_bytes() const {
   uint64_t bytes = writer_.header().size();
   for (const Tensor& tensor : tensors_) bytes = writer_.aligned(bytes) + tensor.bytes();
@@ -309,6 +317,7 @@ void RandomModel::write(const std::function<void(std::span<const std::byte>)>& t
     const size_t block = info(tensor.type).block_bytes;
     const BlockScales* scales = block_scales(tensor.type);
     const Normal normal = scales == nullptr ? Normal{} : normal_of(*scales);
+    // A chunk consists of whole blocks, so the scales of every block are inside it.
     for (uint64_t left = tensor.bytes(); left > 0; left -= chunk.size()) {
       chunk.resize(std::min<uint64_t>(left, kRandomChunkBytes / block * block));
       if (scales == nullptr) {

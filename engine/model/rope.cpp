@@ -23,6 +23,7 @@ struct Ramp {
   double at(double i) const { return std::clamp((i - low) / std::max(high - low, 0.001), 0.0, 1.0); }
 };
 
+// The published code limits the upper end by dim - 1 and not by the last pair, and so does this function.
 Ramp yarn_ramp(const RopeConfig& rope) {
   const double last = static_cast<double>(rope.dim - 1);
   return {std::max(0.0, std::floor(pair_with_turns(rope, rope.yarn_beta_fast))),
@@ -44,6 +45,7 @@ std::vector<double> rope_frequencies(const RopeConfig& rope) {
     if (!rope.frequency_factors.empty()) theta /= static_cast<double>(rope.frequency_factors[i]);
     if (linear) theta /= factor;
     if (yarn) {
+      // Mixes the interpolated frequency and the trained one by the ramp.
       const double slowed = ramp.at(static_cast<double>(i));
       theta = theta / factor * slowed + theta * (1.0 - slowed);
     }
@@ -59,6 +61,8 @@ double rope_magnitude(const RopeConfig& rope) {
   return given * (0.1 * std::log(factor) + 1.0);
 }
 
+// The number of positions chooses between short and long factors, once for the whole table. Angles are computed in
+// double precision: in f32 a late position times a frequency would have few exact digits.
 void fill_rope_table(const RopeConfig& rope, int64_t positions, float* table) {
   RopeConfig chosen = rope;
   if (positions > rope.original_context && !rope.long_factors.empty()) chosen.frequency_factors = rope.long_factors;

@@ -100,6 +100,8 @@ void read_rope_factors(const GgufFile& file, ModelConfig& config) {
   take_factors(config.rope);
 }
 
+// The short factors serve contexts up to the original length, the long ones serve longer contexts. With one tensor
+// alone, one of the two would be rotated wrongly.
 void read_long_rope_factors(const GgufFile& file, ModelConfig& config) {
   config.rope.frequency_factors = factors(file, kShortRopeFactors, config.rope);
   config.rope.long_factors = factors(file, kLongRopeFactors, config.rope);

@@ -80,6 +80,8 @@ class Keys {
 // Error unless the architecture can have these parts, and the shape has all parts that it must have.
 void check_parts(const Architecture& architecture, const ModelConfig& config, const std::string& source) {
   const auto check = [&](const char* key, const char* parts, bool given, bool always, bool known) {
+    // Three cases are right: a part that must be there and is, one that must not be there and is not, and an
+    // optional part.
     if (given == always || (given && known)) return;
     throw Error("bad model shape", source + ": " + key,
                 "expected " + std::string(given ? "no " : "") + parts + " in a model of the architecture " +
@@ -94,6 +96,7 @@ void check_parts(const Architecture& architecture, const ModelConfig& config, co
 void describe(ModelConfig& config, const std::string& source) {
   const Architecture& architecture = architecture_named(config.architecture, source);
   check_parts(architecture, config, source);
+  // The architecture may replace these defaults: values as wide as keys, and heads that are rotated as a whole.
   config.head_dim_v = config.rope.dim = config.head_dim;
   config.rope.original_context = config.context_length;
   if (config.latent) set_latent(LatentConfig(*config.latent), config);
@@ -176,6 +179,7 @@ std::optional<ExpertsConfig> parse_experts(Keys& keys, const ModelConfig& config
   return experts;
 }
 
+// Absent if the shape has no rank. The rotation turns pairs of values, so its width is even.
 std::optional<LatentConfig> parse_latent(Keys& keys) {
   LatentConfig latent;
   latent.rank = keys.optional_count("kv_lora_rank", kMaxShapeHeadDim);
@@ -224,6 +228,7 @@ ModelConfig parse_shape(std::string_view text, const std::string& source) {
   return config;
 }
 
+// The ending decides: a model's file, a shape in JSON, or else the name of a published shape.
 ModelConfig model_shape(const std::string& name_or_path) {
   if (name_or_path.ends_with(".gguf")) return read_config(GgufFile::open(name_or_path));
   if (name_or_path.ends_with(".json"))

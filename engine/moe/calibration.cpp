@@ -44,6 +44,7 @@ class CalibrationReader {
     throw Error("a calibration of experts cannot be read", source_ + ": " + key,
                 "expected " + expected + "; `tandem calibrate-moe` writes one");
   }
+  // The parser keeps whole numbers from 0 on as unsigned, so the test refuses negative numbers and fractions.
   int64_t whole(const nlohmann::json& from, const char* key, int64_t least, int64_t most) const {
     const auto value = from.find(key);
     const bool fits = value != from.end() && value->is_number_unsigned() &&
@@ -76,6 +77,7 @@ class CalibrationReader {
 
 }  // namespace
 
+// Imbalance and popularity follow from the counts. They are written for human readers and not read back.
 std::string calibration_json(const Calibration& calibration) {
   const RoutingCounts& counts = calibration.counts;
   OrderedJson json{{"schema", kSchema},           {"model", calibration.model}, {"experts", counts.experts},
@@ -97,6 +99,7 @@ Calibration read_calibration(const std::string& path) {
   return parse_calibration(read_json_file(path, "the calibration of experts"), path);
 }
 
+// Counts say nothing about the experts of another model, so name, experts and layers must all agree.
 void require_same_model(const Calibration& calibration, const std::string& model, const RoutingCounts& shape,
                         const std::string& source) {
   const RoutingCounts& counts = calibration.counts;

@@ -23,6 +23,8 @@ int64_t covering(const std::array<int64_t, 3>& tiers, size_t begin, double load)
 
 }  // namespace
 
+// The mean load k * B / E is the room that suffices if all experts are equally busy. No expert gets a token twice, so a
+// whole chunk bounds every tier.
 std::array<int64_t, 3> tier_capacities(int64_t E, int64_t k, int64_t B, const TierOptions& options) {
   TANDEM_CHECK(E > 0 && k > 0 && B > 0 && options.step > 0, "tiers of nothing");
   const double mean = static_cast<double>(k * B) / static_cast<double>(E);
@@ -40,6 +42,7 @@ std::vector<int64_t> expert_capacities(std::span<const double> expected_loads, i
   const std::array<int64_t, 3> tiers = tier_capacities(static_cast<int64_t>(E), k, B, options);
   std::vector<size_t> order(E);
   std::iota(order.begin(), order.end(), size_t{0});
+  // Experts of equal load keep the order of their numbers, so the result is the same everywhere.
   std::ranges::stable_sort(order, [&](size_t a, size_t b) { return expected_loads[a] > expected_loads[b]; });
   const auto popular = static_cast<size_t>(std::ceil(static_cast<double>(E) * options.popular_share));
   std::vector<int64_t> capacities(E);

@@ -28,10 +28,12 @@ double sum_over(std::span<const ExpertGroup> groups, const Cost& cost) {
 
 }  // namespace
 
+// Every graph pays for one launch, however many experts it holds. Groups of experts share this cost (N3).
 double graph_seconds(const ChipExperts& chip, const ExpertSize& size, int64_t experts, int64_t rows) {
   return chip.launch_seconds + work_seconds(chip, size, experts, rows);
 }
 
+// Energy of the launch, of reading the weights, and of all rows, padding included.
 double graph_joules(const ChipExperts& chip, const ExpertSize& size, int64_t experts, int64_t rows) {
   const double each = static_cast<double>(size.weight_bytes()) * chip.weight_byte_joules +
                       static_cast<double>(rows) * size.row_flops() * chip.flop_joules;

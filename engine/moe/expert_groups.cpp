@@ -13,6 +13,7 @@ namespace tandem {
 std::vector<ExpertGroup> expert_groups(std::span<const int64_t> capacities, std::span<const int64_t> popularity,
                                        int64_t expert_bytes, const GroupOptions& options) {
   TANDEM_CHECK(capacities.size() == popularity.size() && expert_bytes > 0, "groups of experts");
+  // The option limits a group, and so do the weights that one graph may hold (N8).
   const int64_t G = std::min(options.largest_group, options.largest_graph_bytes / expert_bytes);
   if (G < 1) return {};
   std::map<int64_t, std::vector<int64_t>, std::greater<>> tiers;
@@ -30,6 +31,7 @@ std::vector<ExpertGroup> expert_groups(std::span<const int64_t> capacities, std:
   return groups;
 }
 
+// A slot is valid if a token fills it. Every other choice is overflow, also a choice of an expert without a group.
 SlotUse slot_use(std::span<const ExpertGroup> groups, std::span<const int64_t> loads) {
   SlotUse use;
   for (const ExpertGroup& group : groups) {

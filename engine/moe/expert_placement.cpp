@@ -44,6 +44,7 @@ void check_rules(const ExpertRules& rules, int64_t E) {
                 std::to_string(multiples[0]) + ", " + std::to_string(multiples[1]) + ", " +
                     std::to_string(multiples[2]) + " times the mean load",
                 "Give three numbers above 0, the largest first");
+  // The default is right for every model, because expert_groups() makes no group larger than its tier.
   if (rules.groups.largest_group < 1 ||
       (rules.groups.largest_group > E && rules.groups.largest_group != GroupOptions().largest_group))
     throw Error("a group has as many experts as the model at most",
@@ -51,6 +52,8 @@ void check_rules(const ExpertRules& rules, int64_t E) {
                 "Give a number from 1 to " + std::to_string(E));
 }
 
+// The plans of the ablation (N9) form a chain. Each begins with the rules of the next richer plan and changes one
+// of them.
 ExpertRules naive_rules(ExpertRules rules) {
   rules = base_rules(rules);
   rules.room = ExpertRoom::whole_chunk;
@@ -109,6 +112,7 @@ ExpertPlacement place_experts(std::span<const double> loads, int64_t k, int64_t 
     if (!chosen[g]) continue;
     for (const int64_t expert : groups[g].experts) {
       placement.capacities[static_cast<size_t>(expert)] = groups[g].capacity;
+      // Tokens beyond the capacity are computed elsewhere.
       here += std::min(loads[static_cast<size_t>(expert)], static_cast<double>(groups[g].capacity));
     }
   }

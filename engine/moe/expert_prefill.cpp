@@ -65,6 +65,7 @@ ExpertRules paper_rules(const ChipExperts& chip) {
   return rules;
 }
 
+// `naive` has the rules of `base`. It differs in the waits of its launches and in the processor of its attention.
 ExpertRules engine_rules(ExpertEngine engine, const ExpertRules& rules) {
   switch (engine) {
     case ExpertEngine::naive:
@@ -99,6 +100,7 @@ ExpertTimes expert_times(const ChipExperts& chip, const MixtureShape& shape, Exp
   if (experts_on_npu(engine)) {
     times.launches = static_cast<int64_t>(placement.resident.size());
     times.slots = placement.slots();
+    // Launches that were not planned wait at each graph (N9).
     const double sync = engine == ExpertEngine::naive ? chip.naive_sync_seconds : 0;
     const auto launches = static_cast<double>(times.launches);
     times.dispatch_seconds = launches * (chip.launch_seconds + sync);
@@ -125,6 +127,7 @@ ExpertTimes prefill_times(const ChipExperts& chip, const MixtureShape& shape, Ex
   ExpertTimes sum;
   for (const std::vector<double>& of_layer : shares) {
     std::vector<double> loads;
+    // Loads are those of a full chunk. The last chunk is padded, so it costs as much.
     for (const double share : of_layer) loads.push_back(share * static_cast<double>(shape.used * C));
     const ExpertPlacement placement =
         place_experts(loads, shape.used, C, shape.expert.weight_bytes(), engine_rules(engine, rules), costs);

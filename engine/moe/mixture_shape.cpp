@@ -12,6 +12,7 @@ double MixtureShape::attention_flops(int64_t P) const {
   return 2 * static_cast<double>(P) * (static_cast<double>(weights) + products);
 }
 
+// Takes from the configuration what the times need. Leading dense layers have no experts and are left out.
 MixtureShape mixture_shape(const ModelConfig& config) {
   if (!config.experts) throw Error("this model is no mixture of experts", config.name, "Name one that is: phi-3.5-moe");
   const ExpertsConfig& experts = *config.experts;

@@ -57,6 +57,8 @@ std::vector<bool> balanced_groups(std::span<const ExpertGroup> groups, std::span
   return resident;
 }
 
+// Judges each group by itself, as the paper does: the gain is its time elsewhere less its time on the NPU. The largest
+// gains get the places.
 std::vector<bool> resident_groups(std::span<const ExpertGroup> groups, std::span<const double> loads,
                                   const ResidencyCosts& costs, int64_t most_groups) {
   std::vector<std::pair<double, size_t>> gains;  // seconds, and index of the group

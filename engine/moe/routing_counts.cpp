@@ -15,6 +15,7 @@ RoutingCounts empty_counts(int64_t experts, int64_t used, std::vector<int64_t> l
   return counts;
 }
 
+// Ids come from files and devices. One out of range would write outside of the counts, so each is checked.
 void count_choices(RoutingCounts& counts, size_t at, std::span<const int32_t> ids) {
   for (const int32_t id : ids) {
     if (id < 0 || id >= counts.experts)
@@ -52,6 +53,7 @@ double imbalance(std::span<const int64_t> counts) {
   return static_cast<double>(*std::ranges::max_element(counts)) * static_cast<double>(counts.size()) / total;
 }
 
+// Experts with equal counts keep the order of their numbers, so the result is the same everywhere.
 std::vector<int64_t> by_popularity(std::span<const int64_t> counts) {
   std::vector<int64_t> experts(counts.size());
   std::iota(experts.begin(), experts.end(), 0);

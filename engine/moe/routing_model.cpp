@@ -27,6 +27,7 @@ class Draw {
   std::mt19937_64 bits_;
 };
 
+// Popularities are log-normal: the larger popularity_sigma is, the more a few experts dominate.
 std::vector<double> popularities(const RoutingModel& model, int64_t E, Draw& draw) {
   std::vector<double> of_experts(static_cast<size_t>(E));
   std::ranges::generate(of_experts, [&] { return std::exp(model.popularity_sigma * draw.normal()); });

@@ -25,6 +25,7 @@ class TraceReader {
  public:
   explicit TraceReader(const std::string& source) : source_(source) {}
 
+  // The first line that is not empty must be the meta line. All later lines are tokens.
   RoutingTrace read(std::istream& lines) {
     for (std::string line; std::getline(lines, line);) {
       ++number_;
@@ -43,6 +44,7 @@ class TraceReader {
                 "docs/npumoe.md has the form");
   }
 
+  // Compares an unsigned number as such first, because a large one would become negative as int64.
   int64_t whole(const Json& json, const char* key, int64_t least, int64_t most) const {
     const auto value = json.find(key);
     const bool fits = value != json.end() && value->is_number_integer() &&
@@ -53,6 +55,7 @@ class TraceReader {
     return value->get<int64_t>();
   }
 
+  // The layers keep the model's numbers. Rows of tokens are in the order of this list.
   void read_meta(const Json& json) {
     if (json.value("type", Json()) != "meta") fail("the first line is not of type meta");
     trace_.experts = whole(json, "experts", 1, kMostExperts);
@@ -137,6 +140,7 @@ void write_routing_trace(const RoutingTrace& trace, std::ostream& lines) {
                 {"tokens_per_sequence", longest}}
                .dump()
         << '\n';
+  // Weights are optional in the format, so a trace without them has no such key.
   for (const TracedToken& token : trace.tokens) {
     Json line{{"seq", token.sequence}, {"pos", token.position}, {"experts", token.experts}};
     if (!token.weights.empty()) line["weights"] = token.weights;
@@ -144,6 +148,8 @@ void write_routing_trace(const RoutingTrace& trace, std::ostream& lines) {
   }
 }
 
+// Tokens of one sequence need not follow each other in the trace. The result is in the order in which sequences
+// first appear.
 std::vector<RoutingCounts> counts_by_sequence(const RoutingTrace& trace) {
   std::vector<RoutingCounts> counts;
   std::map<int64_t, size_t> place_of;  // index in `counts` of each sequence

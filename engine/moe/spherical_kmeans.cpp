@@ -19,6 +19,8 @@ void normalise(std::span<const double> vector, float* out) {
   for (size_t i = 0; i < vector.size(); ++i) out[i] = static_cast<float>(factor * vector[i]);
 }
 
+// Rows and centres have length 1, so the largest dot product belongs to the nearest centre. Lengths of the rows have
+// no influence.
 class KMeans {
  public:
   KMeans(std::span<const float> rows, int64_t H, int64_t E)
@@ -104,6 +106,7 @@ class KMeans {
       has_rows[e] = true;
       for (size_t h = 0; h < H_; ++h) sums[e * H_ + h] += direction(n)[h];
     }
+    // A centre without rows stays at its place.
     for (size_t e = 0; e < E_; ++e)
       if (has_rows[e]) normalise(std::span(sums).subspan(e * H_, H_), centre(e));
   }

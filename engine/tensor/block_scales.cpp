@@ -9,6 +9,8 @@
 namespace tandem {
 namespace {
 
+// Type, offset of the scale's half, offset of the minimum's half if the type has one. The layouts are
+// in engine/tensor/decode.h.
 constexpr BlockScales kBlockScales[] = {
     {StorageType::q4_0, 0},    {StorageType::q4_1, 0, 2},   {StorageType::q5_0, 0},   {StorageType::q5_1, 0, 2},
     {StorageType::q8_0, 0},    {StorageType::q2_k, 80, 82}, {StorageType::q3_k, 108}, {StorageType::q4_k, 0, 2},
@@ -29,6 +31,7 @@ float same(float value) { return value; }
 
 constexpr auto multiply_half = multiply<uint16_t, half_to_float, float_to_half>;
 
+// Multiplies one value of a type without blocks.
 bool multiply_value(StorageType type, std::byte* place, float factor) {
   if (type == StorageType::f32) return multiply<float, same, same>(place, factor);
   if (type == StorageType::bf16) return multiply<uint16_t, bf16_to_float, float_to_bf16>(place, factor);

@@ -3,6 +3,7 @@
 
 namespace tandem::blocks {
 
+// Codes are indices of a code book whose values lie closer together near zero.
 void decode_iq4_nl(const uint8_t* block, float* out) {
   const float d = half_to_float(read_u16(block));
   for (int j = 0; j < 16; ++j) {
@@ -11,6 +12,7 @@ void decode_iq4_nl(const uint8_t* block, float* out) {
   }
 }
 
+// A super block of eight groups of 32 values. Each group multiplies the half by a signed integer of 6 bits.
 void decode_iq4_xs(const uint8_t* block, float* out) {
   const float d = half_to_float(read_u16(block));
   for (int group = 0; group < 8; ++group) {

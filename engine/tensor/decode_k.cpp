@@ -27,6 +27,7 @@ void decode_q3_k(const uint8_t* block, float* out) {
   }
 }
 
+// Two groups of 32 values share 32 bytes: the even group has the low halves, the odd group the high halves.
 void decode_q4_k(const uint8_t* block, float* out) {
   const float d = half_to_float(read_u16(block)), dmin = half_to_float(read_u16(block + 2));
   const uint8_t* values = block + 16;

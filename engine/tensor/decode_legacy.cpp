@@ -3,6 +3,7 @@
 
 namespace tandem::blocks {
 
+// Codes 0..15 stand for -8..7.
 void decode_q4_0(const uint8_t* block, float* out) {
   const float d = half_to_float(read_u16(block));
   for (int j = 0; j < 16; ++j) {
@@ -11,6 +12,7 @@ void decode_q4_0(const uint8_t* block, float* out) {
   }
 }
 
+// Codes count from the block's minimum m.
 void decode_q4_1(const uint8_t* block, float* out) {
   const float d = half_to_float(read_u16(block)), m = half_to_float(read_u16(block + 2));
   for (int j = 0; j < 16; ++j) {
@@ -19,6 +21,7 @@ void decode_q4_1(const uint8_t* block, float* out) {
   }
 }
 
+// Codes 0..31 stand for -16..15. The fifth bits of all values are in one word, as in Q5_1.
 void decode_q5_0(const uint8_t* block, float* out) {
   const float d = half_to_float(read_u16(block));
   const uint32_t high = read_u32(block + 2);

@@ -66,6 +66,7 @@ void pack_blocks(StorageType type, const PackedFormat& format, int64_t columns, 
   const blocks::Unpacker unpack = blocks::unpacker(type);
   const bool with_min = format.min == MinKind::explicit_;
   const int block_columns = static_cast<int>(block.block_values), groups = kTileColumns / format.group;
+  // Rows that are not packed now stay zero here and are not written to the panel.
   Integers integers{};
   for (int64_t b = 0; b < columns / block_columns; ++b) {
     for (int i = 0; i < rows.count; ++i) {
@@ -112,6 +113,7 @@ void pack_plain_blocks(int64_t columns, const Rows& rows, uint8_t* panel) {
       std::memcpy(header, first + r * rows.stride, kHeader);
       for (int i = 0; i < kScales; ++i) scales[i][r] = header[i];
     }
+    // A tile has the scales of all rows first, then their minima.
     std::memcpy(panel, scales, sizeof scales);
     panel += sizeof scales;
     const auto codes = [&](int r) { return first + r * rows.stride + kHeader; };
@@ -173,10 +175,12 @@ PackedFormat packed_format(StorageType type) {
       return {PackedKind::i4, half, MinKind::explicit_, 32, 0};
     case q4_k:
       return {PackedKind::i4, super, MinKind::explicit_, 32, 0};
+    // Codes of 2 and 3 bits are widened to 4, because the packed kinds have 4 or 8 bits.
     case q2_k:
       return {PackedKind::i4, super, MinKind::explicit_, 16, 0};
     case q3_k:
       return {PackedKind::i4, super, MinKind::zero_point, 16, 4};
+    // Codes of 8 bits are signed, so they need no zero point.
     case q8_0:
     case q5_0:
     case iq4_nl:

@@ -63,6 +63,7 @@ BlockDecoder block_decoder(StorageType type) {
 
 std::span<const StorageTypeInfo> storage_types() { return kTypes; }
 
+// The enumerators of StorageType have the numbers of the GGUF format.
 std::optional<StorageType> storage_type_from_number(uint32_t gguf_number) {
   for (const StorageTypeInfo& entry : kTypes)
     if (static_cast<uint32_t>(entry.type) == gguf_number) return entry.type;
@@ -90,6 +91,7 @@ const StorageTypeInfo& info(StorageType type) {
   throw Error("unknown storage type", "type number " + std::to_string(static_cast<uint32_t>(type)));
 }
 
+// A row that ended inside a block would share the block with the next row. No format allows that.
 size_t row_bytes(StorageType type, int64_t values) {
   const StorageTypeInfo& entry = info(type);
   if (values < 0 || values % entry.block_values != 0)

@@ -52,6 +52,7 @@ void unpack_q3_k(const uint8_t* block, Unpacked& to) {
   to.scale = read_u16(block + 108);
 }
 
+// q is 0..15, and counts from the minimum of its group of 32 values.
 void unpack_q4_k(const uint8_t* block, Unpacked& to) {
   read_k4_header(block, to);
   split_runs_of_nibbles(block + 16, to.q);
@@ -78,6 +79,7 @@ void unpack_q6_k(const uint8_t* block, Unpacked& to) {
   to.scale = read_u16(block + 208);
 }
 
+// The packed codes are the code book's values, so kernels need no table.
 void unpack_iq4_xs(const uint8_t* block, Unpacked& to) {
   to.scale = read_u16(block);
   for (int g = 0; g < 8; ++g) {

@@ -17,6 +17,7 @@ void add_high_bits(uint32_t high, uint8_t* q) {
   for (int j = 0; j < 32; ++j) q[j] |= static_cast<uint8_t>((high >> j & 1) << 4);
 }
 
+// q stays 0..15, because the packed format subtracts the zero point 8.
 void unpack_q4_0(const uint8_t* block, Unpacked& to) {
   to.scale = read_u16(block);
   split_nibbles(block + 2, to.q);
@@ -36,6 +37,7 @@ void unpack_q5_0(const uint8_t* block, Unpacked& to) {
   for (int j = 0; j < 32; ++j) to.q[j] = static_cast<uint8_t>(to.q[j] - 16);
 }
 
+// q is 0..31 and counts from the minimum, so it fits a signed byte as it is.
 void unpack_q5_1(const uint8_t* block, Unpacked& to) {
   to.scale = read_u16(block);
   to.min = read_u16(block + 2);
@@ -57,6 +59,7 @@ void unpack_iq4_nl(const uint8_t* block, Unpacked& to) {
 
 }  // namespace
 
+// nullptr: the type has no blocks.
 Unpacker unpacker(StorageType type) {
   switch (type) {
     case StorageType::q4_0:

@@ -9,12 +9,15 @@ void add_experts(const ModelConfig& config, const std::string& prefix, LayerSpec
   const ExpertsConfig& experts = *config.experts;
   const int64_t H = config.hidden, I = experts.feed_forward, shared = experts.shared_feed_forward;
   layer.router.weights = {{prefix + "ffn_gate_inp.weight", experts.count, H}};
+  // Most files have one tensor for all experts, NAME_exps.weight. Others have one for each expert, NAME.0.weight and so
+  // on, so the prefix is kept too.
   const auto stacked = [&](const std::string& name, int64_t rows, int64_t columns) {
     return StackedSpec{prefix + name + "_exps.weight", rows, columns, prefix + name + "."};
   };
   layer.expert_gate_up = {experts.count, {stacked("ffn_gate", I, H), stacked("ffn_up", I, H)}};
   layer.expert_down = {experts.count, {stacked("ffn_down", H, I)}};
   if (shared == 0) return;
+  // The gate of the shared experts reads the same input as the router, so one group computes both.
   if (experts.shared_gate) layer.router.weights.push_back({prefix + "ffn_gate_inp_shexp.weight", 1, H});
   layer.gate_up.weights = {{prefix + "ffn_gate_shexp.weight", shared, H}, {prefix + "ffn_up_shexp.weight", shared, H}};
   layer.down.weights = {{prefix + "ffn_down_shexp.weight", H, shared}};
@@ -22,6 +25,7 @@ void add_experts(const ModelConfig& config, const std::string& prefix, LayerSpec
 
 }  // namespace
 
+// The tensors of the first layer decide which biases a file has. One bias of q, k or v is enough to list all three.
 void read_attention_biases(const GgufFile& file, ModelConfig& config) {
   for (const char* name : {"blk.0.attn_q.bias", "blk.0.attn_k.bias", "blk.0.attn_v.bias"}) {
     config.qkv_bias = config.qkv_bias || file.find(name) != nullptr;
@@ -44,6 +48,7 @@ LayerSpec dense_layer(const ModelConfig& config, int64_t index) {
                         {prefix + "attn_k.bias", config.k_width()},
                         {prefix + "attn_v.bias", config.v_width()}};
   }
+  // A norm covers one head, or all heads together. Its weight has that width.
   if (config.qk_norm) {
     layer.q_norm = {prefix + "attn_q_norm.weight", whole ? config.q_width() : config.head_dim};
     layer.k_norm = {prefix + "attn_k_norm.weight", whole ? config.k_width() : config.head_dim};
@@ -59,6 +64,7 @@ LayerSpec dense_layer(const ModelConfig& config, int64_t index) {
     layer.attention_norm_bias = {prefix + "attn_norm.bias", H};
     layer.ffn_norm_bias = {prefix + "ffn_norm.bias", H};
   }
+  // Leading layers may be dense although the model has experts.
   if (config.has_experts(index)) {
     add_experts(config, prefix, layer);
     return layer;

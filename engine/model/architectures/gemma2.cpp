@@ -21,6 +21,7 @@ void describe(ModelConfig& config) {
   if (config.attention_cap == 0.0f) config.attention_cap = kAttentionCap;
   if (config.logit_cap == 0.0f) config.logit_cap = kLogitCap;
   if (config.window == 0) config.window = kWindow;
+  // Layers with and without a window take turns, and the first layer has one.
   config.has_window.clear();
   for (int64_t i = 0; i < config.layers; ++i) config.has_window.push_back(i % 2 == 0);
   if (config.layers == kLayersOf27B)

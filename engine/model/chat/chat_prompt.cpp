@@ -60,6 +60,7 @@ ChatPrompt user_turn(const std::string& chat_template, const Tokenizer& tokenize
                          text.find(parts[1].text) != std::string::npos &&  // once; its blanks may be cut off
                          begins_chatml(parts[0].text, input.bos_token) && ends_chatml(parts[2].text);
   if (!is_chatml) return {{}, "its form is another than ChatML's"};
+  // Only the template's own stretches may contain special tokens. A user's text that spells one stays plain text.
   ChatPrompt prompt;
   for (auto& part : parts) prompt.parts.push_back({std::move(part.text), !part.of_user});
   return prompt;

@@ -57,6 +57,8 @@ class Lexer {
   size_t place() const { return at_; }
 
  private:
+  // The first character decides. A quote begins a text; a letter or digit begins a run of both; anything else must be
+  // a mark.
   Token next(char c) {
     if (c == '\'' || c == '"') return {Token::Kind::text, text(c)};
     const size_t from = at_;

@@ -14,6 +14,7 @@ constexpr int kMostNested = 64;  // depth of parentheses, lists and arguments
 
 }  // namespace
 
+// An inner scope hides the outer ones, so the search begins with the last scope.
 TemplateValue TemplateScopes::get(const std::string& name) const {
   for (size_t i = scopes_.size(); i-- > 0;) {
     if (const auto found = scopes_[i].find(name); found != scopes_[i].end()) return found->second;
@@ -21,6 +22,7 @@ TemplateValue TemplateScopes::get(const std::string& name) const {
   return {};
 }
 
+// A quoted text is never a mark or a word, whatever its letters are.
 bool TemplateExpressions::is_next(std::string_view mark_or_word) const {
   return !at_end() && tokens_[at_].kind != Kind::text && tokens_[at_].text == mark_or_word;
 }
@@ -40,7 +42,8 @@ std::string TemplateExpressions::name() {
   return tokens_[at_++].text;
 }
 
-// `a if condition else b`. Both sides are parsed; an unknown condition makes the result unknown.
+// `a if condition else b`. Both sides are parsed; an unknown condition makes the result unknown. This is recursive
+// descent: each method from here to primary() binds more tightly than the one before it.
 TemplateValue TemplateExpressions::next() {
   if (++depth_ > kMostNested) throw TemplateRefused("a deep expression");
   TemplateValue value = either();
@@ -138,6 +141,7 @@ TemplateValue TemplateExpressions::product() {
   return value;
 }
 
+// `-a` is computed as 0 - a. Members and filters behind `a` bind more tightly than the sign.
 TemplateValue TemplateExpressions::signed_value() {
   if (!take("-")) return followed(primary());
   return added({int64_t{0}}, followed(primary()), true);
@@ -158,6 +162,7 @@ TemplateValue TemplateExpressions::primary() {
     return {MarkedText(std::move(text))};
   }
   const std::string& word = tokens_[at_++].text;
+  // Whole numbers only. A number that does not fit is unknown.
   if (tokens_[at_ - 1].kind == Kind::number) {
     int64_t number = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
@@ -171,6 +176,7 @@ TemplateValue TemplateExpressions::primary() {
   return scopes_.get(word);
 }
 
+// A comma may stand before the closing bracket, as in Jinja.
 TemplateValue TemplateExpressions::list() {
   auto values = std::make_shared<std::vector<TemplateValue>>();
   while (!take("]")) {
@@ -215,6 +221,7 @@ TemplateValue TemplateExpressions::subscript(const TemplateValue& value) {
   const auto* list = value.as<TemplateList>();
   std::optional<TemplateValue> parts[3];
   size_t part = 0;
+  // Reads the parts between the colons. A part that is absent stays empty.
   for (; !take("]");) {
     if (take(":")) {
       if (++part > 2) throw TemplateRefused("a slice of more than three parts");
@@ -244,6 +251,7 @@ TemplateValue TemplateExpressions::subscript(const TemplateValue& value) {
   if (const auto* key = parts[0]->as<MarkedText>()) return member(value, key->plain());
   const auto* index = parts[0]->as<int64_t>();
   if (!list || !index) return unknown("a subscript");
+  // A negative index counts from the end. Outside of the list the value is Undefined.
   const int64_t place = *index < 0 ? *index + std::ssize(**list) : *index;
   return place >= 0 && place < std::ssize(**list) ? (**list)[static_cast<size_t>(place)] : TemplateValue{};
 }
@@ -276,6 +284,7 @@ TemplateValue TemplateExpressions::called(const TemplateValue& self, const std::
   if (self.as<Undefined>() && name == "namespace" && given.values.empty())
     return {std::make_shared<std::map<std::string, TemplateValue>>(given.named)};
   if (!given.named.empty()) return not_built;
+  // An unknown argument makes the result unknown.
   for (const TemplateValue& each : given.values)
     if (each.as<Unknown>()) return each;
   const auto* first = given.values.empty() ? nullptr : given.values.front().as<MarkedText>();
@@ -283,6 +292,7 @@ TemplateValue TemplateExpressions::called(const TemplateValue& self, const std::
     if ((*fields)->contains(first->plain())) return (*fields)->at(first->plain());
     return given.values.size() > 1 ? given.values[1] : TemplateValue{None{}};
   }
+  // The methods of texts below take at most one argument, which is a text.
   if (!text || given.values.size() > 1 || (!given.values.empty() && !first)) return not_built;
   if (name == "startswith" && first) return {text->plain().starts_with(first->plain())};
   if (name == "endswith" && first) return {text->plain().ends_with(first->plain())};
@@ -321,6 +331,7 @@ TemplateValue TemplateExpressions::tested(const TemplateValue& value) {
   const bool* flag = value.as<bool>();
   const bool is_list = value.as<TemplateList>() != nullptr, is_text = value.as<MarkedText>() != nullptr,
              is_fields = value.as<TemplateFields>() != nullptr;
+  // Stays empty for a test that is not implemented.
   std::optional<bool> holds;
   if (test == "defined" || test == "undefined") holds = (value.as<Undefined>() == nullptr) == (test == "defined");
   if (test == "none" || test == "None") holds = value.as<None>() != nullptr;

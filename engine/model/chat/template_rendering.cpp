@@ -27,6 +27,7 @@ bool opens(const TemplateBlock& block) {
     return std::ranges::none_of(block.tokens, [](const TemplateToken& token) { return token.text == "="; });
   return block.is("if") || block.is("for") || block.is("macro") || block.is("call") || block.is("filter");
 }
+// `generation` opens no part here, so its end closes none.
 bool closes(const TemplateBlock& block) {
   return block.kind == TemplateBlock::Kind::statement && block.tokens.front().text.starts_with("end") &&
          !block.is("endgeneration");
@@ -36,6 +37,7 @@ bool closes(const TemplateBlock& block) {
 // value Unknown.
 class Rendering {
  public:
+  // The variables describe a conversation with one message, the user's. The template is asked to begin the answer.
   Rendering(std::vector<TemplateBlock> blocks, const TemplateInput& input) : blocks_(std::move(blocks)) {
     for (const char* name : {"strftime_now", "raise_exception", "range", "dict", "namespace", "cycler", "joiner"})
       scopes_.set(name, {Unknown{"`" + std::string(name) + "`"}});
@@ -69,6 +71,8 @@ class Rendering {
     return at;
   }
 
+  // Runs the blocks [begin, end). A template comes with the model's file and may be made to run for ever. So its steps,
+  // its depth and its output are limited.
   void run(size_t begin, size_t end) {
     if (++depth_ > kMostNestedBlocks) throw TemplateRefused("deeply nested statements");
     for (size_t at = begin; at < end; ++at) {
@@ -88,6 +92,7 @@ class Rendering {
     TemplateExpressions expressions(block.tokens, scopes_);
     out_.append(printed(whole(expressions)));
   }
+  // Tokens behind an expression are syntax that is not implemented, so they are refused.
   static TemplateValue whole(TemplateExpressions& expressions) {
     TemplateValue value = expressions.next();
     if (!expressions.at_end()) throw TemplateRefused("an expression that is not built here");
@@ -135,6 +140,7 @@ class Rendering {
     const std::string name = head.name();
     head.require("in");
     const TemplateValue of = whole(head);
+    // An unknown list cannot be run through, so the template is refused.
     if (const auto* missing = of.as<Unknown>()) throw TemplateRefused(missing->what);
     const auto* list = of.as<TemplateList>();
     if (!list && !of.as<Undefined>()) throw TemplateRefused("a loop over what is no list");
@@ -175,6 +181,7 @@ class Rendering {
     parts.require("=");
     TemplateValue value = whole(parts);
     if (field.empty()) return scopes_.set(name, std::move(value));
+    // All copies of a value share its fields. So a field that is set inside a loop outlives the loop's scope.
     const TemplateValue object = scopes_.get(name);
     const auto* fields = object.as<TemplateFields>();
     if (!fields) throw TemplateRefused("a part of what has none");

@@ -31,6 +31,7 @@ TemplateValue join_texts(const TemplateValue& a, const TemplateValue& b) {
 
 TemplateValue unknown(std::string what) { return {Unknown{std::move(what)}}; }
 
+// Truth as in Python: false, zero, empty, none and undefined are false. Absent for an unknown value.
 std::optional<bool> truth(const TemplateValue& value) {
   if (value.as<Unknown>()) return std::nullopt;
   if (value.as<Undefined>() || value.as<None>()) return false;
@@ -46,6 +47,7 @@ bool is_true(const TemplateValue& value) {
   return *truth(value);
 }
 
+// Jinja would print other values in Python's notation, which is not built here.
 MarkedText printed(const TemplateValue& value) {
   if (const auto* missing = value.as<Unknown>()) throw TemplateRefused(missing->what);
   if (const auto* text = value.as<MarkedText>()) return *text;
@@ -96,6 +98,7 @@ TemplateValue ordered(const TemplateValue& a, const TemplateValue& b, std::strin
   return {mark == ">" ? *left > *right : *left >= *right};
 }
 
+// Texts can be joined but not subtracted. Python's integers have no limit, so a result beyond 64 bits is unknown.
 TemplateValue added(const TemplateValue& a, const TemplateValue& b, bool minus) {
   if (auto missing = unknown_among(a, b)) return *missing;
   if (!minus && a.as<MarkedText>() && b.as<MarkedText>()) return join_texts(a, b);
@@ -139,6 +142,7 @@ MarkedText stripped(MarkedText text, std::string_view which, bool left, bool rig
       s.erase(keep + 1);
     return all;
   };
+  // The loops' conditions strip. A stretch that keeps some text ends its loop.
   for (size_t i = 0; left && i < stretches.size() && strip(stretches[i], true); ++i) {
   }
   for (size_t i = stretches.size(); right && i > 0 && strip(stretches[i - 1], false); --i) {

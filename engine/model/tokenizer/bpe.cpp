@@ -109,6 +109,7 @@ BpeModel::BpeModel(const Vocabulary& vocabulary)
     if (is_new) ++next_symbol;
     return *symbol;
   };
+  // Every byte gets a symbol, even if no token has its text. So any word can be cut into symbols.
   for (int byte = 0; byte < 256; ++byte)
     byte_symbols_[byte] = intern(byte_map::character_of(static_cast<uint8_t>(byte)));
   merges_.resize(std::bit_ceil(2 * vocabulary.merges.size() + 1));
@@ -119,8 +120,10 @@ BpeModel::BpeModel(const Vocabulary& vocabulary)
     const int32_t symbol = intern(both);
     const uint64_t pair = pair_key(intern(left), intern(right));
     Merge& merge = merges_[place_of(pair)];
+    // If two merges have the same pair, the first has the lower rank and stays.
     if (merge.pair == kNoPair) merge = {pair, static_cast<int32_t>(rank), symbol};
   }
+  // With these pre-tokenizers a piece that is a token becomes this token, even if merges would not build it.
   if (find_pre_tokenizer(vocabulary.pre_tokenizer, vocabulary.file).ignore_merges) {
     for (int32_t id = 0; id < vocabulary.size(); ++id) {
       if (token_of(id) >= 0) whole_words_[bytes(id)] = id;
@@ -137,6 +140,8 @@ const BpeModel::Merge* BpeModel::find_merge(int32_t left, int32_t right) const {
   return merge.pair == kNoPair ? nullptr : &merge;
 }
 
+// Open addressing. The multiplication spreads neighbouring pairs over the table (Fibonacci hashing, 2^64 over the
+// golden ratio).
 size_t BpeModel::place_of(uint64_t pair) const {
   const size_t mask = merges_.size() - 1;
   const uint64_t mixed = pair * 0x9e3779b97f4a7c15;
@@ -183,6 +188,7 @@ void BpeModel::encode_word(std::string_view word, Scratch& scratch, std::vector<
   for (int32_t i = 0; i < count; ++i) {
     pieces.push_back({byte_symbols_[static_cast<uint8_t>(word[i])], 1, i - 1, i + 1 < count ? i + 1 : -1});
   }
+  // All first candidates are collected before the heap is built, which takes linear time.
   for (int32_t i = 1; i < count; ++i) consider(i - 1, i);
   std::make_heap(heap.begin(), heap.end());
 
@@ -203,6 +209,7 @@ void BpeModel::encode_word(std::string_view word, Scratch& scratch, std::vector<
     if (consider(best.left, left.next)) std::push_heap(heap.begin(), heap.end());
   }
 
+  // The pieces that are left, in the order of the text. One without a token is written byte by byte.
   size_t at = 0;
   for (int32_t i = pieces.empty() ? -1 : 0; i >= 0; i = pieces[i].next) {
     const int32_t id = token_of(pieces[i].symbol);
@@ -215,6 +222,7 @@ void BpeModel::encode_word(std::string_view word, Scratch& scratch, std::vector<
   }
 }
 
+// A byte without a token becomes the tokens of U+FFFD.
 void BpeModel::append_bytes(std::string_view bytes, std::vector<int32_t>& ids) const {
   for (const char byte : bytes) {
     const int32_t id = token_of(byte_symbols_[static_cast<uint8_t>(byte)]);

@@ -19,6 +19,7 @@ struct Table {
     bytes.fill(-1);
     int next = 0x100;
     for (int byte = 0; byte < 256; ++byte) {
+      // The printable characters of Latin-1, less the blank, the no-break space and the soft hyphen.
       const bool printable = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
       const int point = printable ? byte : next++;
       utf8::append(characters[byte], static_cast<char32_t>(point));

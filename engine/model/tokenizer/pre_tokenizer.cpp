@@ -127,6 +127,7 @@ PreTokenizer::PreTokenizer(const PreTokenizerSpec& spec) {
   for (const std::string& pattern : spec.patterns) patterns_.emplace_back(pattern);
 }
 
+// Applies the patterns in order. Each one cuts the pieces that the patterns before it have left.
 std::vector<TextSpan> PreTokenizer::cut(std::string_view text) const {
   if (text.empty()) return {};
   // These patterns treat U+0001 like U+FFFD: no letter, no number, no punctuation, no white space. It has one byte, so

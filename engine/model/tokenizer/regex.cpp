@@ -96,6 +96,7 @@ std::vector<TextSpan> Regex::cut(std::string_view text, const std::vector<TextSp
   std::vector<TextSpan> result;
   result.reserve(pieces.size());
   for (const TextSpan& piece : pieces) {
+    // Each piece is a subject of its own, so a look-around does not see the pieces beside it.
     const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data() + piece.begin);
     const size_t length = piece.end - piece.begin;
     size_t done = 0;  // the piece's bytes before it are in `result`

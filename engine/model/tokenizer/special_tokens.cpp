@@ -30,6 +30,7 @@ SpecialTokens::Levels SpecialTokens::build(const Vocabulary& vocabulary, bool wi
 void SpecialTokens::split_level(const Level& level, std::string_view text, std::vector<Fragment>& fragments) {
   size_t done = 0;
   for (size_t at = 0; at + level.length <= text.size();) {
+    // Few characters begin a token. The table of first bytes saves the look-up for all others.
     if (!level.begins[static_cast<uint8_t>(text[at])]) {
       ++at;
       continue;

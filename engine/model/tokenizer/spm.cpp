@@ -73,6 +73,7 @@ SpmModel::SpmModel(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {
     const std::string_view text = vocabulary.texts[id];
     ids_[text] = id;
     longest_ = std::max(longest_, text.size());
+    // A token with a blank behind another character reaches into the next word.
     words_are_apart_ = words_are_apart_ && word_length(text) == text.size();
   }
 }
@@ -110,6 +111,7 @@ void SpmModel::merge(std::string_view word, Scratch& scratch) const {
   }
   if (!pieces.empty()) pieces.back().next = -1;
 
+  // Pieces of a list are neighbours in the text, so a union is one run of bytes.
   const auto consider = [&](int64_t left, int64_t right) {
     if (left < 0 || right < 0) return;
     const size_t size = pieces[left].size + pieces[right].size;

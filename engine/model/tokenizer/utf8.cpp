@@ -32,11 +32,13 @@ Step step(std::string_view bytes) {
 char32_t code_point(std::string_view character) {
   const uint8_t lead = byte_at(character, 0);
   if (character.size() == 1) return lead;
+  // The lead byte of n bytes begins with n ones and a zero. The mask keeps the bits behind them.
   char32_t value = lead & (0x7F >> character.size());
   for (size_t i = 1; i < character.size(); ++i) value = value << 6 | (byte_at(character, i) & 0x3F);
   return value;
 }
 
+// The lead byte of n bytes begins with n ones and a zero. Each further byte begins with 10 and holds 6 bits.
 void append(std::string& text, char32_t code_point) {
   const auto tail = [&](int shift) { return static_cast<char>(0x80 | (code_point >> shift & 0x3F)); };
   if (code_point < 0x80) {

@@ -89,6 +89,7 @@ void read_scores(const GgufFile& file, Vocabulary& vocabulary) {
   const auto scores = file.get_floats(key_of("scores"));
   if (!scores) fail(vocabulary, "scores", "a llama vocabulary needs scores: they order the merges");
   check_length(vocabulary, "scores", scores->size());
+  // Merges compare scores, and NaN has no place in an order.
   if (std::any_of(scores->begin(), scores->end(), [](float score) { return std::isnan(score); })) {
     fail(vocabulary, "scores", "a score is not a number");
   }
@@ -105,6 +106,8 @@ std::optional<uint8_t> byte_of(std::string_view text) {
   return static_cast<uint8_t>(value);
 }
 
+// Bytes without a token keep -1. The text of every byte token must have its form, because SpmModel::bytes() relies
+// on it.
 void read_byte_tokens(Vocabulary& vocabulary) {
   vocabulary.byte_ids.fill(-1);
   for (size_t id = 0; id < vocabulary.texts.size(); ++id) {
