@@ -26,6 +26,8 @@ std::optional<Dataflow> dataflow(std::string_view name) {
   return std::nullopt;
 }
 
+// Two extents of the product lie along the array's sides, and the third one streams past. An extent that is longer than
+// its side of the array takes several folds.
 Mapping map_product(const ArrayShape& array, Dataflow dataflow, const ProductShape& product) {
   Mapping mapping;
   switch (dataflow) {

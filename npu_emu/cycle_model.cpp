@@ -12,6 +12,7 @@ CycleCount count_cycles(const ArrayShape& array, Dataflow dataflow, const Produc
   count.stream = mapping.streamed;
   count.skew = array.rows - 1;
   count.drain = array.cols - 1;
+  // Rule "serial folds": every fold pays for load, stream, skew and drain.
   count.cycles = count.folds * count.fold_cycles() - 1;
 
   const double cells = static_cast<double>(array.rows) * static_cast<double>(array.cols);

@@ -20,6 +20,8 @@ double sram_traffic_bytes(const ArrayShape& array, Dataflow dataflow, const Prod
   return operand * (rows * cols + streamed * rows * col_folds) + sum * streamed * cols * (2 * row_folds - 1);
 }
 
+// Array and memory work at the same time, so the slower one decides the time. Energy adds up: products, traffic on
+// chip, traffic to memory, and static power. Weights cross the bus once, activations and results as 4-byte floats.
 ProductCost product_cost(const NpuParams& params, const ProductShape& product, NumberFormat format,
                          double weight_bytes) {
   const double m = static_cast<double>(product.m), k = static_cast<double>(product.k),

@@ -25,6 +25,8 @@ void store_rows(const float* sums, int64_t tokens, int64_t rows, float* y, int64
 
 void AlignedFloats::Free::operator()(float* data) const { std::free(data); }
 
+// Grows and never shrinks. The old content is lost when it grows. aligned_alloc() wants whole multiples of
+// the alignment.
 float* AlignedFloats::reserve(int64_t count) {
   if (count > capacity_) {
     const size_t bytes = (static_cast<size_t>(count) * sizeof(float) + 63) / 64 * 64;
@@ -69,6 +71,9 @@ void FastMatmul::prepare_activations(const MatmulCall& call, AlignedFloats& acti
   }
 }
 
+// Parts are whole panels, so no two threads write the same output and no sum is divided. Few tokens are bound by
+// reading weights, which stream as they are packed (gemv). With many tokens a decoded tile stays in the cache while
+// tokens pass it (gemm).
 void FastMatmul::multiply(const MatmulCall& call, const AlignedFloats& activations, AlignedFloats& sums, int part,
                           int parts) const {
   const int64_t begin = call.row_begin / kPanelRows, panels = panel_count(call.row_end) - begin;
@@ -83,6 +88,7 @@ void FastMatmul::multiply(const MatmulCall& call, const AlignedFloats& activatio
   }
 }
 
+// A panel's weights are read once for all tokens. The last panel may have fewer rows in use than it computes.
 void FastMatmul::gemv(const MatmulCall& call, const float* x, AlignedFloats& sums, int64_t first_panel,
                       int64_t last_panel) const {
   const size_t bytes = panel_bytes(call.format, call.columns);
@@ -114,6 +120,7 @@ void FastMatmul::gemm(const MatmulCall& call, const float* x, AlignedFloats& sum
       const bool whole = rows == kPanelRows;  // then the last tile's sums leave to y
       for (int64_t t = 0; t < tiles; ++t) {
         const int64_t first = t * kResidentColumns, last = std::min(first + kResidentColumns, call.columns);
+        // The bytes behind this tile are prefetched while it multiplies, because the next tile needs them.
         const ResidentTile resident = {call.format,
                                        weights,
                                        first,
@@ -129,6 +136,7 @@ void FastMatmul::gemm(const MatmulCall& call, const float* x, AlignedFloats& sum
   }
 }
 
+// Codes of 8 bits against the weights' integers, panel by panel, in the integer loops that the host uses too.
 void FastMatmul::integers(const MatmulCall& call, const float* x, AlignedFloats& sums, int64_t first_panel,
                           int64_t last_panel) const {
   const size_t bytes = panel_bytes(call.format, call.columns);

@@ -10,6 +10,8 @@ namespace tandem::npu_emu {
 
 namespace {
 
+// Decodes the tile once and streams all tokens past it. Columns rise for each token, and sums enter from the tile
+// before, so each is one ascending chain.
 void multiply_tile(const ResidentTile& weights, const float* x, int64_t blocks, const TileSums& sums, float* tile) {
   for (int64_t k = 0; k < weights.count; ++k)
     for (int64_t r = 0; r < kPanelRows; ++r)
@@ -26,6 +28,8 @@ void multiply_tile(const ResidentTile& weights, const float* x, int64_t blocks, 
   }
 }
 
+// Each weight is decoded once and used for all tokens. Columns rise in the outer loop, so each sum is one
+// ascending chain.
 void gemv_panel(const PackedFormat& format, const std::byte* panel, int64_t columns, const float* x, int64_t x_stride,
                 int64_t tokens, float* acc) {
   for (int64_t i = 0; i < tokens * kPanelRows; ++i) acc[i] = 0;

@@ -18,6 +18,7 @@ namespace HWY_NAMESPACE {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
 namespace {
 
+// The plain loop rounds the rest of a row. It gives the same bits as the vectors.
 void round_half(const float* in, float* out, int64_t count) {
   const F d;
   int64_t i = 0;
@@ -43,6 +44,8 @@ HWY_AFTER_NAMESPACE();
 
 namespace tandem::npu_emu {
 
+// Lists the best instruction set first, and leaves out the ones that this processor lacks. The plain loops
+// run anywhere.
 std::span<const FastKernels* const> all_kernels() {
   static const std::vector<const FastKernels*> found = [] {
     std::vector<const FastKernels*> kernels;

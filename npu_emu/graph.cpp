@@ -9,6 +9,7 @@ namespace tandem::npu_emu {
 
 namespace {
 
+// The weights as they are packed, and the activations [S, K] and [S, N] as 4-byte floats.
 double tensor_bytes(const GraphProduct& product) {
   return product.weight_bytes() +
          4.0 * static_cast<double>(product.tokens) * static_cast<double>(product.columns + product.rows);
@@ -20,6 +21,8 @@ double GraphProduct::weight_bytes() const {
   return static_cast<double>(panel_bytes(format, columns)) * static_cast<double>(panel_count(rows));
 }
 
+// N8: a static graph needs known extents, weights in a format that the array decodes, and tensors below the
+// compiler's limits.
 std::string refusal(const NpuParams& params, const GraphProduct& product) {
   if (product.tokens <= 0 || product.rows <= 0 || product.columns <= 0) {
     return "dynamic shape: the compiler needs every extent (S " + std::to_string(product.tokens) + ", N " +

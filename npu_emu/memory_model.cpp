@@ -19,6 +19,8 @@ ProductShape whole_tiles(const ArrayShape& array, Dataflow dataflow, const Produ
           rounded_up(product.n, input ? array.rows : array.cols)};
 }
 
+// H13. Blocks are whole array columns of the stationary operand, as many as fit on chip and at least one array's width.
+// Array and stream overlap, and fills come on top (rule "slow fill").
 TiledCost tiled_cost(const ArrayShape& array, double clock_hz, const ChipMemory& memory, Dataflow dataflow,
                      const ProductShape& product, const ElementBytes& bytes) {
   TANDEM_CHECK(dataflow != Dataflow::output_stationary, "a product with a stationary operand");
@@ -26,6 +28,7 @@ TiledCost tiled_cost(const ArrayShape& array, double clock_hz, const ChipMemory&
   const CycleCount count = count_cycles(array, dataflow, whole);
   const int64_t columns = dataflow == Dataflow::input_stationary ? whole.m : whole.n;
   const double column_bytes = static_cast<double>(whole.k) * bytes.stationary;
+  // A longer K leaves room for fewer columns, so the other operand streams more often (shape-sensitive).
   const auto fitting = static_cast<int64_t>(static_cast<double>(memory.stationary_bytes) / column_bytes);
 
   TiledCost cost;

@@ -25,6 +25,8 @@ std::optional<NumberFormat> number_format(std::string_view name) {
   return std::nullopt;
 }
 
+// Dense weights enter the array as 16-bit floats. Packed codes are decoded inside the cell to f32, and that value is
+// not rounded.
 float cell_weight(const PackedFormat& format, const std::byte* panel, int64_t column, int64_t row) {
   const float weight = decode_weight(format, panel, column, row);
   return format.dense() ? round_to_half(weight) : weight;

@@ -25,6 +25,7 @@ struct Key {
 // No physical value here is above 1e15; the bound keeps products of two of them finite.
 constexpr double kLargest = 1e15;
 
+// A key whose value is a number. The test is written so that NaN fails it too.
 template <typename Access>
 Key number(const char* section, const char* name, bool may_be_zero, Access access) {
   return {section, name, [access](const NpuParams& params) { return Json(access(const_cast<NpuParams&>(params))); },
@@ -38,6 +39,8 @@ Key number(const char* section, const char* name, bool may_be_zero, Access acces
           }};
 }
 
+// A key whose value is a whole number. Unsigned values are tested first, because a conversion to int64_t would make
+// large ones negative.
 template <typename Access>
 Key count(const char* section, const char* name, int64_t largest, const char* expected, Access access) {
   return {section, name, [access](const NpuParams& params) { return Json(access(const_cast<NpuParams&>(params))); },
@@ -70,6 +73,7 @@ Key dataflow_key() {
           }};
 }
 
+// The one table of the file's keys: reading, checking and writing all go through it.
 const std::vector<Key>& keys() {
   constexpr const char* kSide = "a whole number from 1 to 4096";
   static const std::vector<Key> all = {
@@ -132,6 +136,7 @@ double EnergyParams::mac_joules(NumberFormat format) const {
   return mac_fp16_joules;
 }
 
+// A missing key keeps its default. An unknown key is an error, because a misspelt one would otherwise change nothing.
 NpuParams parse_params(std::string_view text, const std::string& source) {
   const nlohmann::json json = parse_json(text);
   if (json.is_discarded()) reject(source, "the file", "valid JSON");

@@ -31,6 +31,8 @@ void SteppedArray<Mac>::begin_fold() {
   for (Cell& cell : cells_) cell = Cell();
 }
 
+// One cycle of the whole array. With a stationary operand, a fold spends its first cycles on loading, one for each row
+// of the array.
 template <typename Mac>
 void SteppedArray<Mac>::step() {
   TANDEM_CHECK(!done(), "the product is complete");
@@ -86,6 +88,8 @@ void SteppedArray<Mac>::step_stationary(int64_t cycle) {
   }
 }
 
+// Output-stationary: x moves right, w moves down, and sums stay. The skew of rows and columns lets operands of equal k
+// meet in a cell. The order of the cells is that of step_stationary().
 template <typename Mac>
 void SteppedArray<Mac>::step_output(int64_t cycle) {
   const auto& [m, k, n] = product_.shape;
@@ -108,6 +112,8 @@ void SteppedArray<Mac>::step_output(int64_t cycle) {
   }
 }
 
+// Outside [0, K) nothing moves. A row beyond the matrix sends zeros that take part in no product, since a fold always
+// uses the whole array.
 template <typename Mac>
 typename SteppedArray<Mac>::Moving SteppedArray<Mac>::operand(const Operand* matrix, int64_t row, int64_t rows,
                                                               int64_t k) const {
@@ -116,12 +122,15 @@ typename SteppedArray<Mac>::Moving SteppedArray<Mac>::operand(const Operand* mat
   return {useful ? matrix[row * product_.shape.k + k] : Operand{}, k, useful};
 }
 
+// Element [col, k] of the operand that stays in the cells: w or x, depending on the dataflow.
 template <typename Mac>
 typename SteppedArray<Mac>::Moving SteppedArray<Mac>::stationary(int64_t k, int64_t col) const {
   const bool weights = dataflow_ == Dataflow::weight_stationary;
   return operand(weights ? product_.w : product_.x, col, mapping_.along_cols, k);
 }
 
+// Element [element, k] of the operand that moves past the cells. Before its first row and behind its last one
+// nothing moves.
 template <typename Mac>
 typename SteppedArray<Mac>::Moving SteppedArray<Mac>::streamed(int64_t element, int64_t k) const {
   if (element < 0 || element >= mapping_.streamed) return {};
@@ -131,6 +140,7 @@ typename SteppedArray<Mac>::Moving SteppedArray<Mac>::streamed(int64_t element, 
   return moving;
 }
 
+// The place of a sum in y. An array column beyond the product has none.
 template <typename Mac>
 typename Mac::Sum* SteppedArray<Mac>::result(int64_t element, int64_t col) const {
   if (col >= mapping_.along_cols) return nullptr;

@@ -35,6 +35,7 @@ void tie_to_core(std::thread& thread, int core) {
   }
 }
 
+// If a helper cannot be tied to its core, all helpers are joined before the error leaves the constructor.
 Team::Team(const std::vector<int>& helper_cores)
     : bank_(pool_, static_cast<uint32_t>(helper_cores.size()) + 1, "npu team"), started_(bank_.make("npu team start")) {
   try {
@@ -54,6 +55,7 @@ Team::Team(const std::vector<int>& helper_cores)
 
 Team::~Team() { stop(); }
 
+// An epoch without work ends the helpers. A helper whose thread could not start has nothing to join.
 void Team::stop() {
   work_ = nullptr;
   start(++epoch_);
@@ -68,6 +70,8 @@ void Team::start(uint32_t epoch) {
   if (sleeping_ > 0) wake_.notify_all();
 }
 
+// Spins first, because the next operator usually comes soon. Then it sleeps, so that an idle NPU leaves its
+// cores alone.
 void Team::await_start(uint32_t epoch) {
   const auto ready = [&] { return started_.reached(epoch); };
   if (spin_until(ready, kSpin)) return;
@@ -77,6 +81,8 @@ void Team::await_start(uint32_t epoch) {
   --sleeping_;
 }
 
+// The loop counts epochs itself, so it takes part in each run exactly once. A failure is kept for run(), and the flag
+// rises in any case.
 void Team::help(Helper& helper, int part) {
   for (uint32_t epoch = 1;; ++epoch) {
     await_start(epoch);
@@ -90,6 +96,8 @@ void Team::help(Helper& helper, int part) {
   }
 }
 
+// The caller computes part 0. It waits for every helper even after a failure, because their work refers to the
+// caller's variables.
 void Team::run(const std::function<void(int part)>& work) {
   if (helpers_.empty()) return work(0);
   work_ = &work;

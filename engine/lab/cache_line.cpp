@@ -6,6 +6,7 @@
 
 namespace tandem::sync_lab {
 
+// A line travels only between two different cores, so the device's first core apart from the waiter's is taken.
 std::vector<int> line_cores(int waiter_core, const std::vector<int>& device_cores) {
   for (const int core : device_cores) {
     if (core != waiter_core) return {waiter_core, core};
@@ -13,6 +14,8 @@ std::vector<int> line_cores(int waiter_core, const std::vector<int>& device_core
   return {};
 }
 
+// Two readings, before and after the judged row, show whether the machine changed meanwhile. Both together are
+// the limit.
 CacheLine line_of(std::vector<int> cores, const std::vector<double>& before, const std::vector<double>& after) {
   CacheLine line;
   line.cores = std::move(cores);
@@ -36,6 +39,7 @@ std::vector<double> LineMeter::read() const {
   return {};
 }
 
+// The result gets a limit, or the reason why there is none.
 void LineMeter::into(DeviceResult& result) const {
   if (cores_.empty()) {
     result.no_limit = result.cores.empty() ? "it is not known to work on a core of this machine"

@@ -49,6 +49,7 @@ double Neighbour::stop() {
   return seconds_ > 0 ? rounds_ / seconds_ : 0;
 }
 
+// Returns when all threads spin, so a measurement has its full load from the first step on.
 Spinners::Spinners(const std::vector<int>& cores) {
   std::counting_semaphore<> spinning(0);
   for (const int core : cores) {

@@ -21,6 +21,8 @@ double seconds_of(clockid_t clock) {
 double thread_cpu_seconds() { return seconds_of(CLOCK_THREAD_CPUTIME_ID); }
 double process_cpu_seconds() { return seconds_of(CLOCK_PROCESS_CPUTIME_ID); }
 
+// The cost of one reading of the thread's clock, which measurements subtract. The median of many readings ignores
+// interruptions, and is measured once.
 double reading_seconds() {
   static const double seconds = [] {
     std::vector<double> differences;

@@ -54,6 +54,7 @@ DecodeMeaning decode_meaning(const std::string& model, const Plan& plan, const L
       if (row.spinners != 0 || row.status != RowStatus::measured || row.work_seconds != blocking->work_seconds)
         continue;
       if (row.policy == sync::Policy::blocking) continue;
+      // A saving is the difference of two overheads for one wait, times the device's waits in a decode step.
       meaning.savings.push_back({id, row.policy, waits[i], waits[i] * (blocking->overhead.p50 - row.overhead.p50)});
     }
   }

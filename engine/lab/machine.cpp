@@ -38,6 +38,7 @@ double load_average_now() {
   return getloadavg(&load, 1) == 1 ? load : 0;
 }
 
+// Reads what the figures of a run depend on, so that runs on two machines can be compared.
 MachineFacts read_machine_facts() {
   MachineFacts facts;
   facts.processor = processor_name();

@@ -231,6 +231,7 @@ void measure(SyncRow& row, const RowRequest& request, const std::function<std::u
 
 }  // namespace
 
+// A policy that the device does not have becomes a row with status `off` and the reason.
 SyncRow measure_policy(Device& device, const RowRequest& request) {
   SyncRow row = row_for(request);
   row.reason = why_not_alone(device.info(), request.policy);
@@ -242,6 +243,8 @@ SyncRow measure_policy(Device& device, const RowRequest& request) {
   return row;
 }
 
+// The driver's own way: each step is launched, and finish() waits for it. The row stands in for policies that a device
+// does not have.
 SyncRow measure_launch(Device& device, const RowRequest& request) {
   RowRequest blocking = request;
   blocking.policy = sync::Policy::blocking;

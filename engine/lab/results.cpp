@@ -16,6 +16,8 @@ const char* name_of(RowStatus status) {
   return "failed";
 }
 
+// If the two readings differ by more than a quarter, the machine changed during the row, and its ratio to the limit
+// means nothing.
 bool CacheLine::steady() const {
   constexpr double kSame = 1.25;
   const auto [least, most] = std::minmax(before_seconds, after_seconds);
@@ -24,6 +26,7 @@ bool CacheLine::steady() const {
 
 std::string name_of(const SyncRow& row) { return row.launched ? "launch+finish" : name_of(row.policy); }
 
+// The limit is what the hardware itself takes: a cache line there and back, or a card's read across the bus.
 std::optional<double> DeviceResult::times_limit(const SyncRow& row) const {
   const double least = limit ? limit->round_trip.middle : bus ? bus->round_trip.middle : 0;
   if (least <= 0) return {};

@@ -79,6 +79,7 @@ class Lab {
     for (const double work : options_.work_seconds) {
       bool all = true;
       for (const sync::Policy policy : policies_) {
+        // Only the shortest steps are judged by the cache line, because the hand-over is nearly all of their time.
         const bool judged = work == *std::ranges::min_element(options_.work_seconds) && policy == judged_policy();
         announce(id, name_of(policy), work, "");
         if (judged) line.read_before();
@@ -86,6 +87,7 @@ class Lab {
         if (judged) line.read_after();
         all = all && result.rows.back().status != RowStatus::off;
       }
+      // A policy that is off has no figure, so the driver's own launch stands in for it.
       if (all) continue;
       announce(id, "launch+finish", work, "");
       result.rows.push_back(measure_launch(*device, request(result, sync::Policy::blocking, work)));
@@ -201,6 +203,8 @@ class Lab {
 
 }  // namespace
 
+// Passes wait on the orchestrator's core, so the lab prefers it. If the device works there too, another usable core
+// is better.
 int waiter_core(const CoreLayout& layout, const std::vector<int>& usable, const std::vector<int>& device_cores) {
   if (!contains(device_cores, layout.orchestrator)) return layout.orchestrator;
   for (const int core : usable) {

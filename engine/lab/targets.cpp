@@ -64,6 +64,7 @@ std::optional<Finding> doorbell_against_limit(const DeviceResult& device) {
                      us(limit.round_trip.middle) + " just before and after it (means of the middle halves)"};
 }
 
+// An absolute bound, for devices that share the host's memory. A card is judged against its bus instead.
 std::optional<Finding> gate_time(const DeviceResult& device) {
   const SyncRow* row = row_of(device, sync::Policy::gate, 0);
   if (!row || device.own_memory) return {};
@@ -79,6 +80,7 @@ std::optional<Finding> gate_against_bus(const DeviceResult& device) {
       "empty step " + us(row->round_trip.p50) + ", a card's read across the bus " + us(device.bus->round_trip.p50)};
 }
 
+// H7: how many times longer the driver's blocking wait makes an empty step.
 std::optional<Finding> doorbell_against_blocking(const DeviceResult& device) {
   const SyncRow *doorbell = row_of(device, sync::Policy::doorbell, 0),
                 *blocking = row_of(device, sync::Policy::blocking, 0);
@@ -106,6 +108,8 @@ std::optional<Finding> predict_overhead(const DeviceResult& device) {
                  "step of 1 ms: beyond the work " + us(predict->overhead.p50) + " against " + us(spin->overhead.p50)};
 }
 
+// H7: a predicted wait sleeps through most of the step, so its thread should need a small part of a spinning
+// thread's time.
 std::optional<Finding> predict_cpu(const DeviceResult& device) {
   const auto rows = predict_and_spin(device);
   if (!rows || rows->second->cpu_thread_seconds <= 0) return {};

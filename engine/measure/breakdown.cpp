@@ -84,6 +84,7 @@ double Breakdown::sum_of(const std::string& device) const {
   return sum;
 }
 
+// Work, waits and idle time of a device must add up to the wall time. A sum above it means that spans overlap.
 std::vector<std::string> Breakdown::complaints(double tolerance) const {
   std::vector<std::string> found;
   for (const BreakdownLine& line : lines) {

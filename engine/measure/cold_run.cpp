@@ -13,6 +13,7 @@ constexpr double kMostBytes = 256e6;
 
 }  // namespace
 
+// The time from the device's first work to the end of its last, so gaps between operators count too.
 double seconds_on(const Timeline& timeline, const std::string& device) {
   double begin = 0, end = 0;
   for (const Span& span : timeline.spans()) {
@@ -24,6 +25,8 @@ double seconds_on(const Timeline& timeline, const std::string& device) {
   return end - begin;
 }
 
+// Matmuls with weights of another shape than `except`, each for one token, up to kMostBytes. Reading them drives the
+// weights of the timed operators out of the caches.
 std::vector<Operator> rest_of_pass(const Device& device, std::span<const Operator> pass, const MatMul* except) {
   std::vector<Operator> rest;
   double bytes = 0;
@@ -44,6 +47,8 @@ ColdRun::ColdRun(Executor& executor, Device& device, std::vector<Operator> rest)
   if (!rest.empty()) rest_ = executor.prepare({"measure", {device.info().id}, {{0, std::move(rest), {}, true}}, {}});
 }
 
+// The rest of the pass runs first, so the timed operators find their weights in memory. The time is that of the
+// device's own spans, or of the whole run if it records none.
 double ColdRun::seconds(PreparedPlan& timed) {
   if (rest_) executor_.run(*rest_);
   Timeline timeline;

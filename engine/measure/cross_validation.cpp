@@ -21,6 +21,8 @@ PredictionErrors summed_up(std::vector<double> errors) {
 
 }  // namespace
 
+// Linear between the two nearest sizes, and beyond the largest size on the line through the last two. Fewer tokens than
+// the smallest size cost as much as that size. Beyond a single size, time is proportional to tokens.
 double interpolate_tokens(std::span<const int64_t> sizes, int64_t S, const std::function<double(int64_t)>& seconds) {
   TANDEM_CHECK(!sizes.empty(), "there is a measured size");
   auto above = std::ranges::lower_bound(sizes, S);

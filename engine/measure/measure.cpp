@@ -154,6 +154,8 @@ MeasuredSeconds Measurer::other(Device& device, const Operator& op, std::span<co
   return summed;
 }
 
+// The other device must have cores of its own, and matmuls that write to another buffer. Then only the memory
+// is shared.
 Beside beside_for(const Device& device, SameMatMuls same, std::span<const std::unique_ptr<Device>> devices,
                   std::span<const std::vector<MatMul>> matrices) {
   for (const auto& other : devices) {

@@ -54,6 +54,7 @@ std::string key_of(const DeviceInfo& device, const MatMulPoint& point) {
   return measurement_key(device) + "|" + to_string(point);
 }
 
+// The point is stored beside its times, so that stored_points() need not read it from the key's text.
 void store_point(DiskCache& cache, const DeviceInfo& device, const MatMulPoint& point, const MeasuredSeconds& seconds) {
   nlohmann::json value = to_json(seconds);
   value["matmul"] = {
@@ -61,6 +62,8 @@ void store_point(DiskCache& cache, const DeviceInfo& device, const MatMulPoint& 
   cache.set(key_of(device, point), std::move(value));
 }
 
+// All matmuls of the device, by the prefix of their keys. A value that is not whole is left out, as if it were
+// not measured.
 std::vector<MeasuredPoint> stored_points(const DiskCache& cache, const DeviceInfo& device) {
   std::vector<MeasuredPoint> points;
   cache.for_each(measurement_key(device) + "|matmul ", [&](const nlohmann::json& value) {

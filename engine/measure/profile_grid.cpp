@@ -24,6 +24,7 @@ bool has_weights_like(const MatMul& a, const MatMul& b) {
   return a.w.format == b.w.format && a.K == b.K && a.w.rows == b.w.rows;
 }
 
+// Matmuls with weights of one format and size form a group, which is measured as one shape.
 std::vector<std::vector<MatMul>> by_matrix(std::span<const Operator> operators) {
   std::vector<std::vector<MatMul>> groups;
   for (const Operator& op : operators) {
@@ -40,6 +41,7 @@ std::vector<std::vector<MatMul>> by_matrix(std::span<const Operator> operators) 
   return groups;
 }
 
+// An NPU runs its graphs' sizes alone. Other devices take any number of tokens, so sizes in between are measured there.
 std::vector<int64_t> grid_tokens(int64_t most, DeviceKind kind, bool quick) {
   std::set<int64_t> sizes;
   if (quick) {
@@ -52,6 +54,8 @@ std::vector<int64_t> grid_tokens(int64_t most, DeviceKind kind, bool quick) {
   return {sizes.begin(), sizes.end()};
 }
 
+// The whole matrix, then a half, a quarter and an eighth of it, largest first. Cuts by rows give such parts to
+// devices (H2).
 std::vector<int64_t> grid_rows(int64_t rows, bool quick) {
   std::set<int64_t, std::greater<>> parts{rows};
   for (int64_t part = 2; part <= (quick ? 2 : 8); part *= 2) {
@@ -62,6 +66,8 @@ std::vector<int64_t> grid_rows(int64_t rows, bool quick) {
   return {parts.begin(), parts.end()};
 }
 
+// Every part of the rows with every number of tokens. Points beside another device are measured only where the memory
+// limits the time, since both devices share it.
 std::vector<MatMulPoint> grid_points(SameMatMuls same, DeviceKind kind, bool quick) {
   std::vector<MatMulPoint> points;
   MatMulPoint point = point_of(same.front());
@@ -78,6 +84,7 @@ std::vector<MatMulPoint> grid_points(SameMatMuls same, DeviceKind kind, bool qui
   return points;
 }
 
+// One operator stands for all of its shape, such as the norms of all layers.
 std::vector<Operator> other_kinds(std::span<const Operator> operators) {
   std::vector<Operator> kinds;
   for (const Operator& op : operators) {

@@ -21,6 +21,7 @@ Operand positions_of(const Operator& op) {
   return {};
 }
 
+// Gives the operator's tokens the positions behind `past` earlier tokens, which decide how much of the cache is read.
 void set_positions(const Operator& op, int64_t past) {
   const Operand positions = positions_of(op);
   if (!positions) return;

@@ -21,6 +21,8 @@ size_t first_positions_byte(std::span<const Step> steps) {
 
 }  // namespace
 
+// Counts the bytes that a pass cannot avoid: weights and the cache. Operators that read neither are left out, with
+// their arithmetic.
 Work useful_work(std::span<const Step> steps, int64_t first_position) {
   const PassPositions pass{first_position, first_positions_byte(steps)};
   Work sum;
@@ -48,6 +50,7 @@ CorePeaks median_of(std::span<const CorePeaks> measured) {
   return result;
 }
 
+// Shares of the peaks of all cores together. A peak of 0 was not measured and gives no share.
 RooflineShares against(const CorePeaks& peaks, const Work& work, double seconds) {
   RooflineShares shares;
   shares.gbps = work.bytes / seconds * 1e-9;

@@ -118,6 +118,8 @@ size_t cache_size_of(const std::string& text) {
   return unit == "K" ? number << 10 : unit == "M" ? number << 20 : number;
 }
 
+// The buffer is several times as large as the last-level cache, so reading it reads memory. Writing it once gives it
+// pages of its own.
 RooflineProbe::RooflineProbe(std::vector<int> cores) : cores_(std::move(cores)) {
   TANDEM_CHECK(!cores_.empty(), "no core to measure");
   const size_t bytes = std::max(kLeastBytes, kTimesCache * last_level_cache_bytes());

@@ -44,6 +44,7 @@ Access access(const Operator& op, const Region& region) {
 
 }  // namespace
 
+// A region that the operator reads and writes enters both lists.
 void find_accesses(const Operator& op, std::vector<Access>& reads, std::vector<Access>& writes) {
   reads.clear(), writes.clear();
   const auto note = [&](const Region& region, bool reads_it, bool writes_it) {
@@ -53,6 +54,9 @@ void find_accesses(const Operator& op, std::vector<Access>& reads, std::vector<A
   for_each_region(op, std::ref(note));  // by reference, which needs no memory: plans have hundreds of operators
 }
 
+// Two accesses are independent if they touch other tokens of one batch, or other splits of one attention. Their regions
+// may overlap then, because the bytes that they touch differ. Everything else counts as a meeting: a needless wait
+// costs time, and a missing one would be a race.
 bool meet(const Access& a, const Access& b) {
   const bool other_tokens =
       a.positions && a.positions == b.positions && (a.tokens_end <= b.tokens_begin || b.tokens_end <= a.tokens_begin);

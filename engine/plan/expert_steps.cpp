@@ -64,6 +64,8 @@ class ExpertPlanner {
   ExpertPlanner(const PlanRequest& request, const char* name, const ExpertRules& rules, DenseOn dense)
       : request_(request), on_(npu_beside(request, name)), rules_(rules), dense_(dense), placer_(request) {}
 
+  // The lists of a layer decide about all of its experts, so begin() comes before place(). The placements stay in the
+  // plan, for reports and for counting the filled rows.
   Plan plan(const char* name) {
     bool any = false;
     for (size_t i = 0; i < request_.operators.size(); ++i) {
@@ -85,6 +87,8 @@ class ExpertPlanner {
     int64_t expert, row, capacity, group;
   };
 
+  // Decides which experts of one layer live on the NPU. A reason against the NPU becomes a note of the plan, once for
+  // all layers. Without a placement, the layer's operators go where DenseOn says.
   void begin(ExpertBlock block) {
     block_ = std::move(block);
     helper_ = -1;
@@ -136,6 +140,8 @@ class ExpertPlanner {
     if (std::ranges::find(notes_, text) == notes_.end()) notes_.push_back(text);
   }
 
+  // N2 to N4: expected loads decide each expert's capacity tier. Experts of a tier form groups, and costs decide which
+  // groups live on the NPU.
   ExpertPlacement placement() const {
     const ExpertLists& choices = block_.choices();
     const std::vector<double> loads = expected(choices);
@@ -182,6 +188,8 @@ class ExpertPlanner {
     return costs;
   }
 
+  // An active placement comes first, because it replaces the operators of the layer's experts. For DenseOn::npu only
+  // matmuls go to the NPU (H1), and everything else falls through to the other device.
   void place(const Operator& op) {
     if (is_active() && place_in_layer(op)) return;
     switch (dense_) {
@@ -243,7 +251,8 @@ class ExpertPlanner {
     return all;
   }
 
-  // Gives choices their rows on the NPU; takes the place of the layer's ExpertLists, which would list all choices.
+  // Gives choices their rows on the NPU; takes the place of the layer's ExpertLists, which would list all choices. With
+  // Overflow::drop it reads the attention's output too: tokens with short vectors there are dropped first (N7).
   Operator slots() const {
     const ExpertLists& from = block_.choices();
     const ExpertRowBuffers& buffers = request_.experts->buffers;
@@ -260,6 +269,8 @@ class ExpertPlanner {
     return named("expert_slots", op);
   }
 
+  // N3: copies the tokens of each expert into the expert's slice of the buffer. Rows without a choice become zeros, the
+  // padding of the static graphs. The first product shows where the tokens are, because all parts read the same input.
   Operator gather(int64_t rows) const {
     const GroupedMatMul& up = ExpertBlock::product(block_.up.front());
     GatherRows op;
@@ -280,6 +291,8 @@ class ExpertPlanner {
     return {block_.unit->name + ".rows", op, block_.unit->layer};
   }
 
+  // The layer's own sum, which also finds results in the NPU's rows. A choice with a row there is read from `slots`,
+  // and any other choice from the results of the other device.
   Operator sum() const {
     ExpertSum op = std::get<ExpertSum>(block_.sum->body);
     op.rows = placement_.slots();
@@ -323,6 +336,9 @@ class ExpertPlanner {
     place_products(block_.down, buffers.activated, buffers.found);
   }
 
+  // Each expert multiplies its own slice with its own matrices, under the name of its group. Parts write side by side:
+  // the columns of a part begin behind the part before it. Padding is forbidden, because the next expert's rows lie
+  // behind the slice.
   void place_products(const std::vector<const Operator*>& parts, const Operand& x, const Operand& y) {
     const int64_t width = ExpertBlock::width_of(parts);
     for (const ExpertAt& at : experts()) {

@@ -16,7 +16,7 @@ MatMulDecisions::MatMulDecisions(const PlanRequest& request, int gpu, int npu)
       solved_(request.costs.solved ? request.costs.solved : std::make_shared<SolvedMatMuls>()) {}
 
 // A shape that is new to this plan may have a decision from another plan under the same costs (solved_). Only a shape
-// that is new to both is solved.
+// that is new to both is solved. The key has the room of the buffers too, because padding depends on it.
 const Decision& MatMulDecisions::of(const Operator& matmul) {
   const auto& body = std::get<MatMul>(matmul.body);
   const MatMulShape shape = shape_of(body);

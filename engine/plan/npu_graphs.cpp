@@ -5,6 +5,7 @@
 namespace tandem {
 namespace {
 
+// The graphs of a layout run in turn while the other device is idle, so their times add up and `both` is false.
 double seconds_of(const PlanRequest& request, int npu, const Operator& op, const TokenLayout& layout) {
   double seconds = 0;
   for (const Operator& graph : graph_operators(op, layout)) seconds += request.costs.seconds(npu, graph, false);
@@ -32,6 +33,8 @@ TokenLayout cheaper_layout(const PlanRequest& request, int npu, const Operator& 
   return seconds_of(request, npu, matmul, padded) <= seconds_of(request, npu, matmul, pipe) ? padded : pipe;
 }
 
+// H1, H12: layer-level execution. Every matmul runs on the NPU, in the graphs that `graphs` lays out for it. All other
+// operators run on the other device.
 Plan multiply_on_npu(const PlanRequest& request, const char* name,
                      TokenLayout (*graphs)(const PlanRequest& request, int npu, const Operator& matmul)) {
   const NpuBeside on = npu_beside(request, name);

@@ -156,6 +156,7 @@ std::vector<Operator> Placer::graphs_on(int device, const Operator& op, Padding 
   return graph_operators(op, pipe_layout(matmul->S, limits));
 }
 
+// Graphs follow each other on the NPU, so their times add up. Infinity says that no layout fits.
 double Placer::seconds_on(int device, const Operator& op, Padding padding) const {
   const std::vector<Operator> graphs = graphs_on(device, op, padding);
   if (graphs.empty()) return std::numeric_limits<double>::infinity();
@@ -164,6 +165,8 @@ double Placer::seconds_on(int device, const Operator& op, Padding padding) const
   return seconds;
 }
 
+// H2: every matmul is cut by rows in a fixed ratio. With `exact`, a matmul that some cutter would round stays whole, so
+// its bits do not depend on the ratio.
 void Placer::place_by_shares(std::span<const Operator> operators, bool exact) {
   const std::vector<int> cutters = row_cutters(request_.devices);
   for (const Operator& op : operators) {
@@ -232,6 +235,7 @@ void Placer::place_grouped(const Operator& op, int first) {
 }
 
 // The offset of the positions is a part of the key, because it says where in the batch the attention's tokens begin.
+// The search asks for many predictions, and layers repeat the same few shapes. So it runs once for each of them.
 int64_t Placer::attention_shares(const Operator& op, int first, int second) {
   const auto& attention = std::get<Attention>(op.body);
   const auto [found, is_new] = attention_shares_.try_emplace(
@@ -257,7 +261,8 @@ void Placer::place_as_tensor(std::span<const Operator> operators, bool exact_sha
   }
 }
 
-// The GPU's parts come first in the plan, as in cuts by shares.
+// The GPU's parts come first in the plan, as in cuts by shares. The solver runs once for each shape of a matmul (H9),
+// and decisions_ keeps its results for the plan's report.
 void Placer::place_decided(const Operator& op, int gpu, int npu) {
   if (!decisions_) decisions_.emplace(request_, gpu, npu);
   const Cut& cut = decisions_->of(op).chosen.cut;

@@ -4,6 +4,8 @@
 
 namespace tandem {
 
+// The order is a part of the contract. Shares of a cut are listed in it, and its first device runs everything that is
+// not cut.
 std::vector<int> row_cutters(std::span<const DeviceTraits> devices) {
   const bool has_gpu =
       std::ranges::any_of(devices, [](const DeviceTraits& device) { return device.kind == DeviceKind::gpu; });
@@ -15,7 +17,8 @@ std::vector<int> row_cutters(std::span<const DeviceTraits> devices) {
   return cutters;
 }
 
-// The first matmul of a shape decides for all of them.
+// The first matmul of a shape decides for all of them. A shape that some cutter refuses gets no shares, because its
+// matmuls are not cut.
 RowShares best_row_shares(const PlanRequest& request) {
   RowShares shares;
   const std::vector<int> cutters = row_cutters(request.devices);

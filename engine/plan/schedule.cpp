@@ -44,6 +44,8 @@ PerDevice find_dependencies(std::span<const Placed> placed, int devices) {
   PerDevice needs(placed.size(), devices);
   std::vector<Access> read, written;
   for (int i = 0; i < static_cast<int>(placed.size()); ++i) {
+    // Operators of the same device need no entry, because a device works in order. For the same reason the latest
+    // operator of another device stands for its earlier ones.
     const auto depend = [&](const std::vector<Past>& pasts, const Access& access) {
       for (const Past& past : pasts) {
         const int other = placed[past.placed].device;
@@ -130,6 +132,8 @@ Plan schedule(std::string name, std::vector<std::string> devices, std::vector<Pl
     for (int e = 0; e < device_count; ++e) {
       if (needs[i][e] >= 0) waits.push_back(step_of[needs[i][e]]);
     }
+    // A step waits before its first operator. So an operator that waits begins a step of its own, or the operators
+    // before it would wait too.
     if (open[d] < 0 || !waits.empty()) {
       open[d] = static_cast<int>(plan.steps.size());
       plan.steps.push_back({d, {}, std::move(waits), false});
@@ -137,6 +141,7 @@ Plan schedule(std::string name, std::vector<std::string> devices, std::vector<Pl
     }
     step_of[i] = open[d];
     ++operators_of[static_cast<size_t>(open[d])];
+    // The flag rises at the step's end, so the step ends here. A longer step would keep the other device waiting.
     if (is_awaited[i]) {
       plan.steps[open[d]].signals = true;
       open[d] = -1;

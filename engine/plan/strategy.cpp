@@ -8,6 +8,8 @@
 
 namespace tandem {
 
+// Joins the strategies of the source files with the papers' baselines. Names sort them, so lists and messages have one
+// order on every machine.
 std::span<const Strategy> strategies() {
   static const std::vector<Strategy> all = [] {
     std::vector<Strategy> listed;
@@ -19,6 +21,7 @@ std::span<const Strategy> strategies() {
   return all;
 }
 
+// Leaves out plans that need a model with experts.
 std::span<const Strategy> strategies_for_any_model() {
   static const std::vector<Strategy> all = [] {
     std::vector<Strategy> some(strategies().begin(), strategies().end());
@@ -39,6 +42,7 @@ const Strategy& find_strategy(std::string_view name) {
 
 const Strategy* chosen_strategy(std::string_view plan) { return plan == "auto" ? nullptr : &find_strategy(plan); }
 
+// A need that is not set is met by any devices, so each term reads: not needed, or there.
 bool are_met(const PlanNeeds& needs, std::span<const DeviceTraits> devices) {
   const auto any = [&](const auto& is) { return std::ranges::any_of(devices, is); };
   const auto host = [](const DeviceTraits& device) { return device.kind == DeviceKind::host; };

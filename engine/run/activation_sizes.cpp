@@ -49,6 +49,9 @@ int64_t rows_for_experts(const Machine& machine, const ModelConfig& config, cons
 
 }  // namespace
 
+// The context bounds a pass, and a pass bounds the buffers of its tokens. Rows of buffers are a size of the NPU's
+// graphs, so that padding stays inside them. The cache has pages for a full context of every sequence, and for the
+// engine's own context.
 ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& config, const Machine& machine,
                                  const Strategy* asked) {
   ActivationSizes sizes;
@@ -67,12 +70,15 @@ ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& 
   return sizes;
 }
 
+// If a device rounds activations to f16 anyway, all devices do, so that plans agree in every bit. A plan that runs on
+// one kind of device has nothing to agree with.
 ActType default_act(const Machine& machine, const Strategy* asked) {
   const bool rounds =
       std::ranges::any_of(machine.devices(), [](const auto& device) { return device->info().rounds_to_f16; });
   return rounds && !(asked && asked->only) ? ActType::f16 : ActType::f32;
 }
 
+// N1. Counts name experts by number alone, so the calibration must be of this very model.
 std::optional<RoutingCounts> calibrated_counts(const std::string& path, const GgufFile& file,
                                                const ModelConfig& config) {
   if (path.empty()) return std::nullopt;

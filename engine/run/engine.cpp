@@ -44,6 +44,8 @@ class CompileClock {
 
 }  // namespace
 
+// The file is opened before the devices, because its tensors decide which kernels texts need. If these are not compiled
+// yet, the devices open without the GPU, or this process compiles.
 std::unique_ptr<Engine> Engine::open(const EngineOptions& options) {
   const Strategy* asked = chosen_strategy(options.plan);  // Error for an unknown name, before anything is loaded
   MachineOptions machine_options = options;
@@ -73,6 +75,7 @@ Engine::Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options)
   plans_ = std::make_unique<PassPlans>(*model_, *activations_, options_, asked_,
                                        config().experts ? &expert_use_->counts() : nullptr);
 
+  // A card may refuse operators of this model, and then the host joins it.
   if (machine_->card_is_alone()) machine_->add_host_for(operators_for({chunk(), 1}));
   rebuild();
   if (asked_) {
@@ -83,6 +86,8 @@ Engine::Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options)
 
 Engine::~Engine() { machine_->remove_user(*this); }
 
+// The reasons why another plan may change a result, for the user. A GPU may join a text only if the reasons stay
+// the same.
 std::vector<std::string> Engine::find_other_bits() const {
   auto reasons = reasons_for_other_bits(machine_->infos(), matrix_formats(model_->model().weights), *options_.act);
   if (config().experts && options_.experts.overflow == Overflow::drop)
@@ -136,10 +141,12 @@ PassLimits Engine::limits() const {
   return limits;
 }
 
+// PassPlans::chunk_at() needs the position where the prompt began, which lies `first` tokens back.
 Batch Engine::next_chunk(int64_t first, int64_t total) {
   return plans_->chunk_at(std::max<int64_t>(0, position_ - first), first, total);
 }
 
+// The position moves last, so a pass that fails adds nothing to the context.
 void Engine::pass(std::span<const int32_t> ids, const Batch& batch) {
   machine_->admit_gpu_when_warm();
   cache_->require_memory(position_ + batch.S);
@@ -162,6 +169,8 @@ void Engine::run_batch(PassPlans::Entry& entry, std::span<const int32_t> ids, in
     plans_->drop_plans_with_experts();
 }
 
+// N5: a prompt that is longer than a chunk runs in several passes. An interrupt takes effect between two of them, so
+// the context always ends with a whole pass.
 std::span<const float> Engine::extend(std::span<const int32_t> ids) {
   const auto total = static_cast<int64_t>(ids.size());
   check_fits(ids, position_);
@@ -212,6 +221,8 @@ std::span<const float> Engine::extend(std::span<const Extension> extensions) {
   return {activations_->logits.as<float>(), static_cast<size_t>(pass.logit_rows * config().vocabulary)};
 }
 
+// Prepares the plans of the passes that extend() will run, with the same chunks, and runs nothing. With then_single it
+// also prepares the plan of the first written token.
 void Engine::prewarm(int64_t tokens, bool then_single) {
   const CompileClock compiling(*machine_);
   const int64_t total = std::min(tokens, context() - position_), end = position_ + total;
@@ -228,6 +239,8 @@ void Engine::rewind(int64_t position) {
   position_ = position;
 }
 
+// Positions behind the context keep their keys and values until a pass overwrites them, so a shortened context can
+// grow back.
 void Engine::resume(int64_t position) {
   TANDEM_CHECK(position >= position_ && position <= cached_end_, "nothing was ever appended there");
   position_ = position;
@@ -250,6 +263,7 @@ std::vector<int32_t> Engine::load_state(const std::string& path) {
 
 Sequence Engine::load_sequence(const std::string& path) { return cache_->load(path); }
 
+// One test covers all rows, and the rows are searched only if it fails.
 void Engine::require_finite(std::span<const float> logits, int64_t first) {
   if (all_finite(logits)) return;
   const auto V = static_cast<size_t>(config().vocabulary);
@@ -257,6 +271,8 @@ void Engine::require_finite(std::span<const float> logits, int64_t first) {
   throw not_finite(first);
 }
 
+// A pass overwrites its intermediate values. So its operators run again one by one, until one of them writes a value
+// that is not finite.
 Error Engine::not_finite(int64_t position) {
   const auto where = where_not_finite(operators_for(last_batch_), machine_->devices(), machine_->executor());
   return {"the logits are not finite at token " + std::to_string(position),

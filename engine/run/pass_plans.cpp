@@ -60,6 +60,8 @@ std::vector<Operator> PassPlans::operators_for(const Batch& batch) const {
   return build_decoder(model_.model(), activations_, batch, graph_options(*options_.act));
 }
 
+// A prepared plan is kept while the version of the estimates stands. A newer version asks once whether another plan is
+// better. The executor destroys the old plan after the next launch, when the devices have work.
 PassPlans::Entry& PassPlans::prepare(const Batch& batch, int64_t position) {
   Executor& executor = machine_.executor();
   const Key key{batch, planner().planned_past(batch, position)};
@@ -75,6 +77,8 @@ PassPlans::Entry& PassPlans::prepare(const Batch& batch, int64_t position) {
   }
   Entry& made = prepared_.add(key, {batch, executor.prepare(planner().plan_for(batch, position)), planner().version()},
                               [&](Entry evicted) { executor.drop(std::move(evicted.prepared)); });
+  // H12, Online-prepare: graphs of other lengths than the NPU's sizes would be compiled for this plan. The time
+  // is modelled.
   const GraphCompiles compiles = executor.compiles(*made.prepared, options_.graph_tokens);
   online_compiles_.graphs += compiles.graphs;
   online_compiles_.seconds += compiles.seconds;
@@ -93,6 +97,8 @@ bool PassPlans::is_measured(Entry& entry) {
   return !is_first && is_turn && options_.plan_hooks.learns;
 }
 
+// A measured pass teaches the planner. While it runs, a watch looks for other programs on the cores, and contended
+// samples weigh less.
 void PassPlans::run(Entry& entry, int64_t position) {
   if (is_measured(entry)) {
     const ContentionWatch watch;
@@ -112,6 +118,8 @@ void PassPlans::drop_plans_with_experts() {
   prepared_.erase_if([](const Entry& entry) { return !entry.prepared->plan().experts.empty(); });
 }
 
+// The first call for a prompt cuts all of its chunks at once. Later calls find theirs in the list, so new estimates
+// cannot change the division in the middle of a prompt.
 Batch PassPlans::chunk_at(int64_t begin, int64_t first, int64_t total) {
   if (chunks_.position != begin || chunks_.total != total) {
     chunks_ = {begin, total, cut_chunks(total, activations_.sizes.tokens, [&](int64_t done, int64_t S) {

@@ -46,6 +46,8 @@ void run(Engine& engine, std::vector<Sequence>& texts, const Pass& pass) {
 
 }  // namespace
 
+// Opens the devices that a text would use, so that the same kernels are compiled. Few layers are enough, because all
+// other layers use the same kernels.
 EngineOptions options_to_warm(const std::string& model, const std::string& gpu, KvType kv_type, ActType act) {
   EngineOptions options;
   options.model_path = model;
@@ -87,6 +89,7 @@ EngineOptions options_to_warm_many(const std::string& model, const std::string& 
   return options;
 }
 
+// Every round begins with new sequences, so both rounds run the same passes: first without and then with recording.
 void warm_kernels_of_many(Engine& engine, const WarmProgress& progress) {
   const std::vector<Pass> passes = passes_of_many(engine.machine().zero_copy());
   int64_t done = 0;

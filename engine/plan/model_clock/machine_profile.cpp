@@ -40,11 +40,13 @@ std::vector<Timed> timed(std::span<const MeasuredPoint> points, Wanted wanted, A
   return result;
 }
 
+// A matmul of a single token is bound by reading its weights, so its bytes and seconds show the bandwidth.
 std::vector<Timed> reading(std::span<const MeasuredPoint> points) {
   return timed(
       points, [](const MatMulPoint& point) { return !point.both && point.S == 1; }, bytes_of);
 }
 
+// Matmuls of many tokens are bound by arithmetic, so they show the rate.
 double multiplying(std::span<const MeasuredPoint> points) {
   return least_squares_rate(
       timed(
@@ -52,6 +54,7 @@ double multiplying(std::span<const MeasuredPoint> points) {
       "matmuls of 32 tokens and more on the GPU");
 }
 
+// The clock with which the array's cycles explain the measured seconds best.
 double clock(std::span<const MeasuredPoint> points) {
   return least_squares_rate(
       timed(
@@ -121,6 +124,8 @@ SocProfile machine_profile(const MachineMeasurements& measured) {
     set(key, value, "measured: " + how + here);
   };
 
+  // H13: one processor alone does not use all of the memory's bandwidth. So each has a rate of its own, beside the rate
+  // of both together.
   const double gpu_rate = least_squares_rate(reading(measured.gpu), "matmuls of a single token on the GPU");
   const double npu_rate = least_squares_rate(reading(measured.npu), "matmuls of a single token on the NPU");
   const double shared_rate = measured.shared_bytes_per_second;
@@ -140,6 +145,7 @@ SocProfile machine_profile(const MachineMeasurements& measured) {
   measure("gpu.submit_empty_seconds", std::max(0.0, measured.prompt_join_seconds - measured.token_join_seconds),
           "as sync.fast_seconds, of several tokens, less that of a single one: what a launch that waited takes more");
 
+  // The array's shape is assumed, and its clock is fitted. So the clock is not the frequency of any real part.
   profile.npu.float16 = true;
   profile.sources["npu.float16"] = "the emulator multiplies 16-bit floats";
   const std::string cells = "assumption: two vector units of 16 multiply-adds a cycle; the clock is fitted to it";
@@ -171,6 +177,8 @@ SocProfile machine_profile(const MachineMeasurements& measured) {
           "half of what waiting for each other costs a matmul of a single token, cut between both; median");
   set("sync.sleep_seconds", 50e-6, "assumption: the timer slack that Linux has by default");
 
+  // An NPU that multiplies in every cycle draws its static power, and the energy of each cell's product at the
+  // fitted clock.
   const npu_emu::EnergyParams energy;
   const double macs = profile.npu.clock_hz * static_cast<double>(kCells);
   const std::string no_watts = "assumption: not measured; energy is the NPU's alone";

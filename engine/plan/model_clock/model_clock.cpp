@@ -98,6 +98,8 @@ class Simulation {
     ++run_.crossings;
   }
 
+  // A shape whose number of tokens is no size of the profile is compiled once (H12, Online-prepare). The time of
+  // compiling is counted apart, because it comes before the run.
   void add_graph_call(Task& task) {
     const std::string refusal = npu_refusal(profile_, *task.op);
     if (!refusal.empty()) {
@@ -168,6 +170,8 @@ class Simulation {
     if (seconds <= 0) end_phase(lane);
   }
 
+  // Starts the task's next phase. The end of its last phase frees the lane. Behind the last operator of a step it also
+  // sets the step's end, for which other lanes may wait.
   void end_phase(Lane& lane) {
     if (lane.rendering) {
       end_frame(lane);
@@ -194,6 +198,8 @@ class Simulation {
     }
   }
 
+  // Counts the work phase alone. Crossings take time, but the device does not work in them, so they draw none of its
+  // power here.
   void record(const Lane& lane) {
     const Task& task = lane.task();
     const int device = plan_.steps[static_cast<size_t>(task.step)].device;
@@ -208,7 +214,8 @@ class Simulation {
     total.joules += joules;
   }
 
-  // A task uses the memory only after its fixed part.
+  // A task uses the memory only after its fixed part. The fixed part has ended when the time that is left is no longer
+  // than the work itself.
   bool uses_memory(const Lane& lane) const {
     return lane.phase == Phase::work && !lane.rendering && lane.left <= lane.task().time.seconds;
   }
@@ -238,6 +245,7 @@ class Simulation {
       length = std::min(length, length_of(lane, speed()));
       moves = moves || lane.phase != Phase::idle;
     }
+    // Frames release no step. So if all lanes are idle and tasks are left, the waits form a cycle.
     if (!moves && !all_done() && !frame_waits()) {
       throw Error("the steps of a plan wait for each other", plan_.name);
     }
@@ -265,6 +273,7 @@ class Simulation {
       }
     }
     now_ += length;
+    // The frame's own time is exact, and the sum of event lengths may be off by rounding.
     if (options_.load && now_ >= next_frame_) {
       now_ = next_frame_;
       queued_frames_.push_back(now_);

@@ -34,6 +34,8 @@ int64_t graph_of_at_least(const SocProfile& profile, int64_t tokens) {
 
 }  // namespace
 
+// Capacities become multiples of a size that the profile has, so that each is a number of whole graphs. The buffers get
+// the most rows that the strategy's rules can ask for.
 ModelledExperts experts_for(const std::string& strategy, const ModelConfig& config, const SocProfile& profile,
                             int64_t tokens, const ExpertRules& rules, std::optional<RoutingCounts> counts) {
   ModelledExperts experts{rules, std::move(counts)};
@@ -61,6 +63,8 @@ std::vector<Operator> ShapeModel::operators(int64_t S) const {
   return build_decoder(model_, activations_, {S, 1}, options);
 }
 
+// A strategy sees a profile in the same form as a real machine: traits and costs. The clock then runs the plan, and
+// adds queues, crossings and the shared memory.
 ModelledPass modelled_pass(std::span<const Operator> operators, int64_t tokens, const SocProfile& profile,
                            const std::string& strategy, const ClockOptions& options, const ExpertRequest* experts) {
   const std::vector<DeviceTraits> traits = traits_of(profile);

@@ -29,7 +29,8 @@ double weight_bytes_of(const SocProfile& profile, const PackedMatrix& matrix, in
   return static_cast<double>(panel_bytes(matrix.format, matrix.columns)) / kPanelRows * real(rows);
 }
 
-// H13: roofline. Attention has a rate of its own.
+// H13: roofline. Attention has a rate of its own. The slower of arithmetic and memory decides. A kernel is never
+// shorter than its submission.
 OpTime gpu_time(const SocProfile& profile, const Operator& op, int64_t context) {
   const Work all = work(op, context);
   const double weight_bytes = profile.weight_bits > 0 ? all.weights * profile.weight_bits / 8 : all.weight_bytes;
@@ -49,6 +50,8 @@ OpTime npu_time(const SocProfile& profile, const MatMul& op) {
   const npu_emu::ChipMemory memory{npu.arrays, npu.stationary_bytes, npu.fill_bytes_per_second,
                                    npu.stream_bytes_per_second};
   const bool decodes = op.S <= npu.decode_tokens, integers = by_integers(profile, op);
+  // On chip a floating-point activation has two bytes. The profile has the width of a weight, and another width for
+  // decoding. Integers have one byte each.
   const npu_emu::ElementBytes floats{2, decodes ? npu.decode_weight_bytes : npu.weight_bytes}, bytes{1, 1};
   const npu_emu::TiledCost cost =
       npu_emu::tiled_cost({npu.array_rows, npu.array_cols}, npu.clock_hz * (integers ? npu.int8_rate : 1), memory,
@@ -63,6 +66,8 @@ OpTime npu_time(const SocProfile& profile, const MatMul& op) {
   return time;
 }
 
+// N6 in a short form: the NPU runs static graphs of matmuls and nothing else. A chip without 16-bit floats needs 8-bit
+// activations and an integer mode.
 std::string npu_refusal(const SocProfile& profile, const Operator& op) {
   if (!std::holds_alternative<MatMul>(op.body)) return "only matrix products have static graphs";
   if (!profile.npu.float16 && !by_integers(profile, std::get<MatMul>(op.body)))
@@ -70,6 +75,7 @@ std::string npu_refusal(const SocProfile& profile, const Operator& op) {
   return "";
 }
 
+// H13: a graph takes longer to compile if its tensors are larger. Its activations are [S, K] and [S, N].
 double compile_seconds(const SocProfile& profile, const MatMul& op) {
   return profile.npu.compile_graph_seconds +
          profile.npu.compile_element_seconds * real(op.S) * real(op.K + rows_of(op));

@@ -32,6 +32,8 @@ Dominant dominant_in(const SocProfile& profile, int64_t tokens) {
   return tokens <= profile.npu.decode_tokens ? Dominant::gpu : Dominant::npu;
 }
 
+// The NPU has a graph for every number of tokens up to decode_tokens, and beyond that the pre-compiled sizes. The GPU
+// runs every operator.
 std::vector<DeviceTraits> traits_of(const SocProfile& profile) {
   std::vector<int64_t> sizes;
   for (int64_t tokens = 1; tokens <= profile.npu.decode_tokens; ++tokens) sizes.push_back(tokens);
@@ -50,6 +52,7 @@ std::vector<DeviceTraits> traits_of(const SocProfile& profile) {
   return {{.id = kModelledGpu, .kind = DeviceKind::gpu, .supports = everything}, std::move(npu)};
 }
 
+// The solver's T_sync and T_copy (H9) come from the same function as the crossings of the clock, so both agree.
 PlanCosts costs_of(const SocProfile& profile, const ClockOptions& options, Dominant dominant) {
   PlanCosts costs;
   costs.seconds = [profile, context = options.context](int device, const Operator& op, bool both) {

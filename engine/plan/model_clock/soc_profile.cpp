@@ -115,6 +115,7 @@ std::string short_number(double value) {
   return text;
 }
 
+// The text of an error, for example "a number above 0, at most 1e+15".
 std::string range_text(const Key& key, const char* kind) {
   return std::string(kind) + (key.open ? " above " : " from ") + short_number(key.least) +
          (key.open ? ", at most " : " to ") + short_number(key.most);
@@ -124,6 +125,7 @@ bool within(const Key& key, double value) {
   return value <= key.most && (key.open ? value > key.least : value >= key.least);
 }
 
+// Refuses numbers with a fraction instead of rounding them.
 int64_t whole_number(const Key& key, const Json& value, const std::string& source, const char* kind) {
   const bool fits = value.is_number_integer() && within(key, value.get<double>());
   if (!fits) reject(source, key.path, range_text(key, kind));
@@ -146,6 +148,7 @@ struct Read {
     if (!value.is_boolean()) reject(source, key.path, "true or false");
     place(profile) = value.get<bool>();
   }
+  // Sizes must rise, because planners search them by bisection.
   void operator()(std::vector<int64_t>& (*place)(P&)) const {
     const char* expected = "a list of rising whole numbers, each";
     if (!value.is_array() || value.empty()) reject(source, key.path, range_text(key, expected));
@@ -197,6 +200,8 @@ bool required(const Key& key, const P& profile) {
   return std::ranges::any_of(profile.sources, [&](const auto& source) { return in_experts(source.first); });
 }
 
+// The values of the built-in profile that the file is based on. Each source then says that the value was copied, so
+// that every number keeps its origin.
 P base_of(const Json& json, const std::string& source) {
   if (!json.contains("based_on")) return {};
   const std::string name = text_of(json, "based_on", source);
@@ -234,6 +239,7 @@ SocProfile parse_soc_profile(std::string_view text, const std::string& source) {
   return profile;
 }
 
+// Writes the keys in the order of the table, with their sources. Optional keys that nobody has set are left out.
 std::string to_json(const SocProfile& profile) {
   using Ordered = nlohmann::ordered_json;
   Ordered json = {{"schema", kSocProfileSchema}, {"name", profile.name}, {"description", profile.description}};
@@ -262,6 +268,7 @@ std::string_view embedded_soc_profile(std::string_view name) {
   return {};
 }
 
+// Built-in names come first, and any other name must be that of a JSON file.
 SocProfile soc_profile(const std::string& name_or_path) {
   if (const std::string_view text = embedded_soc_profile(name_or_path); !text.empty()) {
     return parse_soc_profile(text, name_or_path);

@@ -21,6 +21,7 @@ int64_t balanced_tokens(int64_t S, double seconds_first, double seconds_second, 
   return best;
 }
 
+// Adds up the first side's operators in order, until the second side's time has passed.
 size_t first_shared(std::span<const double> seconds_first, double seconds_second) {
   double begins = 0;
   size_t i = 0;

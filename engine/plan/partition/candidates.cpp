@@ -24,11 +24,13 @@ std::optional<Cut> npu_alone(int64_t S, int64_t N, const TokenLayout& layout) {
 
 }  // namespace
 
+// H2. The graphs must add up to exactly S tokens, because a padded cut of rows is hybrid (H5).
 RowCuts row_cutting(int64_t S, int64_t N, const CutLimits& limits) {
   TokenLayout layout = exact_layout(S, limits);
   return is_broken_up(layout, S, limits) ? RowCuts{} : RowCuts(S, N, std::move(layout), limits);
 }
 
+// H3: a single graph on the NPU, and the GPU has the odd rest of the tokens.
 std::vector<Cut> sequence_cutting(int64_t S, int64_t N, const CutLimits& limits) {
   std::vector<Cut> cuts;
   for (const TokenLayout& layout : layouts_of_fewer(S, limits))
@@ -36,6 +38,7 @@ std::vector<Cut> sequence_cutting(int64_t S, int64_t N, const CutLimits& limits)
   return cuts;
 }
 
+// H4: several graphs in turn. Both functions together list every layout of fewer tokens once.
 std::vector<Cut> multi_sequence_cutting(int64_t S, int64_t N, const CutLimits& limits) {
   std::vector<Cut> cuts;
   for (const TokenLayout& layout : layouts_of_fewer(S, limits))
@@ -54,6 +57,8 @@ std::vector<RowCuts> hybrid_cutting(int64_t S, int64_t N, const CutLimits& limit
   return runs;
 }
 
+// H6: rows in proportion to bandwidth, so that both sides end together. The result is a number of whole steps, and each
+// side keeps at least one.
 int64_t npu_rows_of(int64_t N, int64_t row_step, const DecodeRates& rates) {
   TANDEM_CHECK(rates.gpu >= 0 && rates.npu >= 0 && rates.gpu + rates.npu > 0, "a side reads weights");
   const int64_t most_steps = (N - 1) / row_step;  // that leave the GPU some rows

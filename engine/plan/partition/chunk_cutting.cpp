@@ -31,6 +31,8 @@ double seconds_of(const std::vector<int64_t>& chunks, const std::function<double
 
 }  // namespace
 
+// N5. The least number of chunks fixes the even length. Each candidate rounds this length up to another step, and the
+// first candidate has chunks of max_tokens.
 std::vector<int64_t> cut_chunks(int64_t total, int64_t max_tokens,
                                 const std::function<double(int64_t begin, int64_t S)>& seconds) {
   TANDEM_CHECK(total > 0 && max_tokens > 0, "a prompt and a pass have tokens");

@@ -40,6 +40,7 @@ const char* to_string(CutKind kind) {
   return "?";
 }
 
+// A cut does not name the extents of its matmul. Its parts cover the matmul, so their largest ends are the extents.
 std::string to_string(const Cut& cut) {
   int64_t S = 0, N = 0;
   for (const Part& part : cut.parts) {

@@ -10,6 +10,8 @@ constexpr int64_t kMostCandidates = 16;
 
 }  // namespace
 
+// Tries cuts at whole panels, and takes the one whose slower side ends soonest. The join of both sides counts too, and
+// the first device alone is the bar to beat.
 int64_t best_grouped_rows(const Operator& op, const SharingCosts& costs) {
   const auto& whole = std::get<GroupedMatMul>(op.body);
   const int64_t panels = panel_count(whole.w.rows), step = std::max<int64_t>(1, panels / kMostCandidates);

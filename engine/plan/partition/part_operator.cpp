@@ -16,7 +16,9 @@ int64_t rows_behind(const Operand& at, int64_t width, int64_t stride) {
 
 }  // namespace
 
-// A part's rows count from the operator's first row, slice_rows() counts from the matrix's first row.
+// A part's rows count from the operator's first row, slice_rows() counts from the matrix's first row. The slice of
+// tokens comes first, because it moves input and output. An NPU then computes its graph's tokens, of which the last
+// ones may be padding.
 Operator part_operator(const Operator& matmul, const Part& part) {
   Operator slice = slice_tokens(matmul, part.token_begin, part.token_end);
   auto& body = std::get<MatMul>(slice.body);

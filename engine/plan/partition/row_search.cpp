@@ -70,6 +70,8 @@ class Search {
 
 }  // namespace
 
+// The search is right only if times are monotone in the rows. If a price breaks that rule, the run is
+// priced completely.
 FoundCut best_of_run(const RowCuts& run, const CutCosts& costs, size_t guess) {
   TANDEM_CHECK(!run.empty(), "a run of cuts has one");
   Search search(run, costs);

@@ -16,6 +16,7 @@ namespace {
 
 constexpr size_t kKinds = static_cast<size_t>(CutKind::hybrid) + 1;
 
+// Keeps the best cut of every kind, so that reports can compare the chosen cut with the alternatives.
 class BestOfEachKind {
  public:
   // Between equal times, the first one that was offered stays.
@@ -93,6 +94,8 @@ std::string explain(const Priced& chosen, std::span<const Priced> all, const Cut
 
 }  // namespace
 
+// H9 for one cut: max(T_gpu, T_npu) + T_sync + T_copy. The parts of one side run in turn, so their times add up. A cut
+// without the NPU has nothing to join.
 Priced price(const Cut& cut, const CutCosts& costs) {
   const bool npu = has_side(cut, Side::npu), both = npu && has_side(cut, Side::gpu);
   Priced priced{cut, 0, 0, 0};

@@ -76,6 +76,8 @@ Staggering stagger(std::span<const StageSeconds> first_half, std::span<const Sta
       (multiplies ? slot.half_multiplied : slot.half_beside) = half;
       (multiplies ? slot.stage_multiplied : slot.stage_beside) = stage;
     }
+    // These operators wait only for matmuls of earlier slots, so they come first. The first device then joins the
+    // slot's matmuls.
     if (slot.half_beside >= 0) {
       const auto half = static_cast<size_t>(slot.half_beside);
       run_beside(clocks, half, halves[half][static_cast<size_t>(slot.stage_beside)]);
@@ -90,6 +92,8 @@ Staggering stagger(std::span<const StageSeconds> first_half, std::span<const Sta
   return result;
 }
 
+// A larger lag gives results more time to arrive, but at the start and at the end fewer stages overlap. The clocks
+// decide among a few odd lags.
 Staggering best_staggering(std::span<const StageSeconds> first_half, std::span<const StageSeconds> second_half) {
   Staggering best = stagger(first_half, second_half, 1);
   for (const int lag : {3, 5, 7}) {

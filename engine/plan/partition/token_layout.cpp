@@ -71,6 +71,7 @@ TokenLayout exact_layout(int64_t tokens, const CutLimits& limits) {
   return layout;
 }
 
+// H12: graphs of the largest size, until one graph holds all tokens that are left.
 TokenLayout padded_layout(int64_t tokens, const CutLimits& limits) {
   TokenLayout layout;
   int64_t size = 0;

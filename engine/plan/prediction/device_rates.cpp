@@ -60,6 +60,7 @@ std::vector<std::string> classes_of(const TimedOperator& timed) {
   return levels;
 }
 
+// H13: a roofline with a launch. The slower of memory and arithmetic decides.
 double prior_seconds(const PriorRates& rates, const TimedOperator& timed) {
   const Work work = work_of(timed);
   return rates.launch_seconds + std::max(work.bytes / rates.bytes_per_second, work.flops / rates.flops_per_second);
@@ -69,6 +70,8 @@ double DeviceRates::seconds(const TimedOperator& timed) const {
   return prior_seconds(prior_, timed) * ratios_.ratio(classes_of(timed));
 }
 
+// Learns the ratio to the formula instead of seconds, so that a sample of one shape helps the other shapes of
+// its class.
 void DeviceRates::learn(const TimedOperator& timed, double seconds, double weight) {
   ratios_.learn(classes_of(timed), seconds / prior_seconds(prior_, timed), weight);
 }

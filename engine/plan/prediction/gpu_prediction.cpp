@@ -61,6 +61,7 @@ Extent extent_of(std::span<const MeasuredPoint> points) {
   return extent;
 }
 
+// With many tokens, unpacking the weights is a small part of the time. So the time shows the rate of multiplying.
 bool shows_rate(const MatMulPoint& point, const Extent& extent) {
   return point.S > kSmallBatch && 4 * point.S >= extent.most_tokens;
 }
@@ -127,6 +128,8 @@ GpuRates fit_gpu_rates(std::span<const MeasuredPoint> points) {
   return rates;  // a median may jump between two neighbouring points for ever; either one is good
 }
 
+// Solves the formula of a single token for the bandwidth at each point, and takes the median. A point that is not
+// longer than its launch shows none.
 GpuRates with_bandwidth_of(const GpuRates& rates, std::span<const MeasuredPoint> points) {
   std::vector<double> byte_rates;
   for (const auto& [point, seconds] : points) {

@@ -28,6 +28,8 @@ std::vector<Operator> only_layers(std::span<const Operator> operators, std::span
   return some;
 }
 
+// Draws a line through both samples: their difference is the time of the layers between them. A falling line is noise,
+// and each further layer then counts as 0.
 double seconds_of_all(const LayersTook& few, const LayersTook& more, int64_t all) {
   TANDEM_CHECK(few.layers < more.layers && more.layers <= all, "two samples of different size say what a layer takes");
   const double each = (more.seconds - few.seconds) / static_cast<double>(more.layers - few.layers);

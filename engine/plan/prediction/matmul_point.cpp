@@ -40,6 +40,8 @@ std::string to_string(const MatMulPoint& point) {
          std::to_string(point.rows) + (point.both ? " both" : "");
 }
 
+// Beyond the tokens that are memory-bound, time grows at most in proportion to tokens, and it does not fall. A time
+// that breaks either rule was measured on a slowed device.
 bool looks_slowed(double seconds, std::optional<double> at_half_the_tokens, std::optional<double> at_twice_the_tokens) {
   constexpr double kNoise = 1.1;
   return (at_half_the_tokens && seconds > kNoise * 2 * *at_half_the_tokens) ||

@@ -70,6 +70,7 @@ double MatMulPrediction::seconds(const MatMulPoint& point) const {
   return (point.both && rates.both ? *rates.both : rates.alone).seconds(point);
 }
 
+// Nodes without a feature are the leaves of the tree.
 std::string MatMulPrediction::describe() const {
   if (npu_) {
     size_t leaves = 0;

@@ -14,6 +14,7 @@ double multiply_adds(const MatMulPoint& point) {
 
 }  // namespace
 
+// H8: the inputs of the decision tree. With logarithms, a threshold between two sizes is their geometric mean.
 std::vector<double> npu_features(const MatMulPoint& point) {
   return {std::log2(static_cast<double>(point.S)),
           std::log2(static_cast<double>(point.K)),
@@ -23,6 +24,8 @@ std::vector<double> npu_features(const MatMulPoint& point) {
           point.both ? 1.0 : 0.0};
 }
 
+// The tree learns the logarithm of the seconds for one multiply-add. A leaf then stands for a rate, and seconds()
+// multiplies it by the work of the point.
 NpuPrediction NpuPrediction::fit(std::span<const MeasuredPoint> points) {
   std::vector<TreeSample> samples;
   for (const MeasuredPoint& measured : points)

@@ -37,6 +37,8 @@ bool is_below(const std::string& level, const std::string& above) {
 
 }  // namespace
 
+// Goes down the path from the broadest level. A new level begins at the estimate of the levels above it. The sample
+// then moves the level's mean by its weight, and the clamp bounds the effect of an outlier.
 double PooledRatios::learn(std::span<const std::string> path, double ratio, double weight) {
   TANDEM_CHECK(ratio > 0 && weight > 0 && std::isfinite(ratio), "a ratio of times is positive");
   const double exploration_failed = settle(path, std::log(ratio));
@@ -85,6 +87,7 @@ void PooledRatios::add_exploration_bonus(const std::string& level, double by, do
   bonus = std::min(most, bonus + by);
 }
 
+// A bonus ends if `other` has samples at its level or below it. The bonuses of `other` are copied.
 double PooledRatios::overwrite_from(const PooledRatios& other) {
   double moved = 0;
   for (const auto& [name, level] : other.levels_) {

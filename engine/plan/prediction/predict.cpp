@@ -70,6 +70,8 @@ std::vector<bool> beside_others(const Plan& plan, const PlanCosts& costs, const 
 
 }  // namespace
 
+// Two rounds. The first one shows which steps run at the same time if nothing slows them down. The second one prices
+// these steps as work beside another device.
 Prediction predict(const Plan& plan, const PlanCosts& costs) {
   const Prediction alone = simulate(plan, costs, std::vector<bool>(plan.steps.size(), false));
   return simulate(plan, costs, beside_others(plan, costs, alone));

@@ -49,6 +49,7 @@ TreeSplit best_split(std::span<const TreeSample* const> samples, size_t leaf_sam
       const double here = sorted[i]->features[f], next = sorted[i + 1]->features[f];
       if (here == next || i + 1 < leaf_samples || sorted.size() - (i + 1) < leaf_samples) continue;
       const Squares above{all.count - below.count, all.sum - below.sum, all.sum_of_squares - below.sum_of_squares};
+      // The best split leaves the least squared error in both parts together.
       const double squares = below.from_mean() + above.from_mean();
       if (clearly_less(squares, best.squares_left)) best = {static_cast<int>(f), (here + next) / 2, squares};
     }

@@ -8,6 +8,7 @@
 namespace tandem {
 namespace {
 
+// The smallest value that at least `per` percent of the values do not exceed (nearest-rank percentile).
 double nearest_rank(const std::vector<double>& sorted, double per) {
   const auto rank = static_cast<size_t>(std::ceil(per / 100 * static_cast<double>(sorted.size())));
   return sorted[std::clamp<size_t>(rank, 1, sorted.size()) - 1];

@@ -6,6 +6,7 @@
 namespace tandem::plans {
 namespace {
 
+// Offers the NPU also the operators that it will refuse, so that the plan's notes name each of their kinds.
 Plan make_npu_only(const PlanRequest& request) {
   const NpuBeside on = npu_beside(request, "npu-only");
   Placer placer(request);

@@ -126,6 +126,7 @@ Plan make_sequence(const PlanRequest& request) {
     const int64_t S = tokens_of(whole.front()), cut = tokens_of_second(request, balance, on, whole, S);
     place_batch(placer, cut_batch(whole, cut, balance), on, balance);
   }
+  // These operators run for fewer tokens than the batch has, so the cut of the batch does not fit them.
   placer.place_as_tensor(request.operators.subspan(whole.size()), true);
   return placer.finish("sequence");
 }

@@ -93,6 +93,7 @@ Plan make_staggered(const PlanRequest& request) {
       }
     }
   }
+  // The two halves end here, because the operators behind run for fewer tokens than the batch has.
   placer.place_as_tensor(request.operators.subspan(whole.size()), true);
   return placer.finish("staggered");
 }

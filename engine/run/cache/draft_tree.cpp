@@ -46,6 +46,7 @@ void check_parents(std::span<const int32_t> parents, int64_t tokens) {
   }
 }
 
+// Follows parents from the token back to the text, and turns the list around.
 std::vector<int32_t> path_to(std::span<const int32_t> parents, int32_t token) {
   std::vector<int32_t> path;
   for (int32_t at = token; at >= 0; at = parents[static_cast<size_t>(at)]) path.push_back(at);
@@ -53,6 +54,7 @@ std::vector<int32_t> path_to(std::span<const int32_t> parents, int32_t token) {
   return path;
 }
 
+// A path begins at a child of the text's end, and each further token is a child of the one before it.
 void check_path(std::span<const int32_t> parents, std::span<const int32_t> path) {
   int32_t before = -1;
   for (const int32_t token : path) {

@@ -60,6 +60,8 @@ void require_at_most(int64_t count, int64_t most, const char* what, const char* 
 
 }  // namespace
 
+// Tokens with logits come last in the pass, because the operators behind the last layer run for its last tokens alone.
+// A text with tokens in both parts may become two runs.
 PassTokens tokens_of_pass(std::span<const Extension> extensions) {
   PassTokens pass;
   for (const Extension& each : extensions) add(pass, each, 0, std::ssize(each.ids) - each.logit_rows);
@@ -89,6 +91,8 @@ void check_ids(std::span<const int32_t> ids, int64_t position, int64_t vocabular
   }
 }
 
+// Checks all extensions before any of them takes a page, so a refused pass changes nothing. A pass is bounded in three
+// ways: tokens, rows of logits, and runs.
 void check_extensions(std::span<const Extension> extensions, const PassLimits& limits) {
   TANDEM_CHECK(!extensions.empty() && std::ssize(extensions) <= limits.sequences,
                std::to_string(extensions.size()) + " sequences of " + std::to_string(limits.sequences) + " in a pass");
@@ -100,6 +104,7 @@ void check_extensions(std::span<const Extension> extensions, const PassLimits& l
     const int64_t tokens = std::ssize(each.ids);
     TANDEM_CHECK(each.logit_rows >= 0 && each.logit_rows <= tokens, "tokens that get logits");
     if (!each.parents.empty()) check_parents(each.parents, tokens);
+    // Accepting a path copies keys and values within the cache, which only works in the host's memory.
     if (!each.parents.empty() && !limits.no_trees_because_of.empty())
       throw Error("what is accepted of a tree of drafts could not be copied", limits.no_trees_because_of,
                   "The cache is in a device's own memory; use devices that share the host's, or extend by texts");

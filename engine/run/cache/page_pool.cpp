@@ -6,6 +6,7 @@
 
 namespace tandem {
 
+// The free pages are a stack with the lowest number on top, so the first pages are used first.
 PagePool::PagePool(int64_t first, int64_t count) : first_(first), users_(static_cast<size_t>(count), 0) {
   for (int64_t page = first + count; page-- > first;) free_.push_back(static_cast<int32_t>(page));
 }
@@ -25,6 +26,7 @@ void PagePool::share(int32_t page) {
   ++users_[index_of(page)];
 }
 
+// Sequences that share a prefix share its pages. So a page becomes free only when its last user releases it.
 void PagePool::release(int32_t page) {
   TANDEM_CHECK(users(page) > 0, "a page is given back by one who has it");
   if (--users_[index_of(page)] == 0) free_.push_back(page);

@@ -71,6 +71,8 @@ uint64_t hash_of(const GgufFile& file) {
 
 }  // namespace
 
+// Everything on which the meaning of the saved bytes depends. Loading compares it key by key, so that an error can name
+// the difference.
 std::string describe_state(const GgufFile& file, const ModelConfig& config, KvType kv_type, const char* act) {
   const nlohmann::json description = {{"model", config.name},
                                       {"hash", hash_of(file)},
@@ -84,6 +86,8 @@ std::string describe_state(const GgufFile& file, const ModelConfig& config, KvTy
   return description.dump();
 }
 
+// The file has a header, the description, the ids of the tokens, zeros up to a multiple of 64 bytes, all pages, and
+// a checksum.
 void save_state(const std::string& path, const std::string& description, std::span<const int32_t> ids,
                 std::span<const KvCache> caches, std::span<const int32_t> pages, WhileUnread while_unread) {
   TANDEM_CHECK(std::ssize(pages) == pages_of(std::ssize(ids)), "pages of a text");
@@ -122,6 +126,7 @@ SavedState::SavedState(const std::string& path, const std::string& description)
            "It is " + std::to_string(header.version) + "; this program reads " + std::to_string(kVersion));
   const size_t room = bytes.size() - sizeof header;
   const std::string cut = "Save it again";
+  // A division instead of a product: a damaged number of tokens could overflow the product.
   if (header.description_bytes > room || header.tokens > (room - header.description_bytes) / sizeof(int32_t))
     refuse("the saved state is cut", cut);
   const auto* text = reinterpret_cast<const char*>(bytes.data() + sizeof header);
@@ -139,6 +144,7 @@ SavedState::SavedState(const std::string& path, const std::string& description)
   begin_ = aligned(sizeof header + header.description_bytes + ids_.size() * sizeof(int32_t));
 }
 
+// The length must be exact, and the checksum is tested first. Until then no page of the cache has changed.
 void SavedState::copy_to(std::span<const KvCache> caches, std::span<const int32_t> pages) const {
   TANDEM_CHECK(std::ssize(pages) == pages_of(std::ssize(ids_)), "pages of a text");
   size_t wanted = begin_ + sizeof(uint64_t);

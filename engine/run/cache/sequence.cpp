@@ -25,6 +25,7 @@ int32_t take_pages(PagePool& pool, std::vector<int32_t>& pages, int64_t count, b
 
 }  // namespace
 
+// Gives its own pages back to their pool before it receives the other's pages and pool.
 Sequence& Sequence::operator=(Sequence&& other) noexcept {
   if (this == &other) return *this;
   rewind(0);
@@ -35,6 +36,8 @@ Sequence& Sequence::operator=(Sequence&& other) noexcept {
   return *this;
 }
 
+// Shares the pages of the common tokens instead of copying them. The first sequence that writes to a shared page
+// exchanges it (make_room()).
 Sequence Sequence::fork(int64_t position) const {
   TANDEM_CHECK(position >= 0 && position <= this->position(), "a fork begins with tokens that there are");
   Sequence other(pool_);
@@ -44,6 +47,7 @@ Sequence Sequence::fork(int64_t position) const {
   return other;
 }
 
+// Pages behind the new end go back to the pool. The last page stays, even if only a part of it is in use.
 void Sequence::rewind(int64_t position) {
   TANDEM_CHECK(position >= 0 && position <= this->position(), "a sequence can only be shortened");
   drafts_ = {};

@@ -37,6 +37,8 @@ size_t TextCache::bytes() const {
   return sum;
 }
 
+// In a device's own memory no page can be copied. A fork then ends at a whole page, so that nobody writes to a
+// shared one.
 Sequence TextCache::fork(const Sequence& from, int64_t most) const {
   const int64_t position = std::min(most, from.position());
   return from.fork(model_.machine()->zero_copy() ? position : position / kCachePage * kCachePage);
@@ -62,6 +64,8 @@ void TextCache::copy_page(const Sequence::PageCopy& copy) const {
   }
 }
 
+// Pages are announced to the pool as texts grow, in proportion to the whole cache. A lack of memory is then an Error
+// here, and the system does not end the process in the middle of a pass.
 void TextCache::require_memory(int64_t end) {
   const int64_t pages = pages_of(end) + pages_->pages() - pages_->free_pages();
   if (pages <= promised_pages_) return;
@@ -131,6 +135,8 @@ std::vector<int32_t> TextCache::load_context(const std::string& path) {
   return state.ids();
 }
 
+// Takes pages as a pass would, fills them, and appends the tokens last. If the file is refused, the pages go back with
+// the sequence.
 Sequence TextCache::load(const std::string& path) const {
   const SavedState state = open_state(path);
   Sequence sequence = new_sequence();

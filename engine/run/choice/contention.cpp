@@ -13,6 +13,7 @@
 
 namespace tandem {
 
+// A thread's schedstat begins with two numbers in nanoseconds: the time on a core, and the time in a run queue.
 std::optional<CoreSeconds> core_seconds_in(const std::string& schedstat) {
   uint64_t ran = 0, waited = 0;
   const char* const end = schedstat.data() + schedstat.size();
@@ -36,6 +37,8 @@ double stolen_seconds_in(const std::string& stat, std::span<const int> cores, do
   return ticks / ticks_per_second;
 }
 
+// Adds up all threads of this process. In a virtual machine the host may take a core away, so stolen time counts as
+// waiting too.
 std::optional<CoreSeconds> core_seconds() {
   std::error_code error;
   std::optional<CoreSeconds> all;
@@ -61,6 +64,7 @@ std::optional<CoreSeconds> core_seconds() {
   return all;
 }
 
+// The threads of a pass wait for each other's cores too. So waiting counts only beyond a quarter of the running time.
 bool were_contended(const CoreSeconds& before, const CoreSeconds& after) {
   return after.waited - before.waited > (after.ran - before.ran) / 4;
 }

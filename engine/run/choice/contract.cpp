@@ -65,6 +65,8 @@ std::string note_on_act(ActType act, std::span<const PackedFormat> weights) {
   return "--act i8: " + which + " matrices are F16, BF16 or F32, and multiply f32 activations";
 }
 
+// With several devices, each pass may have another plan. If one device computes other bits, a text's bits then depend
+// on how its tokens were divided into passes.
 bool bits_depend_on_passes(std::span<const DeviceInfo* const> devices, std::span<const PackedFormat> weights,
                            ActType act) {
   const Operands operands{act == ActType::f16 || (act == ActType::i8 && all_integers(weights)),
@@ -73,6 +75,8 @@ bool bits_depend_on_passes(std::span<const DeviceInfo* const> devices, std::span
          std::ranges::any_of(devices, [&](const DeviceInfo* device) { return !why_not(*device, operands).empty(); });
 }
 
+// Looks at the steps that a plan really has. A device may round operands in general, and still keep the contract with
+// the matmuls of its steps.
 std::string why_not_contract_bits(const Plan& plan, std::span<const DeviceInfo* const> devices, bool f16_activations) {
   for (const Step& step : plan.steps) {
     const std::string& id = plan.devices[static_cast<size_t>(step.device)];

@@ -24,6 +24,7 @@ nlohmann::json parsed(const std::string& text) {
   return good ? *values : nlohmann::json::object();
 }
 
+// A damaged file is no error, because its values can be measured again.
 nlohmann::json values_of(const std::string& path) {
   try {
     if (std::filesystem::exists(path)) return parsed(read_json_file(path, "measurements"));

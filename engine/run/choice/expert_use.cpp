@@ -46,6 +46,8 @@ bool ExpertUse::add(const Plan& plan, std::span<const RoutedLayer> layers, Overf
   return true;
 }
 
+// For reports: how well the NPU's rows were filled, and where the other choices went. The overflow has the choices of
+// cold experts too, which no room was planned for, so they are subtracted.
 void ExpertUse::add_totals(const PlannedExperts& planned, const RoutedLayer& layer, Overflow overflow) {
   const ExpertPlacement& placement = planned.placement;
   if (placement.resident.empty()) return;

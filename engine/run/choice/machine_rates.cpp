@@ -195,6 +195,8 @@ MachineRates::MachineRates(std::span<const std::unique_ptr<Device>> devices, Dis
   passes_ = uncontended_passes_ = kept(passes_key_);
 }
 
+// The costs of one call share two caches: predicted seconds and solved matmuls (H9). A new sample changes estimates, so
+// each call begins with empty caches.
 PlanCosts MachineRates::costs(const PassPositions& positions) const {
   PlanCosts costs;
   const bool card = std::ranges::any_of(devices_, [](const auto& device) { return device->info().discrete; });
@@ -215,6 +217,8 @@ double MachineRates::predicted_seconds(const Plan& plan, const PlanCosts& costs,
   return simulated_seconds(plan, costs, kind) * passes_.ratio(classes_of(kind));
 }
 
+// Samples of operators and of the pass settle bonuses, and then unused options get new ones. Choices are made again
+// after a large failure, and after 1, 2, 4 ... passes, from 64 on after every 64th.
 void MachineRates::learn(const Plan& plan, const PassSpans& spans, const PassKind& kind, const PassPositions& positions,
                          double seconds, double weight) {
   if (!was_contended(weight) && contended_) on_contention_end();
@@ -227,6 +231,7 @@ void MachineRates::learn(const Plan& plan, const PassSpans& spans, const PassKin
   if (learnt_ % 64 == 0 || std::has_single_bit(static_cast<uint64_t>(learnt_))) ++version_;
 }
 
+// Uncontended estimates replace those learnt from contended passes, because the cores belong to this process again.
 void MachineRates::on_contention_end() {
   double moved = passes_.overwrite_from(uncontended_passes_);
   for (DeviceModel& model : device_models_)
@@ -258,6 +263,7 @@ double MachineRates::learn_operators(const Plan& plan, const PassSpans& spans, c
       const std::span<const Operator> of = at.second < 0
                                                ? std::span<const Operator>(step.operators)
                                                : std::span(&step.operators[static_cast<size_t>(at.second)], 1);
+      // Costs with `both` hold for operators that shared the memory for more than half of their time.
       const bool is_beside = beside > (time.end - time.start) / 2;
       double bare = 0;
       std::vector<OperatorSamples*> of_step;
@@ -284,6 +290,8 @@ double MachineRates::learn_operators(const Plan& plan, const PassSpans& spans, c
   return exploration_failed;
 }
 
+// Learns how far whole passes are from their simulation. The bound keeps one odd pass, such as one in which a driver
+// compiles, from spoiling the estimate.
 double MachineRates::learn_pass(const Plan& plan, const PassKind& kind, const PassPositions& positions, double seconds,
                                 double weight) {
   const double predicted = simulated_seconds(plan, costs(positions), kind);
@@ -334,6 +342,7 @@ void MachineRates::add_exploration_bonuses(const Plan& plan, const PassSpans& sp
 
 double MachineRates::seen(const PassKind& kind) const { return passes_.weight_of(classes_of(kind).back()); }
 
+// The file gets uncontended estimates where they exist, because a later start may have the cores for itself.
 void MachineRates::store() {
   if (learnt_ == 0) return;
   const auto keep = [this](const std::string& key, PooledRatios all, const PooledRatios& uncontended) {

@@ -37,6 +37,7 @@ constexpr double kWorthTrying = 0.7;
 
 }  // namespace
 
+// Numbers of tokens in one class share a choice. So prompts of nearly equal lengths need one comparison of plans.
 int64_t length_class(int64_t S) {
   if (S <= kDecodeTokens) return kDecodeTokens;
   const int64_t step = S <= 256 ? 32 : 128;
@@ -50,6 +51,8 @@ Planner::Planner(PlannedModel planned, PlannerOptions options)
     candidates_.clear();
   }
   const bool is_auto = options_.plan == nullptr;
+  // Beside a card, measured times decide (choose_beside_card()), because copies and turns through the host are
+  // not simulated.
   const auto alone = std::ranges::find(candidates_, std::string_view("gpu-only"), &Strategy::name);
   const std::vector<DeviceTraits> devices = traits();
   const auto gpu = std::ranges::find(devices, DeviceKind::gpu, &DeviceTraits::kind);
@@ -82,6 +85,8 @@ Planner::Strategies Planner::candidates() const {
   return tried.empty() ? std::vector{&find_strategy("host-only")} : tried;
 }
 
+// Plans differ with the depth only by the cost of attention, which changes slowly. So depths are rounded down to steps
+// of 256, and from 1,024 on to powers of two. Batches of several texts begin with steps of 64.
 int64_t Planner::planned_past(const Batch& batch, int64_t position) const {
   if (candidates_.empty() && !options_.plan->weighs_attention) return 0;
   if (position >= 1024) return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(position)));

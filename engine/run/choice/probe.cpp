@@ -24,6 +24,8 @@ double run_seconds(Executor& executor, PreparedPlan& prepared) {
 
 }  // namespace
 
+// Takes the largest matmul of any layer, and of it so many rows that the work is about kProbeFlops. The work is then
+// short even on a slow device.
 std::optional<Operator> probe_of(std::span<const Operator> operators) {
   const Operator* largest = nullptr;
   for (const Operator& op : operators) {

@@ -19,6 +19,7 @@ nlohmann::json to_json(const PooledRatios& ratios) {
   return json;
 }
 
+// Users may edit the file, and it may be damaged. So every value is checked by itself, and a bad one is dropped.
 PooledRatios ratios_from(const nlohmann::json& json) {
   PooledRatios ratios;
   if (!json.is_object()) return ratios;

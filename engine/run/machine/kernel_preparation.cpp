@@ -39,6 +39,8 @@ void prepare_kernels(Machine& machine, std::span<const Batch> batches, const Ope
   machine.executor().prepare(schedule("kernels", {gpu->info().id}, placed));
 }
 
+// Every number of tokens that one list kernel takes, for one text, for several texts, and for trees. Each of the three
+// needs its own kernels of attention and cache.
 std::vector<Batch> listed_batches(const Machine& machine, const ActivationSizes& sizes) {
   const Device* gpu = machine.first_of(DeviceKind::gpu);
   if (gpu == nullptr || gpu->info().listed_tokens <= 1) return {};

@@ -17,6 +17,8 @@ std::string role_of(const GgufTensor& tensor) {
 
 }  // namespace
 
+// Names what the kernels of a model depend on: the architecture, the widths and groups of heads, the rotation, and the
+// types of all tensors. Two models with one text share their compiled kernels.
 std::string kernel_set_of(const GgufFile& file, const ModelConfig& config) {
   std::set<std::string> roles;
   for (const GgufTensor& tensor : file.tensors()) roles.insert(role_of(tensor));

@@ -73,6 +73,7 @@ void LoadedModel::load(const ModelOptions& options) {
     if (!machine_->maps_files()) packed_.reset();
     made.get();
   } else {
+    // One core stays free for this thread, which opens the devices meanwhile.
     loading.start(std::max(1, cores - 1), make);
     open_devices();
     pin_this_thread(usable_cores());
@@ -87,6 +88,7 @@ void LoadedModel::load(const ModelOptions& options) {
   model_ = loading.finish(cores, options.load_progress);
 }
 
+// New packed weights are written at the end, when no text waits any more.
 LoadedModel::~LoadedModel() {
   if (pack_cache_.wants() && !model_.weights.slots.empty()) {
     if (on_long_work_) on_long_work_("keeping the packed weights for the next start");

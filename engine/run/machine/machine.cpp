@@ -109,6 +109,8 @@ double Machine::last_compile_seconds(const KnownGpu& card) const {
   return kept && kept->is_number() ? std::max(0.0, kept->get<double>()) : 0;
 }
 
+// A written token shows that all kernels of a text are compiled. The mark is set only then, and the compile time is
+// kept for the prediction of later starts.
 void Machine::ran_single_token() {
   if (!compiling_) return;
   compiling_->mark();
@@ -179,6 +181,7 @@ std::unique_ptr<Device> Machine::open_one(const std::string& id) const {
   return open_device(id, waits_for_gpu() ? for_gpu_cores(device_options_) : device_options_);
 }
 
+// Makes everything that depends on the set of devices: the executor, and the estimates of the devices' speed.
 void Machine::set_up() {
   ExecutorOptions executor;
   executor.deadline = options_.wait_deadline;
@@ -242,6 +245,7 @@ bool Machine::admit_gpu() {
   return true;
 }
 
+// Samples are stored first, because take_apart() ends the estimates. The new ones begin with the stored values.
 void Machine::go_on_with(const std::function<void()>& exchange) {
   rates_->store();
   take_apart();

@@ -55,6 +55,8 @@ void begin_on_card(const KnownGpu& card, const EngineOptions& options, const Ggu
 
 }  // namespace
 
+// Only `auto` without named devices may begin without a GPU. A user who names devices, a split or a plan gets exactly
+// these, and waits for their kernels.
 void begin_without_kernels(const EngineOptions& options, const GgufFile& file, Machine& machine) {
   if (options.warming_program.empty() || options.plan != "auto" || !options.devices.empty() || !options.split.empty())
     return;

@@ -95,6 +95,7 @@ bool Warming::start(const std::vector<std::string>& arguments) {
   return error == 0;
 }
 
+// Only one process compiles a set. The system releases the lock when the process ends, however it ends.
 bool Warming::lock() {
   if (path_.empty()) return false;
   std::error_code ignored;
@@ -108,6 +109,7 @@ void Warming::mark() const noexcept {
   if (!why.empty()) proof::say_not_kept("that the GPU's kernels are compiled", why);
 }
 
+// Locks stay, because running programs may hold them.
 void Warming::unmark_all() const noexcept {
   if (path_.empty()) return;
   std::error_code ignored;

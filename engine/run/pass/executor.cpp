@@ -59,6 +59,7 @@ Device& Executor::device(const std::string& id) const {
   throw Error("the plan names a device that is not open", id, "See `tandem devices`");
 }
 
+// Devices make their programs here, once for each step. Later runs only launch them.
 std::unique_ptr<PreparedPlan> Executor::prepare(Plan plan) {
   // If plans are made but none runs, at most one dropped plan waits to be destroyed.
   if (dropped_.size() > 1) dropped_.erase(dropped_.begin(), dropped_.end() - 1);
@@ -88,6 +89,7 @@ void Executor::make_sequences(PreparedPlan& prepared) const {
   for (size_t d = 0; d < launches.size(); ++d) {
     if (launches[d].empty()) continue;
     std::vector<sync::WaitFor>& waits = launches[d].front().waits;
+    // The gate is the first wait of the sequence, so the device does not begin before launch_ready() raises it.
     if (gated(prepared, d)) waits.insert(waits.begin(), {gate_, 0});
     prepared.sequences_[d] = make_sequence(*prepared.devices_[d], std::move(launches[d]));
   }
@@ -140,6 +142,7 @@ double Executor::run(PreparedPlan& prepared, PassSpans* spans) {
   return wait(start(prepared, spans != nullptr), spans);
 }
 
+// A run owns the epochs from its base on, one for each step. So the flags of several runs in flight are never confused.
 Run Executor::start(PreparedPlan& prepared, bool measured) {
   submit_rest(epoch_);  // earlier runs come first in the queues
   const uint32_t base = epoch_ + 1;
@@ -161,6 +164,8 @@ Run Executor::start(PreparedPlan& prepared, bool measured) {
   return run;
 }
 
+// A wait that overslept does not show how long the run took. So the predictor learns only that its prediction was
+// too long.
 double Executor::wait(Run run, PassSpans* spans) {
   Flight& flight = flight_of(run.base_);
   PreparedPlan& prepared = *flight.prepared;
@@ -219,6 +224,7 @@ double Executor::begin_of(const Flight& flight) const {
   return begin;
 }
 
+// Counts the measured runs in flight, because devices must record as long as one of them needs it.
 void Executor::measure(bool on) {
   const int before = std::exchange(measured_, measured_ + (on ? 1 : -1));
   if (timeline_ || (before > 0) == (measured_ > 0)) return;
@@ -271,6 +277,8 @@ void Executor::submit_rest(uint32_t base) {
   }
 }
 
+// H7, NPU-dominant: this thread waits for the awaited steps, and then submits the GPU's step. The step itself waits for
+// no flag, since everything that it needs is there.
 void Executor::launch_following(PreparedPlan& prepared, uint32_t base) {
   prepared.submission_waits_.resize(prepared.plan_.steps.size());
   for (size_t i = 0; i < prepared.plan_.steps.size(); ++i) {
@@ -353,6 +361,8 @@ bool Executor::ended(const Flight& flight) const {
   return true;
 }
 
+// Looks through the runs that started later. A device's failed flag, or the end of its queue, belongs to the last run
+// on it.
 bool Executor::is_last_on(const Flight& flight, const Device* device) const {
   for (auto later = flights_.rbegin(); &*later != &flight; ++later) {
     if (std::ranges::find(later->prepared->devices_, device) != later->prepared->devices_.end()) return false;
@@ -403,6 +413,7 @@ void Executor::take_spans() {
     const std::vector<DeviceSpan> spans = lab_of(*device).take_spans();
     auto found = step_of.end();
     for (const DeviceSpan& span : spans) {
+      // Spans of one program follow each other, so most of them need no search.
       if (found == step_of.end() || found->first != span.program) found = step_of.find(span.program);
       if (found == step_of.end()) continue;
       const auto& [flight, step] = found->second;

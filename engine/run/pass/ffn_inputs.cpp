@@ -23,6 +23,8 @@ struct Pass {
   std::vector<std::unique_ptr<Program>> before, behind;  // one for each layer
 };
 
+// The longest window decides the sizes. Keys and values stay f32, so that rounding of the cache does not change the
+// recorded inputs.
 ActivationSizes sizes_for(std::span<const std::vector<int32_t>> windows) {
   constexpr int64_t kCacheStep = 64;
   size_t longest = 0;
@@ -72,6 +74,7 @@ class Reading {
     const size_t at = first * H_, count = window.size() * H_;
     std::ranges::copy(window, buffers_.ids.as<int32_t>());
     write_positions(buffers_, 0, static_cast<int64_t>(window.size()));
+    // The first layer begins with the embedding, and every other layer with the state that the layer before it left.
     if (layer == 0) {
       execute(*pass.embedding);
     } else {

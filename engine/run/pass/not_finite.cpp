@@ -51,6 +51,7 @@ std::string describe(const Operator& op, const Device& device) {
 
 }  // namespace
 
+// Adds up x * 0 in many independent lanes. No value needs a branch, so compilers use vectors.
 bool all_finite(std::span<const float> values) {
   constexpr size_t kLanes = 64;          // so many that compilers use vectors
   std::array<float, kLanes> lanes = {};  // x * 0 is 0 where x is finite, and NaN elsewhere
@@ -62,6 +63,8 @@ bool all_finite(std::span<const float> values) {
   return std::ranges::all_of(lanes, [](float lane) { return lane == 0; });
 }
 
+// Runs the operators one at a time, and looks at the values that each has written. The first one with a bad value is
+// the cause, since all activations before it were finite.
 std::optional<std::string> where_not_finite(std::span<const Operator> operators,
                                             std::span<const std::unique_ptr<Device>> devices, Executor& executor) {
   for (const Operator& op : operators) {

@@ -33,6 +33,8 @@ class DevicePass {
   }
 
  private:
+  // A wait lasts from the end of the device's last work until the awaited steps have ended. The time from there to the
+  // step's start is no wait, and counts as idle.
   void add_wait(const Step& step, double until) {
     if (step.waits.empty() || until <= free_since_) return;
     Span wait{"waits of " + id_, "before " + step.name(), free_since_, until};

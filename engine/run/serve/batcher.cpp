@@ -44,6 +44,7 @@ bool Batcher::step() {
   for (const Engine::Extension& each : pass) totals_.pass_tokens += std::ssize(each.ids);
   const auto vocabulary = static_cast<size_t>(engine_.config().vocabulary);
   for (const Engine::Extension& each : pass) {
+    // Rows of logits stand in the order of the extensions, so each request takes the first of the rows that are left.
     if (each.logit_rows == 0) continue;
     const auto request =
         std::ranges::find(active_, each.sequence, [](const ActiveRequest& one) { return &one.sequence; });
@@ -90,6 +91,8 @@ bool Batcher::awaits_shared_prefix(std::span<const int32_t> prompt) const {
   });
 }
 
+// Requests begin in the order in which they came. One that waits for a shared prefix holds up all requests behind it. A
+// request that cannot begin ends with its own error.
 void Batcher::admit() {
   while (active() < width_ && !queue_.empty() && !awaits_shared_prefix(queue_.front().prompt)) {
     Request next = std::move(queue_.front());
@@ -133,6 +136,8 @@ void Batcher::evict_finished(std::span<const Engine::Extension> pass) {
   while (!finished_.empty() && engine_.free_pages() < pages) finished_.pop_front();
 }
 
+// Requests that write come first, with one token each, so a long prompt does not stop their texts. Prompts share the
+// room that is left, in order.
 std::vector<Engine::Extension> Batcher::next_pass() {
   std::vector<Engine::Extension> pass;
   int64_t room = engine_.chunk();
@@ -168,6 +173,8 @@ void Batcher::find_not_finite() {
   }
 }
 
+// The sequence stays among the finished ones, so that a later prompt can share its prefix. A sequence with logits that
+// are not finite may have bad keys and values, and is not shared.
 void Batcher::end(size_t index) {
   ActiveRequest request = std::move(active_[index]);
   active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(index));

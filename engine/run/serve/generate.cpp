@@ -66,6 +66,7 @@ std::optional<int32_t> Continuation::next(std::span<const float> logits, bool ha
   return id;
 }
 
+// Text that was held back, as a possible beginning of a stop string, is text after all.
 Generation Continuation::finish() {
   if (!matcher_.stopped()) {
     print(matcher_.push(characters_.flush()));

@@ -18,6 +18,7 @@ struct Scan {
   bool is_finite = true;
 };
 
+// Finds both in one pass over the logits. Comparisons with NaN are false, so NaN never becomes the largest.
 Scan scan(std::span<const float> logits) {
   TANDEM_CHECK(!logits.empty(), "no logits to choose from");
   constexpr size_t kLanes = 64;                 // so many that compilers use vectors
@@ -49,7 +50,8 @@ void Sampler::accept(int32_t id) {
   while (static_cast<int>(recent_.size()) > options_.repeat_last) recent_.pop_front();
 }
 
-// Plain greedy sampling reads the logits where they are. All other options change a copy.
+// Plain greedy sampling reads the logits where they are. All other options change a copy. The filters run in this
+// order: repeat penalty, top k, temperature, top p, min p.
 std::optional<int32_t> Sampler::sample(std::span<const float> logits) {
   int32_t id = 0;
   if (plain_greedy()) {
@@ -83,6 +85,8 @@ std::optional<int32_t> greedy_choice_of_finite(std::span<const float> logits) {
   return found.is_finite ? std::optional(found.choice) : std::nullopt;
 }
 
+// A token is penalised once, however often it occurred. Positive logits are divided and negative ones multiplied, so
+// both fall if the penalty is above 1.
 void apply_repeat_penalty(std::span<float> logits, std::span<const int32_t> recent, float penalty) {
   if (penalty == 1.0f) return;
   std::vector<int32_t> unique(recent.begin(), recent.end());
@@ -116,6 +120,7 @@ std::vector<Candidate> keep_top_k(std::span<const float> logits, int k) {
   return best;
 }
 
+// Softmax. Candidates are sorted, so the first one has the largest logit. Subtracting it keeps exp() from overflowing.
 void to_probabilities(std::vector<Candidate>& candidates, float temperature) {
   double sum = 0;
   for (Candidate& c : candidates) {
@@ -139,6 +144,7 @@ void keep_top_p(std::vector<Candidate>& candidates, float p) {
   }
 }
 
+// Keeps candidates that are at least p times as likely as the most likely one.
 void keep_min_p(std::vector<Candidate>& candidates, float p) {
   if (p <= 0 || candidates.empty()) return;
   const float least = p * candidates.front().probability;

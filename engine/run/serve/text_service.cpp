@@ -11,6 +11,7 @@ TextService::TextService(Engine& engine, int64_t width)
       orchestrator_(engine.machine().layout().may_spin ? engine.machine().layout().orchestrator : -1),
       thread_([this] { work(); }) {}
 
+// Closing interrupts all requests. The thread ends when none is left.
 TextService::~TextService() {
   {
     const std::lock_guard lock(mutex_);
@@ -20,6 +21,8 @@ TextService::~TextService() {
   thread_.join();
 }
 
+// Callers only put their request into a list. All passes run on the service's own thread, because an engine belongs to
+// one thread.
 std::future<Generation> TextService::write(std::vector<int32_t> prompt, GenerateOptions options) {
   Asked asked{std::move(prompt), std::move(options), std::make_shared<std::promise<Generation>>()};
   std::future<Generation> result = asked.result->get_future();
