@@ -92,8 +92,8 @@ struct Work {
 };
 Work work(const Operator& op, Past past = {});
 
-// The positions of a pass's tokens are first, first + 1, and so on. Their buffer begins at this offset of its slot
-// (Operand::offset_bytes).
+// The positions of a pass's tokens are first, first + 1, and so on. Their buffer begins at this offset of its slot, as
+// in Operand.
 struct PassPositions {
   int64_t first = 0;
   size_t offset_bytes = 0;

@@ -1,6 +1,5 @@
-// Predicted costs of operators, as strategies ask for them: one interface for both clocks. On the wall clock the costs
-// are estimates of this machine (engine/run/choice/machine_rates.h). On the model clock they come from a processor
-// profile.
+// Predicted costs of operators, as strategies ask for them: one interface for both clocks. On the wall clock they
+// are estimates of this machine (engine/run/choice/machine_rates.h). On the model clock a profile gives them.
 #pragma once
 
 #include <functional>

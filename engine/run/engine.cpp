@@ -99,9 +99,9 @@ bool Engine::accepts(std::span<const DeviceInfo* const> devices) const {
   return reasons_for_other_bits(devices, matrix_formats(model_->model().weights), *options_.act) == other_bits_;
 }
 
-// Makes the planner for the machine's present devices, and compiles the kernels that every plan needs. A list kernel is
-// compiled for a set of kernels. The set that the model's single tokens need serves every plan
-// (engine/device/opencl/list_launcher.h).
+// Makes the planner for the machine's present devices, and compiles the kernels that every plan needs. A list kernel
+// (engine/device/opencl/list_launcher.h) is compiled for a set of kernels. The set that the model's single tokens need
+// serves every plan.
 void Engine::rebuild() {
   const CompileClock compiling(*machine_);
   other_bits_ = find_other_bits();

@@ -49,8 +49,7 @@ class PassPlans {
   void release() noexcept;
   Planner& planner() const;
 
-  // The prepared plan for this kind of pass. The reference is valid until the next call that prepares or drops
-  // plans.
+  // The prepared plan for this kind of pass. The reference is valid until plans are prepared or dropped again.
   Entry& prepare(const Batch& batch, int64_t position);
   // Runs a pass whose inputs are in their buffers. position: the largest one at which a run of tokens begins. Some
   // passes are measured, and the planner learns from them.

@@ -41,8 +41,8 @@ struct PassLimits {
   int64_t vocabulary = 0, context = 0;
   std::string no_trees_because_of;  // devices whose cache the host cannot copy; empty: trees are allowed
 };
-// Error if there are no tokens, if one is not in the vocabulary, or if they do not fit the context behind `position`
-// tokens.
+// Error if there are no tokens, if one is not in the vocabulary, or if the context has no room for them behind
+// `position` tokens.
 void check_ids(std::span<const int32_t> ids, int64_t position, int64_t vocabulary, int64_t context);
 // Checks all extensions of a pass, and changes nothing. Errors are those of Engine::extend().
 void check_extensions(std::span<const Extension> extensions, const PassLimits& limits);

@@ -21,8 +21,7 @@ using OperatorsOf = std::function<std::vector<Operator>(const Batch&)>;  // of o
 void prepare_kernels(Machine& machine, std::span<const Batch> batches, const OperatorsOf& operators_of);
 
 // The batches of a few tokens, of one text and of many. If their kernels are prepared together, all these passes use
-// one list kernel (engine/device/opencl/list_launcher.h). Empty: there is no GPU, or it takes no lists of several
-// tokens.
+// one list kernel (engine/device/opencl/list_launcher.h). Empty: no GPU takes lists of several tokens.
 std::vector<Batch> listed_batches(const Machine& machine, const ActivationSizes& sizes);
 
 }  // namespace tandem

@@ -20,8 +20,8 @@ std::string kernel_set_of(const GgufFile& file, const ModelConfig& config);
 // One text at a time needs only a part of the kernels, and need not wait for those of many texts and of trees.
 enum class KernelsFor { one_text, many_texts };
 
-// The description with the types of the KV cache and of activations, and the use. engine/run/machine/warming.h marks
-// it.
+// The description with the types of the KV cache and of activations, and the use. The class Warming marks
+// it as compiled.
 std::string kernels_mark(const GgufFile& file, const ModelConfig& config, KvType kv_type, ActType act,
                          KernelsFor texts);
 
