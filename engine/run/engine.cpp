@@ -136,9 +136,7 @@ void Engine::check_fits(std::span<const int32_t> ids, int64_t position) const {
 
 PassLimits Engine::limits() const {
   const ActivationSizes& sizes = activations_->sizes;
-  PassLimits limits{options_.sequences, chunk(), sizes.logit_rows, sizes.segments, config().vocabulary, context(), ""};
-  if (!machine_->zero_copy()) limits.no_trees_because_of = machine_->device_names();
-  return limits;
+  return {options_.sequences, chunk(), sizes.logit_rows, sizes.segments, config().vocabulary, context(), ""};
 }
 
 // PassPlans::chunk_at() needs the position where the prompt began, which lies `first` tokens back.
@@ -202,12 +200,14 @@ void Engine::extend_all(std::span<const int32_t> ids, const LogitsSink& sink) {
 // First everything that may fail without running: checks, pages, memory and the plan. Then the pass runs, and only
 // after its success the sequences take their tokens.
 std::span<const float> Engine::extend(std::span<const Extension> extensions) {
-  check_extensions(extensions, limits());
+  const bool trees = std::ranges::any_of(extensions, [](const Extension& each) { return !each.parents.empty(); });
+  PassLimits limits = this->limits();
+  if (trees && !machine_->zero_copy()) limits.no_trees_because_of = machine_->device_names();
+  check_extensions(extensions, limits);
   machine_->admit_gpu_when_warm();
   for (const Extension& each : extensions) cache_->make_room(*each.sequence, std::ssize(each.ids));
   cache_->require_memory(position_);
   const PassTokens pass = tokens_of_pass(extensions);
-  const bool trees = std::ranges::any_of(extensions, [](const Extension& each) { return !each.parents.empty(); });
   const Batch batch{std::ssize(pass.ids), pass.logit_rows, segment_class(std::ssize(pass.runs)), trees};
   PassPlans::Entry& entry = plans_->prepare(batch, pass.position);
   write_runs(*activations_, pass.runs, batch.segments);

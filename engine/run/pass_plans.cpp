@@ -85,7 +85,7 @@ PassPlans::Entry& PassPlans::prepare(const Batch& batch, int64_t position) {
   return made;
 }
 
-// Whether to measure the next pass. Of each kind these are pass 1, 2, 4, 8 and so on up to 64, then every 64th. So
+// Whether to measure the next pass. Passes 1, 2, 4, 8 and so on up to 64 of a kind are measured, then every 64th. So
 // measuring costs next to nothing. The engine's first pass and the first run of a plan for few tokens are not measured.
 // They touch new memory, and drivers compile programs when these first run.
 bool PassPlans::is_measured(Entry& entry) {
