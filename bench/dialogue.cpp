@@ -41,7 +41,7 @@ int run(const Options& options) {
     tandem::EncodeOptions encode;
     encode.add_bos_eos = turn == 0;
     encode.parse_special = false;
-    const std::vector<int32_t> ids = engine->tokenizer().encode(line, encode);
+    const std::vector<int32_t> ids = engine->model().tokenizer().encode(line, encode);
     if (ids.empty()) throw tandem::Error("a turn is empty", "line " + std::to_string(turn + 1));
     pending.insert(pending.end(), ids.begin(), ids.end());
     tandem::GenerateOptions generate;
@@ -56,7 +56,7 @@ int run(const Options& options) {
     generated += static_cast<int64_t>(answer.ids.size());
   }
   std::fprintf(stderr, "turns %zu, read %lld tokens, generated %lld tokens; plan %s\n", options.answers.size(),
-               static_cast<long long>(read), static_cast<long long>(generated), engine->plan_name().c_str());
+               static_cast<long long>(read), static_cast<long long>(generated), engine->plans().name().c_str());
   return 0;
 }
 

@@ -37,18 +37,18 @@ std::vector<int32_t> some_ids(int64_t vocabulary, int64_t count) {
 }
 
 double time_prompt(Engine& engine, std::span<const int32_t> ids) {
-  engine.rewind(0);
+  Sequence text = engine.cache().new_sequence();
   const double start = now_seconds();
-  engine.extend(ids);
+  extend(engine, text, ids);
   return now_seconds() - start;
 }
 
 double time_decode(Engine& engine, std::span<const int32_t> ids, int64_t context) {
-  engine.rewind(0);
-  engine.extend(ids.first(static_cast<size_t>(context)));
+  Sequence text = engine.cache().new_sequence();
+  extend(engine, text, ids.first(static_cast<size_t>(context)));
   const auto tokens = ids.subspan(static_cast<size_t>(context));
   const double start = now_seconds();
-  for (const int32_t& id : tokens) engine.extend(std::span(&id, 1));
+  for (const int32_t& id : tokens) extend(engine, text, std::span(&id, 1));
   return (now_seconds() - start) / static_cast<double>(tokens.size());
 }
 
@@ -61,15 +61,15 @@ void take_turns(size_t count, int rounds, const std::function<void(size_t i, boo
 void verify_equal(std::span<const std::unique_ptr<Engine>> engines, std::span<const int32_t> ids) {
   std::vector<float> first;
   for (const auto& engine : engines) {
-    engine->rewind(0);
-    engine->extend(ids);
-    const auto logits = engine->extend(ids.first(1));  // checks a prompt and a single token
+    Sequence text = engine->cache().new_sequence();
+    extend(*engine, text, ids);
+    const Logits logits = extend(*engine, text, ids.first(1));  // checks a prompt and a single token
     if (first.empty()) {
       first.assign(logits.begin(), logits.end());
-    } else if (std::memcmp(first.data(), logits.data(), logits.size_bytes()) != 0) {
+    } else if (std::memcmp(first.data(), logits.data(), logits.values().size_bytes()) != 0) {
       throw Error(
           "plans disagree, so there is nothing to time",
-          engines.front()->plan_name() + " and " + engine->plan_name() + ", " + std::to_string(ids.size()) + " tokens");
+          engines.front()->plans().name() + " and " + engine->plans().name() + ", " + std::to_string(ids.size()) + " tokens");
     }
   }
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/run/engine.h"
+#include "engine/run/serve/extend.h"
 
 namespace CLI {
 class App;
@@ -21,7 +22,7 @@ std::string default_model();  // TANDEM_MODEL, else the model that `./dev run` f
 void require_model(const std::string& path);
 std::vector<int32_t> some_ids(int64_t vocabulary, int64_t count);
 
-double time_prompt(Engine& engine, std::span<const int32_t> ids);  // seconds, from an empty context
+double time_prompt(Engine& engine, std::span<const int32_t> ids);  // seconds, in a new text
 // Seconds of one token after the first `context` ids: the mean over the remaining ids, one at a time.
 double time_decode(Engine& engine, std::span<const int32_t> ids, int64_t context);
 

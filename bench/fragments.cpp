@@ -72,19 +72,19 @@ class FragmentBench {
  public:
   // Fills the context, prepares the chains, and verifies each of them: its logits must equal those of the whole plan.
   FragmentBench(Engine& engine, int64_t tokens) : tokens(tokens) {
-    engine.rewind(0);
-    const auto ids = bench::some_ids(engine.config().vocabulary, kPast + tokens);
-    engine.extend(std::span(ids).first(kPast));
+    tandem::Sequence text = engine.cache().new_sequence();
+    const auto ids = bench::some_ids(engine.model().config().vocabulary, kPast + tokens);
+    extend(engine, text, std::span(ids).first(kPast));
     const auto last = std::span(ids).subspan(kPast);
-    engine.extend(last);  // makes the plan, and fills its buffers with tokens and positions
-    engine.rewind(kPast);
-    const Plan whole = engine.plan_for({tokens, 1});
+    extend(engine, text, last);  // makes the plan, and fills its buffers with tokens and positions
+    text.rewind(kPast);
+    const Plan whole = engine.plans().planner().plan_for({tokens, 1}, kPast);
     plan = whole.name;
-    for (const tandem::Operator& op : engine.operators_for({tokens, 1})) {
+    for (const tandem::Operator& op : engine.plans().operators_for({tokens, 1})) {
       if (const auto* norm = std::get_if<tandem::RmsNorm>(&op.body); norm && !residual_) residual_ = norm->x;
     }
-    for (int64_t fragments = 1; fragments <= engine.config().layers; fragments *= 2) {
-      auto plans = std::make_shared<std::vector<Plan>>(cut(whole, engine.config().layers, fragments));
+    for (int64_t fragments = 1; fragments <= engine.model().config().layers; fragments *= 2) {
+      auto plans = std::make_shared<std::vector<Plan>>(cut(whole, engine.model().config().layers, fragments));
       ways_.push_back({fragments,
                        std::make_unique<Chain<int64_t>>(
                            engine.machine().executor(), [plans](int64_t i) { return (*plans)[static_cast<size_t>(i)]; },
@@ -92,9 +92,9 @@ class FragmentBench {
                        {},
                        {}});
     }
-    engine.extend(last);
-    engine.rewind(kPast);
-    const std::span<const float> logits = engine.extend(last);
+    extend(engine, text, last);
+    text.rewind(kPast);
+    const tandem::Logits logits = extend(engine, text, last);
     const std::vector<float> expected(logits.begin(), logits.end());
     for (Way& way : ways_) {
       std::fill_n(const_cast<float*>(logits.data()), logits.size(), 0.0f);

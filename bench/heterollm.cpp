@@ -141,14 +141,14 @@ int run(const Options& options) {
     engine.chunk = std::min(options.chunk, engine.context);
     engines.push_back(Engine::open(engine));
   }
-  const auto ids = bench::some_ids(engines.front()->config().vocabulary, longest);
+  const auto ids = bench::some_ids(engines.front()->model().config().vocabulary, longest);
   const std::vector<Test> tests = measure(options, engines, ids);
   if (options.json) {
     std::printf("%s\n", to_json(options, tests).dump(1).c_str());
     return 0;
   }
   std::printf("%s, act f16, pieces of %lld tokens, %s; %d rounds, medians of tokens/s, all measured (wall clock)\n\n",
-              std::filesystem::path(options.model).filename().c_str(), static_cast<long long>(engines.front()->chunk()),
+              std::filesystem::path(options.model).filename().c_str(), static_cast<long long>(engines.front()->sizes().tokens),
               tandem::to_string(engines.front()->machine().layout()).c_str(), options.rounds);
   print_table(options, tests);
   return 0;

@@ -101,15 +101,16 @@ int run_child(const Options& options) {
   if (options.child == "npu-only") engine_options.devices = {"npu:0", "host"};
   engine_options.program_folder = tandem::gpu::default_cache_folder();
   const auto engine = Engine::open(engine_options);
-  const auto ids = bench::some_ids(engine->config().vocabulary, options.tokens);
+  const auto ids = bench::some_ids(engine->model().config().vocabulary, options.tokens);
   const size_t prompt = ids.size() / 4;
-  engine->extend(std::span(ids).first(prompt));
-  for (size_t i = prompt; i < ids.size(); ++i) engine->extend(std::span(&ids[i], 1));
+  tandem::Sequence text = engine->cache().new_sequence();
+  tandem::extend(*engine, text, std::span(ids).first(prompt));
+  for (size_t i = prompt; i < ids.size(); ++i) tandem::extend(*engine, text, std::span(&ids[i], 1));
   const bench::Resident now = bench::sort_out(mappings_now(), before, model);
-  const json report = {{"plan", engine->plan_name()},
+  const json report = {{"plan", engine->plans().name()},
                        {"devices", engine->machine().device_names()},
                        {"weight_bytes", engine->model().weight_bytes()},
-                       {"cache_bytes", touched_cache_bytes(engine->config(), engine->position())},
+                       {"cache_bytes", touched_cache_bytes(engine->model().config(), text.position())},
                        {"activation_bytes", engine->activation_bytes()},
                        {"peak_bytes", bench::peak_bytes()},
                        {"peak_without_libraries_bytes", watch.most_without_drivers()},

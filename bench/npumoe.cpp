@@ -109,22 +109,23 @@ void look_at(Engine& engine, std::span<const int32_t> ids, Measured& measured) {
   engine.machine().record(nullptr);
   measured.experts = since(engine.expert_use().totals(), before);
   measured.npu_busy = timeline.busy_seconds("npu:0") / seconds;
-  engine.rewind(0);
+  tandem::Sequence text = engine.cache().new_sequence();
   for (size_t first = 0; first < ids.size();) {
-    const tandem::Batch piece = engine.next_chunk(static_cast<int64_t>(first), static_cast<int64_t>(ids.size()));
-    measured.modelled_joules += modelled_joules(engine, engine.plan_for(piece));
-    engine.extend(ids.subspan(first, static_cast<size_t>(piece.S)));
+    const tandem::Batch piece = engine.plans().chunk_at(0, text.position(), std::ssize(ids));
+    measured.modelled_joules += modelled_joules(engine, engine.plans().planner().plan_for(piece, text.position()));
+    engine.extend(std::vector<tandem::Extension>{
+        {&text, ids.subspan(first, static_cast<size_t>(piece.S)), piece.logit_rows}});
     first += static_cast<size_t>(piece.S);
   }
 }
 
 // Perplexity over the text, and the choice of every next token.
 std::vector<int32_t> judge(Engine& engine, std::span<const int32_t> ids, Measured& measured) {
-  engine.rewind(0);
+  tandem::Sequence text = engine.cache().new_sequence();
   tandem::LogLikelihood likelihood;
   std::vector<int32_t> choices;
-  const auto V = static_cast<size_t>(engine.config().vocabulary);
-  engine.extend_all(ids, [&](int64_t first, std::span<const float> logits) {
+  const auto V = static_cast<size_t>(engine.model().config().vocabulary);
+  tandem::extend_all(engine, text, ids, [&](int64_t first, std::span<const float> logits) {
     for (size_t s = 0; s * V < logits.size(); ++s) {
       const auto row = logits.subspan(s * V, V);
       choices.push_back(static_cast<int32_t>(std::ranges::max_element(row) - row.begin()));
@@ -157,7 +158,7 @@ std::vector<int32_t> tokens_of(const Engine& engine, const std::string& path, in
   std::ifstream file(path, std::ios::binary);
   if (!file) throw tandem::Error("cannot read the text", path, "Name one with --text");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  std::vector<int32_t> ids = engine.tokenizer().encode(text, {});
+  std::vector<int32_t> ids = engine.model().tokenizer().encode(text, {});
   if (static_cast<int64_t>(ids.size()) < count)
     throw tandem::Error("the text is too short", path,
                         std::to_string(ids.size()) + " tokens, " + std::to_string(count) + " are needed");
@@ -266,7 +267,7 @@ int run(const Options& options) {
   const int64_t longest = std::ranges::max(options.lengths);
   std::vector<std::unique_ptr<Engine>> engines;
   for (const Variant& variant : kVariants) engines.push_back(open(options, variant, longest));
-  if (!engines.front()->config().experts)
+  if (!engines.front()->model().config().experts)
     throw tandem::Error("the model has no experts", options.model,
                         "`tandem make-moe` makes a mixture of a dense model");
   const auto ids = tokens_of(*engines.front(), options.text, longest);
@@ -278,7 +279,7 @@ int run(const Options& options) {
     return 0;
   }
   std::printf("%s, act f16, pieces of %lld tokens, %s; %d rounds, medians\n",
-              std::filesystem::path(options.model).filename().c_str(), static_cast<long long>(engines.front()->chunk()),
+              std::filesystem::path(options.model).filename().c_str(), static_cast<long long>(engines.front()->sizes().tokens),
               tandem::to_string(engines.front()->machine().layout()).c_str(), options.rounds);
   for (const Test& test : tests) print_table(test);
   print_energy(tests);

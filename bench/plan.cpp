@@ -55,37 +55,37 @@ struct Test {
 
 constexpr double kModelledBar = 0.2;
 
-double modelled_seconds(const Engine& engine, int64_t tokens, const tandem::SocProfile& profile,
+double modelled_seconds(const Engine& engine, int64_t position, int64_t tokens, const tandem::SocProfile& profile,
                         const std::string& strategy) {
-  const auto operators = engine.operators_for({tokens, 1});
-  return tandem::modelled_pass(operators, tokens, profile, strategy, {tandem::SyncCost::fast, engine.position()})
+  const auto operators = engine.plans().operators_for({tokens, 1});
+  return tandem::modelled_pass(operators, tokens, profile, strategy, {tandem::SyncCost::fast, position})
       .run.seconds;
 }
 
 // Short passes are repeated for this long, so that other work of the machine disturbs only a few of them.
 constexpr double kLeastSeconds = 0.25;
 
-// Runs one pass at the engine's position many times, timed and recorded in turn, and compares it with the prediction.
-Test check(Engine& engine, std::string name, const std::vector<int32_t>& ids, int rounds) {
-  const int64_t position = engine.position();
+// Runs one pass behind the text many times, timed and recorded in turn, and compares it with the prediction.
+Test check(Engine& engine, tandem::Sequence& text, std::string name, const std::vector<int32_t>& ids, int rounds) {
+  const int64_t position = text.position();
   const Batch batch{static_cast<int64_t>(ids.size()), 1};
-  engine.extend(ids);  // chooses the plan and compiles
-  engine.rewind(position);
-  const tandem::Plan plan = engine.plan_for(batch);
-  const tandem::Prediction prediction = tandem::predict(plan, engine.costs_at(engine.position()));
+  extend(engine, text, ids);  // chooses the plan and compiles
+  text.rewind(position);
+  const tandem::Plan plan = engine.plans().planner().plan_for(batch, position);
+  const tandem::Prediction prediction = tandem::predict(plan, engine.plans().planner().costs(position));
   std::vector<double> seconds;
   std::vector<Timeline> runs;
   double total = 0;
   while (std::ssize(seconds) <= rounds || total < kLeastSeconds) {
     const double start = tandem::now_seconds();
-    engine.extend(ids);
+    extend(engine, text, ids);
     seconds.push_back(tandem::now_seconds() - start);
     total += seconds.back();
-    engine.rewind(position);
+    text.rewind(position);
     engine.machine().record(&runs.emplace_back());
-    engine.extend(ids);
+    extend(engine, text, ids);
     engine.machine().record(nullptr);
-    engine.rewind(position);
+    text.rewind(position);
   }
   runs.erase(runs.begin());  // the first recording warmed up
   return {std::move(name), plan.name, prediction.seconds, tandem::median(std::move(seconds)),
@@ -93,21 +93,22 @@ Test check(Engine& engine, std::string name, const std::vector<int32_t>& ids, in
 }
 
 std::vector<Test> check_all(const Options& options, Engine& engine) {
-  const auto ids = bench::some_ids(engine.config().vocabulary, std::max(options.chunk, kDecodeContext + 1));
+  const auto ids = bench::some_ids(engine.model().config().vocabulary, std::max(options.chunk, kDecodeContext + 1));
   const auto first = [&](int64_t count) { return std::vector<int32_t>(ids.begin(), ids.begin() + count); };
   std::optional<tandem::SocProfile> profile;
   if (!options.soc.empty()) profile = tandem::soc_profile(options.soc);
   std::vector<Test> tests;
+  tandem::Sequence text = engine.cache().new_sequence();
   const auto add = [&](const std::string& name, int64_t tokens) {
-    tests.push_back(check(engine, name, first(tokens), options.rounds));
-    if (profile) tests.back().modelled_seconds = modelled_seconds(engine, tokens, *profile, options.plan);
+    tests.push_back(check(engine, text, name, first(tokens), options.rounds));
+    if (profile) tests.back().modelled_seconds = modelled_seconds(engine, text.position(), tokens, *profile, options.plan);
   };
   for (const int64_t length : options.lengths) {
-    engine.rewind(0);
+    text.rewind(0);
     add("prompt of " + std::to_string(length), std::min(length, options.chunk));
   }
-  engine.rewind(0);
-  engine.extend(first(kDecodeContext));
+  text.rewind(0);
+  extend(engine, text, first(kDecodeContext));
   add("single token", 1);
   return tests;
 }

@@ -60,7 +60,7 @@ int run(const Options& options) {
   bench::require_model(options.model);
   std::vector<std::unique_ptr<Engine>> engines;
   for (const char* plan : kPlans) engines.push_back(open(options.model, plan));
-  const auto ids = bench::some_ids(engines[0]->config().vocabulary, kPromptTokens);
+  const auto ids = bench::some_ids(engines[0]->model().config().vocabulary, kPromptTokens);
   bench::verify_equal(engines, ids);
 
   Phase phases[] = {{"prefill 256", static_cast<double>(kPromptTokens), time_prompt, {}, {}},

@@ -14,7 +14,7 @@ int main(int, char** argv) {
   tandem::TextService service(*engine, 2);
   std::string texts[2];
   const auto write = [&](int i) {
-    texts[i] = service.write(engine->tokenizer().encode(argv[2 + i], {}), {.predict = 16}).get().text;
+    texts[i] = service.write(engine->model().tokenizer().encode(argv[2 + i], {}), {.predict = 16}).get().text;
   };
   std::thread other(write, 1);
   write(0);

@@ -10,6 +10,7 @@
 
 #include "bench/engines.h"
 #include "engine/device/gpu/kept_file.h"
+#include "engine/device/operators/kv_cache.h"
 #include "engine/plan/prediction/statistics.h"
 #include "engine/run/choice/contention.h"
 #include "engine/run/engine.h"
@@ -30,11 +31,16 @@ constexpr double kFarSlower = 2;
 struct Seat {
   std::string plan;
   std::unique_ptr<Engine> engine;
-  bool left = false;  // too slow at every length
+  Sequence longest = engine->cache().new_sequence();  // all that was read so far
+  Sequence text = engine->cache().new_sequence();     // the beginning of it that the present pass continues
+  bool left = false;                                  // too slow at every length
 
-  void go_to(int64_t position) {
-    if (position < engine->position()) engine->rewind(position);
-    engine->resume(position);
+  // Makes the text in front of a pass. The page that both texts would write is copied here, so that the pass takes no
+  // time for it.
+  void go_to(const Pass& pass) {
+    if (text.position() > longest.position()) longest = std::move(text);
+    text = engine->cache().fork(longest, pass.depth);
+    engine->cache().make_room(text, pass.tokens);
   }
 };
 
@@ -51,12 +57,11 @@ class Table {
     for (const std::string& plan : options_.plans) sit_down(plan);
     if (named_.empty()) throw Error("no plan can be opened", options_.model);
     const Engine& first = *named_.front().engine;
-    context_ = first.context();
-    request.context = context_;
-    request.longest = std::min(request.longest, first.chunk());
-    text_ = some_ids(first.config().vocabulary, context_);
+    context_ = request.context;
+    request.longest = std::min(request.longest, first.sizes().tokens);
+    text_ = some_ids(first.model().config().vocabulary, context_);
     game_.passes = random_passes(request);
-    same_bits_ = std::ranges::all_of(named_, [](const Seat& seat) { return seat.engine->other_bits().empty(); });
+    same_bits_ = std::ranges::all_of(named_, [](const Seat& seat) { return seat.engine->contract().other_bits.empty(); });
     if (!same_bits_) game_.notes.push_back("plans may give other bits on these devices: nothing was verified");
   }
 
@@ -65,14 +70,13 @@ class Table {
     std::vector<std::vector<double>> seconds(named_.size());
     std::vector<Pass> passes;
     for (const int64_t tokens : kWarmUpLengths) {
-      const int64_t S = std::min({tokens, named_.front().engine->chunk(), context_});
+      const int64_t S = std::min({tokens, named_.front().engine->sizes().tokens, context_});
       for (const int64_t depth : {int64_t{0}, context_ / 2}) passes.push_back({S, std::min(depth, context_ - S)});
     }
     verify_equal_short();
     for (size_t s = 0; s < named_.size(); ++s) {
       Seat& seat = named_[s];
-      seat.engine->rewind(0);
-      seat.engine->extend(text_);
+      extend(*seat.engine, seat.longest, text_);
       for (const Pass& pass : passes) {
         time(seat, pass);
         seconds[s].push_back(time(seat, pass).run_seconds);
@@ -113,7 +117,7 @@ class Table {
     options.devices = options_.devices;
     options.plan = plan;
     options.act = options_.act;
-    options.context = options_.passes.context;
+    options.context = options_.passes.context + options_.passes.longest + kCachePage;  // room for a pass's own pages
     options.plan_hooks.tries_plans = false;  // only for named plans
     options.measurements = "";
     options.program_folder = gpu::default_cache_folder();
@@ -131,11 +135,11 @@ class Table {
   }
 
   PlayedPass time(Seat& seat, const Pass& pass) {
-    seat.go_to(pass.depth);
+    seat.go_to(pass);
     const double start = now_seconds();
-    seat.engine->prewarm(pass.tokens);
+    seat.engine->prewarm(pass.depth, pass.tokens);
     const double ready = now_seconds();
-    seat.engine->extend(tokens_of(pass, text_));
+    extend(*seat.engine, seat.text, tokens_of(pass, text_));
     return {seat.plan, ready - start, now_seconds() - ready};
   }
 
@@ -156,22 +160,22 @@ class Table {
 
   void play_one(size_t player, const Pass& pass, size_t number) {
     Seat& seat = players_[player];
-    seat.go_to(pass.depth);
-    seat.engine->forget_plans_ran();
+    seat.go_to(pass);
+    seat.engine->plans().ran().clear();
     const double start = now_seconds();
-    seat.engine->prewarm(pass.tokens);
+    seat.engine->prewarm(pass.depth, pass.tokens);
     const double ready = now_seconds();
-    const auto logits = seat.engine->extend(tokens_of(pass, text_));
+    const Logits logits = extend(*seat.engine, seat.text, tokens_of(pass, text_));
     const double end = now_seconds();
-    game_.played[player].push_back({seat.engine->plans_ran().back().plan, ready - start, end - ready});
-    if (number % kVerifyEvery == 0 && same_bits_) verify(pass, seat.engine->plans_ran().back().plan, logits);
+    game_.played[player].push_back({seat.engine->plans().ran().list().back().plan, ready - start, end - ready});
+    if (number % kVerifyEvery == 0 && same_bits_) verify(pass, seat.engine->plans().ran().list().back().plan, logits);
   }
 
   void verify(const Pass& pass, const std::string& plan, std::span<const float> logits) {
     Seat& reference = named_.front();
-    reference.go_to(pass.depth);
-    const auto expected = reference.engine->extend(tokens_of(pass, text_));
-    if (std::memcmp(expected.data(), logits.data(), expected.size_bytes()) != 0)
+    reference.go_to(pass);
+    const Logits expected = extend(*reference.engine, reference.text, tokens_of(pass, text_));
+    if (std::memcmp(expected.data(), logits.data(), expected.values().size_bytes()) != 0)
       throw Error("plans disagree, so there is nothing to compare", reference.plan + " and auto (" + plan + "), " +
                                                                         std::to_string(pass.tokens) + " tokens after " +
                                                                         std::to_string(pass.depth));

@@ -123,8 +123,6 @@ std::string place_of(const std::string& refusal, const CLI::App& declared) {
 int act(const Action& action, bool json) {
   try {
     return action();
-  } catch (const Engine::Interrupted&) {
-    return kInterrupted;
   } catch (const Interrupted&) {
     return kInterrupted;
   } catch (const WrongUsage& error) {

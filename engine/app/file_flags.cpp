@@ -21,6 +21,7 @@
 #include "engine/model/gguf_split.h"
 #include "engine/run/engine.h"
 #include "sync/error.h"
+#include "sync/long_wait.h"
 
 namespace tandem::app {
 namespace {
@@ -180,7 +181,7 @@ bool writes_to_stdout(const CLI::App& command) {
 // The wait calls this about ten times a second. The closure remembers that it has spoken, so the line appears once.
 WhileUnread while_unread(const std::string& path) {
   return [path, is_said = false](double seconds) mutable {
-    if (interrupted()) throw Engine::Interrupted();
+    if (interrupted()) throw Interrupted();
     if (seconds < 1 || std::exchange(is_said, true)) return;
     std::fprintf(stderr, "waiting until somebody reads %s\n", path.c_str());
   };

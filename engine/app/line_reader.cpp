@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/app/interrupt.h"
+#include "sync/long_wait.h"
 
 namespace tandem::app {
 

@@ -26,13 +26,14 @@ int64_t context_of(const TextOptions& options, const ModelConfig& config) {
   return context;
 }
 
-// The most segments of a pass. With trees there may be more, because each token of a tree is a run.
+// The most segments of a pass. A sequence has one if it is alone, and up to two beside others. With trees there may be more, because each token of a tree is a run.
 int64_t most_segments(int64_t sequences, bool trees) {
   static_assert(2 * kMostSequences <= TANDEM_MAX_SEGMENTS);
-  if (sequences < 0 || sequences > kMostSequences)
+  if (sequences < 1 || sequences > kMostSequences)
     throw Error("so many sequences do not fit one pass", std::to_string(sequences),
-                "There may be 0 to " + std::to_string(kMostSequences));
-  return trees ? TANDEM_MAX_SEGMENTS : segment_class(std::max<int64_t>(1, 2 * sequences));
+                "There may be 1 to " + std::to_string(kMostSequences));
+  if (trees) return TANDEM_MAX_SEGMENTS;
+  return sequences == 1 ? 1 : segment_class(2 * sequences);
 }
 
 // Checks the rules for experts. Returns the most rows that a plan may give to experts on the NPU. `auto` may use as
@@ -50,8 +51,7 @@ int64_t rows_for_experts(const Machine& machine, const ModelConfig& config, cons
 }  // namespace
 
 // The context bounds a pass, and a pass bounds the buffers of its tokens. Rows of buffers are a size of the NPU's
-// graphs, so that padding stays inside them. The cache has pages for a full context of every sequence, and for the
-// engine's own context.
+// graphs, so that padding stays inside them. The cache has pages for a full context of every sequence.
 ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& config, const Machine& machine,
                                  const Strategy* asked) {
   ActivationSizes sizes;
@@ -61,10 +61,10 @@ ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& 
   sizes.rows = graph_size_for(sizes.tokens, {options.graph_tokens});
   sizes.logit_rows = std::min(std::max(options.logit_rows, options.sequences), sizes.tokens);
   sizes.padded_logit_rows = graph_size_for(sizes.logit_rows, {options.graph_tokens});
-  const bool trees = options.sequences > 0 && machine.zero_copy();  // an accepted path is copied within the cache
+  const bool trees = options.sequences > 1 && machine.zero_copy();  // an accepted path is copied within the cache
   sizes.segments = most_segments(options.sequences, trees);
   sizes.tree_depth = trees ? kMostTreeDepth : 0;
-  sizes.pages = (1 + options.sequences) * pages_of(sizes.positions);
+  sizes.pages = options.sequences * pages_of(sizes.positions);
   sizes.kv_type = options.kv_type;
   sizes.expert_rows = rows_for_experts(machine, config, asked, options.experts, sizes.tokens);
   return sizes;

@@ -7,6 +7,7 @@
 #include "engine/plan/prediction/gpu_prediction.h"
 #include "engine/run/choice/contention.h"
 #include "engine/run/choice/probe.h"
+#include "engine/run/machine/kernel_preparation.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -48,6 +49,10 @@ void PassPlans::rebuild() {
       PlannedModel{model_.model(), activations_, machine_.devices(), machine_.rates()},
       PlannerOptions{asked_, options_.split, *options_.act, options_.strict_device, options_.plan_hooks.tries_plans,
                      options_.graph_tokens, options_.submit, options_.experts, counts_});
+}
+
+void PassPlans::prepare_kernels(std::span<const Batch> batches) const {
+  tandem::prepare_kernels(machine_, batches, [this](const Batch& batch) { return operators_for(batch); });
 }
 
 void PassPlans::probe_devices() {

@@ -45,6 +45,8 @@ class PassPlans {
             const RoutingCounts* counts);
 
   void rebuild();
+  // Makes all kernels that a GPU needs for these batches, whatever their plans, and compiles missing ones.
+  void prepare_kernels(std::span<const Batch> batches) const;
   void probe_devices();  // takes a first look at devices that have no samples, if plans are chosen
   void release() noexcept;
   Planner& planner() const;
@@ -62,11 +64,14 @@ class PassPlans {
   Batch chunk_at(int64_t begin, int64_t first, int64_t total);
 
   std::vector<Operator> operators_for(const Batch& batch) const;
-  size_t size() const { return prepared_.size(); }
+  size_t size() const { return prepared_.size(); }  // prepared plans
   // Graphs that the NPU compiled in all passes, because it had none for their number of tokens.
   const GraphCompiles& online_compiles() const { return online_compiles_; }
   PlansRan& ran() { return ran_; }
   const PlansRan& ran() const { return ran_; }
+  // The plan that the user asked for, with the plans that ran if they differ: "tensor", "auto: prefill sequence,
+  // decode rows".
+  std::string name() const { return describe_plans(options_.plan, ran_.list()); }
 
  private:
   // The key of a prepared plan: the batch, and Planner::planned_past() of its position.

@@ -35,7 +35,7 @@ std::vector<Pass> passes_of_many(bool trees) {
 
 void run(Engine& engine, std::vector<Sequence>& texts, const Pass& pass) {
   const std::vector<int32_t> ids(64, 0), parents(64, -1);
-  std::vector<Engine::Extension> extensions;
+  std::vector<Extension> extensions;
   for (const Piece& piece : pass) {
     const auto tokens = static_cast<size_t>(piece.tokens);
     extensions.push_back({&texts[static_cast<size_t>(piece.text)], std::span(ids).first(tokens), 1,
@@ -71,12 +71,12 @@ void warm_kernels(Engine& engine, const WarmProgress& progress) {
   const auto total = static_cast<int64_t>(2 * std::size(kTokens));
   for (const int64_t S : kTokens) {
     const std::vector<int32_t> ids(static_cast<size_t>(S), 0);
-    engine.prepare_kernels(S);
+    engine.plans().prepare_kernels(std::vector<Batch>{{S, 1}});
     for (const bool recorded : {false, true}) {
       Timeline timeline;
-      engine.rewind(0);
+      Sequence text = engine.cache().new_sequence();
       engine.machine().record(recorded ? &timeline : nullptr);
-      engine.extend(ids);
+      engine.extend(std::vector<Extension>{{&text, ids}});
       engine.machine().record(nullptr);
       if (!progress(++done, total)) return;
     }
@@ -97,7 +97,7 @@ void warm_kernels_of_many(Engine& engine, const WarmProgress& progress) {
   for (const bool recorded : {false, true}) {
     Timeline timeline;
     std::vector<Sequence> texts;
-    for (int64_t text = 0; text < kTexts; ++text) texts.push_back(engine.new_sequence());
+    for (int64_t text = 0; text < kTexts; ++text) texts.push_back(engine.cache().new_sequence());
     for (const Pass& pass : passes) {
       engine.machine().record(recorded ? &timeline : nullptr);
       run(engine, texts, pass);

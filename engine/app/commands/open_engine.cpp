@@ -86,10 +86,19 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
     std::cout.flush();  // earlier results must be visible during long work
     if (says_so) std::fprintf(stderr, "%s ...\n", what.c_str());
   };
-  // Ctrl-C is looked at between the chunks of a prompt, through the callback that is set after opening.
-  auto engine = Engine::open(options);
-  engine->interrupted = [] { return interrupted(); };
-  return engine;
+  return Engine::open(options);
+}
+
+ExtendOptions until_interrupted(Progress* progress) {
+  ExtendOptions options{.interrupted = interrupted};
+  if (progress) options.progress = progress_of(*progress);
+  return options;
+}
+
+std::function<void(int64_t done, int64_t total)> progress_of(Progress& progress) {
+  return [&progress](int64_t done, int64_t total) {
+    progress.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+  };
 }
 
 std::string note_on_length(const ModelConfig& config, int64_t tokens) {
@@ -103,9 +112,9 @@ std::string note_on_length(const ModelConfig& config, int64_t tokens) {
 void print_notes(const CommonFlags& flags, const Engine& engine, int64_t tokens) {
   if (flags.quiet()) return;
   std::vector<std::string> notes = engine.diagnostics();
-  notes.push_back(note_on_length(engine.config(), tokens > 0 ? tokens : engine.context()));
-  if (flags.ctx_size > 0 && engine.context() > flags.ctx_size)
-    notes.push_back("the context holds " + std::to_string(engine.context()) +
+  notes.push_back(note_on_length(engine.model().config(), tokens > 0 ? tokens : engine.sizes().context));
+  if (flags.ctx_size > 0 && engine.sizes().context > flags.ctx_size)
+    notes.push_back("the context holds " + std::to_string(engine.sizes().context) +
                     " tokens: --ctx-size is too small for what is asked for");
   for (const std::string& note : notes)
     if (!note.empty()) std::fprintf(stderr, "note: %s\n", note.c_str());
@@ -138,7 +147,7 @@ void print_experts(const CommonFlags& flags, const Engine& engine) {
 }
 
 nlohmann::json bits_json(const Engine& engine) {
-  return {{"same_on_every_plan", engine.other_bits().empty()}, {"reasons", engine.other_bits()}};
+  return {{"same_on_every_plan", engine.contract().other_bits.empty()}, {"reasons", engine.contract().other_bits}};
 }
 
 TraceFile::TraceFile(const CommonFlags& flags, Engine& engine) : path_(flags.trace), engine_(engine) {

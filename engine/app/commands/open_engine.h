@@ -1,13 +1,17 @@
 // Opens the engine that a command's flags describe: load progress, notes, trace.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
 #include "engine/app/common_flags.h"
+#include "engine/app/progress.h"
 #include "engine/run/engine.h"
+#include "engine/run/serve/extend.h"
 #include "engine/tensor/activation.h"
 
 namespace tandem::app {
@@ -16,7 +20,7 @@ struct EngineNeeds {
   int64_t context = 0;  // 0: from the flags or the model
   int64_t chunk = 0;    // 0: from the flags or the engine
   int64_t logit_rows = 1;
-  int64_t sequences = 0;        // texts that share passes
+  int64_t sequences = 1;        // texts that share passes
   bool may_join_later = false;  // a GPU may join later if its kernels are not compiled yet (--compile background)
   TextAsked first_text = {};    // for that case: the size of the first text
   std::string program = {};     // the `tandem` program that compiles the kernels; empty: the program of this process
@@ -25,6 +29,10 @@ struct EngineNeeds {
 KvType kv_type_of(const CommonFlags& flags);              // --cache-type
 std::optional<ActType> act_of(const CommonFlags& flags);  // --act or --fast; absent: the engine chooses
 std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds& needs);
+
+// Ctrl-C ends a long text between two of its chunks. progress: shows how much has run; nullptr: nothing is shown.
+ExtendOptions until_interrupted(Progress* progress = nullptr);
+std::function<void(int64_t done, int64_t total)> progress_of(Progress& progress);  // borrows it
 
 // Prints notes to stderr about what a user might not expect: fallbacks, substitutes, more tokens than the model was
 // trained for. Prints nothing with -q. tokens: length of the longest text; 0: as many as the context holds.

@@ -1,5 +1,5 @@
 // A tree of drafts: several ways in which a text may continue. One pass runs all its tokens (Engine::extend()), each
-// behind its ancestors. Their logits decide which path of the tree is accepted (Engine::accept()).
+// behind its ancestors. Their logits decide which path of the tree is accepted (TextCache::accept()).
 //
 // Contract: pure functions, except copy_cell(). A token of a tree is named by its index. A parent comes
 // before its children.

@@ -47,11 +47,11 @@ void add(PassTokens& pass, const Extension& each, int64_t begin, int64_t end) {
     for (int64_t token = begin; token < end; ++token) add_draft(pass, each, static_cast<int32_t>(token));
 }
 
-// The runs of tokens that an extension has in a pass.
-int64_t runs_of(const Extension& each) {
+// The runs of tokens that an extension has in a pass. The tokens of a text that is alone stay together.
+int64_t runs_of(const Extension& each, bool is_alone) {
   const int64_t tokens = std::ssize(each.ids);
   if (!each.parents.empty()) return tokens;
-  return each.logit_rows > 0 && each.logit_rows < tokens ? 2 : 1;
+  return !is_alone && each.logit_rows > 0 && each.logit_rows < tokens ? 2 : 1;
 }
 
 void require_at_most(int64_t count, int64_t most, const char* what, const char* advice) {
@@ -108,9 +108,12 @@ void check_extensions(std::span<const Extension> extensions, const PassLimits& l
     if (!each.parents.empty() && !limits.no_trees_because_of.empty())
       throw Error("what is accepted of a tree of drafts could not be copied", limits.no_trees_because_of,
                   "The cache is in a device's own memory; use devices that share the host's, or extend by texts");
+    if (!each.parents.empty() && limits.tree_depth == 0)
+      throw Error("an engine for a single sequence takes no tree of drafts", "TextOptions::sequences is 1",
+                  "Open it for two sequences or more");
     total += tokens;
     logit_rows += each.logit_rows;
-    runs += runs_of(each);
+    runs += runs_of(each, extensions.size() == 1);
   }
   require_at_most(runs, limits.segments, "more runs of tokens than one pass takes",
                   "Each token of a tree of drafts is one; extend by pieces");

@@ -7,8 +7,8 @@
 namespace tandem {
 
 // The free pages are a stack with the lowest number on top, so the first pages are used first.
-PagePool::PagePool(int64_t first, int64_t count) : first_(first), users_(static_cast<size_t>(count), 0) {
-  for (int64_t page = first + count; page-- > first;) free_.push_back(static_cast<int32_t>(page));
+PagePool::PagePool(int64_t count) : users_(static_cast<size_t>(count), 0) {
+  for (int64_t page = count; page-- > 0;) free_.push_back(static_cast<int32_t>(page));
 }
 
 int32_t PagePool::take() {
@@ -33,8 +33,8 @@ void PagePool::release(int32_t page) {
 }
 
 size_t PagePool::index_of(int32_t page) const {
-  TANDEM_CHECK(page >= first_ && page < first_ + pages(), "a page of the pool: " + std::to_string(page));
-  return static_cast<size_t>(page - first_);
+  TANDEM_CHECK(page >= 0 && page < pages(), "a page of the pool: " + std::to_string(page));
+  return static_cast<size_t>(page);
 }
 
 }  // namespace tandem

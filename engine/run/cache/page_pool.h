@@ -12,8 +12,7 @@ namespace tandem {
 
 class PagePool {
  public:
-  // The pool has `count` pages, with numbers first, first + 1 and so on.
-  PagePool(int64_t first, int64_t count);
+  explicit PagePool(int64_t count);  // pages 0 to count - 1
 
   int32_t take();              // returns a free page, which then has one user; Error: no page is free
   void share(int32_t page);    // adds a user
@@ -24,7 +23,6 @@ class PagePool {
 
  private:
   size_t index_of(int32_t page) const;  // in users_
-  int64_t first_;
   std::vector<int64_t> users_;
   std::vector<int32_t> free_;  // take() returns the last one
 };

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -12,22 +11,11 @@
 #include "sync/error.h"
 
 namespace tandem {
-namespace {
-
-// Page numbers of the context, which has the cache's first pages.
-std::vector<int32_t> first_pages(int64_t positions) {
-  std::vector<int32_t> pages(static_cast<size_t>(pages_of(positions)));
-  std::iota(pages.begin(), pages.end(), 0);
-  return pages;
-}
-
-}  // namespace
-
-TextCache::TextCache(const LoadedModel& model, const Activations& activations, int64_t sequences, ActType act)
-    : model_(model), activations_(activations), act_(act) {
-  const int64_t pages = pages_of(activations.sizes.positions);
-  pages_ = std::make_shared<PagePool>(pages, sequences * pages);
-}
+TextCache::TextCache(const LoadedModel& model, const Activations& activations, ActType act)
+    : model_(model),
+      activations_(activations),
+      act_(act),
+      pages_(std::make_shared<PagePool>(activations.sizes.pages)) {}
 
 size_t TextCache::bytes() const {
   size_t sum = 0;
@@ -66,8 +54,8 @@ void TextCache::copy_page(const Sequence::PageCopy& copy) const {
 
 // Pages are announced to the pool as texts grow, in proportion to the whole cache. A lack of memory is then an Error
 // here, and the system does not end the process in the middle of a pass.
-void TextCache::require_memory(int64_t end) {
-  const int64_t pages = pages_of(end) + pages_->pages() - pages_->free_pages();
+void TextCache::require_memory() {
+  const int64_t pages = pages_->pages() - pages_->free_pages();
   if (pages <= promised_pages_) return;
   size_t bytes = 0;
   for (const KvCache& cache : activations_.caches) bytes += cache.k_bytes() + cache.v_bytes();
@@ -109,11 +97,6 @@ std::string TextCache::state_description() const {
   return description;
 }
 
-void TextCache::save_context(const std::string& path, std::span<const int32_t> ids, WhileUnread while_unread) const {
-  save_state(path, state_description(), ids, activations_.caches, first_pages(std::ssize(ids)),
-             std::move(while_unread));
-}
-
 void TextCache::save(const std::string& path, const Sequence& sequence, WhileUnread while_unread) const {
   const auto pages = sequence.pages().first(static_cast<size_t>(pages_of(sequence.position())));
   save_state(path, state_description(), sequence.ids(), activations_.caches, pages, std::move(while_unread));
@@ -127,12 +110,6 @@ SavedState TextCache::open_state(const std::string& path) const {
                 path + ": " + std::to_string(tokens) + " tokens of " + std::to_string(context),
                 "Ask for a larger one with --ctx-size");
   return state;
-}
-
-std::vector<int32_t> TextCache::load_context(const std::string& path) {
-  const SavedState state = open_state(path);
-  state.copy_to(activations_.caches, first_pages(std::ssize(state.ids())));
-  return state.ids();
 }
 
 // Takes pages as a pass would, fills them, and appends the tokens last. If the file is refused, the pages go back with

@@ -57,6 +57,11 @@ std::vector<std::string> reasons_for_other_bits(std::span<const DeviceInfo* cons
   return reasons;
 }
 
+BitsContract contract_of(std::span<const DeviceInfo* const> devices, std::span<const PackedFormat> weights,
+                         ActType act) {
+  return {reasons_for_other_bits(devices, weights, act), bits_depend_on_passes(devices, weights, act)};
+}
+
 std::string note_on_act(ActType act, std::span<const PackedFormat> weights) {
   const auto dense = std::ranges::count_if(weights, &PackedFormat::dense);
   if (act != ActType::i8 || dense == 0) return "";

@@ -20,6 +20,16 @@ namespace tandem {
 std::vector<std::string> reasons_for_other_bits(std::span<const DeviceInfo* const> devices,
                                                 std::span<const PackedFormat> weights, ActType act);
 
+// Whether other plans and other passes give the same bits.
+struct BitsContract {
+  // Why other plans, on other devices, may give other bits: one sentence for each reason. Empty: they give the same.
+  std::vector<std::string> other_bits;
+  // Whether a token's bits may depend on the other tokens of its pass.
+  bool bits_depend_on_passes = false;
+};
+BitsContract contract_of(std::span<const DeviceInfo* const> devices, std::span<const PackedFormat> weights,
+                         ActType act);
+
 // A note for the user about matrices that --act does not change; "": there are none. Weights without integers keep f32
 // activations beside 8-bit ones.
 std::string note_on_act(ActType act, std::span<const PackedFormat> weights);

@@ -18,8 +18,8 @@ namespace tandem {
 
 inline constexpr int64_t kDefaultChunk = 256;   // most tokens of a prompt in one pass
 inline constexpr int64_t kMostSequences = 128;  // most sequences with tokens in one pass
-// Passes of up to this many tokens run as lists (engine/device/opencl/list_launcher.h) if there are sequences. In
-// longer passes, launching is a small part of the time.
+// Passes of up to this many tokens run as lists (engine/device/opencl/list_launcher.h) if there may be several sequences.
+// In longer passes, launching is a small part of the time.
 inline constexpr int64_t kListedTokens = 16;
 
 struct TextOptions {
@@ -33,9 +33,9 @@ struct TextOptions {
   int64_t context = 0;     // most tokens of a text; 0: as many as in training, but not above 4096
   int64_t chunk = 0;       // most tokens of a pass; 0: kDefaultChunk
   int64_t logit_rows = 1;  // most tokens of a pass that get logits
-  // Texts besides the context that may have tokens in one pass, at most kMostSequences. Each may be as long as
-  // the context.
-  int64_t sequences = 0;
+  // Sequences that may have tokens in one pass, 1 to kMostSequences. The cache has room for so many full contexts. With
+  // more than one, a pass may also have trees of drafts (Extension::parents), if all devices share the host's memory.
+  int64_t sequences = 1;
   // Numbers of tokens for which the NPU has graphs, rising (H3). A batch of another length is cut or padded. Only the
   // plan `online` compiles a graph for it.
   std::vector<int64_t> graph_tokens = {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512, 1024};

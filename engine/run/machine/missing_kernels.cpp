@@ -16,7 +16,7 @@ namespace {
 
 // The mark of the kernels that texts of this engine need, with the program that compiles them.
 std::unique_ptr<Warming> warming_for(const EngineOptions& options, const GgufFile& file, ActType act) {
-  const KernelsFor texts = options.sequences > 0 ? KernelsFor::many_texts : KernelsFor::one_text;
+  const KernelsFor texts = options.sequences > 1 ? KernelsFor::many_texts : KernelsFor::one_text;
   return std::make_unique<Warming>(kernels_mark(file, read_config(file), options.kv_type, act, texts),
                                    options.warming_program);
 }

@@ -20,7 +20,11 @@ Batcher::Batcher(Engine& engine, int64_t width) : engine_(engine), width_(width)
 }
 
 void Batcher::add(std::vector<int32_t> prompt, GenerateOptions options, OnEnd on_end) {
-  queue_.push_back({std::move(prompt), std::move(options), std::move(on_end)});
+  queue_.push_back({nullptr, std::move(prompt), std::move(options), std::move(on_end)});
+}
+
+void Batcher::add(Sequence& sequence, std::vector<int32_t> prompt, GenerateOptions options, OnEnd on_end) {
+  queue_.push_back({&sequence, std::move(prompt), std::move(options), std::move(on_end)});
 }
 
 // Admits requests, runs one pass of the active ones, and hands each request its logits. A request that is complete then
@@ -29,29 +33,31 @@ bool Batcher::step() {
   end_completed();  // requests that an earlier step left, because an on_end threw
   admit();
   if (active_.empty()) return false;
-  std::vector<Engine::Extension> pass;
-  std::span<const float> logits;
+  std::vector<Extension> pass;
+  Logits of_pass;
   try {
     pass = next_pass();
     evict_finished(pass);
-    logits = engine_.extend(pass);
+    of_pass = engine_.extend(pass);
   } catch (...) {
     for (ActiveRequest& request : active_) request.error = std::current_exception();
     end_completed();
     return true;
   }
   ++totals_.passes;
-  for (const Engine::Extension& each : pass) totals_.pass_tokens += std::ssize(each.ids);
-  const auto vocabulary = static_cast<size_t>(engine_.config().vocabulary);
-  for (const Engine::Extension& each : pass) {
+  for (const Extension& each : pass) totals_.pass_tokens += std::ssize(each.ids);
+  const auto vocabulary = static_cast<size_t>(engine_.model().config().vocabulary);
+  std::span<const float> logits = of_pass;
+  for (const Extension& each : pass) {
     // Rows of logits stand in the order of the extensions, so each request takes the first of the rows that are left.
     if (each.logit_rows == 0) continue;
     const auto request =
-        std::ranges::find(active_, each.sequence, [](const ActiveRequest& one) { return &one.sequence; });
+        std::ranges::find(active_, each.sequence, [](const ActiveRequest& one) { return &one.sequence(); });
     take_logits(*request, logits.first(vocabulary));
     logits = logits.subspan(vocabulary);
   }
   find_not_finite();
+  for (ActiveRequest& request : active_) guard(request, [&] { report_progress(request); });
   for (ActiveRequest& request : active_)
     if (is_reading(request)) guard(request, [&request] { request.cut = request.continuation.is_interrupted(); });
   end_completed();
@@ -78,16 +84,16 @@ void Batcher::end_completed() {
 }
 
 bool Batcher::is_reading(const ActiveRequest& request) {
-  return request.sequence.position() < std::ssize(request.prompt);
+  return request.sequence().position() < std::ssize(request.prompt);
 }
 
 // Whether an active request is still reading a prefix that this prompt shares. Waiting for it saves reading it twice.
 bool Batcher::awaits_shared_prefix(std::span<const int32_t> prompt) const {
   const int64_t half = std::ssize(prompt) / 2, worth_waiting = std::clamp<int64_t>(half, 2, 8);  // tokens
-  if (prompt.empty() || engine_.bits_depend_on_passes()) return false;
+  if (prompt.empty() || engine_.contract().bits_depend_on_passes) return false;
   return std::ranges::any_of(active_, [&](const ActiveRequest& request) {
     const int64_t common = common_prefix(prompt.first(prompt.size() - 1), request.prompt);
-    return is_reading(request) && common >= request.sequence.position() + worth_waiting;
+    return is_reading(request) && common >= request.sequence().position() + worth_waiting;
   });
 }
 
@@ -99,24 +105,35 @@ void Batcher::admit() {
     queue_.pop_front();
     try {
       active_.reserve(active_.size() + 1);  // nothing may throw once the request is active
-      TANDEM_CHECK(!next.prompt.empty(), "a prompt has at least one token");
-      engine_.check_fits(next.prompt, 0);
-      Sequence sequence = fork_or_new(next.prompt);
-      const int64_t cached = sequence.position();
-      totals_.shared_tokens += cached;
-      Continuation continuation(engine_.tokenizer(), next.prompt, next.options);
-      active_.push_back({std::move(sequence), std::move(next.prompt), std::move(continuation), std::move(next.on_end),
-                         cached, now_seconds()});
+      active_.push_back(begin(next));
     } catch (...) {
       next.on_end({{}, std::current_exception()});
+      continue;
     }
+    active_.back().on_end = std::move(next.on_end);
   }
+}
+
+// A request whose prompt fits. The caller's sequence must be a beginning of the prompt.
+Batcher::ActiveRequest Batcher::begin(const Request& next) {
+  TANDEM_CHECK(!next.prompt.empty(), "a prompt has at least one token");
+  check_ids(next.prompt, 0, engine_.model().config().vocabulary, engine_.sizes().context);
+  const int64_t given = next.sequence ? next.sequence->position() : 0;
+  TANDEM_CHECK(given < std::ssize(next.prompt), "the last token of a prompt is run");
+  TANDEM_CHECK(!next.sequence || common_prefix(next.sequence->ids(), next.prompt) == given,
+               "a prompt begins with the tokens of its sequence");
+  Sequence own = next.sequence ? engine_.cache().new_sequence() : fork_or_new(next.prompt);
+  const int64_t shared = own.position(), cached = given + shared;
+  totals_.shared_tokens += shared;
+  Continuation continuation(engine_.model().tokenizer(), next.prompt, next.options);
+  return {next.sequence, std::move(own), next.prompt, std::move(continuation), next.options.on_prompt, {}, cached,
+          cached,        now_seconds()};
 }
 
 // A fork of the sequence with the longest shared prefix, or a new sequence. The last token of a prompt always runs,
 // because its logits are needed.
 Sequence Batcher::fork_or_new(std::span<const int32_t> prompt) {
-  if (engine_.bits_depend_on_passes()) return engine_.new_sequence();
+  if (engine_.contract().bits_depend_on_passes) return engine_.cache().new_sequence();
   const std::span<const int32_t> shareable = prompt.first(prompt.size() - 1);
   const Sequence* best = nullptr;
   int64_t most = 0;
@@ -124,25 +141,36 @@ Sequence Batcher::fork_or_new(std::span<const int32_t> prompt) {
     const int64_t common = common_prefix(shareable, other.ids());
     if (common > most) best = &other, most = common;
   };
-  for (const ActiveRequest& request : active_) consider(request.sequence);
+  for (const ActiveRequest& request : active_) consider(request.sequence());
   for (const Sequence& other : finished_) consider(other);
-  return best ? engine_.fork(*best, most) : engine_.new_sequence();
+  return best ? engine_.cache().fork(*best, most) : engine_.cache().new_sequence();
 }
 
 // Frees pages of finished requests for the pass. Each extension may need one page more, for a copy of a shared page.
-void Batcher::evict_finished(std::span<const Engine::Extension> pass) {
+void Batcher::evict_finished(std::span<const Extension> pass) {
   int64_t pages = 0;
-  for (const Engine::Extension& each : pass) pages += pages_of(std::ssize(each.ids)) + 1;
-  while (!finished_.empty() && engine_.free_pages() < pages) finished_.pop_front();
+  for (const Extension& each : pass) pages += pages_of(std::ssize(each.ids)) + 1;
+  while (!finished_.empty() && engine_.cache().free_pages() < pages) finished_.pop_front();
+}
+
+// The tokens of a prompt for the next pass. A prompt that is alone is cut into the chunks of extend(). Beside other texts
+// it takes the room that is left, and the rest is cut anew.
+int64_t Batcher::next_tokens(ActiveRequest& request, int64_t room) {
+  const int64_t position = request.sequence().position(), end = std::ssize(request.prompt);
+  if (active() == 1)
+    return engine_.plans().chunk_at(request.cut_from, position - request.cut_from, end - request.cut_from).S;
+  const int64_t tokens = std::min(end - position, room);
+  request.cut_from = position + tokens;
+  return tokens;
 }
 
 // Requests that write come first, with one token each, so a long prompt does not stop their texts. Prompts share the
 // room that is left, in order.
-std::vector<Engine::Extension> Batcher::next_pass() {
-  std::vector<Engine::Extension> pass;
-  int64_t room = engine_.chunk();
+std::vector<Extension> Batcher::next_pass() {
+  std::vector<Extension> pass;
+  int64_t room = engine_.sizes().tokens;
   const auto add = [&](ActiveRequest& request, std::span<const int32_t> ids, int64_t logit_rows) {
-    pass.push_back({&request.sequence, ids, logit_rows});
+    pass.push_back({&request.sequence(), ids, logit_rows});
     room -= std::ssize(ids);
   };
   for (ActiveRequest& request : active_) {
@@ -150,8 +178,8 @@ std::vector<Engine::Extension> Batcher::next_pass() {
   }
   for (ActiveRequest& request : active_) {
     if (request.next || room == 0) continue;
-    const auto rest = std::span(request.prompt).subspan(static_cast<size_t>(request.sequence.position()));
-    const int64_t some = std::min(std::ssize(rest), room);
+    const auto rest = std::span(request.prompt).subspan(static_cast<size_t>(request.sequence().position()));
+    const int64_t some = next_tokens(request, room);
     add(request, rest.first(static_cast<size_t>(some)), some == std::ssize(rest) ? 1 : 0);
   }
   return pass;
@@ -160,8 +188,16 @@ std::vector<Engine::Extension> Batcher::next_pass() {
 void Batcher::take_logits(ActiveRequest& request, std::span<const float> logits) {
   if (request.first_logits == 0) request.first_logits = now_seconds();
   request.next.reset();
-  guard(request,
-        [&] { request.next = request.continuation.next(logits, request.sequence.position() < engine_.context()); });
+  guard(request, [&] {
+    request.next = request.continuation.next(logits, request.sequence().position() < engine_.sizes().context);
+  });
+}
+
+// Tells the caller how much of a prompt of several chunks has run.
+void Batcher::report_progress(const ActiveRequest& request) const {
+  const int64_t total = std::ssize(request.prompt) - request.cached_prefix_tokens,
+                done = request.sequence().position() - request.cached_prefix_tokens;
+  if (request.on_prompt && total > engine_.sizes().tokens && done <= total) request.on_prompt(done, total);
 }
 
 // Called before any request of the pass ends: the search runs the pass again, with the pages that it had.
@@ -169,24 +205,24 @@ void Batcher::find_not_finite() {
   for (ActiveRequest& request : active_) {
     if (is_reading(request) || request.next || request.continuation.reason() != StopReason::not_finite) continue;
     guard(request,
-          [&] { request.error = std::make_exception_ptr(engine_.not_finite(request.sequence.position() - 1)); });
+          [&] { request.error = std::make_exception_ptr(engine_.not_finite(request.sequence().position() - 1)); });
   }
 }
 
 // The sequence stays among the finished ones, so that a later prompt can share its prefix. A sequence with logits that
-// are not finite may have bad keys and values, and is not shared.
+// are not finite may have bad keys and values, and is not shared. A caller's sequence stays with the caller.
 void Batcher::end(size_t index) {
   ActiveRequest request = std::move(active_[index]);
   active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(index));
   if (request.cut) request.continuation.interrupt();
-  const bool can_be_shared = request.continuation.reason() != StopReason::not_finite;
+  const bool can_be_shared = !request.given && request.continuation.reason() != StopReason::not_finite;
   Result result;
   guard(request, [&] { result.generation = request.continuation.finish(); });
   const double now = now_seconds();
   result.generation.cached_prefix_tokens = request.cached_prefix_tokens;
   result.generation.prompt_seconds = (request.first_logits > 0 ? request.first_logits : now) - request.began;
   if (request.first_logits > 0) result.generation.predicted_seconds = now - request.first_logits;
-  if (can_be_shared) guard(request, [&] { finished_.push_back(std::move(request.sequence)); });
+  if (can_be_shared) guard(request, [&] { finished_.push_back(std::move(request.own)); });
   result.error = request.error;
   request.on_end(std::move(result));
 }

@@ -10,6 +10,7 @@
 //   The other requests continue. A device's failure ends all active requests, and queued ones are tried afterwards.
 //   An exception of a request's own callbacks (on_text, interrupted), or a lack of memory for it, is the error of
 //   that request alone.
+//   Chunks: a prompt that is alone in a pass is cut as by engine/run/serve/extend.h.
 //   Threads: the engine's. Ownership: borrows the engine.
 #pragma once
 
@@ -40,6 +41,9 @@ class Batcher {
   // Queues a request. step() calls on_end once. An exception of on_end leaves step(). The other requests continue
   // with the next step().
   void add(std::vector<int32_t> prompt, GenerateOptions options, OnEnd on_end);
+  // The same in a sequence of the caller's, which must live until on_end is called. It has the prompt's first tokens, if
+  // any; fewer than the prompt has. The request shares no pages with other ones.
+  void add(Sequence& sequence, std::vector<int32_t> prompt, GenerateOptions options, OnEnd on_end);
 
   int64_t waiting() const { return static_cast<int64_t>(queue_.size()); }  // not admitted yet
   int64_t active() const { return static_cast<int64_t>(active_.size()); }
@@ -55,20 +59,26 @@ class Batcher {
 
  private:
   struct Request {
+    Sequence* sequence = nullptr;  // the caller's; nullptr: the batcher makes one
     std::vector<int32_t> prompt;
     GenerateOptions options;
     OnEnd on_end;
   };
   struct ActiveRequest {
-    Sequence sequence;
+    Sequence* given = nullptr;  // the caller's sequence; nullptr: `own` is used
+    Sequence own;
     std::vector<int32_t> prompt;
     Continuation continuation;
+    std::function<void(int64_t done, int64_t total)> on_prompt;
     OnEnd on_end;
-    int64_t cached_prefix_tokens = 0;
+    int64_t cached_prefix_tokens = 0, cut_from = 0;  // cut_from: where the present division into chunks begins
     double began = 0, first_logits = 0;  // seconds of the clock
     std::optional<int32_t> next{};       // the sampled token that has not run yet; nothing: the prompt is being read
     bool cut = false;                    // interrupted while the prompt was read
     std::exception_ptr error{};          // the error that the request ends with
+
+    Sequence& sequence() { return given ? *given : own; }
+    const Sequence& sequence() const { return given ? *given : own; }
   };
   static bool is_reading(const ActiveRequest& request);  // part of its prompt has not run
   static bool is_complete(const ActiveRequest& request);
@@ -76,9 +86,12 @@ class Batcher {
   static void guard(ActiveRequest& request, const Work& work);
   bool awaits_shared_prefix(std::span<const int32_t> prompt) const;
   void admit();
+  ActiveRequest begin(const Request& request);
   Sequence fork_or_new(std::span<const int32_t> prompt);
-  std::vector<Engine::Extension> next_pass();
-  void evict_finished(std::span<const Engine::Extension> pass);
+  int64_t next_tokens(ActiveRequest& request, int64_t room);
+  std::vector<Extension> next_pass();
+  void evict_finished(std::span<const Extension> pass);
+  void report_progress(const ActiveRequest& request) const;
   void take_logits(ActiveRequest& request, std::span<const float> logits);
   void find_not_finite();
   void end_completed();

@@ -1,10 +1,12 @@
 #include "engine/run/serve/generate.h"
 
 #include <algorithm>
+#include <exception>
+#include <iterator>
 #include <utility>
 
 #include "engine/run/pass/not_finite.h"
-#include "sync/clock.h"
+#include "engine/run/serve/batcher.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -75,53 +77,25 @@ Generation Continuation::finish() {
   return std::move(result_);
 }
 
-namespace {
-
-// Sets the engine's `interrupted` for as long as this object lives. The function may refer to variables of the caller.
-class AskedMeanwhile {
- public:
-  AskedMeanwhile(Engine& engine, std::function<bool()> interrupted)
-      : engine_(engine), before_(std::exchange(engine.interrupted, std::move(interrupted))) {}
-  ~AskedMeanwhile() { engine_.interrupted = std::move(before_); }
-  AskedMeanwhile(const AskedMeanwhile&) = delete;
-  AskedMeanwhile& operator=(const AskedMeanwhile&) = delete;
-
- private:
-  Engine& engine_;
-  std::function<bool()> before_;
-};
-
-}  // namespace
-
-// Plans and kernels are prepared before the clock starts. Then the prompt runs, and one pass for each further token.
-// The text before an interrupt is a result, and only logits that are not finite are an Error.
-Generation generate(Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options) {
-  Continuation text(engine.tokenizer(), prompt, options);
-  TANDEM_CHECK(options.cached_prefix_tokens >= 0 && options.cached_prefix_tokens < std::ssize(prompt),
-               "the last token of a prompt is run");
-  const AskedMeanwhile asked(engine, options.interrupted);
-  engine.prewarm(std::ssize(prompt) - options.cached_prefix_tokens,
-                 options.predict < 0 || options.predict > 1);  // so that no token has to wait for planning
+// Plans and kernels are prepared before the clock starts, so no token waits for them.
+Generation generate(Engine& engine, Sequence& sequence, std::span<const int32_t> prompt,
+                    const GenerateOptions& options) {
+  engine.prewarm(sequence.position(), std::ssize(prompt) - sequence.position(),
+                 options.predict < 0 || options.predict > 1);
   if (options.on_ready) options.on_ready();
-  const double start = now_seconds();
-  double first_logits = start;
-  bool read_prompt = false;
-  try {
-    std::span<const float> logits = engine.extend(prompt.subspan(static_cast<size_t>(options.cached_prefix_tokens)));
-    first_logits = now_seconds();
-    read_prompt = true;
-    while (const auto id = text.next(logits, engine.position() < engine.context()))
-      logits = engine.extend(std::span(&*id, 1));
-  } catch (const Engine::Interrupted&) {
-    text.interrupt();
-    if (!read_prompt) first_logits = now_seconds();
+  Batcher batcher(engine, 1);
+  Batcher::Result result;
+  batcher.add(sequence, {prompt.begin(), prompt.end()}, options,
+              [&result](Batcher::Result ended) { result = std::move(ended); });
+  while (batcher.step()) {
   }
-  if (text.reason() == StopReason::not_finite) throw engine.not_finite(engine.position() - 1);
-  Generation result = text.finish();
-  result.cached_prefix_tokens = options.cached_prefix_tokens;
-  result.prompt_seconds = first_logits - start;
-  if (read_prompt) result.predicted_seconds = now_seconds() - first_logits;
-  return result;
+  if (result.error) std::rethrow_exception(result.error);
+  return std::move(result.generation);
+}
+
+Generation generate(Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options) {
+  Sequence sequence = engine.cache().new_sequence();
+  return generate(engine, sequence, prompt, options);
 }
 
 StopMatcher::StopMatcher(std::vector<std::string> stops) : stops_(std::move(stops)) {

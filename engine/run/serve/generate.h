@@ -1,7 +1,8 @@
 // Generates text: prompt in, tokens out one by one, until a stop.
 //
 // Contract: text is handed over in whole UTF-8 characters, and never contains a part of a stop string. An interrupt
-// ends generation after the current token, and the text so far stays. Threads: the engine's.
+// ends generation after the current token, and the text so far stays. Threads: the engine's. Callbacks belong to one
+// request and end with it. An exception of a callback ends that request.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,6 @@ namespace tandem {
 
 struct GenerateOptions {
   int64_t predict = 128;  // most tokens; < 0: until a stop or the context is full
-  // Tokens at the start of the prompt that are in the context already and do not run again. Fewer than the prompt has.
-  int64_t cached_prefix_tokens = 0;
   SamplerOptions sampler;
   std::vector<std::string> stop;   // stop strings; they are not part of the text
   bool ignore_end = false;         // continue after an end token
@@ -29,6 +28,8 @@ struct GenerateOptions {
   std::function<void()> on_ready;  // called when plans are made and nothing is printed yet; timing begins after it
   // Called with each piece of the text.
   std::function<void(std::string_view)> on_text;
+  // Called after each chunk of a prompt that needs several: `done` of `total` tokens have run.
+  std::function<void(int64_t done, int64_t total)> on_prompt;
   // Called between tokens, and between chunks of the prompt. True ends the text.
   std::function<bool()> interrupted;
 };
@@ -47,8 +48,13 @@ struct Generation {
   double predicted_seconds = 0;      // after that
 };
 
-// Errors are those of Engine::extend(), and one for logits that are not finite. Text that on_text has
-// received by then stays.
+// One request of a Batcher (engine/run/serve/batcher.h), whose plans and kernels are prepared before the clock starts.
+// sequence: has the first tokens of the prompt, if any, which do not run again. Fewer than the prompt has. In the end it
+// has all tokens that have run: every token but the last generated one. Errors are those of Engine::extend(), and one
+// for logits that are not finite. Text that on_text has received by then stays.
+Generation generate(Engine& engine, Sequence& sequence, std::span<const int32_t> prompt,
+                    const GenerateOptions& options);
+// The same in a new sequence.
 Generation generate(Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options);
 
 // Holds back text that may be the beginning of a stop string. A state machine without side effects.
@@ -72,7 +78,7 @@ class StopMatcher {
 // token until there is none, and then for the result.
 class Continuation {
  public:
-  // The tokenizer must outlive this object. The options on_ready and cached_prefix_tokens are not used.
+  // The tokenizer must outlive this object. The options on_ready and on_prompt are not used.
   Continuation(const Tokenizer& tokenizer, std::span<const int32_t> prompt, GenerateOptions options);
 
   // Takes the logits of the text's last token. Returns the next token if its logits are needed; nothing: the text has

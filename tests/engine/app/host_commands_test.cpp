@@ -36,7 +36,7 @@ class HostCommands : public ::testing::Test {
     std::filesystem::remove(path);
     return bytes;
   }
-  std::vector<int32_t> prompt(const Engine& engine) const { return engine.tokenizer().encode(kText, {}); }
+  std::vector<int32_t> prompt(const Engine& engine) const { return engine.model().tokenizer().encode(kText, {}); }
 
   const HostEngines engines_{"commands"};
 };
@@ -45,10 +45,11 @@ TEST_F(HostCommands, run_gives_the_prompts_ids_and_those_of_the_answer) {
   const json run = command("run", {"-n", "5", "--ignore-eos"});
   const auto engine = engines_.open();
   std::vector<int32_t> ids;
-  std::span<const float> logits = engine->extend(prompt(*engine));
+  Sequence text = engine->cache().new_sequence();
+  Logits logits = extend(*engine, text, prompt(*engine));
   for (int i = 0; i < 5; ++i) {
     ids.push_back(greedy_choice(logits));
-    logits = engine->extend(std::span(&ids.back(), 1));
+    logits = extend(*engine, text, std::span(&ids.back(), 1));
   }
   EXPECT_EQ(run.at("prompt_ids").get<std::vector<int32_t>>(), prompt(*engine));
   EXPECT_EQ(run.at("ids").get<std::vector<int32_t>>(), ids);
@@ -75,9 +76,10 @@ TEST_F(HostCommands, eval_judges_each_token_by_the_logits_of_the_one_before) {
     return options;
   }());
   const std::vector<int32_t> ids = prompt(*engine);
-  const auto V = static_cast<size_t>(engine->config().vocabulary);
+  const auto V = static_cast<size_t>(engine->model().config().vocabulary);
   LogLikelihood expected;
-  engine->extend_all(ids, [&](int64_t first, std::span<const float> logits) {
+  Sequence text = engine->cache().new_sequence();
+  extend_all(*engine, text, ids, [&](int64_t first, std::span<const float> logits) {
     ASSERT_EQ(first, 0);
     for (size_t s = 0; s + 1 < ids.size(); ++s) {
       expected.negative_log_sum += negative_log_likelihood(logits.subspan(s * V, V), ids[s + 1]);

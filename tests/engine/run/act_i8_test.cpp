@@ -30,7 +30,7 @@ std::vector<float> logits_in_pieces(const std::string& model, const Way& way, st
 
 void expect_one_result(const std::string& model, int64_t tokens, const std::vector<Way>& ways) {
   const auto host = open_engine(model, with_i8({"host-only", {}}), tokens);
-  const auto ids = some_ids(host->config().vocabulary, tokens);
+  const auto ids = some_ids(host->model().config().vocabulary, tokens);
   const auto expected = all_logits(*host, ids);
   const auto expected_ids = greedy(*host, ids, 6);
   const auto exact = open_engine(model, {"host-only", {}, "", ActType::f32}, tokens);
@@ -76,7 +76,7 @@ TEST(ActI8, gives_one_result_of_models_of_many_types_where_no_npu_takes_part) {
     const std::string model = repository_data(name);
     expect_one_result(model, 33, {Way{"gpu-only", {}}});
     const auto npu = open_engine(model, with_i8({"npu-only", {}}), 9);
-    EXPECT_THAT(npu->other_bits(), Contains(HasSubstr("npu:0 rounds activations to f16")));
+    EXPECT_THAT(npu->contract().other_bits, Contains(HasSubstr("npu:0 rounds activations to f16")));
     EXPECT_THAT(npu->diagnostics(), Contains(HasSubstr("--act i8: 1 of ")));
   }
 }
@@ -104,7 +104,7 @@ TEST(ActI8, keeps_f32_activations_beside_weights_without_integers_and_says_so) {
   const std::string model = repository_data("tiny-models/stories260K-F16.gguf");
   const auto i8 = open_engine(model, with_i8({"host-only", {}}), 9), f32 = open_engine(model, {"host-only", {}}, 9);
   EXPECT_THAT(i8->diagnostics(), Contains(HasSubstr("all matrices are F16, BF16 or F32")));
-  const auto ids = some_ids(f32->config().vocabulary, 9);
+  const auto ids = some_ids(f32->model().config().vocabulary, 9);
   EXPECT_EQ(different_bits(all_logits(*i8, ids), all_logits(*f32, ids)), 0U);
 }
 
@@ -113,7 +113,7 @@ TEST(ActI8, has_no_reason_for_other_bits_where_all_weights_are_integers) {
   const auto golden = test_data("quant-models/golden.json");
   if (!golden) SKIP_FOR_WANT_OF(data, "no quant-models");
   const auto engine = open_engine(*test_data("quant-models/quant-Q8_0.gguf"), with_i8({"npu-only", {}}), 9);
-  EXPECT_THAT(engine->other_bits(), ::testing::IsEmpty());
+  EXPECT_THAT(engine->contract().other_bits, ::testing::IsEmpty());
   EXPECT_THAT(engine->diagnostics(), Not(Contains(HasSubstr("--act i8"))));
 }
 
@@ -123,7 +123,7 @@ TEST(ActI8, pieces_of_a_prompt_give_the_bits_of_the_whole_on_vulkan) {
   need_devices(way);
   if (IsSkipped()) return;
   const std::string model = repository_data("mixed-models/first.gguf");
-  const auto ids = some_ids(open_engine(model, with_i8({"host-only", {}}), 1)->config().vocabulary, 23);
+  const auto ids = some_ids(open_engine(model, with_i8({"host-only", {}}), 1)->model().config().vocabulary, 23);
   const auto whole = logits_in_pieces(model, way, ids, 23);
   EXPECT_EQ(different_bits(logits_in_pieces(model, way, ids, 5), whole), 0U);
 }

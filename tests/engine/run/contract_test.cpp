@@ -10,7 +10,7 @@ namespace {
 void expect_same_bits_in_pieces(const std::string& model, const Way& way, int64_t tokens) {
   SCOPED_TRACE(model.substr(model.rfind('/') + 1) + " " + way.name());
   const auto whole = open_engine(model, way, tokens);
-  const auto ids = some_ids(whole->config().vocabulary, tokens);
+  const auto ids = some_ids(whole->model().config().vocabulary, tokens);
   const auto expected = all_logits(*whole, ids);
   expect_kept_logits(*whole, model, std::to_string(tokens) + " ids", way.kv, expected);
   for (int64_t piece : {1, 7, 64}) {
@@ -29,8 +29,8 @@ bool cuts_matmuls(const Way& way) { return way.plan != "gpu-only" && way.plan !=
 
 TEST_P(Chunks, of_a_prompt_give_the_bits_of_the_whole) {
   const auto any = open_engine(repository_data("tiny-models/stories260K-F16.gguf"), GetParam(), 1);
-  if (cuts_matmuls(GetParam()) && !any->other_bits().empty())
-    GTEST_SKIP() << "the devices' sums differ: " << any->other_bits().front();
+  if (cuts_matmuls(GetParam()) && !any->contract().other_bits.empty())
+    GTEST_SKIP() << "the devices' sums differ: " << any->contract().other_bits.front();
   for (const char* model : {"mixed-models/first.gguf", "mixed-models/second.gguf", "arch-models/qwen3-F32.gguf",
                             "arch-models/internlm2-F32.gguf", "tiny-models/stories260K-F16.gguf"}) {
     expect_same_bits_in_pieces(repository_data(model), GetParam(), 150);
@@ -57,7 +57,7 @@ const std::vector<Way> kWholePromptCuts = {Way{"staggered", {}}, Way{"sequence",
 
 void expect_same_bits(const std::string& model, int64_t tokens, KvType kv, const std::vector<Way>& ways) {
   const auto gpu = open_engine(model, {"gpu-only", {}, "simd", ActType::f16, kv}, tokens);
-  const auto ids = some_ids(gpu->config().vocabulary, tokens);
+  const auto ids = some_ids(gpu->model().config().vocabulary, tokens);
   const auto expected = all_logits(*gpu, ids);
   expect_kept_logits(*gpu, model, std::to_string(tokens) + " ids", kv, expected);
   const auto expected_ids = greedy(*gpu, ids, 8);

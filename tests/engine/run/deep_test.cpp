@@ -22,20 +22,21 @@ Outcome run_on(const Way& way, std::span<const int32_t> ids) {
   options.chunk = 256, options.logit_rows = 1, options.context = 1280;
   const auto engine = Engine::open(options);
   Outcome run;
-  run.config = engine->config();
+  run.config = engine->model().config();
   const auto take = [&](std::span<const float> logits) {
     run.logits.insert(run.logits.end(), logits.begin(), logits.end());
   };
+  Sequence text = engine->cache().new_sequence();
   int64_t begin = 0;
   for (const int64_t end : kEnds) {
-    take(engine->extend(ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin))));
+    take(extend(*engine, text, ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin))));
     begin = end;
   }
-  for (const int32_t id : {17, 170, 71}) take(engine->extend(std::span(&id, 1)));
+  for (const int32_t id : {17, 170, 71}) take(extend(*engine, text, std::span(&id, 1)));
   // Rewinds to a place where plans were made for another past.
-  engine->rewind(500);
-  take(engine->extend(ids.subspan(500, 33)));
-  engine->rewind(0);
+  text.rewind(500);
+  take(extend(*engine, text, ids.subspan(500, 33)));
+  text.rewind(0);
   GenerateOptions sampling;
   sampling.predict = 24;
   sampling.ignore_end = true;

@@ -19,7 +19,7 @@ class DefaultModel : public ::testing::TestWithParam<Way> {
   // Given shares stay fixed, so each matmul is on both devices. Measured shares may have any value.
   static void expect_cuts(Engine& engine, int64_t tokens) {
     std::map<std::string, std::set<int>> devices;
-    for (const Step& step : engine.plan_for({tokens, 1}).steps) {
+    for (const Step& step : engine.plans().planner().plan_for({tokens, 1}, 0).steps) {
       for (const Operator& op : step.operators)
         if (std::holds_alternative<MatMul>(op.body)) devices[op.name].insert(step.device);
     }
@@ -38,12 +38,12 @@ TEST_P(DefaultModel, makes_every_golden_choice_that_is_not_a_near_tie) {
   for (const auto& prompt : golden_.at("prompts")) {
     SCOPED_TRACE(prompt.at("name").get<std::string>() + " " + GetParam().name());
     const auto ids = prompt.at("ids").get<std::vector<int32_t>>();
-    EXPECT_EQ(engine->tokenizer().encode(prompt.at("text").get<std::string>(), {}), ids);
+    EXPECT_EQ(engine->model().tokenizer().encode(prompt.at("text").get<std::string>(), {}), ids);
     const auto expected = prompt.at("greedy").get<std::vector<int32_t>>();
     const auto margins = prompt.at("margins").get<std::vector<double>>();
-    engine->rewind(0);
     if (!GetParam().split.empty()) expect_cuts(*engine, static_cast<int64_t>(ids.size()));
-    std::span<const float> logits = engine->extend(ids);
+    Sequence text = engine->cache().new_sequence();
+    Logits logits = extend(*engine, text, ids);
     for (const auto& pair : prompt.at("top20_last")) {
       EXPECT_NEAR(logits[pair.at(0).get<size_t>()], pair.at(1).get<double>(), 0.15);
     }
@@ -51,7 +51,7 @@ TEST_P(DefaultModel, makes_every_golden_choice_that_is_not_a_near_tie) {
       if (margins[i] > margin()) {
         EXPECT_EQ(greedy_choice(logits), expected[i]) << "token " << i;
       }
-      if (i + 1 < expected.size()) logits = engine->extend(std::span(&expected[i], 1));
+      if (i + 1 < expected.size()) logits = extend(*engine, text, std::span(&expected[i], 1));
     }
   }
 }
@@ -63,13 +63,14 @@ TEST_P(DefaultModel, has_the_golden_perplexity) {
   std::string text(40000, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   const auto engine = open_engine(*model_, GetParam());
-  std::vector<int32_t> ids = engine->tokenizer().encode(text, {});
+  std::vector<int32_t> ids = engine->model().tokenizer().encode(text, {});
   ids.resize(golden_.at("perplexity").at("tokens").get<size_t>());
   const auto first = golden_.at("perplexity").at("ids_first16").get<std::vector<int32_t>>();
   ASSERT_TRUE(std::equal(first.begin(), first.end(), ids.begin()));
   LogLikelihood sum;
-  const size_t V = static_cast<size_t>(engine->config().vocabulary);
-  engine->extend_all(ids, [&](int64_t begin, std::span<const float> logits) {
+  const size_t V = static_cast<size_t>(engine->model().config().vocabulary);
+  Sequence sequence = engine->cache().new_sequence();
+  extend_all(*engine, sequence, ids, [&](int64_t begin, std::span<const float> logits) {
     for (size_t s = 0; s * V < logits.size(); ++s) {
       const size_t next = static_cast<size_t>(begin) + s + 1;
       if (next >= ids.size()) break;

@@ -43,12 +43,12 @@ struct Extended {
 class Comparison {
  public:
   Comparison(Engine& alone, std::span<const float> logits)
-      : alone_(alone), logits_(logits), V_(static_cast<size_t>(alone.config().vocabulary)) {}
+      : alone_(alone), logits_(logits), V_(static_cast<size_t>(alone.model().config().vocabulary)) {}
 
   void next(const Extended& extended, const std::string& what) {
     if (extended.logit_rows == 0) return;
-    alone_.rewind(0);
-    if (!extended.before.empty()) alone_.extend(extended.before);
+    Sequence text = alone_.cache().new_sequence();
+    if (!extended.before.empty()) extend(alone_, text, extended.before);
     for (int64_t i = std::ssize(extended.ids) - extended.logit_rows; i < std::ssize(extended.ids); ++i) {
       std::vector<int32_t> path;
       if (extended.parents.empty()) {
@@ -56,8 +56,8 @@ class Comparison {
       } else {
         for (const int32_t at : path_to(extended.parents, static_cast<int32_t>(i))) path.push_back(extended.ids[at]);
       }
-      alone_.rewind(std::ssize(extended.before));
-      const auto expected = alone_.extend(path);
+      text.rewind(std::ssize(extended.before));
+      const Logits expected = extend(alone_, text, path);
       ASSERT_LE((row_ + 1) * V_, logits_.size());
       ASSERT_EQ(std::memcmp(expected.data(), &logits_[row_++ * V_], V_ * sizeof(float)), 0)
           << what << ", token " << i << (extended.parents.empty() ? " of a text" : " of a tree") << " behind "
@@ -77,8 +77,8 @@ class Comparison {
 // Runs passes of random extensions: trees, single tokens and pieces of prompts in several texts. After each pass every
 // logit is compared with that of the token's path alone. Then each tree accepts a random path.
 TEST_P(DraftTrees, have_the_bits_of_their_paths_beside_any_others) {
-  const auto alone = Engine::open(options(0, kContext));
-  if (alone->bits_depend_on_passes()) GTEST_SKIP() << "skipped: the bits of this plan depend on its passes";
+  const auto alone = Engine::open(options(1, kContext));
+  if (alone->contract().bits_depend_on_passes) GTEST_SKIP() << "skipped: the bits of this plan depend on its passes";
   EngineOptions all = options(kSequences, 96);
   all.logit_rows = 64;
   const auto engine = Engine::open(all);
@@ -86,12 +86,12 @@ TEST_P(DraftTrees, have_the_bits_of_their_paths_beside_any_others) {
   // Some texts are short, some end near the edge of a page, and some end anywhere.
   const auto begin = [&](int64_t number) {
     const int64_t length = number % 4 == 0 ? below(9) : number % 4 == 3 ? below(kContext - 100) : 245 + below(14);
-    Sequence text = engine->new_sequence();
+    Sequence text = engine->cache().new_sequence();
     const std::vector<int32_t> ids = ids_of(number, length);
     for (int64_t at = 0; at < length; at = text.position()) {
       const auto piece =
           std::span(ids).subspan(static_cast<size_t>(at), static_cast<size_t>(std::min<int64_t>(96, length - at)));
-      engine->extend(std::vector<Engine::Extension>{{&text, piece, 0}});
+      engine->extend(std::vector<Extension>{{&text, piece, 0}});
     }
     return text;
   };
@@ -107,7 +107,7 @@ TEST_P(DraftTrees, have_the_bits_of_their_paths_beside_any_others) {
       if (texts[i].position() + 40 > kContext) {
         texts[i] = begin(number++);
       } else if (below(12) == 0) {
-        texts[i] = engine->fork(texts[static_cast<size_t>(below(std::ssize(texts)))], below(300));
+        texts[i] = engine->cache().fork(texts[static_cast<size_t>(below(std::ssize(texts)))], below(300));
       }
       Extended next;
       const int64_t kind = below(5);  // a tree in two of five cases, one token, or a piece
@@ -122,7 +122,7 @@ TEST_P(DraftTrees, have_the_bits_of_their_paths_beside_any_others) {
       extended.push_back(next);
       which.push_back(i);
     }
-    std::vector<Engine::Extension> extensions;
+    std::vector<Extension> extensions;
     for (size_t i = 0; i < extended.size(); ++i)
       extensions.push_back({&texts[which[i]], extended[i].ids, extended[i].logit_rows, extended[i].parents});
     if (extensions.empty()) continue;
@@ -147,7 +147,7 @@ TEST_P(DraftTrees, have_the_bits_of_their_paths_beside_any_others) {
       if (below(5) == 0) continue;  // accepts no token
       std::vector<int32_t> path = path_to(was.parents, static_cast<int32_t>(below(std::ssize(was.ids))));
       path.resize(static_cast<size_t>(below(4) == 0 ? below(std::ssize(path) + 1) : std::ssize(path)));
-      engine->accept(text, path);
+      engine->cache().accept(text, path);
       std::vector<int32_t> ids = was.before;
       for (const int32_t at : path) ids.push_back(was.ids[static_cast<size_t>(at)]);
       ASSERT_TRUE(std::ranges::equal(text.ids(), ids));
@@ -181,14 +181,14 @@ TEST(DraftTreesOnCopies, are_refused_for_what_is_accepted_could_not_be_copied) {
   options.context = kContext;
   options.sequences = 2;
   const auto engine = Engine::open(options);
-  Sequence text = engine->new_sequence();
+  Sequence text = engine->cache().new_sequence();
   const auto ids = ids_of(1, 2);
   const std::vector<int32_t> parents{-1, -1};
   EXPECT_THAT(message_of([&] {
-                engine->extend(std::vector<Engine::Extension>{{&text, ids, 2, parents}});
+                engine->extend(std::vector<Extension>{{&text, ids, 2, parents}});
               }),
               HasSubstr("could not be copied"));
-  engine->extend(std::vector<Engine::Extension>{{&text, ids}});
+  engine->extend(std::vector<Extension>{{&text, ids}});
   EXPECT_EQ(text.position(), 2);
 }
 
@@ -198,7 +198,7 @@ class HostTrees : public HostSequences {
   static std::vector<float> run(Engine& engine, Sequence& text, std::span<const int32_t> ids,
                                 const std::vector<int32_t>& parents = {}) {
     const auto found =
-        engine.extend(std::vector<Engine::Extension>{{&text, ids, parents.empty() ? 1 : std::ssize(ids), parents}});
+        engine.extend(std::vector<Extension>{{&text, ids, parents.empty() ? 1 : std::ssize(ids), parents}});
     return {found.begin(), found.end()};
   }
   std::unique_ptr<Engine> open_for_trees(int64_t sequences = 2) const {
@@ -211,51 +211,60 @@ class HostTrees : public HostSequences {
 };
 
 TEST_F(HostTrees, of_one_token_and_of_one_path_are_as_the_text) {
-  const auto engine = open_for_trees(), alone = open(0);
+  const auto engine = open_for_trees(), alone = open(1);
   const auto ids = ids_of(3, 32);
   std::vector<int32_t> parents;
   for (int32_t i = 0; i < 32; ++i) parents.push_back(i - 1);
-  Sequence text = engine->new_sequence();
+  Sequence text = engine->cache().new_sequence(), own = alone->cache().new_sequence();
   const auto all = run(*engine, text, ids, parents);
   for (size_t i = 0; i < ids.size(); ++i) {
-    const auto expected = alone->extend(std::span(ids).subspan(i, 1));
+    const Logits expected = extend(*alone, own, std::span(ids).subspan(i, 1));
     ASSERT_TRUE(std::ranges::equal(std::span(all).subspan(i * 320, 320), expected)) << i;
   }
-  engine->accept(text, std::vector<int32_t>{0, 1, 2});
-  alone->rewind(3);
+  engine->cache().accept(text, std::vector<int32_t>{0, 1, 2});
+  own.rewind(3);
   const std::vector<int32_t> one{77};
   const auto found = run(*engine, text, one, {-1}), expected = run(*engine, text, one);
   EXPECT_EQ(found, expected) << "a tree of one token";
-  EXPECT_TRUE(std::ranges::equal(found, alone->extend(one)));
+  EXPECT_TRUE(std::ranges::equal(found, extend(*alone, own, one)));
 }
 
 // The tokens of a tree lie on both sides of a page's edge, and so do the accepted ones.
 TEST_F(HostTrees, are_accepted_over_the_edge_of_a_page) {
-  const auto engine = open_for_trees(), alone = open(0);
+  const auto engine = open_for_trees(), alone = open(1);
   const auto before = ids_of(1, 254), ids = ids_of(2, 8), next = ids_of(4, 3);
-  Sequence text = engine->new_sequence();
+  Sequence text = engine->cache().new_sequence();
   for (size_t at = 0; at < before.size(); at += 64)
     run(*engine, text, std::span(before).subspan(at, std::min<size_t>(64, before.size() - at)));
-  const Sequence other = engine->fork(text, 254);  // shares the page, which is copied before a tree is written there
+  const Sequence other = engine->cache().fork(text, 254);  // shares the page, which is copied before a tree is written there
   const std::vector<int32_t> parents{-1, -1, 0, 1, 3, 2, 4, 6};
   run(*engine, text, ids, parents);
   EXPECT_EQ(text.drafts().ids, ids);
   EXPECT_EQ(text.pages().size(), 2u);
   EXPECT_NE(text.pages()[0], other.pages()[0]);
-  engine->accept(text, std::vector<int32_t>{1, 3, 4, 6, 7});  // places 255, 257, 258, 260 and 261
+  engine->cache().accept(text, std::vector<int32_t>{1, 3, 4, 6, 7});  // places 255, 257, 258, 260 and 261
   EXPECT_EQ(text.position(), 259);
   EXPECT_TRUE(text.drafts().ids.empty());
   const auto found = run(*engine, text, next);
   std::vector<int32_t> plain(text.ids().begin(), text.ids().end());
-  EXPECT_TRUE(std::ranges::equal(found, alone->extend(plain)));
+  Sequence own = alone->cache().new_sequence();
+  EXPECT_TRUE(std::ranges::equal(found, extend(*alone, own, plain)));
+}
+
+TEST_F(HostTrees, need_an_engine_for_more_than_one_sequence) {
+  const auto engine = open_for_trees(1);
+  Sequence text = engine->cache().new_sequence();
+  EXPECT_THAT(message_of([&] { run(*engine, text, ids_of(1, 2), {-1, 0}); }),
+              HasSubstr("takes no tree of drafts: TextOptions::sequences is 1"));
+  EXPECT_EQ(text.position(), 0);
 }
 
 TEST_F(HostTrees, are_gone_after_anything_else_and_leave_their_pages) {
   const auto engine = open_for_trees();
   const auto ids = ids_of(1, 6);
   const std::vector<int32_t> parents{-1, 0, 0, 1, 1, 2}, path{0};
-  Sequence text = engine->new_sequence();
-  const auto error = [&] { return message_of([&] { engine->accept(text, path); }); };
+  Sequence text = engine->cache().new_sequence();
+  const auto error = [&] { return message_of([&] { engine->cache().accept(text, path); }); };
   EXPECT_THAT(error(), HasSubstr("no tree of drafts"));
   run(*engine, text, ids, parents);
   text.rewind(0);
@@ -266,24 +275,24 @@ TEST_F(HostTrees, are_gone_after_anything_else_and_leave_their_pages) {
   EXPECT_THAT(error(), HasSubstr("no tree of drafts"));
   run(*engine, text, ids, parents);
   Sequence moved = std::move(text);
-  engine->accept(moved, std::vector<int32_t>{});
+  engine->cache().accept(moved, std::vector<int32_t>{});
   EXPECT_EQ(moved.position(), 2) << "an empty path";
-  const int64_t free = engine->free_pages();
+  const int64_t free = engine->cache().free_pages();
   while (moved.position() < 255) run(*engine, moved, std::span(ids).first(1));
   run(*engine, moved, ids, parents);
-  EXPECT_EQ(engine->free_pages(), free - 1);
-  engine->accept(moved, path);
-  EXPECT_EQ(engine->free_pages(), free) << "256 tokens have one page";
+  EXPECT_EQ(engine->cache().free_pages(), free - 1);
+  engine->cache().accept(moved, path);
+  EXPECT_EQ(engine->cache().free_pages(), free) << "256 tokens have one page";
 }
 
 TEST_F(HostTrees, that_are_none_are_refused_before_anything_runs) {
   const auto engine = open_for_trees(16);
-  Sequence text = engine->new_sequence(), other = engine->new_sequence();
+  Sequence text = engine->cache().new_sequence(), other = engine->cache().new_sequence();
   const auto ids = ids_of(1, 64);
   const auto message = [&](std::vector<int32_t> parents, size_t tokens = 3) {
     const auto some = std::span(ids).first(tokens);
     return message_of([&] {
-      engine->extend(std::vector<Engine::Extension>{{&other, some.first(1)}, {&text, some, 1, parents}});
+      engine->extend(std::vector<Extension>{{&other, some.first(1)}, {&text, some, 1, parents}});
     });
   };
   EXPECT_THAT(message({-1, 0}), HasSubstr("every token of a tree has a parent: 2 parents of 3 tokens"));
@@ -299,11 +308,11 @@ TEST_F(HostTrees, that_are_none_are_refused_before_anything_runs) {
   run(*engine, text, std::span(ids).first(62));
   EXPECT_THAT(message({-1, -1, -1}), HasSubstr("the context is full"));
   EXPECT_EQ(message({-1, 0}, 2), "");
-  EXPECT_THAT(message_of([&] { engine->accept(text, std::vector<int32_t>{1}); }),
+  EXPECT_THAT(message_of([&] { engine->cache().accept(text, std::vector<int32_t>{1}); }),
               HasSubstr("leaves its tree: token 1, its parent 0, before it on the path -1"));
-  EXPECT_THAT(message_of([&] { engine->accept(text, std::vector<int32_t>{0, 2}); }), HasSubstr("2 of 2"));
+  EXPECT_THAT(message_of([&] { engine->cache().accept(text, std::vector<int32_t>{0, 2}); }), HasSubstr("2 of 2"));
   EXPECT_EQ(text.position(), 638);
-  engine->accept(text, std::vector<int32_t>{0, 1});
+  engine->cache().accept(text, std::vector<int32_t>{0, 1});
   EXPECT_EQ(text.position(), 640);
 }
 
@@ -316,8 +325,8 @@ TEST_F(HostTrees, have_no_more_tokens_than_a_pass_has_runs) {
   const auto ids = ids_of(1, 65);
   const std::vector<int32_t> parents(65, -1);
   std::vector<Sequence> texts;
-  for (int i = 0; i < 5; ++i) texts.push_back(engine->new_sequence());
-  std::vector<Engine::Extension> extensions{{texts.data(), ids, 1, parents}};
+  for (int i = 0; i < 5; ++i) texts.push_back(engine->cache().new_sequence());
+  std::vector<Extension> extensions{{texts.data(), ids, 1, parents}};
   EXPECT_THAT(message_of([&] { engine->extend(extensions); }), HasSubstr("too large: 65 tokens of 64"));
   extensions.clear();
   for (int i = 0; i < 4; ++i)

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <tuple>
 
+#include "engine/device/operators/kv_cache.h"
 #include "engine/run/serve/generate.h"
 #include "sync/error.h"
 #include "tests/engine/run/golden.h"
@@ -76,8 +77,8 @@ TEST_F(TinyEngine, submits_in_the_order_it_was_asked_for) {
     EngineOptions o = options("layer", {"npu:0", "host"});
     o.submit = submit;
     const auto engine = Engine::open(o);
-    EXPECT_EQ(engine->plan_for({8, 1}).dominant, prompt) << to_string(submit);
-    EXPECT_EQ(engine->plan_for({1, 1}).dominant, token) << to_string(submit);
+    EXPECT_EQ(engine->plans().planner().plan_for({8, 1}, 0).dominant, prompt) << to_string(submit);
+    EXPECT_EQ(engine->plans().planner().plan_for({1, 1}, 0).dominant, token) << to_string(submit);
   }
 }
 
@@ -101,43 +102,53 @@ TEST_F(TinyEngine, gives_the_same_bits_with_the_host_on_the_npus_thread) {
 TEST_F(TinyEngine, goes_on_from_where_it_was_rewound_to) {
   const auto engine = host();
   const auto prompt = ids(20);
-  const auto logits = engine->extend(prompt);
-  const std::vector<float> expected(logits.begin(), logits.end());
-  EXPECT_EQ(engine->position(), 20);
-  engine->extend(ids(9));
-  engine->rewind(12);
-  const auto again = engine->extend(std::span(prompt).subspan(12));
-  EXPECT_EQ(different_bits(std::vector<float>(again.begin(), again.end()), expected), 0u);
-  EXPECT_THROW(engine->rewind(21), Error);
+  Sequence text = engine->cache().new_sequence();
+  const Logits expected = extend(*engine, text, prompt);
+  EXPECT_EQ(text.position(), 20);
+  extend(*engine, text, ids(9));
+  text.rewind(12);
+  EXPECT_TRUE(std::ranges::equal(extend(*engine, text, std::span(prompt).subspan(12)), expected));
+  EXPECT_THROW(text.rewind(21), Error);
 }
 
-TEST_F(TinyEngine, takes_up_again_what_it_has_left) {
+// A caller may compare the logits of several passes, and of engines that are gone.
+TEST_F(TinyEngine, gives_logits_that_later_passes_and_its_end_leave_alone) {
+  EngineOptions o = options("host-only", {"host"});
+  o.context = 2 * kCachePage;  // room for two texts
+  auto engine = Engine::open(o);
+  Sequence text = engine->cache().new_sequence(), same = engine->cache().new_sequence();
+  const Logits first = extend(*engine, text, ids(5)), second = extend(*engine, text, ids(3));
+  EXPECT_FALSE(std::ranges::equal(first, second));
+  EXPECT_TRUE(std::ranges::equal(extend(*engine, same, ids(5)), first));
+  const Logits again = extend(*engine, same, ids(3));
+  EXPECT_NE(again.data(), second.data()) << "two passes have two results";
+  engine.reset();
+  EXPECT_TRUE(std::ranges::equal(again, second));
+}
+
+// A copy is made only if somebody refers to the logits when the next pass overwrites them.
+TEST_F(TinyEngine, gives_logits_without_a_copy_if_they_are_dropped_in_time) {
   const auto engine = host();
-  const auto text = ids(20);
-  const std::span<const int32_t> all(text);
-  const auto logits = engine->extend(all);
-  const std::vector<float> expected(logits.begin(), logits.end());
-  engine->rewind(5);
-  engine->extend(all.subspan(5, 3));
-  engine->resume(19);
-  EXPECT_EQ(engine->position(), 19);
-  const auto again = engine->extend(all.last(1));
-  EXPECT_EQ(different_bits(std::vector<float>(again.begin(), again.end()), expected), 0u);
-  EXPECT_THROW(engine->resume(21), Error) << "nobody was ever there";
-  EXPECT_THROW(engine->resume(19), Error) << "that is what rewind() is for";
+  Sequence text = engine->cache().new_sequence();
+  const float* first = extend(*engine, text, ids(5)).data();
+  const Logits kept = extend(*engine, text, ids(3));
+  EXPECT_EQ(kept.data(), first) << "both lie in the engine's buffer";
+  extend(*engine, text, ids(1));
+  EXPECT_NE(kept.data(), first);
 }
 
 TEST_F(TinyEngine, refuses_what_does_not_fit_before_anything_runs) {
   EngineOptions o = options("host-only", {"host"});
   o.context = 16;
   const auto engine = Engine::open(o);
-  EXPECT_THAT(message_of([&] { engine->extend(ids(17)); }), HasSubstr("context"));
-  EXPECT_EQ(engine->position(), 0);
-  engine->extend(ids(16));
-  EXPECT_THAT(message_of([&] { engine->extend(ids(1)); }), HasSubstr("--ctx-size"));
-  engine->rewind(0);
+  Sequence text = engine->cache().new_sequence();
+  EXPECT_THAT(message_of([&] { extend(*engine, text, ids(17)); }), HasSubstr("context"));
+  EXPECT_EQ(text.position(), 0);
+  extend(*engine, text, ids(16));
+  EXPECT_THAT(message_of([&] { extend(*engine, text, ids(1)); }), HasSubstr("--ctx-size"));
+  text.rewind(0);
   const std::vector<int32_t> wrong = {3, 320};
-  EXPECT_THAT(message_of([&] { engine->extend(wrong); }), HasSubstr("vocabulary"));
+  EXPECT_THAT(message_of([&] { extend(*engine, text, wrong); }), HasSubstr("vocabulary"));
 }
 
 TEST_F(TinyEngine, names_what_is_wrong_with_its_options) {
@@ -157,7 +168,7 @@ TEST_F(TinyEngine, refuses_a_context_that_would_feel_a_window_which_is_not_compu
   write_file(path_, writer.set("llama.attention.sliding_window", uint32_t{128}).bytes());
   EngineOptions wide = options("host-only", {"host"});
   wide.context = 128;
-  EXPECT_EQ(Engine::open(wide)->context(), 128);
+  EXPECT_EQ(Engine::open(wide)->sizes().context, 128);
   wide.context = 129;
   EXPECT_THAT(message_of([&] { Engine::open(wide); }), HasSubstr("129 tokens. Take at most 128 (--ctx-size)"));
 }
@@ -178,16 +189,17 @@ TEST_F(TinyEngine, auto_runs_no_pass_but_those_it_is_asked_for_and_keeps_what_th
   o.chunk = 8;
   {
     const auto engine = Engine::open(o);
-    EXPECT_EQ(engine->plan_name(), "auto");
+    EXPECT_EQ(engine->plans().name(), "auto");
     Timeline timeline;
     engine->machine().record(&timeline);
-    engine->prewarm(20, true);
+    engine->prewarm(0, 20, true);
     EXPECT_TRUE(timeline.spans().empty());
-    engine->extend(ids(20));
-    for (int i = 0; i < 5; ++i) engine->extend(ids(1));
+    Sequence text = engine->cache().new_sequence();
+    extend(*engine, text, ids(20));
+    for (int i = 0; i < 5; ++i) extend(*engine, text, ids(1));
     engine->machine().record(nullptr);
     EXPECT_EQ(std::ranges::count(timeline.spans(), kPassTrack, &Span::track), 3 + 5);
-    EXPECT_THAT(engine->plan_name(), HasSubstr("auto: "));
+    EXPECT_THAT(engine->plans().name(), HasSubstr("auto: "));
   }
   std::ifstream file(*o.measurements);
   const std::string kept(std::istreambuf_iterator<char>(file), {});
@@ -203,9 +215,10 @@ TEST_F(TinyEngine, auto_has_the_same_logits_whatever_plans_it_changes_to) {
     EngineOptions o = options(plan, devices);
     o.act = ActType::f16;
     const auto engine = Engine::open(o);
+    Sequence text = engine->cache().new_sequence();
     std::vector<float> all;
     for (int i = 0; i < 40; ++i) {
-      const auto logits = engine->extend(ids(i % 10 == 0 ? 9 : 1));
+      const Logits logits = extend(*engine, text, ids(i % 10 == 0 ? 9 : 1));
       all.insert(all.end(), logits.begin(), logits.end());
     }
     return all;
@@ -217,12 +230,13 @@ TEST_F(TinyEngine, auto_has_the_same_logits_whatever_plans_it_changes_to) {
 TEST_F(TinyEngine, counts_what_the_plan_online_compiles_for_lengths_that_have_no_graphs) {
   for (const std::string plan : {"online", "pipe", "padding"}) {
     const auto engine = Engine::open(options(plan, {"npu:0", "host"}));
-    engine->extend(ids(8));
-    EXPECT_EQ(engine->online_compiles().graphs, 0) << plan;
-    engine->rewind(0);
-    engine->extend(ids(11));
-    EXPECT_EQ(engine->online_compiles().graphs, plan == "online" ? 4 : 0) << plan;  // qkv, output, gate and up, down
-    EXPECT_EQ(engine->online_compiles().seconds > 0, plan == "online") << plan;
+    Sequence text = engine->cache().new_sequence();
+    extend(*engine, text, ids(8));
+    EXPECT_EQ(engine->plans().online_compiles().graphs, 0) << plan;
+    text.rewind(0);
+    extend(*engine, text, ids(11));
+    EXPECT_EQ(engine->plans().online_compiles().graphs, plan == "online" ? 4 : 0) << plan;  // qkv, output, gate and up, down
+    EXPECT_EQ(engine->plans().online_compiles().seconds > 0, plan == "online") << plan;
   }
 }
 
@@ -239,9 +253,9 @@ TEST_F(TinyEngine, recorded_passes_show_each_device_at_work_and_give_the_same_lo
     for (const bool recorded : {false, true}) {
       Timeline timeline;
       engine->machine().record(recorded ? &timeline : nullptr);
-      engine->rewind(0);
-      engine->extend(ids(8));
-      const auto last = engine->extend(ids(1));
+      Sequence text = engine->cache().new_sequence();
+      extend(*engine, text, ids(8));
+      const Logits last = extend(*engine, text, ids(1));
       logits.emplace_back(last.begin(), last.end());
       engine->machine().record(nullptr);
       EXPECT_EQ(timeline.busy_seconds(gpu) > 0, recorded) << gpu;
@@ -253,10 +267,7 @@ TEST_F(TinyEngine, recorded_passes_show_each_device_at_work_and_give_the_same_lo
 
 class Generating : public TinyEngine {
  protected:
-  Generation run(Engine& engine, GenerateOptions o) {
-    engine.rewind(0);
-    return generate(engine, ids(5), o);
-  }
+  static Generation run(Engine& engine, const GenerateOptions& o) { return generate(engine, ids(5), o); }
 };
 
 TEST_F(Generating, stops_after_the_asked_number_of_tokens) {
@@ -266,12 +277,13 @@ TEST_F(Generating, stops_after_the_asked_number_of_tokens) {
   o.ignore_end = true;
   std::string streamed;
   o.on_text = [&](std::string_view text) { streamed += text; };
-  const Generation g = run(*engine, o);
+  Sequence text = engine->cache().new_sequence();
+  const Generation g = generate(*engine, text, ids(5), o);
   EXPECT_EQ(g.ids.size(), 7u);
   EXPECT_EQ(g.reason, StopReason::length);
   EXPECT_EQ(streamed, g.text);
   EXPECT_EQ(g.prompt_tokens, 5);
-  EXPECT_EQ(engine->position(), 5 + 6) << "the last token needs no pass";
+  EXPECT_EQ(text.position(), 5 + 6) << "the last token needs no pass";
   o.predict = 0;
   EXPECT_TRUE(run(*engine, o).ids.empty());
 }

@@ -58,9 +58,10 @@ class EveryPlan : public ::testing::TestWithParam<std::string> {
   }
   // The logits of every token of the prompt, and of two more tokens one by one.
   static std::vector<float> logits_of(Engine& engine, int64_t tokens) {
-    std::vector<float> logits = all_logits(engine, prompt(tokens));
+    Sequence text = engine.cache().new_sequence();
+    std::vector<float> logits = all_logits(engine, text, prompt(tokens));
     for (const int32_t id : {17, 170}) {
-      const auto next = engine.extend(std::span(&id, 1));
+      const Logits next = extend(engine, text, std::span(&id, 1));
       logits.insert(logits.end(), next.begin(), next.end());
     }
     return logits;
@@ -68,9 +69,8 @@ class EveryPlan : public ::testing::TestWithParam<std::string> {
 
   // The number of matmuls that the plan for a whole prompt puts on both devices.
   static int64_t matmuls_cut(Engine& engine, int64_t tokens) {
-    engine.rewind(0);
     std::map<std::string, std::set<int>> devices;
-    for (const Step& step : engine.plan_for({tokens, tokens}).steps) {
+    for (const Step& step : engine.plans().planner().plan_for({tokens, tokens}, 0).steps) {
       for (const Operator& op : step.operators)
         if (std::holds_alternative<MatMul>(op.body)) devices[op.name].insert(step.device);
     }
@@ -89,7 +89,7 @@ TEST_P(EveryPlan, gives_what_the_gpu_gives_for_every_length) {
   std::map<int64_t, std::vector<float>> expected;
   for (const int64_t tokens : same_bits ? kLengths : kFewLengths) expected[tokens] = logits_of(*gpu, tokens);
   const std::span<const float> first(expected[33]);
-  const auto vocabulary = static_cast<size_t>(gpu->config().vocabulary);
+  const auto vocabulary = static_cast<size_t>(gpu->model().config().vocabulary);
   ASSERT_GT(largest_difference(first.first(vocabulary), first.subspan(vocabulary, vocabulary)), 0.5);
 
   const auto expect_same = [&](const std::string& plan, const std::vector<int64_t>& sizes,
@@ -105,7 +105,7 @@ TEST_P(EveryPlan, gives_what_the_gpu_gives_for_every_length) {
         // If fma is not fused (lavapipe), the GPU's sums have other bits than the NPU's. Then f16 may round values
         // between two halves differently. Each is off by its own roundings. A token or row at a wrong place would be
         // off by about one.
-        const LogitBounds bounds = logit_bounds(engine->config(), {.activations = true}, expected[tokens]);
+        const LogitBounds bounds = logit_bounds(engine->model().config(), {.activations = true}, expected[tokens]);
         EXPECT_LE(largest_difference(logits, expected[tokens]), 2 * bounds.largest);
         EXPECT_LE(rms_difference(logits, expected[tokens]), 2 * bounds.rms);
       }

@@ -55,11 +55,20 @@ class OnACard : public ::testing::Test {
   }
   static std::vector<std::string> plans_of(Engine& engine, std::initializer_list<int64_t> tokens) {
     std::vector<std::string> plans;
-    for (const int64_t each : tokens) plans.push_back(engine.plan_for({each, 1}).name);
+    for (const int64_t each : tokens) plans.push_back(engine.plans().planner().plan_for({each, 1}, 0).name);
     return plans;
   }
+  static void write(Engine& engine, Sequence& text, int tokens) {
+    for (const int32_t id : some_ids(tokens)) extend(engine, text, std::span(&id, 1));
+  }
   static void write(Engine& engine, int tokens) {
-    for (const int32_t id : some_ids(tokens)) engine.extend(std::span(&id, 1));
+    Sequence text = engine.cache().new_sequence();
+    write(engine, text, tokens);
+  }
+  static std::vector<float> logits_of(Engine& engine, std::span<const int32_t> ids) {
+    Sequence text = engine.cache().new_sequence();
+    const Logits logits = extend(engine, text, ids);
+    return {logits.begin(), logits.end()};
   }
 
   const test::FakeCard card_;
@@ -104,13 +113,13 @@ TEST_F(OnACard, nobody_who_names_no_devices_gets_an_npu_or_the_host_beside_it) {
   test::fake_cl().known.shares_memory = false;
   const auto engine = Engine::open(options());
   EXPECT_EQ(engine->machine().device_names(), "fakevk:0");
-  EXPECT_EQ(engine->act(), ActType::f32) << "nothing rounds";
+  EXPECT_EQ(engine->options().act, ActType::f32) << "nothing rounds";
   EXPECT_THAT(plans_of(*engine, {1, 40}), Each("gpu-only"));
   EXPECT_THAT(
       engine->diagnostics(),
       Contains(AllOf(HasSubstr("fakevk:0?copies=1 runs everything, without the NPU and the host"),
                      HasSubstr("fakecl:0 leads to the same card"), HasSubstr("it shares memory with the host"))));
-  EXPECT_FALSE(engine->bits_depend_on_passes());
+  EXPECT_FALSE(engine->contract().bits_depend_on_passes);
 }
 
 TEST_F(OnACard, keys_and_values_lie_in_its_own_memory_unless_a_user_names_it) {
@@ -142,7 +151,7 @@ TEST_F(OnACard, who_names_devices_gets_them_and_the_card_still_runs_alone_first)
   EXPECT_EQ(engine->machine().device_names(), "fakevk:0,npu:0,host");
   EXPECT_THAT(plans_of(*engine, {1, 2, 40, 64}), Each("gpu-only"));
   write(*engine, 20);
-  EXPECT_EQ(engine->plans_ran().front().plan, "gpu-only");
+  EXPECT_EQ(engine->plans().ran().list().front().plan, "gpu-only");
 }
 
 TEST_F(OnACard, an_operator_that_it_refuses_is_the_hosts) {
@@ -150,14 +159,14 @@ TEST_F(OnACard, an_operator_that_it_refuses_is_the_hosts) {
   const auto engine = Engine::open(options()), host = files_.open();
   EXPECT_EQ(engine->machine().device_names(), "fakecl:0,host");
   EXPECT_THAT(engine->diagnostics(), Contains(HasSubstr("does not run swiglu: the fake card was told to")));
-  const Plan plan = engine->plan_for({1, 1});
+  const Plan plan = engine->plans().planner().plan_for({1, 1}, 0);
   EXPECT_EQ(plan.name, "gpu-only");
   for (const Step& step : plan.steps)
     for (const Operator& op : step.operators)
       EXPECT_EQ(plan.devices[static_cast<size_t>(step.device)],
                 kind_name(op) == std::string("swiglu") ? "host" : "fakecl:0");
   const std::vector<int32_t> ids = some_ids(9);
-  EXPECT_TRUE(std::ranges::equal(engine->extend(ids), host->extend(ids)));
+  EXPECT_EQ(logits_of(*engine, ids), logits_of(*host, ids));
 }
 
 TEST_F(OnACard, an_engine_that_was_here_before_goes_on_beside_the_host_of_a_later_one) {
@@ -168,13 +177,14 @@ TEST_F(OnACard, an_engine_that_was_here_before_goes_on_beside_the_host_of_a_late
   const std::vector<int32_t> ids = some_ids(9);
   const auto first = Engine::open(options()), host = files_.open(), host_of_biased = biased.open();
   EXPECT_EQ(first->machine().device_names(), "fakecl:0");
-  EXPECT_TRUE(std::ranges::equal(first->extend(ids), host->extend(ids)));
+  Sequence of_first = first->cache().new_sequence(), of_host = host->cache().new_sequence();
+  EXPECT_TRUE(std::ranges::equal(extend(*first, of_first, ids), extend(*host, of_host, ids)));
   EngineOptions more = options();
   more.model_path = biased.path();
   Engine later(std::make_shared<LoadedModel>(first->model().machine(), more), more);
   EXPECT_EQ(later.machine().device_names(), "fakecl:0,host");
-  EXPECT_TRUE(std::ranges::equal(later.extend(ids), host_of_biased->extend(ids)));
-  EXPECT_TRUE(std::ranges::equal(first->extend(ids), host->extend(ids)));
+  EXPECT_EQ(logits_of(later, ids), logits_of(*host_of_biased, ids));
+  EXPECT_TRUE(std::ranges::equal(extend(*first, of_first, ids), extend(*host, of_host, ids)));
 }
 
 // The text's keys and values are on the card.
@@ -187,7 +197,7 @@ TEST_F(OnACard, the_host_does_not_go_on_with_a_text_of_a_card_that_shares_no_mem
   EXPECT_TRUE(sharing->machine().zero_copy());
   EXPECT_FALSE(copying->machine().zero_copy());
   write(*copying, 40);
-  for (const PlanRan& ran : copying->plans_ran()) EXPECT_EQ(ran.plan, "gpu-only");
+  for (const PlanRan& ran : copying->plans().ran().list()) EXPECT_EQ(ran.plan, "gpu-only");
 }
 
 TEST_F(OnACard, a_first_text_that_is_long_enough_waits_for_its_kernels) {
@@ -197,12 +207,12 @@ TEST_F(OnACard, a_first_text_that_is_long_enough_waits_for_its_kernels) {
     EXPECT_EQ(engine->machine().device_names(), "fakecl:0");
     EXPECT_THAT(engine->diagnostics(), Contains(HasSubstr("waits until the kernels of fakecl:0 are compiled")));
     EXPECT_FALSE(warming(ActType::f32).done());
-    engine->prewarm(5, true);
-    engine->extend(some_ids(5));
+    engine->prewarm(0, 5, true);
+    logits_of(*engine, some_ids(5));
     EXPECT_FALSE(warming(ActType::f32).done()) << "single tokens have kernels of their own";
     write(*engine, 1);
     EXPECT_TRUE(warming(ActType::f32).done());
-    for (const PlanRan& ran : engine->plans_ran()) EXPECT_EQ(ran.plan, "gpu-only");
+    for (const PlanRan& ran : engine->plans().ran().list()) EXPECT_EQ(ran.plan, "gpu-only");
   }
   const auto second = Engine::open(first_text(1));
   EXPECT_EQ(second->machine().device_names(), "fakecl:0");
@@ -215,18 +225,19 @@ TEST_F(OnACard, a_first_text_that_is_too_short_for_that_is_written_without_it_an
   EXPECT_EQ(engine->machine().device_names(), "npu:0,host");
   EXPECT_THAT(engine->diagnostics(),
               Contains(HasSubstr("written without fakecl:0, which takes part from the next text on")));
-  write(*engine, 2);
+  Sequence text = engine->cache().new_sequence();
+  write(*engine, text, 2);
   warming(ActType::f32).mark();
-  write(*engine, 2);
+  write(*engine, text, 2);
   EXPECT_EQ(engine->machine().device_names(), "npu:0,host") << "in the middle of a text other sums would show";
   EXPECT_TRUE(engine->machine().waits_for_gpu());
   EXPECT_EQ(test::fake_cl().opened, 0);
-  engine->rewind(0);
-  write(*engine, 2);
+  text.rewind(0);
+  write(*engine, text, 2);
   EXPECT_EQ(engine->machine().device_names(), "fakecl:0");
   EXPECT_FALSE(engine->machine().waits_for_gpu());
-  EXPECT_EQ(engine->plan_for({1, 1}).name, "gpu-only");
-  EXPECT_THAT(engine->other_bits(), Contains(HasSubstr("fakecl:0 splits sums")));
+  EXPECT_EQ(engine->plans().planner().plan_for({1, 1}, 0).name, "gpu-only");
+  EXPECT_THAT(engine->contract().other_bits, Contains(HasSubstr("fakecl:0 splits sums")));
 }
 
 TEST_F(OnACard, what_compiling_took_is_known_the_next_time) {
@@ -234,7 +245,7 @@ TEST_F(OnACard, what_compiling_took_is_known_the_next_time) {
   {
     const auto engine = Engine::open(first_text(-1));
     EXPECT_EQ(engine->machine().last_compile_seconds(card), 0);
-    engine->prewarm(5, true);
+    engine->prewarm(0, 5, true);
     write(*engine, 1);
     EXPECT_GT(engine->machine().last_compile_seconds(card), 0);
   }

@@ -18,6 +18,7 @@
 
 #include "engine/device/registry.h"
 #include "engine/run/engine.h"
+#include "engine/run/serve/extend.h"
 #include "engine/run/serve/sampler.h"
 #include "tests/engine/device/driver_faults.h"
 #include "tests/engine/run/logits.h"
@@ -135,7 +136,7 @@ inline void expect_golden_logits(const ModelConfig& config, const Way& way, std:
 // The reason why the default GPU's sums differ from the host's, if it has no fused multiply-add. Otherwise "".
 inline std::string sums_differ(ActType act) {
   const auto gpu = open_engine(repository_data("mixed-models/first.gguf"), {"gpu-only", {}, "simd", act}, 1);
-  for (const std::string& reason : gpu->other_bits())
+  for (const std::string& reason : gpu->contract().other_bits)
     if (reason.find("not fused") != std::string::npos) return reason;
   return "";
 }
@@ -152,21 +153,25 @@ inline void need_devices(const Way& way) {
   if (way.devices.empty()) SKIP_WHERE_MISCOMPILED(best_gpu(), way.family);
 }
 
-inline std::vector<float> all_logits(Engine& engine, std::span<const int32_t> ids) {
+// Appends tokens to a text. Returns the logits of all of them.
+inline std::vector<float> all_logits(Engine& engine, Sequence& text, std::span<const int32_t> ids) {
   std::vector<float> out;
-  engine.rewind(0);
-  engine.extend_all(
-      ids, [&](int64_t, std::span<const float> logits) { out.insert(out.end(), logits.begin(), logits.end()); });
+  extend_all(engine, text, ids,
+             [&](int64_t, std::span<const float> logits) { out.insert(out.end(), logits.begin(), logits.end()); });
   return out;
+}
+inline std::vector<float> all_logits(Engine& engine, std::span<const int32_t> ids) {
+  Sequence text = engine.cache().new_sequence();
+  return all_logits(engine, text, ids);
 }
 
 inline std::vector<int32_t> greedy(Engine& engine, std::span<const int32_t> prompt, size_t count) {
   std::vector<int32_t> ids;
-  engine.rewind(0);
-  std::span<const float> logits = engine.extend(prompt);
+  Sequence text = engine.cache().new_sequence();
+  Logits logits = extend(engine, text, prompt);
   while (ids.size() < count) {
     ids.push_back(greedy_choice(logits));
-    if (ids.size() < count) logits = engine.extend(std::span(&ids.back(), 1));
+    if (ids.size() < count) logits = extend(engine, text, std::span(&ids.back(), 1));
   }
   return ids;
 }

@@ -50,13 +50,13 @@ class GoldenModels : public ::testing::TestWithParam<Way> {
       const auto logits = all_logits(*engine, ids);
       // The choices of experts in these models are no near-ties. But those that a sparse mixer compares may be. If
       // anything is rounded, the test compares logits before the first near-tie.
-      const auto& experts = engine->config().experts;
+      const auto& experts = engine->model().config().experts;
       const bool may_turn =
           experts && experts->gating == Gating::sparse_mixer && promised(rounded_by(way)) > promised({});
-      const int64_t all = static_cast<int64_t>(ids.size()), V = engine->config().vocabulary;
+      const int64_t all = static_cast<int64_t>(ids.size()), V = engine->model().config().vocabulary;
       const int64_t clear = may_turn ? first_near_tie(*engine, ids) : all;
       EXPECT_GT(clear, 0);
-      expect_golden_logits(engine->config(), way, rows(logits, 0, clear, V), rows(expected, 0, clear, V));
+      expect_golden_logits(engine->model().config(), way, rows(logits, 0, clear, V), rows(expected, 0, clear, V));
       expect_kept(*engine, *model, prompt_name, logits);
     }
   }
@@ -89,10 +89,10 @@ TEST_P(GoldenModels, mixed_storage_types_have_golden_logits) {
     const auto expected = read_floats(repository_data("mixed-models/" + name + ".logits.f32"));
     const auto logits = all_logits(*engine, ids);
     expect_kept(*engine, name + ".gguf", "129 of golden", logits);
-    const int64_t V = engine->config().vocabulary;
+    const int64_t V = engine->model().config().vocabulary;
     for (size_t i = 0; i < positions.size() && positions[i] < 129; ++i) {
       SCOPED_TRACE("position " + std::to_string(positions[i]));
-      expect_golden_logits(engine->config(), GetParam(), rows(logits, positions[i], 1, V),
+      expect_golden_logits(engine->model().config(), GetParam(), rows(logits, positions[i], 1, V),
                            rows(expected, static_cast<int64_t>(i), 1, V));
     }
   }
@@ -106,10 +106,10 @@ TEST_P(GoldenModels, tiny_trained_models_write_their_golden_text) {
     if (!model) continue;  // tests/data has one of them
     const auto engine = open_engine(*model, GetParam());
     const auto ids = entry.at("prompt_ids").get<std::vector<int32_t>>();
-    EXPECT_EQ(engine->tokenizer().encode(entry.at("prompt").get<std::string>(), {}), ids);
+    EXPECT_EQ(engine->model().tokenizer().encode(entry.at("prompt").get<std::string>(), {}), ids);
     const auto expected = read_floats(*test_data("tiny-models/golden/" + entry.at("logits_file").get<std::string>()));
     const auto logits = all_logits(*engine, ids);
-    expect_golden_logits(engine->config(), GetParam(), logits, expected);
+    expect_golden_logits(engine->model().config(), GetParam(), logits, expected);
     expect_kept(*engine, *model, std::to_string(ids.size()) + " of golden", logits);
     if (GetParam().uses_npu()) continue;  // the file has no margins, and rounded operands may turn a near-tie
     auto expected_greedy = entry.at("greedy_ids").get<std::vector<int32_t>>();
@@ -154,7 +154,7 @@ TEST_P(GoldenTypes, have_golden_logits) {
     const auto engine = open_engine(*test_data("quant-models/quant-" + type + ".gguf"), GetParam());
     const auto expected = read_floats(*test_data("quant-models/quant-" + type + ".logits.f32"));
     const auto logits = all_logits(*engine, ids);
-    expect_golden_logits(engine->config(), GetParam(), logits, expected);
+    expect_golden_logits(engine->model().config(), GetParam(), logits, expected);
     expect_kept(*engine, "quant-" + type + ".gguf", "golden", logits);
   }
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/run/engine.h"
+#include "engine/run/serve/extend.h"
 #include "sync/error.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/message_of.h"

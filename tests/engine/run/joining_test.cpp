@@ -63,10 +63,11 @@ void Joining::expect_no_bit_changes() const {
   const auto host = Engine::open(alone);
   std::vector<std::vector<int32_t>> passes;
   std::mt19937 random(7);
-  for (int i = 0; i < kPasses; ++i) passes.push_back(some_ids(host->config().vocabulary, i % 4 == 0 ? 7 : 1));
+  for (int i = 0; i < kPasses; ++i) passes.push_back(some_ids(host->model().config().vocabulary, i % 4 == 0 ? 7 : 1));
   std::vector<std::vector<float>> expected;
+  Sequence alone_text = host->cache().new_sequence();
   for (const auto& ids : passes) {
-    const auto logits = host->extend(ids);
+    const Logits logits = extend(*host, alone_text, ids);
     expected.emplace_back(logits.begin(), logits.end());
   }
   for (const int joins_at : {0, 1, static_cast<int>(random() % kPasses), kPasses - 1}) {
@@ -75,9 +76,10 @@ void Joining::expect_no_bit_changes() const {
     EXPECT_TRUE(engine->machine().waits_for_gpu());
     EXPECT_EQ(engine->machine().device_names(), "npu:0,host");
     EXPECT_EQ(engine->machine().infos().back()->cores, lay_out_cores(usable_cores()).gpu) << "the GPU's are free";
+    Sequence text = engine->cache().new_sequence();
     for (int i = 0; i < kPasses; ++i) {
       if (i == joins_at) mark();
-      const auto logits = engine->extend(passes[static_cast<size_t>(i)]);
+      const Logits logits = extend(*engine, text, passes[static_cast<size_t>(i)]);
       ASSERT_EQ(engine->machine().waits_for_gpu(), i < joins_at);
       ASSERT_TRUE(std::ranges::equal(logits, expected[static_cast<size_t>(i)]))
           << "pass " << i << ", joins at " << joins_at;
@@ -111,19 +113,21 @@ TEST_F(Joining, takes_along_every_engine_of_the_machine) {
   alone.devices = {"host"};
   alone.plan = "host-only";
   const auto host = Engine::open(alone);
-  const std::vector<int32_t> ids = some_ids(host->config().vocabulary, 9);
+  const std::vector<int32_t> ids = some_ids(host->model().config().vocabulary, 9);
   std::vector<std::vector<float>> expected;
+  Sequence alone_text = host->cache().new_sequence();
   for (const int32_t id : ids) {
-    const auto logits = host->extend(std::span(&id, 1));
+    const Logits logits = extend(*host, alone_text, std::span(&id, 1));
     expected.emplace_back(logits.begin(), logits.end());
   }
   unmark();
   const auto first = Engine::open(options(kNoWarming));
   Engine second(std::make_shared<LoadedModel>(first->model().machine(), options("")), options(""));
+  Sequence of_first = first->cache().new_sequence(), of_second = second.cache().new_sequence();
   for (size_t i = 0; i < ids.size(); ++i) {
     if (i == 4) mark();
-    for (Engine* engine : {first.get(), &second})
-      ASSERT_TRUE(std::ranges::equal(engine->extend(std::span(&ids[i], 1)), expected[i])) << i;
+    ASSERT_TRUE(std::ranges::equal(extend(*first, of_first, std::span(&ids[i], 1)), expected[i])) << i;
+    ASSERT_TRUE(std::ranges::equal(extend(second, of_second, std::span(&ids[i], 1)), expected[i])) << i;
     EXPECT_EQ(second.machine().waits_for_gpu(), i < 4);
   }
   EXPECT_EQ(second.machine().device_names(), "opencl:0,npu:0,host");
@@ -148,12 +152,12 @@ TEST_F(Joining, is_undone_for_all_where_one_cannot_be_prepared) {
   const auto first = Engine::open(options(kNoWarming));
   Unready unready(first->machine());
   Engine second(std::make_shared<LoadedModel>(first->model().machine(), options("")), options(""));
-  const std::vector<int32_t> ids = some_ids(first->config().vocabulary, 6);
-  const auto bits = [](std::span<const float> logits) { return std::vector<float>(logits.begin(), logits.end()); };
+  const std::vector<int32_t> ids = some_ids(first->model().config().vocabulary, 6);
+  Sequence of_first = first->cache().new_sequence(), of_second = second.cache().new_sequence();
   for (size_t i = 0; i < ids.size(); ++i) {
     if (i == 2) mark();
-    const std::vector<float> logits = bits(first->extend(std::span(&ids[i], 1)));
-    ASSERT_EQ(bits(second.extend(std::span(&ids[i], 1))), logits) << i;
+    const Logits logits = extend(*first, of_first, std::span(&ids[i], 1));
+    ASSERT_TRUE(std::ranges::equal(extend(second, of_second, std::span(&ids[i], 1)), logits)) << i;
     EXPECT_TRUE(unready.holds);
   }
   EXPECT_FALSE(first->machine().waits_for_gpu());
@@ -167,8 +171,9 @@ TEST_F(Joining, looks_for_no_engine_that_could_not_be_made) {
   wrong.plan = "gpu-only";
   EXPECT_THROW(Engine(std::make_shared<LoadedModel>(first->model().machine(), wrong), wrong), Error);
   mark();
-  const std::vector<int32_t> ids = some_ids(first->config().vocabulary, 2);
-  first->extend(ids);
+  const std::vector<int32_t> ids = some_ids(first->model().config().vocabulary, 2);
+  Sequence text = first->cache().new_sequence();
+  extend(*first, text, ids);
   EXPECT_EQ(first->machine().device_names(), "opencl:0,npu:0,host");
 }
 
@@ -224,8 +229,9 @@ TEST_F(Joining, needs_the_kernels_of_a_few_layers) {
   few.plan = "host-only";
   few.only_layers_of_every_kind = true;
   const auto engine = Engine::open(few);
-  EXPECT_EQ(engine->config().layers, 2) << "all layers are of one kind; the last one of a pass is cut";
-  engine->extend(some_ids(engine->config().vocabulary, 3));
+  EXPECT_EQ(engine->model().config().layers, 2) << "all layers are of one kind; the last one of a pass is cut";
+  Sequence text = engine->cache().new_sequence();
+  extend(*engine, text, some_ids(engine->model().config().vocabulary, 3));
   const GgufFile other = GgufFile::open(model_);
   const GgufFile mixed = GgufFile::open(repository_data("mixed-models/first.gguf"));
   const ModelConfig config = read_config(mixed);

@@ -43,7 +43,7 @@ inline std::string hash_of(std::span<const float> logits) {
 
 // Whether the engine's plans and devices give the contract's bits for its activations.
 inline bool keeps_the_contract(const Engine& engine) {
-  return std::ranges::all_of(engine.other_bits(),
+  return std::ranges::all_of(engine.contract().other_bits,
                              [](const std::string& reason) { return reason.starts_with("activations stay f32"); });
 }
 
@@ -53,7 +53,7 @@ inline bool expect_kept_logits(const Engine& engine, const std::string& model_pa
                                KvType kv, std::span<const float> logits) {
   if (!keeps_the_contract(engine)) return false;
   const std::string key = model_path.substr(model_path.rfind('/') + 1) + " " + prompt + " act " +
-                          to_string(engine.act()) + " cache " + (kv == KvType::f16 ? "f16" : "f32");
+                          to_string(*engine.options().act) + " cache " + (kv == KvType::f16 ? "f16" : "f32");
   const auto kept = kept_logits().find(key);
   EXPECT_EQ(hash_of(logits), kept == kept_logits().end() ? "nothing is kept" : kept->second)
       << "a line of tests/data/kept-logits.txt would be\n"

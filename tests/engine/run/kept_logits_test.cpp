@@ -15,7 +15,7 @@ TEST(KeptLogits, are_given_by_every_plan_there_is) {
       const Way way{plan, plan == "rows" ? std::vector{0.5} : std::vector<double>(), "simd", ActType::f16, KvType::f16};
       SCOPED_TRACE(std::string(model) + " " + way.name());
       const auto engine = open_engine(path, way);
-      const auto ids = some_ids(engine->config().vocabulary, 70);
+      const auto ids = some_ids(engine->model().config().vocabulary, 70);
       EXPECT_TRUE(expect_kept_logits(*engine, path, "70 ids", KvType::f16, all_logits(*engine, ids)));
     }
   }

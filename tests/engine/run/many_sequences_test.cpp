@@ -19,8 +19,8 @@ using ManySequences = ManyOnDevices;
 
 // The test mixes pieces of prompts, single tokens and forks, and compares the logits of every piece's last token.
 TEST_P(ManySequences, have_the_bits_that_each_has_alone) {
-  const auto alone = Engine::open(options(0, kContext));
-  if (alone->bits_depend_on_passes()) GTEST_SKIP() << "skipped: the bits of this plan depend on its passes";
+  const auto alone = Engine::open(options(1, kContext));
+  if (alone->contract().bits_depend_on_passes) GTEST_SKIP() << "skipped: the bits of this plan depend on its passes";
   const auto engine = Engine::open(options(kSequences, 64));
   std::mt19937 random(5);
   const auto below = [&](int64_t end) { return std::uniform_int_distribution<int64_t>(0, end - 1)(random); };
@@ -38,14 +38,14 @@ TEST_P(ManySequences, have_the_bits_that_each_has_alone) {
       const auto rest = ids_of(100 + number, std::max<int64_t>(1, length - common));
       ids.insert(ids.end(), rest.begin(), rest.end());
       ids.resize(std::min<size_t>(ids.size(), kContext));
-      return Text{ids, engine->fork(other.sequence, std::min<int64_t>(common, std::ssize(ids) - 1))};
+      return Text{ids, engine->cache().fork(other.sequence, std::min<int64_t>(common, std::ssize(ids) - 1))};
     }
-    return Text{ids_of(number, length), engine->new_sequence()};
+    return Text{ids_of(number, length), engine->cache().new_sequence()};
   };
   int64_t number = 0, compared = 0, shared = 0;
   for (; number < kSequences; ++number) texts.push_back(begin(number));
   for (int pass = 0; pass < (is_slow() ? 12 : 60); ++pass) {
-    std::vector<Engine::Extension> extensions;
+    std::vector<Extension> extensions;
     std::vector<size_t> which;
     int64_t room = 64;
     for (size_t i = 0; i < texts.size() && room > 0; ++i) {
@@ -64,16 +64,16 @@ TEST_P(ManySequences, have_the_bits_that_each_has_alone) {
       room -= std::ssize(piece);
     }
     if (extensions.empty()) continue;
-    const std::span<const float> found = engine->extend(extensions);
+    const Logits found = engine->extend(extensions);
     std::vector<float> logits(found.begin(), found.end());
     size_t row = 0;
-    const auto V = static_cast<size_t>(engine->config().vocabulary);
+    const auto V = static_cast<size_t>(engine->model().config().vocabulary);
     for (size_t i = 0; i < extensions.size(); ++i) {
       const Text& text = texts[which[i]];
       for (int64_t left = extensions[i].logit_rows; left-- > 0; ++compared) {
         const int64_t end = text.sequence.position() - left;
-        alone->rewind(0);
-        const auto expected = alone->extend(std::span(text.ids).first(static_cast<size_t>(end)));
+        Sequence own = alone->cache().new_sequence();
+        const Logits expected = extend(*alone, own, std::span(text.ids).first(static_cast<size_t>(end)));
         ASSERT_EQ(std::memcmp(expected.data(), &logits[row++ * V], V * sizeof(float)), 0)
             << "pass " << pass << ", text " << which[i] << " at " << end;
       }
@@ -88,25 +88,39 @@ TEST_P(ManySequences, have_the_bits_that_each_has_alone) {
 
 INSTANTIATE_TEST_SUITE_P(On, ManySequences, ::testing::ValuesIn(ways_of_many()), test_name);
 
-TEST_F(HostSequences, leave_the_engines_own_text_alone) {
-  const auto engine = open(2);
-  const auto own = ids_of(1, 300), other = ids_of(2, 50);
-  engine->extend(std::span(own).first(299));
-  Sequence sequence = engine->new_sequence();
-  engine->extend(std::vector<Engine::Extension>{{&sequence, other}});
-  const auto logits = engine->extend(std::span(own).last(1));
-  const std::vector<float> found(logits.begin(), logits.end());
-  const auto alone = open(0);
-  const auto expected = alone->extend(own);
-  EXPECT_TRUE(std::ranges::equal(found, expected));
+TEST_F(HostSequences, that_take_turns_leave_each_other_alone) {
+  const auto engine = open(2), single = open(1);
+  const auto ids = ids_of(1, 300), others = ids_of(2, 50);
+  Sequence text = engine->cache().new_sequence(), other = engine->cache().new_sequence(),
+           alone = single->cache().new_sequence();
+  extend(*engine, text, std::span(ids).first(299));
+  extend(*engine, other, others);
+  const Logits found = extend(*engine, text, std::span(ids).last(1));
+  EXPECT_TRUE(std::ranges::equal(found, extend(*single, alone, ids)));
+}
+
+// The pages of a single text need not be the first ones of the cache, nor lie side by side.
+TEST_F(HostSequences, of_an_engine_for_one_have_the_same_bits_in_any_pages) {
+  const auto engine = open(1), single = open(1);
+  const auto ids = ids_of(1, 300);
+  Sequence before = engine->cache().new_sequence(), text = engine->cache().new_sequence(),
+           alone = single->cache().new_sequence();
+  extend(*engine, before, ids_of(2, 10));
+  extend(*engine, text, std::span(ids).first(200));
+  before.rewind(0);
+  extend(*engine, text, std::span(ids).subspan(200));
+  EXPECT_GT(text.pages()[0], text.pages()[1]) << "the first page was taken, and then free again";
+  const std::vector<int32_t> next{7};
+  extend(*single, alone, ids);
+  EXPECT_TRUE(std::ranges::equal(extend(*engine, text, next), extend(*single, alone, next)));
 }
 
 TEST_F(HostSequences, are_refused_before_anything_runs) {
   const auto engine = open(2);
-  Sequence a = engine->new_sequence(), b = engine->new_sequence(), c = engine->new_sequence();
+  Sequence a = engine->cache().new_sequence(), b = engine->cache().new_sequence(), c = engine->cache().new_sequence();
   const auto ids = ids_of(1, 65);
   const std::span<const int32_t> some(ids);
-  const auto message = [&](std::vector<Engine::Extension> extensions) {
+  const auto message = [&](std::vector<Extension> extensions) {
     return message_of([&] { engine->extend(extensions); });
   };
   EXPECT_THAT(message({{&a, some.first(2)}, {&a, some.first(2)}}), HasSubstr("named twice"));
@@ -118,14 +132,14 @@ TEST_F(HostSequences, are_refused_before_anything_runs) {
   const std::vector<int32_t> wrong{400};
   EXPECT_THAT(message({{&b, some.first(3)}, {&a, wrong}}), HasSubstr("outside the vocabulary"));
   EXPECT_EQ(b.position(), 0) << "the one beside a wrong one is as it was";
-  for (int i = 0; i < 10; ++i) engine->extend(std::vector<Engine::Extension>{{&a, some.first(64), 0}});
+  for (int i = 0; i < 10; ++i) engine->extend(std::vector<Extension>{{&a, some.first(64), 0}});
   EXPECT_THAT(message({{&b, some.first(3)}, {&a, some.first(1)}}), HasSubstr("the context is full"));
   EXPECT_EQ(b.position(), 0);
-  EXPECT_EQ(engine->extend(std::vector<Engine::Extension>{{&b, some.first(3)}}).size(), 320u);
+  EXPECT_EQ(engine->extend(std::vector<Extension>{{&b, some.first(3)}}).size(), 320u);
 }
 
 TEST_F(HostSequences, of_so_many_that_no_pass_holds_them_are_an_error) {
-  EXPECT_THAT(message_of([&] { open(129); }), HasSubstr("0 to 128"));
+  EXPECT_THAT(message_of([&] { open(129); }), HasSubstr("1 to 128"));
   EXPECT_EQ(message_of([&] { open(128); }), "");
 }
 
@@ -140,7 +154,7 @@ GenerateOptions so_many(int64_t tokens, uint64_t seed = 0) {
 
 TEST_F(HostSequences, written_together_are_the_texts_that_each_is_alone) {
   for (const int64_t width : {1, 3, 8}) {
-    const auto engine = open(8), alone = open(0);
+    const auto engine = open(8), alone = open(1);
     Batcher batcher(*engine, width);
     std::vector<std::optional<Generation>> found(20);
     std::vector<std::vector<int32_t>> prompts;
@@ -160,7 +174,6 @@ TEST_F(HostSequences, written_together_are_the_texts_that_each_is_alone) {
     }
     for (size_t i = 0; i < found.size(); ++i) {
       ASSERT_TRUE(found[i]) << i;
-      alone->rewind(0);
       const Generation expected = generate(*alone, prompts[i], so_many(static_cast<int64_t>(i % 7), i));
       EXPECT_EQ(found[i]->ids, expected.ids) << i;
       EXPECT_EQ(found[i]->text, expected.text) << i;

@@ -52,7 +52,7 @@ TEST_P(MoeMix, has_golden_logits_and_greedy_runs) {
     const int64_t clear = rounds ? first_near_tie(*engine, text.all) : static_cast<int64_t>(text.all.size());
     compared += clear;
     if (clear == 0) continue;
-    const int64_t V = engine->config().vocabulary;
+    const int64_t V = engine->model().config().vocabulary;
     EXPECT_LE(largest_difference(rows(logits, 0, clear, V), rows(expected, 0, clear, V)),
               promised(rounded_by(GetParam())));
   }
@@ -86,10 +86,10 @@ TEST(MoeMixBits, are_the_same_on_every_plan_and_in_pieces_of_every_length) {
       for (const int64_t piece : {96, 37, 5, 1}) {
         SCOPED_TRACE(std::string(type) + " " + way.name() + " pieces of " + std::to_string(piece));
         const auto engine = open_engine(*mix(type), way, piece);
-        for (const std::string& reason : engine->other_bits()) {
+        for (const std::string& reason : engine->contract().other_bits) {
           EXPECT_EQ(reason.find("rounds"), std::string::npos) << "only the router is F32, which no NPU is given";
         }
-        if (!engine->other_bits().empty()) continue;  // the driver has reasons of its own
+        if (!engine->contract().other_bits.empty()) continue;  // the driver has reasons of its own
         const auto logits = all_logits(*engine, ids);
         if (first.empty()) first = logits;
         EXPECT_EQ(largest_difference(logits, first), 0);
@@ -110,8 +110,8 @@ TEST(MoeMixCounts, are_those_of_the_models_own_code) {
     RoutingCounts counts = empty_counts(32, 4, {0, 1, 2, 3, 4, 5});
     for (const auto& window : text.at("ids")) {
       const auto ids = window.get<std::vector<int32_t>>();
-      engine->rewind(0);
-      engine->extend_all(ids, [&](int64_t, std::span<const float>) {
+      Sequence sequence = engine->cache().new_sequence();
+      extend_all(*engine, sequence, ids, [&](int64_t, std::span<const float>) {
         const auto layers = engine->routing();
         ASSERT_EQ(layers.size(), 6u);
         for (size_t l = 0; l < layers.size(); ++l) count_choices(counts, l, layers[l].ids);

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "engine/moe/near_ties.h"
-#include "engine/run/engine.h"
+#include "engine/run/serve/extend.h"
 
 namespace tandem::testing {
 
@@ -14,10 +14,10 @@ namespace tandem::testing {
 // differently rounded logits may differ by more than rounding.
 inline int64_t first_near_tie(Engine& engine, std::span<const int32_t> ids) {
   auto first_of_all = static_cast<int64_t>(ids.size());
-  engine.rewind(0);
-  engine.extend_all(ids, [&](int64_t first, std::span<const float>) {
+  Sequence text = engine.cache().new_sequence();
+  extend_all(engine, text, ids, [&](int64_t first, std::span<const float>) {
     for (const RoutedLayer& layer : engine.routing()) {
-      const ExpertsConfig& experts = *engine.config().experts;
+      const ExpertsConfig& experts = *engine.model().config().experts;
       for (int64_t s = 0; s < layer.tokens; ++s) {
         const auto at = static_cast<size_t>(s * layer.scores_stride);
         const auto scores = layer.scores.subspan(at, static_cast<size_t>(experts.count));

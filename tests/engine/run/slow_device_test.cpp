@@ -28,9 +28,10 @@ class SlowDevice : public ::testing::Test {
     options.program_folder = test::program_folder();
     try {
       const auto engine = Engine::open(options);
-      std::vector<float> all = all_logits(*engine, some_ids(kTokens));
+      Sequence text = engine->cache().new_sequence();
+      std::vector<float> all = all_logits(*engine, text, some_ids(kTokens));
       const int32_t id = 17;
-      const auto next = engine->extend(std::span(&id, 1));
+      const Logits next = extend(*engine, text, std::span(&id, 1));
       all.insert(all.end(), next.begin(), next.end());
       return all;
     } catch (const Error& error) {
@@ -85,14 +86,15 @@ TEST_F(SlowDevice, is_told_from_one_that_hangs_where_a_deadline_is_too_short_for
   options.wait_deadline = std::chrono::milliseconds(100);
   const auto engine = Engine::open(options);
   using ::testing::HasSubstr;
-  EXPECT_THAT([&] { engine->extend(some_ids(8)); },
+  Sequence text = engine->cache().new_sequence();
+  EXPECT_THAT([&] { extend(*engine, text, some_ids(8)); },
               ::testing::ThrowsMessage<Error>(AllOf(HasSubstr("passed its deadline"), HasSubstr("slow:0"),
                                                     HasSubstr("more to do than that"), HasSubstr("--deadline"),
                                                     Not(HasSubstr("--sync")))));
 }
 
-// The test refuses each program of a prompt in pieces in turn. The position stays the same, and so does the text.
-TEST_F(SlowDevice, that_cannot_be_made_ready_leaves_the_context_where_it_was) {
+// The test refuses each program of a prompt in pieces in turn. The text stays the same.
+TEST_F(SlowDevice, that_cannot_be_made_ready_leaves_the_text_where_it_was) {
   const auto open = [&](int refuses_at) {
     EngineOptions options = engines_.options(20);
     options.devices = {"slow:0?refuses_at=" + std::to_string(refuses_at), "host"};
@@ -100,31 +102,33 @@ TEST_F(SlowDevice, that_cannot_be_made_ready_leaves_the_context_where_it_was) {
     return Engine::open(options);
   };
   const std::vector<int32_t> first = some_ids(3), rest = some_ids(50);
-  const auto logits = [&](Engine& engine) {
-    const auto found = engine.extend(rest);
+  const auto logits = [&](Engine& engine, Sequence& text) {
+    const Logits found = extend(engine, text, rest);
     return std::vector<float>(found.begin(), found.end());
   };
   const auto sound = open(0);
-  sound->extend(first);
-  const std::vector<float> expected = logits(*sound);
+  Sequence text = sound->cache().new_sequence();
+  extend(*sound, text, first);
+  const std::vector<float> expected = logits(*sound, text);
   int refused = 0;
   for (int at = 1; at <= 200; at += 7) {
     std::unique_ptr<Engine> engine;
+    std::optional<Sequence> beside;
     try {
       engine = open(at);  // the self-test also prepares programs
-      engine->extend(first);
+      extend(*engine, beside.emplace(engine->cache().new_sequence()), first);
     } catch (const Error&) {
       continue;  // it fails before the test begins
     }
     try {
-      engine->prewarm(50, true);
+      engine->prewarm(3, 50, true);
       break;  // every program is prepared
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), ::testing::HasSubstr("the toy has no room"));
       ++refused;
     }
-    ASSERT_EQ(engine->position(), 3) << at;
-    ASSERT_EQ(logits(*engine), expected) << at;
+    ASSERT_EQ(beside->position(), 3) << at;
+    ASSERT_EQ(logits(*engine, *beside), expected) << at;
   }
   EXPECT_GT(refused, 2);
 }
@@ -187,7 +191,7 @@ TEST_F(SlowDevice, gets_nothing_to_do_from_the_first_pass_on_where_plans_are_cho
   options.plan = "auto";
   const auto engine = Engine::open(options);
   for (const int64_t tokens : {64, 40, 9, 1}) {
-    const Plan plan = engine->plan_for({tokens, 1});
+    const Plan plan = engine->plans().planner().plan_for({tokens, 1}, 0);
     for (const Step& step : plan.steps)
       EXPECT_EQ(plan.devices[static_cast<size_t>(step.device)], "host") << plan.name << ", " << step.name();
   }

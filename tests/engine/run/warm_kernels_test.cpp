@@ -31,13 +31,14 @@ void expect_nothing_to_compile(const std::string& model, ActType act, const Scra
     options.context = 4096;  // deep enough to share an attention
     options.on_long_work = [](const std::string& what) { ADD_FAILURE() << what; };
     const auto engine = Engine::open(options);
+    Sequence text = engine->cache().new_sequence();
     for (const int64_t tokens : {1, 2, 12, 31, 64, 256, 1, 189, 300, 5, 1, 2800, 1, 7, 100, 1}) {
-      SCOPED_TRACE(std::to_string(tokens) + " tokens after " + std::to_string(engine->position()));
-      engine->extend(some_ids(engine->config().vocabulary, tokens));
+      SCOPED_TRACE(std::to_string(tokens) + " tokens after " + std::to_string(text.position()));
+      extend(*engine, text, some_ids(engine->model().config().vocabulary, tokens));
     }
     Timeline timeline;  // recorded passes have kernels of their own
     engine->machine().record(&timeline);
-    engine->extend(some_ids(engine->config().vocabulary, 1));
+    extend(*engine, text, some_ids(engine->model().config().vocabulary, 1));
     engine->machine().record(nullptr);
   }
 }

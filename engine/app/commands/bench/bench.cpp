@@ -17,6 +17,7 @@
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
 #include "sync/clock.h"
+#include "sync/long_wait.h"
 
 namespace tandem::app {
 namespace {
@@ -26,32 +27,36 @@ constexpr int64_t kLeastContext = 64;  // room for the tokens that are verified 
 // Seconds of running the row's test once. A prompt is one call, which the engine cuts into its chunks. Generated tokens
 // are one call each. The tokens are random, so nothing is sampled and only passes are timed. Numbers that are not
 // finite are an Error after the time is taken.
-double time_once(Engine& engine, const BenchRow& row) {
-  fill_context(engine, row.n_depth);
-  const auto ids = some_tokens(engine.config().vocabulary, row.n_depth, row.n_depth + row.tokens());
+double time_once(Engine& engine, Sequence& text, const BenchRow& row) {
+  fill_context(engine, text, row.n_depth);
+  const auto ids = some_tokens(engine.model().config().vocabulary, row.n_depth, row.n_depth + row.tokens());
   const size_t piece = row.n_gen == 0 ? ids.size() : 1;
-  std::span<const float> logits;
+  const ExtendOptions options = until_interrupted();
   const double start = now_seconds();
-  for (size_t i = 0; i < ids.size(); i += piece) logits = engine.extend(std::span(ids).subspan(i, piece));
-  const double seconds = now_seconds() - start;
-  engine.require_finite(logits, engine.position() - 1);
+  double seconds = 0;
+  for (size_t i = 0; i < ids.size(); i += piece) {
+    const Logits logits = extend(engine, text, std::span(ids).subspan(i, piece), options);
+    if (i + piece < ids.size()) continue;
+    seconds = now_seconds() - start;
+    require_finite(engine, logits, text.position() - 1);
+  }
   return seconds;
 }
 
 // Runs one token after the row's context. It brings weights back into caches from which other work has evicted them.
-void warm_up(Engine& engine, const BenchRow& row) {
-  fill_context(engine, row.n_depth);
-  engine.extend(some_tokens(engine.config().vocabulary, row.n_depth, row.n_depth + 1));
+void warm_up(Engine& engine, Sequence& text, const BenchRow& row) {
+  fill_context(engine, text, row.n_depth);
+  extend(engine, text, some_tokens(engine.model().config().vocabulary, row.n_depth, row.n_depth + 1));
 }
 
 // Recording changes how some devices are launched, so the recorded run has its own warm-up. The warm-up is recorded on
 // a timeline of its own, which is dropped.
-Breakdown record_once(Engine& engine, const BenchRow& row) {
+Breakdown record_once(Engine& engine, Sequence& text, const BenchRow& row) {
   Timeline warming, timeline;
   engine.machine().record(&warming);
-  time_once(engine, row);
+  time_once(engine, text, row);
   engine.machine().record(&timeline);
-  time_once(engine, row);
+  time_once(engine, text, row);
   engine.machine().record(nullptr);
   return break_down(timeline);
 }
@@ -59,18 +64,18 @@ Breakdown record_once(Engine& engine, const BenchRow& row) {
 // Measures the peaks before each repetition, so that peaks and rate belong to the same minute. The first run does not
 // count and its plans are forgotten, so the report names the plans of the timed runs. Measuring a peak reads a large
 // buffer, so a token runs between it and the repetition.
-void time_row(Engine& engine, BenchRow& row, int repetitions, BenchRoofline* roofline) {
-  time_once(engine, row);  // compiles, fills caches
-  engine.forget_plans_ran();
+void time_row(Engine& engine, Sequence& text, BenchRow& row, int repetitions, BenchRoofline* roofline) {
+  time_once(engine, text, row);  // compiles, fills caches
+  engine.plans().ran().clear();
   for (int i = 0; i < repetitions; ++i) {
-    if (interrupted()) throw Engine::Interrupted();
+    if (interrupted()) throw Interrupted();
     if (roofline) {
       roofline->measure_peaks();
-      warm_up(engine, row);
+      warm_up(engine, text, row);
     }
-    row.seconds.push_back(time_once(engine, row));
+    row.seconds.push_back(time_once(engine, text, row));
   }
-  row.plans.assign(engine.plans_ran().begin(), engine.plans_ran().end());
+  row.plans.assign(engine.plans().ran().list().begin(), engine.plans().ran().list().end());
   if (roofline) row.roofline = roofline->take(row);
 }
 
@@ -88,29 +93,30 @@ int bench_command(const CommonFlags& flags, const BenchFlags& bench) {
   const auto engine = open_engine(flags, {std::max(longest, kLeastContext), 0, 1});
   print_notes(flags, *engine, longest);
   const Verification with_host = verify_against_host(flags, *engine);
-  for (BenchRow& row : rows) row.verification = verify_row(*engine, row, with_host);
+  Sequence text = engine->cache().new_sequence();
+  for (BenchRow& row : rows) row.verification = verify_row(*engine, text, row, with_host);
   TraceFile trace(flags, *engine);
   std::optional<BenchRoofline> roofline;
   if (bench.roofline) roofline.emplace(*engine);
   for (BenchRow& row : rows) {
-    time_row(*engine, row, bench.repetitions, roofline ? &*roofline : nullptr);
-    if (bench.breakdown) row.breakdown = record_once(*engine, row);
+    time_row(*engine, text, row, bench.repetitions, roofline ? &*roofline : nullptr);
+    if (bench.breakdown) row.breakdown = record_once(*engine, text, row);
   }
   trace.finish();
 
   std::optional<SocClock> clock;
   if (!flags.soc.empty())
-    clock.emplace(soc_request(flags, flags.model, usual_type(engine->model().file()), engine->chunk(),
+    clock.emplace(soc_request(flags, flags.model, usual_type(engine->model().file()), engine->sizes().tokens,
                               std::max(longest, kLeastContext)));
   if (flags.json || bench.output == "json") {
     nlohmann::json array = bench_json(rows, flags, *engine);
-    for (size_t i = 0; clock && i < rows.size(); ++i) add_model_clock(array[i], *clock, rows[i], engine->chunk());
+    for (size_t i = 0; clock && i < rows.size(); ++i) add_model_clock(array[i], *clock, rows[i], engine->sizes().tokens);
     print_json(array);
   } else if (bench.output == "csv") {
     print_bench_csv(bench_json(rows, flags, *engine));
   } else {
     print_bench_table(rows, *engine);
-    if (clock) print_soc_table(*clock, rows, engine->chunk());
+    if (clock) print_soc_table(*clock, rows, engine->sizes().tokens);
     if (roofline) roofline->print_table(rows);
     for (const BenchRow& row : rows) print_breakdown(row);
     if (!flags.quiet()) print_verified(rows, *engine);

@@ -18,6 +18,7 @@
 #include "engine/run/pass/not_finite.h"
 #include "sync/clock.h"
 #include "sync/error.h"
+#include "sync/long_wait.h"
 
 namespace tandem::app {
 namespace {
@@ -35,19 +36,19 @@ class Texts {
  public:
   Texts(Engine& engine, int64_t width, int64_t length) : engine_(engine) {
     for (int64_t i = 0; i < width; ++i) {
-      ids_.push_back(some_tokens(engine.config().vocabulary, 1000 * i, 1000 * i + length));
-      sequences_.push_back(engine.new_sequence());
+      ids_.push_back(some_tokens(engine.model().config().vocabulary, 1000 * i, 1000 * i + length));
+      sequences_.push_back(engine.cache().new_sequence());
     }
   }
 
   // Reads each text up to `end`, in passes that are as full as possible. Returns the last tokens' logits; if all texts
   // end in one pass, in the order of the texts. The last token of each text asks for logits, and no other token does. A
   // text that has no token left is not in the pass.
-  std::span<const float> read_to(int64_t end) {
-    std::span<const float> logits;
+  Logits read_to(int64_t end) {
+    Logits logits;
     for (;;) {
-      std::vector<Engine::Extension> pass;
-      int64_t room = engine_.chunk();
+      std::vector<Extension> pass;
+      int64_t room = engine_.sizes().tokens;
       for (size_t i = 0; i < ids_.size() && room > 0; ++i) {
         const int64_t rest = end - sequences_[i].position(), some = std::min(rest, room);
         if (some == 0) continue;
@@ -57,7 +58,8 @@ class Texts {
         room -= some;
       }
       if (pass.empty()) return logits;
-      if (interrupted()) throw Engine::Interrupted();
+      if (interrupted()) throw Interrupted();
+      logits = {};  // dropped before the next pass, so nothing is copied
       logits = engine_.extend(pass);
     }
   }
@@ -70,29 +72,26 @@ class Texts {
   std::vector<Sequence> sequences_;
 };
 
-// Writes short prompts and single tokens after them together, then each text alone, in the engine's own context. The
+// Writes short prompts and single tokens after them together, then each text alone. The
 // numeric contract promises equal bits for a text alone and among others (docs/numbers.md). Devices with different sums
 // or roundings are compared within a tolerance.
 Verification verify_width(Engine& engine, int64_t width) {
   constexpr int64_t kPrompt = 5, kSingle = 2;
-  const auto V = static_cast<size_t>(engine.config().vocabulary);
+  const auto V = static_cast<size_t>(engine.model().config().vocabulary);
   std::string why;
-  if (engine.bits_depend_on_passes()) why = "the devices' sums depend on the tokens of a pass";
+  if (engine.contract().bits_depend_on_passes) why = "the devices' sums depend on the tokens of a pass";
   Verification verification(std::move(why));
   Texts texts(engine, width, kPrompt + kSingle);
   for (int64_t end = kPrompt; end <= kPrompt + kSingle; ++end) {
-    const std::span<const float> together = texts.read_to(end);
+    const Logits together = texts.read_to(end);
     if (!all_finite(together)) throw engine.not_finite(end - 1);
-    // A copy, because the next call of the engine overwrites its logits. If the prompts end in several passes, their
-    // logits are not all here. Then only the single tokens are compared.
-    const std::vector<float> kept(together.begin(), together.end());
-    for (size_t i = 0; i < texts.count() && kept.size() == V * texts.count(); ++i) {
-      engine.rewind(0);
-      verification.compare(engine.extend(std::span(texts.ids(i)).first(static_cast<size_t>(end))),
-                           std::span(kept).subspan(i * V, V));
+    // If the prompts end in several passes, their logits are not all here. Then only the single tokens are compared.
+    for (size_t i = 0; i < texts.count() && together.size() == V * texts.count(); ++i) {
+      Sequence alone = engine.cache().new_sequence();
+      verification.compare(extend(engine, alone, std::span(texts.ids(i)).first(static_cast<size_t>(end))),
+                           together.values().subspan(i * V, V));
     }
   }
-  engine.rewind(0);
   require(verification,
           engine.machine().device_names() + ", " + std::to_string(width) + " texts at once beside each alone");
   return verification;
@@ -104,9 +103,12 @@ Verification verify_width(Engine& engine, int64_t width) {
 void time_once(Engine& engine, Row& row, bool counts) {
   Texts texts(engine, row.width, row.prompt + row.generated);
   const double start = now_seconds();
-  std::span<const float> logits = texts.read_to(row.prompt);
+  Logits logits = texts.read_to(row.prompt);
   const double read = now_seconds();
-  for (int64_t end = row.prompt + 1; end <= row.prompt + row.generated; ++end) logits = texts.read_to(end);
+  for (int64_t end = row.prompt + 1; end <= row.prompt + row.generated; ++end) {
+    logits = {};
+    logits = texts.read_to(end);
+  }
   const double written = now_seconds();
   if (!all_finite(logits)) throw engine.not_finite(row.prompt + row.generated - 1);
   if (!counts) return;
@@ -145,8 +147,8 @@ nlohmann::json to_json(const Row& row, const Engine& engine) {
           {"samples_tg_s", row.generated_seconds},
           {"verified", verification_json(row.verification)},
           {"device", engine.machine().device_names()},
-          {"plan", engine.plan_name()},
-          {"act", to_string(engine.act())}};
+          {"plan", engine.plans().name()},
+          {"act", to_string(*engine.options().act)}};
 }
 
 void print_table(const nlohmann::json& rows) {
@@ -196,7 +198,7 @@ int bench_parallel_command(const CommonFlags& flags, const BenchFlags& bench) {
   nlohmann::json out = nlohmann::json::array();
   for (Row& row : rows) {
     time_once(*engine, row, false);  // compiles, fills caches
-    engine->forget_plans_ran();
+    engine->plans().ran().clear();
     for (int i = 0; i < bench.repetitions; ++i) time_once(*engine, row, true);
     out.push_back(to_json(row, *engine));
   }
@@ -212,7 +214,7 @@ int bench_parallel_command(const CommonFlags& flags, const BenchFlags& bench) {
                  bench.repetitions, static_cast<long long>(with_host.tokens()), with_host.text().c_str());
     std::fprintf(stderr, "of each text written together those of it alone: %s; device %s; plan %s\n",
                  rows.back().verification.text().c_str(), engine->machine().device_names().c_str(),
-                 engine->plan_name().c_str());
+                 engine->plans().name().c_str());
   }
   return kDone;
 }

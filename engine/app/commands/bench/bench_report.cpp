@@ -37,7 +37,7 @@ ModelFacts facts_of(const Engine& engine) {
   char count[32];
   std::snprintf(count, sizeof(count), facts.parameters >= 1e9 ? "%.2fB" : "%.2fM",
                 facts.parameters / (facts.parameters >= 1e9 ? 1e9 : 1e6));
-  facts.type = engine.config().architecture + " " + count + " " + (most == bytes_of.end() ? "" : most->first);
+  facts.type = engine.model().config().architecture + " " + count + " " + (most == bytes_of.end() ? "" : most->first);
   return facts;
 }
 
@@ -59,16 +59,16 @@ nlohmann::json to_json(const BenchRow& row, const ModelFacts& facts, const Commo
           {"model_n_params", static_cast<uint64_t>(facts.parameters)},
           {"backends", engine.machine().device_names()},
           {"device", engine.machine().device_names()},
-          {"plan", describe_plans(engine.plan_asked(), row.plans)},
-          {"plan_asked", engine.plan_asked()},
+          {"plan", describe_plans(engine.options().plan, row.plans)},
+          {"plan_asked", engine.options().plan},
           {"plan_ran", plans_json(row.plans)},
-          {"act", to_string(engine.act())},
+          {"act", to_string(*engine.options().act)},
           {"bits", bits_json(engine)},
           {"experts", experts_json(engine)},
           {"clock", "measured"},
           {"n_threads", threads(flags)},
-          {"n_ctx", engine.context()},
-          {"cache_bytes", engine.cache_bytes()},
+          {"n_ctx", engine.sizes().context},
+          {"cache_bytes", engine.cache().bytes()},
           {"type_k", flags.cache_type},
           {"type_v", flags.cache_type},
           {"n_prompt", row.n_prompt},
@@ -136,8 +136,8 @@ void print_bench_table(const std::vector<BenchRow>& rows, const Engine& engine) 
     const auto ts = mean_and_spread(row.rates());
     std::printf("| %s | %.2f MiB | %.2f M | %s | %s | %s | %s | measured | %s | %s | %.2f ± %.2f |\n",
                 facts.type.c_str(), facts.size_bytes / 1048576.0, facts.parameters / 1e6, backend.c_str(),
-                engine.machine().device_names().c_str(), describe_plans(engine.plan_asked(), row.plans).c_str(),
-                to_string(engine.act()), row.verification.text().c_str(), row.test().c_str(), ts.mean, ts.deviation);
+                engine.machine().device_names().c_str(), describe_plans(engine.options().plan, row.plans).c_str(),
+                to_string(*engine.options().act), row.verification.text().c_str(), row.test().c_str(), ts.mean, ts.deviation);
   }
 }
 

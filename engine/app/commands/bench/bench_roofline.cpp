@@ -62,11 +62,10 @@ BenchRoofline::BenchRoofline(Engine& engine)
 // operations, and the row's times tell the rate.
 RowRoofline BenchRoofline::take(const BenchRow& row) {
   RowRoofline roofline;
-  const std::vector<BenchPass> passes = passes_of(row, engine_.chunk());
+  const std::vector<BenchPass> passes = passes_of(row, engine_.sizes().tokens);
   for (auto pass = passes.rbegin(); pass != passes.rend(); ++pass) {
     // A plan may depend on the context's length; backwards, the context is always long enough.
-    engine_.rewind(pass->first_position);
-    const Work work = useful_work(engine_.plan_for(pass->batch).steps, pass->first_position);
+    const Work work = useful_work(engine_.plans().planner().plan_for(pass->batch, pass->first_position).steps, pass->first_position);
     roofline.work.flops += work.flops;
     roofline.work.bytes += work.bytes;
   }
@@ -77,7 +76,7 @@ RowRoofline BenchRoofline::take(const BenchRow& row) {
 
 // With 8-bit activations the share of the f32 peak may exceed 1. The int8 peak is the roof then.
 void BenchRoofline::print_int8_peaks(const std::vector<BenchRow>& rows) const {
-  if (engine_.act() != ActType::i8) return;
+  if (*engine_.options().act != ActType::i8) return;
   std::printf("\n| test | GOP/s | int8 peak, 1 core | all cores | share |\n| ---: | ---: | ---: | ---: | ---: |\n");
   for (const BenchRow& row : rows) {
     const RooflineShares of = shares_of(row);

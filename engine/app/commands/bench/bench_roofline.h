@@ -28,7 +28,7 @@ class BenchRoofline {
  public:
   explicit BenchRoofline(Engine& engine);
 
-  void measure_peaks() { measured_.push_back(probe_.measure(engine_.act() == ActType::i8)); }
+  void measure_peaks() { measured_.push_back(probe_.measure(*engine_.options().act == ActType::i8)); }
   // The row's work, and the medians of the peaks measured since the row before.
   RowRoofline take(const BenchRow& row);
   void print_table(const std::vector<BenchRow>& rows) const;

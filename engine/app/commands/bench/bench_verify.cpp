@@ -17,29 +17,29 @@ constexpr int64_t kPromptTokens = 6, kSingleTokens = 2;
 // Tokens in a piece when a row runs a second time.
 constexpr int64_t kPiece = 32;
 
-std::string name_of(const Engine& engine) { return engine.machine().device_names() + ", plan " + engine.plan_asked(); }
+std::string name_of(const Engine& engine) { return engine.machine().device_names() + ", plan " + engine.options().plan; }
 
-// The reason why passes of these lengths, from the engine's position on, do not promise the contract's bits. "" if
-// they do.
-std::string why_tolerance(Engine& engine, std::initializer_list<int64_t> lengths) {
+// The reason why passes of these lengths, from `position` on, do not promise the contract's bits. "" if they do.
+std::string why_tolerance(Engine& engine, int64_t position, std::initializer_list<int64_t> lengths) {
   for (const int64_t S : lengths) {
+    const Plan plan = engine.plans().planner().plan_for({S, 1}, position);
     const auto reason =
-        why_not_contract_bits(engine.plan_for({S, 1}), engine.machine().infos(), engine.act() == ActType::f16);
+        why_not_contract_bits(plan, engine.machine().infos(), *engine.options().act == ActType::f16);
     if (!reason.empty()) return reason;
   }
   return "";
 }
 
-// Logits after tokens [first, first + count), read in pieces. Valid until the engine's next pass.
-std::span<const float> logits_behind(Engine& engine, int64_t first, int64_t count, int64_t piece) {
-  fill_context(engine, first);
-  const auto ids = some_tokens(engine.config().vocabulary, first, first + count);
-  std::span<const float> logits;
+// Logits after tokens [first, first + count), read in pieces.
+Logits logits_behind(Engine& engine, Sequence& text, int64_t first, int64_t count, int64_t piece) {
+  fill_context(engine, text, first);
+  const auto ids = some_tokens(engine.model().config().vocabulary, first, first + count);
+  Logits logits;
   for (int64_t done = 0; done < count; done += piece) {
     const auto length = static_cast<size_t>(std::min(piece, count - done));
-    logits = engine.extend(std::span(ids).subspan(static_cast<size_t>(done), length));
+    logits = extend(engine, text, std::span(ids).subspan(static_cast<size_t>(done), length), until_interrupted());
   }
-  engine.require_finite(logits, first + count - 1);
+  require_finite(engine, logits, first + count - 1);
   return logits;
 }
 
@@ -57,12 +57,12 @@ std::vector<int32_t> some_tokens(int64_t vocabulary, int64_t begin, int64_t end)
   return ids;
 }
 
-// All rows use the same endless text, so a context that is deep enough is cut and not read again.
-void fill_context(Engine& engine, int64_t depth) {
-  if (engine.position() < depth)
-    engine.extend(some_tokens(engine.config().vocabulary, engine.position(), depth));
+// All rows use the same endless text, so a text that is long enough is cut and not read again.
+void fill_context(Engine& engine, Sequence& text, int64_t depth) {
+  if (text.position() < depth)
+    extend(engine, text, some_tokens(engine.model().config().vocabulary, text.position(), depth), until_interrupted());
   else
-    engine.rewind(depth);
+    text.rewind(depth);
 }
 
 // Opens a second engine with the host's own loops, and reads the same tokens with both. The host's own loops are the
@@ -73,42 +73,40 @@ Verification verify_against_host(const CommonFlags& flags, Engine& engine) {
   plain.plan = "host-only";
   plain.devices = {"host"};
   plain.split.clear();
-  plain.act = to_string(engine.act());
+  plain.act = to_string(*engine.options().act);
   plain.trace.clear();
   plain.verbosity = -1;
   const auto host = open_engine(plain, {64, 0, 1});
-  engine.rewind(0);
-  std::string why = why_tolerance(engine, {std::min(kPromptTokens, engine.chunk()), 1});
-  if (why.empty()) why = why_tolerance(*host, {1});
+  std::string why = why_tolerance(engine, 0, {std::min(kPromptTokens, engine.sizes().tokens), 1});
+  if (why.empty()) why = why_tolerance(*host, 0, {1});
   Verification verification(std::move(why));
-  verification.compare(logits_behind(*host, 0, kPromptTokens, kPromptTokens),
-                       logits_behind(engine, 0, kPromptTokens, kPromptTokens));
+  Sequence of_host = host->cache().new_sequence(), text = engine.cache().new_sequence();
+  verification.compare(logits_behind(*host, of_host, 0, kPromptTokens, kPromptTokens),
+                       logits_behind(engine, text, 0, kPromptTokens, kPromptTokens));
   for (int64_t i = 0; i < kSingleTokens; ++i) {
-    verification.compare(logits_behind(*host, kPromptTokens + i, 1, 1), logits_behind(engine, kPromptTokens + i, 1, 1));
+    verification.compare(logits_behind(*host, of_host, kPromptTokens + i, 1, 1),
+                         logits_behind(engine, text, kPromptTokens + i, 1, 1));
   }
-  engine.rewind(0);
   require(verification, name_of(engine) + ", beside host-only");
   return verification;
 }
 
 // A prompt is read again in pieces of kPiece tokens, a short one token by token. Single tokens are read again in
 // pieces of kPiece.
-Verification verify_row(Engine& engine, const BenchRow& row, const Verification& with_host) {
+Verification verify_row(Engine& engine, Sequence& text, const BenchRow& row, const Verification& with_host) {
   Verification verification = with_host;
   const int64_t timed = row.n_gen == 0 ? row.n_prompt : 1,
                 other = row.n_gen == 0 && row.n_prompt <= kPiece ? 1 : kPiece;
   if (row.tokens() > 1) {
-    const std::span<const float> logits = logits_behind(engine, row.n_depth, row.tokens(), timed);
-    // A copy, because the second reading overwrites the engine's logits.
-    const std::vector<float> kept(logits.begin(), logits.end());
-    verification.compare(kept, logits_behind(engine, row.n_depth, row.tokens(), other));
+    const Logits logits = logits_behind(engine, text, row.n_depth, row.tokens(), timed);
+    verification.compare(logits, logits_behind(engine, text, row.n_depth, row.tokens(), other));
     // Plans depend on the position, so they are asked for where the compared passes began.
-    engine.rewind(row.n_depth);
+    const int64_t most = engine.sizes().tokens;
     const std::string why =
-        why_tolerance(engine, {std::min(timed, engine.chunk()), std::min({other, row.tokens(), engine.chunk()})});
+        why_tolerance(engine, row.n_depth, {std::min(timed, most), std::min({other, row.tokens(), most})});
     if (verification.asks_for_bits() && !why.empty()) verification.settle_for_tolerance(why);
   }
-  engine.rewind(0);
+  text.rewind(0);
   require(verification, name_of(engine) + ", " + row.test() + " beside the same in pieces of " + std::to_string(other));
   return verification;
 }

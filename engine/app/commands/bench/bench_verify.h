@@ -1,4 +1,4 @@
-// Verifies the logits of a test before `tandem bench` times it. The engine's context is empty afterwards.
+// Verifies the logits of a test before `tandem bench` times it. The text is empty afterwards.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace tandem::app {
 
-// Tokens [begin, end) of one endless text. The context always holds its beginning, so a context that is too deep need
-// only be cut.
+// Tokens [begin, end) of one endless text. `text` always has its beginning, so a text that is too long need only
+// be cut.
 std::vector<int32_t> some_tokens(int64_t vocabulary, int64_t begin, int64_t end);
-void fill_context(Engine& engine, int64_t depth);
+void fill_context(Engine& engine, Sequence& text, int64_t depth);
 
 // Compares a short prompt and single tokens after it with the host's own loops (plan host-only, same --act). Error if
 // their logits differ.
@@ -22,6 +22,6 @@ Verification verify_against_host(const CommonFlags& flags, Engine& engine);
 
 // Compares the row's tokens as they are timed with the same tokens in other pieces, which plans cut differently. Error
 // if the last logits differ. Returns what was compared for this row and, before it, with the host.
-Verification verify_row(Engine& engine, const BenchRow& row, const Verification& with_host);
+Verification verify_row(Engine& engine, Sequence& text, const BenchRow& row, const Verification& with_host);
 
 }  // namespace tandem::app

@@ -93,7 +93,7 @@ Session open_with_experts(const CommonFlags& flags, const ExpertUseFlags& own) {
   Session session{open_engine(exact_flags(flags), {longest, piece, piece}), {}};
   print_notes(flags, *session.engine);
   for (const std::string& path : own.texts)
-    session.texts.push_back({path, windows_of_text(session.engine->tokenizer(), read_file(path), own.window)});
+    session.texts.push_back({path, windows_of_text(session.engine->model().tokenizer(), read_file(path), own.window)});
   std::ranges::move(of_ids, std::back_inserter(session.texts));
   for (const Text& text : session.texts) {
     if (text.windows.empty()) throw Error("there is nothing to read", text.name, "Give a text of at least one token");
@@ -104,11 +104,12 @@ Session open_with_experts(const CommonFlags& flags, const ExpertUseFlags& own) {
 // Calls each(first, layers) for every pass over a window. layers: the routing of its tokens from `first` on.
 void read_window(Engine& engine, const Window& window,
                  const std::function<void(int64_t first, const std::vector<RoutedLayer>& layers)>& each) {
-  engine.rewind(0);
-  engine.extend_all(window, [&](int64_t first, std::span<const float> logits) {
-    engine.require_finite(logits, first);  // otherwise the router would choose any expert
+  Sequence text = engine.cache().new_sequence();
+  const auto look = [&](int64_t first, std::span<const float> logits) {
+    require_finite(engine, logits, first);  // otherwise the router would choose any expert
     each(first, engine.routing());
-  });
+  };
+  extend_all(engine, text, window, look, until_interrupted());
 }
 
 // Progress over all tokens of all windows.
@@ -148,7 +149,7 @@ std::vector<CountedText> count_windows(const CommonFlags& flags, Engine& engine,
   for (const Text& text : texts) {
     CountedText& of_text = all.emplace_back(CountedText{text.name, {}});
     for (const Window& window : text.windows) {
-      RoutingCounts& counts = of_text.windows.emplace_back(no_counts(engine.config()));
+      RoutingCounts& counts = of_text.windows.emplace_back(no_counts(engine.model().config()));
       read_window(engine, window, [&](int64_t, const std::vector<RoutedLayer>& layers) {
         counts.tokens += layers.front().tokens;
         for (size_t l = 0; l < layers.size(); ++l) {
@@ -165,7 +166,7 @@ std::vector<CountedText> count_windows(const CommonFlags& flags, Engine& engine,
 
 Counted count_texts(const CommonFlags& flags, const ExpertUseFlags& own) {
   const auto [engine, texts] = open_with_experts(flags, own);
-  Counted counted{engine->config().name, no_counts(engine->config()), {}, {}};
+  Counted counted{engine->model().config().name, no_counts(engine->model().config()), {}, {}};
   counted.texts = count_windows(flags, *engine, texts, counted.margins);
   return counted;
 }
@@ -262,7 +263,7 @@ bool names_a_text(const ExpertUseFlags& own) { return !own.texts.empty() || !own
 // their figures.
 void add_margins(RouterMargins& margins, const Engine& engine) {
   for (const RoutedLayer& layer : engine.routing()) {
-    const ExpertsConfig& experts = *engine.config().experts;
+    const ExpertsConfig& experts = *engine.model().config().experts;
     add_margins(margins, layer.scores, layer.scores_stride, experts.count, experts.used, experts.gating);
   }
 }
@@ -322,8 +323,8 @@ int calibrate_moe_command(const CommonFlags& flags, const ExpertUseFlags& own) {
 int trace_moe_command(const CommonFlags& flags, const ExpertUseFlags& own) {
   apply_verbosity(flags);
   const auto [engine, texts] = open_with_experts(flags, own);
-  const RoutingCounts shape = no_counts(engine->config());
-  RoutingTrace trace{engine->config().name, shape.experts, shape.used, shape.layers, {}};
+  const RoutingCounts shape = no_counts(engine->model().config());
+  RoutingTrace trace{engine->model().config().name, shape.experts, shape.used, shape.layers, {}};
   Reading reading(flags, texts);
   const auto k = static_cast<size_t>(shape.used);
   int64_t sequence = 0;

@@ -28,6 +28,7 @@
 #include "engine/run/pass/ffn_inputs.h"
 #include "sync/affinity.h"
 #include "sync/error.h"
+#include "sync/long_wait.h"
 #include "sync/output_file.h"
 
 namespace tandem::app {
@@ -127,7 +128,7 @@ void make_routers(const CommonFlags& flags, const MakeMoeFlags& own, const GgufF
     conversion.set_router(layer, router_of(inputs, model.config.hidden, own.experts, own.seed.value));
   };
   sinks.progress = [&](uint64_t done, uint64_t total) {
-    if (interrupted()) throw Engine::Interrupted();
+    if (interrupted()) throw Interrupted();
     // The reading counts every token once in each layer, and the bar shows tokens.
     progress.update(done / layers, total / layers);
   };
@@ -141,7 +142,7 @@ void write(const CommonFlags& flags, const GgufFile& model, const MoeConversion&
   OutputFile file(path, while_unread(path));
   uint64_t written = 0;
   conversion.write([&](std::span<const std::byte> bytes) {
-    if (interrupted()) throw Engine::Interrupted();
+    if (interrupted()) throw Interrupted();
     file.write(bytes);
     progress.update(written += bytes.size(), conversion.file_bytes());
   });

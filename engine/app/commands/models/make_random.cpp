@@ -16,6 +16,7 @@
 #include "engine/model/random_model.h"
 #include "engine/model/shapes.h"
 #include "engine/run/engine.h"
+#include "sync/long_wait.h"
 #include "sync/output_file.h"
 
 namespace tandem::app {
@@ -35,7 +36,7 @@ void write(const RandomModel& model, const std::string& path, bool quiet) {
   OutputFile file(path, while_unread(path));
   uint64_t written = 0;
   model.write([&](std::span<const std::byte> bytes) {
-    if (interrupted()) throw Engine::Interrupted();
+    if (interrupted()) throw Interrupted();
     file.write(bytes);
     progress.update(written += bytes.size(), model.file_bytes());
   });

@@ -79,7 +79,7 @@ std::optional<MachineMeasurements> measured_round(const CommonFlags& flags, Engi
   points += profile.measured;
   MachineMeasurements measured = measurements_of(profile.rows, gpu.info().id, npu.info().id);
   const auto chain = [&](int64_t tokens) {
-    return measure_cut_chain(measurer.executor, gpu, npu, engine.operators_for({tokens, 1}));
+    return measure_cut_chain(measurer.executor, gpu, npu, engine.plans().operators_for({tokens, 1}));
   };
   const CutChain token = chain(1);
   measured.shared_bytes_per_second = token.bytes_per_second;

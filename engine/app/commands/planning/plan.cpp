@@ -15,14 +15,15 @@
 #include "engine/run/engine.h"
 #include "sync/clock.h"
 #include "sync/error.h"
+#include "sync/long_wait.h"
 
 namespace tandem::app {
 namespace {
 
 // The phase's plan, with predicted times for its steps.
 PhaseReport explain(Engine& engine, const std::string& phase, const Batch& batch, int64_t position) {
-  PhaseReport report{phase, batch.S, position, engine.plan_for(batch, position), {}, {}};
-  report.predicted = predict(report.plan, engine.costs_at(position));
+  PhaseReport report{phase, batch.S, position, engine.plans().planner().plan_for(batch, position), {}, {}};
+  report.predicted = predict(report.plan, engine.plans().planner().costs(position));
   return report;
 }
 
@@ -35,7 +36,7 @@ class Planning {
         is_quiet_(flags.quiet()),
         tokens_(tokens) {}
   void at(int64_t token) {
-    if (interrupted()) throw Engine::Interrupted();
+    if (interrupted()) throw Interrupted();
     progress_.update(static_cast<uint64_t>(token), static_cast<uint64_t>(tokens_));
     if (is_quiet_ || now_seconds() - begin_ < 1 || std::exchange(is_said_, true)) return;
     if (!Progress::stderr_is_terminal())
@@ -56,21 +57,21 @@ class Planning {
 PlanReport on_this_machine(const CommonFlags& flags, const PlanFlags& plan) {
   const auto engine = open_engine(flags, {std::max(flags.ctx_size, plan.prompt + 1), 0, 1});
   print_notes(flags, *engine, std::max(flags.ctx_size, plan.prompt));
-  PlanReport report{engine->config().name.empty() ? flags.model : engine->config().name,
+  PlanReport report{engine->model().config().name.empty() ? flags.model : engine->model().config().name,
                     "predicted from what was measured on this machine",
                     flags.plan,
                     {}};
   Planning planning(flags, plan.prompt);
   for (int64_t first = 0; first < plan.prompt;) {
     planning.at(first);
-    const Batch piece = engine->next_chunk(first, plan.prompt);
+    const Batch piece = engine->plans().chunk_at(0, first, plan.prompt);
     report.phases.push_back(explain(*engine, "prefill", piece, first));
     first += piece.S;
   }
   report.phases.push_back(explain(*engine, "decode", {1, 1}, plan.prompt));
   planning.end();
-  report.opened = {engine->machine().device_names(), to_string(engine->act()), engine->context(), engine->chunk(),
-                   engine->cache_bytes()};
+  report.opened = {engine->machine().device_names(), to_string(*engine->options().act), engine->sizes().context, engine->sizes().tokens,
+                   engine->cache().bytes()};
   return report;
 }
 

@@ -56,9 +56,9 @@ std::vector<ProfileTask> profile_tasks(Engine& engine, const Measurer& measurer,
   const ProfileOptions options{quick};
   const Batch decode{1, 1};
   std::vector<ProfileTask> tasks =
-      matmul_tasks(measurer, engine.machine().devices(), engine.operators_for(decode), options);
+      matmul_tasks(measurer, engine.machine().devices(), engine.plans().operators_for(decode), options);
   // Buffers are whole pages, so they may hold more tokens than the chunk.
-  std::erase_if(tasks, [&](const ProfileTask& task) { return task.row.S > engine.chunk(); });
+  std::erase_if(tasks, [&](const ProfileTask& task) { return task.row.S > engine.sizes().tokens; });
   std::set<std::string> seen;  // the last norm has one token in every pass
   const auto append = [&](std::vector<ProfileTask> more) {
     for (ProfileTask& task : more) {
@@ -68,10 +68,10 @@ std::vector<ProfileTask> profile_tasks(Engine& engine, const Measurer& measurer,
   const auto tokens = quick ? std::span<const int64_t>(kQuickOtherTokens) : kOtherTokens;
   const auto depths = quick ? std::span<const int64_t>(kQuickDepths) : kDepths;
   for (const int64_t S : tokens) {
-    if (S > engine.chunk()) continue;
+    if (S > engine.sizes().tokens) continue;
     for (const int64_t past : depths) {
-      if (past + S > engine.context()) continue;
-      append(other_tasks(measurer, engine.machine().devices(), engine.operators_for({S, 1}), past, options));
+      if (past + S > engine.sizes().context) continue;
+      append(other_tasks(measurer, engine.machine().devices(), engine.plans().operators_for({S, 1}), past, options));
     }
   }
   return tasks;

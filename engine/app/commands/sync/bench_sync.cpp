@@ -24,6 +24,7 @@
 #include "engine/run/pass/core_layout.h"
 #include "sync/affinity.h"
 #include "sync/error.h"
+#include "sync/long_wait.h"
 #include "sync/output_file.h"
 #include "sync/waiter.h"
 
@@ -47,7 +48,7 @@ Plan decode_plan(const CommonFlags& flags) {
   {
     const auto engine = open_engine(flags, {64, 0, 1});
     print_notes(flags, *engine, 1);
-    plan = engine->plan_for({1, 1});
+    plan = engine->plans().planner().plan_for({1, 1}, 0);
   }
   pin_this_thread(usable_cores());
   return *plan;
@@ -69,7 +70,7 @@ sync_lab::LabOptions lab_options(const CommonFlags& flags, const BenchSyncFlags&
   options.device_options.gpu_cores = options.layout.gpu;
   options.device_options.npu_cores = options.layout.npu;
   options.check = [] {
-    if (interrupted()) throw Engine::Interrupted();
+    if (interrupted()) throw Interrupted();
   };
   if (!flags.quiet()) {
     options.progress = [](const std::string& what) { std::fprintf(stderr, "measuring %s\n", what.c_str()); };

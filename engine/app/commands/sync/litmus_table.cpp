@@ -13,6 +13,7 @@
 #include "engine/app/report.h"
 #include "engine/device/lab/lab.h"
 #include "engine/run/engine.h"
+#include "sync/long_wait.h"
 
 namespace tandem::app {
 namespace {
@@ -111,7 +112,7 @@ int litmus_command(const CommonFlags& flags, const DeviceOptions& options, uint6
   for (const std::string& left : sides) {
     for (const std::string& right : sides) {
       for (const LitmusTest test : litmus_tests()) {
-        if (interrupted()) throw Engine::Interrupted();
+        if (interrupted()) throw Interrupted();
         LitmusRow row{left, right, test, {}, ""};
         try {
           const auto a = opened.agent(left, false), b = opened.agent(right, left == right);

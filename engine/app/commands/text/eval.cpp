@@ -85,18 +85,15 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
   std::optional<OutputFile> logits_file;
   if (!eval.logits_out.empty()) logits_file.emplace(eval.logits_out, while_unread(eval.logits_out));
   Progress progress("evaluating", ProgressUnit::tokens, !flags.quiet() && Progress::stderr_is_terminal());
-  engine->prefill_progress = [&](int64_t done, int64_t total) {
-    progress.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
-  };
   TraceFile trace(flags, *engine);
   LogLikelihood likelihood;
-  const auto V = static_cast<size_t>(engine->config().vocabulary);
+  const auto V = static_cast<size_t>(engine->model().config().vocabulary);
   const double start = now_seconds();
   RouterMargins margins;
   double judging = 0;  // seconds for writing and scoring, which is not evaluating
-  engine->extend_all(ids, [&](int64_t first, std::span<const float> logits) {
+  const auto judge = [&](int64_t first, std::span<const float> logits) {
     const double begin = now_seconds();
-    engine->require_finite(logits, first);
+    require_finite(*engine, logits, first);
     if (logits_file) logits_file->write(std::as_bytes(logits));
     if (eval.perplexity) {
       for (size_t s = 0; s * V < logits.size(); ++s) {
@@ -109,7 +106,9 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
     }
     add_margins(margins, *engine);
     judging += now_seconds() - begin;
-  });
+  };
+  Sequence text = engine->cache().new_sequence();
+  extend_all(*engine, text, ids, judge, until_interrupted(&progress));
   const double seconds = now_seconds() - start - judging;
   trace.finish();
   progress.clear();
@@ -122,13 +121,13 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
                           {"eval_ms", seconds * 1e3},
                           {"clock", "measured"},
                           {"device", engine->machine().device_names()},
-                          {"plan", engine->plan_name()},
-                          {"plan_asked", engine->plan_asked()},
-                          {"plan_ran", plans_json(engine->plans_ran())},
-                          {"act", to_string(engine->act())},
+                          {"plan", engine->plans().name()},
+                          {"plan_asked", engine->options().plan},
+                          {"plan_ran", plans_json(engine->plans().ran().list())},
+                          {"act", to_string(*engine->options().act)},
                           {"bits", bits_json(*engine)},
-                          {"context", engine->context()},
-                          {"cache_bytes", engine->cache_bytes()}};
+                          {"context", engine->sizes().context},
+                          {"cache_bytes", engine->cache().bytes()}};
     if (clock) out["model_clock"] = on_chip(*clock, count, chunk);
     if (eval.perplexity) {
       out["perplexity"] = likelihood.perplexity();
@@ -148,7 +147,7 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
   if (!flags.quiet()) {
     std::fprintf(stderr, "evaluated %lld tokens in pieces of %lld, %.1f tokens/s (measured); device %s; plan %s\n",
                  static_cast<long long>(count), static_cast<long long>(chunk), static_cast<double>(count) / seconds,
-                 engine->machine().device_names().c_str(), engine->plan_name().c_str());
+                 engine->machine().device_names().c_str(), engine->plans().name().c_str());
     print_experts(flags, *engine);
     if (margins.near_ties > 0)
       std::fprintf(stderr,

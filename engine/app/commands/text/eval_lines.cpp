@@ -55,17 +55,17 @@ class Evaluation {
     std::fprintf(
         stderr, "evaluated %lld texts of %lld tokens, %.1f tokens/s (measured); %lld failed; device %s; plan %s\n",
         static_cast<long long>(evaluated_), static_cast<long long>(tokens_), per_second(tokens_, seconds),
-        static_cast<long long>(failed()), engine_.machine().device_names().c_str(), engine_.plan_name().c_str());
+        static_cast<long long>(failed()), engine_.machine().device_names().c_str(), engine_.plans().name().c_str());
   }
 
  private:
   // A text that cannot be read, is too short or too long becomes an answer with its error.
   void begin(const Prompts::Asked& asked) {
     try {
-      std::vector<int32_t> ids = prompt_ids(flags_, Prompts::parse(asked).prompt, engine_.tokenizer());
+      std::vector<int32_t> ids = prompt_ids(flags_, Prompts::parse(asked).prompt, engine_.model().tokenizer());
       require_two_tokens(ids, "the text");
-      engine_.check_fits(ids, 0);
-      texts_.push_back({asked, std::move(ids), engine_.new_sequence()});
+      check_ids(ids, 0, engine_.model().config().vocabulary, engine_.sizes().context);
+      texts_.push_back({asked, std::move(ids), engine_.cache().new_sequence()});
     } catch (const Error&) {
       answers_.fail(asked, std::current_exception());
     }
@@ -73,8 +73,8 @@ class Evaluation {
 
   // Takes as many tokens as fit in a pass, from the texts that began first. All tokens get logits.
   void pass() {
-    std::vector<Engine::Extension> extensions;
-    int64_t room = engine_.chunk();
+    std::vector<Extension> extensions;
+    int64_t room = engine_.sizes().tokens;
     for (LineText& text : texts_) {
       if (room == 0) break;
       // The position is the number of tokens that have run, so it is also where the rest begins.
@@ -83,7 +83,8 @@ class Evaluation {
       extensions.push_back({&text.sequence, rest.first(static_cast<size_t>(some)), some});
       room -= some;
     }
-    std::span<const float> logits = engine_.extend(extensions);
+    const Logits of_pass = engine_.extend(extensions);
+    std::span<const float> logits = of_pass;
     // Extension i belongs to text i, because the loop above took texts from the front. Logits lie in this order.
     for (size_t i = 0; i < extensions.size(); ++i) logits = take(texts_[i], extensions[i].logit_rows, logits);
     fail_not_finite();
@@ -103,7 +104,7 @@ class Evaluation {
   // Row s predicts token s + 1. The last token predicts nothing that is known. A text that is not finite is marked here
   // and removed later, because the rows of the other texts still follow.
   std::span<const float> take(LineText& text, int64_t count, std::span<const float> logits) {
-    const auto V = static_cast<size_t>(engine_.config().vocabulary);
+    const auto V = static_cast<size_t>(engine_.model().config().vocabulary);
     for (int64_t at = text.sequence.position() - count; at < text.sequence.position(); ++at) {
       if (!text.not_finite && !all_finite(logits.first(V))) text.not_finite = at;
       if (at + 1 < std::ssize(text.ids)) {
@@ -123,8 +124,8 @@ class Evaluation {
                               {"mean_nll", text.likelihood.mean()},
                               {"nll_tokens", text.likelihood.tokens},
                               {"device", engine_.machine().device_names()},
-                              {"plan", engine_.plan_name()},
-                              {"act", to_string(engine_.act())}});
+                              {"plan", engine_.plans().name()},
+                              {"act", to_string(*engine_.options().act)}});
     ++evaluated_;
     tokens_ += std::ssize(text.ids);
     texts_.erase(texts_.begin() + static_cast<std::ptrdiff_t>(index));

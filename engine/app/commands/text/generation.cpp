@@ -85,21 +85,21 @@ nlohmann::json generation_json(const Generation& g, std::span<const int32_t> pro
             {"predicted_ms", g.predicted_seconds * 1e3},
             {"predicted_per_second", per_second(decoded_tokens(g), g.predicted_seconds)}}},
           {"device", engine.machine().device_names()},
-          {"plan", engine.plan_name()},
-          {"plan_asked", engine.plan_asked()},
-          {"plan_ran", plans_json(engine.plans_ran())},
-          {"act", to_string(engine.act())},
+          {"plan", engine.plans().name()},
+          {"plan_asked", engine.options().plan},
+          {"plan_ran", plans_json(engine.plans().ran().list())},
+          {"act", to_string(*engine.options().act)},
           {"bits", bits_json(engine)},
           {"experts", experts_json(engine)},
           {"online_compile",
            {{"clock", "modelled"},
-            {"graphs", engine.online_compiles().graphs},
-            {"ms", engine.online_compiles().seconds * 1e3}}},
+            {"graphs", engine.plans().online_compiles().graphs},
+            {"ms", engine.plans().online_compiles().seconds * 1e3}}},
           {"memory",
            {{"activation_bytes", engine.activation_bytes()},
-            {"cache_bytes", engine.cache_bytes()},
+            {"cache_bytes", engine.cache().bytes()},
             {"weight_bytes", engine.model().weight_bytes()}}},
-          {"context", engine.context()}};
+          {"context", engine.sizes().context}};
 }
 
 }  // namespace tandem::app

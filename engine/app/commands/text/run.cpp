@@ -17,6 +17,7 @@
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/commands/text/generation.h"
 #include "engine/app/commands/text/prompting.h"
+#include "engine/app/file_flags.h"
 #include "engine/app/progress.h"
 #include "engine/app/report.h"
 #include "engine/run/serve/generate.h"
@@ -34,7 +35,7 @@ struct OnChip {
 std::optional<SocClock> clock_of(const CommonFlags& flags, const Engine& engine) {
   if (flags.soc.empty()) return std::nullopt;
   return std::optional<SocClock>(std::in_place, soc_request(flags, flags.model, usual_type(engine.model().file()),
-                                                            engine.context(), engine.context()));
+                                                            engine.sizes().context, engine.sizes().context));
 }
 
 OnChip run_on(const SocClock& clock, const Generation& g) {
@@ -69,7 +70,7 @@ void print_summary(const Generation& g, const Engine& engine) {
                "%s; plan %s\n",
                static_cast<long long>(g.prompt_tokens), per_second(g.prompt_tokens, g.prompt_seconds), g.ids.size(),
                per_second(decoded_tokens(g), g.predicted_seconds), to_string(g.reason),
-               engine.machine().device_names().c_str(), engine.plan_name().c_str());
+               engine.machine().device_names().c_str(), engine.plans().name().c_str());
 }
 
 // Estimates the text's length before there is a tokenizer: a token has about four bytes. The estimate decides only
@@ -83,27 +84,18 @@ TextAsked asked_of(const CommonFlags& flags) {
   return {static_cast<int64_t>(bytes / kBytesOfToken), flags.predict};
 }
 
-// Restores the saved text as far as the prompt begins with it. The prompt's last token always runs, because it gives
-// the logits. Returns the number of restored tokens. The saved state must not have tokens that the prompt lacks, so the
-// context is cut at the first difference.
-int64_t keep_of_saved(const CommonFlags& flags, std::span<const int32_t> prompt, Engine& engine) {
-  const std::vector<int32_t> saved = engine.load_state(flags.load_state);
-  const auto kept = std::ranges::mismatch(saved, prompt.first(prompt.size() - 1)).in1 - saved.begin();
-  engine.rewind(kept);
+// A sequence with the saved tokens that begin the prompt. The prompt's last token always runs, because it gives
+// the logits. Saved tokens that the prompt lacks are dropped.
+Sequence saved_beginning(const CommonFlags& flags, std::span<const int32_t> prompt, Engine& engine) {
+  Sequence sequence = engine.cache().load(flags.load_state);
+  const int64_t saved = sequence.position(),
+                kept = std::ranges::mismatch(sequence.ids(), prompt.first(prompt.size() - 1)).in1 -
+                       sequence.ids().begin();
+  sequence.rewind(kept);
   if (!flags.quiet())
-    std::fprintf(stderr, "%lld of %zu tokens of %s begin this text\n", static_cast<long long>(kept), saved.size(),
-                 flags.load_state.c_str());
-  return kept;
-}
-
-// Saves the tokens that have run. The last generated token has not. Keys and values exist only for tokens that have
-// run. So the ids are cut to the engine's position.
-void save_text(const CommonFlags& flags, std::span<const int32_t> prompt, const Generation& result,
-               const Engine& engine) {
-  std::vector<int32_t> ids(prompt.begin(), prompt.end());
-  ids.insert(ids.end(), result.ids.begin(), result.ids.end());
-  ids.resize(static_cast<size_t>(engine.position()));
-  engine.save_state(flags.save_state, ids);
+    std::fprintf(stderr, "%lld of %lld tokens of %s begin this text\n", static_cast<long long>(kept),
+                 static_cast<long long>(saved), flags.load_state.c_str());
+  return sequence;
 }
 
 }  // namespace
@@ -122,7 +114,8 @@ int run_command(const CommonFlags& flags) {
   const std::vector<int32_t> prompt = prompting.ids(text);
 
   GenerateOptions options = prompting.options();
-  if (!flags.load_state.empty()) options.cached_prefix_tokens = keep_of_saved(flags, prompt, *engine);
+  Sequence sequence =
+      flags.load_state.empty() ? engine->cache().new_sequence() : saved_beginning(flags, prompt, *engine);
   const bool to_terminal = isatty(STDOUT_FILENO);
   if (!flags.json) {
     options.on_text = [](std::string_view piece) { std::cout << piece << std::flush; };
@@ -131,14 +124,12 @@ int run_command(const CommonFlags& flags) {
       options.on_ready = [&] { std::cerr << text << (prompting.is_chat() ? "\n\n" : "") << std::flush; };
   }
   Progress progress("prompt", ProgressUnit::tokens, !flags.quiet() && Progress::stderr_is_terminal());
-  engine->prefill_progress = [&](int64_t done, int64_t total) {
-    progress.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
-  };
+  options.on_prompt = progress_of(progress);
   TraceFile trace(flags, *engine);
-  const Generation result = generate(*engine, prompt, options);
+  const Generation result = generate(*engine, sequence, prompt, options);
   trace.finish();
   progress.clear();
-  if (!flags.save_state.empty()) save_text(flags, prompt, result, *engine);
+  if (!flags.save_state.empty()) engine->cache().save(flags.save_state, sequence, while_unread(flags.save_state));
 
   if (flags.json) {
     nlohmann::json object = generation_json(result, prompt, prompting.is_chat(), options.sampler, *engine);
@@ -151,7 +142,7 @@ int run_command(const CommonFlags& flags) {
     if (!to_terminal) std::fputc('\n', stderr);  // both streams may end in one log
     print_summary(result, *engine);
     print_experts(flags, *engine);
-    if (const GraphCompiles& compiled = engine->online_compiles(); compiled.graphs > 0) {
+    if (const GraphCompiles& compiled = engine->plans().online_compiles(); compiled.graphs > 0) {
       std::fprintf(
           stderr,
           "the NPU's compiler would have taken %.1f ms for %lld graphs of these lengths (modelled, not waited for)\n",
@@ -162,7 +153,7 @@ int run_command(const CommonFlags& flags) {
   prompting.explain_empty(result, "");
   if (result.reason == StopReason::context_full && !flags.quiet()) {
     std::fprintf(stderr, "the context of %lld tokens is full; ask for a larger one with --ctx-size\n",
-                 static_cast<long long>(engine->context()));
+                 static_cast<long long>(engine->sizes().context));
   }
   if (!flags.json) print_drawn(flags, flags.seed);
   return result.reason == StopReason::interrupted ? kInterrupted : kDone;

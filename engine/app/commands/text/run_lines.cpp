@@ -62,7 +62,7 @@ class Asking {
                  static_cast<long long>(sums_.prompts), static_cast<long long>(sums_.prompt_tokens),
                  static_cast<long long>(sums_.kept), static_cast<long long>(sums_.generated),
                  per_second(passes.pass_tokens, seconds), each, static_cast<long long>(failed()),
-                 engine_.machine().device_names().c_str(), engine_.plan_name().c_str());
+                 engine_.machine().device_names().c_str(), engine_.plans().name().c_str());
   }
 
  private:

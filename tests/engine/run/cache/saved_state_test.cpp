@@ -43,61 +43,60 @@ class SavedStates : public ::testing::Test {
   const std::string path_ = folder_.file("text.state"), other_ = folder_.file("other.state");
 };
 
-std::vector<float> logits_of(std::span<const float> logits) { return {logits.begin(), logits.end()}; }
-
 TEST_F(SavedStates, go_on_with_the_bits_of_a_text_that_was_never_saved) {
   const std::vector<int32_t> ids = some_ids(320);
   const std::span<const int32_t> all(ids);
   const auto whole = open();
-  const std::vector<float> expected = logits_of(whole->extend(all));
+  Sequence unsaved = whole->cache().new_sequence();
+  const Logits expected = extend(*whole, unsaved, all);
   {
     const auto engine = open();
-    engine->extend(all.first(300));
-    engine->save_state(path_, all.first(300));
+    Sequence text = engine->cache().new_sequence();
+    extend(*engine, text, all.first(300));
+    engine->cache().save(path_, text);
   }
   const auto engine = open();
-  EXPECT_EQ(engine->load_state(path_), std::vector(ids.begin(), ids.begin() + 300));
-  EXPECT_EQ(engine->position(), 300);
-  EXPECT_EQ(logits_of(engine->extend(all.subspan(300))), expected);
-  engine->rewind(10);
-  EXPECT_EQ(logits_of(engine->extend(all.subspan(10))), expected) << "a part of it serves as well";
+  Sequence text = engine->cache().load(path_);
+  EXPECT_TRUE(std::ranges::equal(text.ids(), all.first(300)));
+  EXPECT_TRUE(std::ranges::equal(extend(*engine, text, all.subspan(300)), expected));
+  text.rewind(10);
+  EXPECT_TRUE(std::ranges::equal(extend(*engine, text, all.subspan(10)), expected)) << "a part of it serves as well";
 
-  Sequence sequence = engine->load_sequence(path_);
-  EXPECT_EQ(sequence.position(), 300);
-  const Engine::Extension rest{&sequence, all.subspan(300)};
-  EXPECT_EQ(logits_of(engine->extend(std::span(&rest, 1))), expected);
-  engine->save_state(other_, sequence);
-  EXPECT_EQ(engine->load_state(other_), ids) << "with the 20 tokens behind";
-  engine->rewind(319);
-  EXPECT_EQ(logits_of(engine->extend(all.last(1))), expected);
+  engine->cache().save(other_, text);
+  Sequence again = engine->cache().load(other_);
+  EXPECT_TRUE(std::ranges::equal(again.ids(), ids)) << "with the 20 tokens behind";
+  again.rewind(319);
+  EXPECT_TRUE(std::ranges::equal(extend(*engine, again, all.last(1)), expected));
 }
 
 TEST_F(SavedStates, of_another_kind_are_refused_by_what_differs) {
   const auto engine = open();
-  const std::vector<int32_t> ids = some_ids(300);
-  engine->extend(ids);
-  engine->save_state(path_, ids);
-  EXPECT_THAT(message_of([&] { open(640, KvType::f32)->load_state(path_); }),
+  Sequence text = engine->cache().new_sequence();
+  extend(*engine, text, some_ids(300));
+  engine->cache().save(path_, text);
+  EXPECT_THAT(message_of([&] { open(640, KvType::f32)->cache().load(path_); }),
               HasSubstr("its cache_type is \"f16\", here it is \"f32\""));
-  EXPECT_THAT(message_of([&] { open(256)->load_state(path_); }), HasSubstr("300 tokens of 256"));
+  EXPECT_THAT(message_of([&] { open(256)->cache().load(path_); }), HasSubstr("300 tokens of 256"));
   TinyModel wide = model();
   wide.seed = 9;
   const HostEngines others("others", wide);
-  EXPECT_THAT(message_of([&] { others.open()->load_state(path_); }), HasSubstr("its hash is "));
+  EXPECT_THAT(message_of([&] { others.open()->cache().load(path_); }), HasSubstr("its hash is "));
 }
 
 TEST_F(SavedStates, that_are_cut_or_none_are_refused_and_change_nothing) {
   const auto engine = open();
-  const std::vector<int32_t> ids = some_ids(300);
-  engine->extend(ids);
-  engine->save_state(path_, ids);
+  Sequence text = engine->cache().new_sequence();
+  extend(*engine, text, some_ids(300));
+  engine->cache().save(path_, text);
+  const int64_t free = engine->cache().free_pages();
   const std::string bytes = content();
-  const std::vector<float> expected = [&] {
+  const Logits expected = [&] {
     const auto other = open();
-    other->extend(ids);
-    return logits_of(other->extend(some_ids(2)));
+    Sequence same = other->cache().new_sequence();
+    extend(*other, same, some_ids(300));
+    return extend(*other, same, some_ids(2));
   }();
-  const auto refused = [&](const std::string& path) { return message_of([&] { engine->load_state(path); }); };
+  const auto refused = [&](const std::string& path) { return message_of([&] { engine->cache().load(path); }); };
   EXPECT_THAT(refused(folder_.file("missing")), HasSubstr("missing"));
   EXPECT_THAT(refused(with("GGUF, or whatever this is, but long enough")), HasSubstr("no saved state"));
   EXPECT_THAT(refused(with(bytes.substr(0, 20))), HasSubstr("no saved state"));
@@ -110,21 +109,24 @@ TEST_F(SavedStates, that_are_cut_or_none_are_refused_and_change_nothing) {
   std::string endless = bytes;
   endless.replace(24, 8, "\xff\xff\xff\xff\xff\xff\xff\x7f");
   EXPECT_THAT(refused(with(endless)), HasSubstr("the saved state is cut"));
-  EXPECT_EQ(engine->position(), 300);
-  EXPECT_EQ(logits_of(engine->extend(some_ids(2))), expected);
+  EXPECT_EQ(engine->cache().free_pages(), free) << "a refused file takes no pages";
+  EXPECT_EQ(text.position(), 300);
+  EXPECT_TRUE(std::ranges::equal(extend(*engine, text, some_ids(2)), expected));
 }
 
 // The test damages bytes in steps that meet all parts of the file: header, description, ids, pages, checksum.
 TEST_F(SavedStates, with_a_damaged_byte_anywhere_are_refused_and_change_nothing) {
   const auto engine = open();
-  const std::vector<int32_t> ids = some_ids(300);
-  engine->extend(ids);
-  engine->save_state(path_, ids);
+  Sequence text = engine->cache().new_sequence();
+  extend(*engine, text, some_ids(300));
+  engine->cache().save(path_, text);
+  const int64_t free = engine->cache().free_pages();
   const std::string bytes = content();
-  const std::vector<float> expected = [&] {
+  const Logits expected = [&] {
     const auto other = open();
-    other->extend(ids);
-    return logits_of(other->extend(some_ids(2)));
+    Sequence same = other->cache().new_sequence();
+    extend(*other, same, some_ids(300));
+    return extend(*other, same, some_ids(2));
   }();
   std::vector<size_t> places;
   for (size_t place = 0; place < 2000; place += 13) places.push_back(place);
@@ -133,14 +135,15 @@ TEST_F(SavedStates, with_a_damaged_byte_anywhere_are_refused_and_change_nothing)
   for (const size_t place : places) {
     std::string damaged = bytes;
     damaged[place] = static_cast<char>(damaged[place] ^ 1 << place % 8);
-    const std::string message = message_of([&] { engine->load_state(with(damaged)); });
+    const std::string message = message_of([&] { engine->cache().load(with(damaged)); });
     EXPECT_THAT(message, HasSubstr("state")) << place;
     if (place >= 2000) {
       EXPECT_THAT(message, HasSubstr("the saved state is damaged")) << place;
     }
   }
-  EXPECT_EQ(engine->position(), 300);
-  EXPECT_EQ(logits_of(engine->extend(some_ids(2))), expected);
+  EXPECT_EQ(engine->cache().free_pages(), free) << "a refused file takes no pages";
+  EXPECT_EQ(text.position(), 300);
+  EXPECT_TRUE(std::ranges::equal(extend(*engine, text, some_ids(2)), expected));
 }
 
 }  // namespace

@@ -30,26 +30,26 @@ std::optional<Sequence::PageCopy> extend(Sequence& sequence, const std::vector<i
 }
 
 TEST(PagePool, gives_every_page_once_and_again_when_nobody_has_it) {
-  PagePool pool(4, 3);
+  PagePool pool(3);
   std::set<int32_t> taken;
   for (int i = 0; i < 3; ++i) taken.insert(pool.take());
-  EXPECT_EQ(taken, (std::set<int32_t>{4, 5, 6}));
+  EXPECT_EQ(taken, (std::set<int32_t>{0, 1, 2}));
   EXPECT_EQ(pool.free_pages(), 0);
   EXPECT_THROW(pool.take(), Error);
-  pool.share(5);
-  pool.release(5);
+  pool.share(1);
+  pool.release(1);
   EXPECT_EQ(pool.free_pages(), 0) << "one has it yet";
-  pool.release(5);
-  EXPECT_EQ(pool.take(), 5);
-  EXPECT_THROW(pool.release(7), Error) << "none of its pages";
-  pool.release(4);
-  EXPECT_THROW(pool.share(4), Error) << "nobody has it";
-  EXPECT_THROW(pool.release(4), Error);
+  pool.release(1);
+  EXPECT_EQ(pool.take(), 1);
+  EXPECT_THROW(pool.release(3), Error) << "none of its pages";
+  pool.release(0);
+  EXPECT_THROW(pool.share(0), Error) << "nobody has it";
+  EXPECT_THROW(pool.release(0), Error);
 }
 
 // If the sequence kept an unfilled page, later code would take its content for text.
 TEST(Sequence, that_finds_no_room_is_as_it_was) {
-  const auto pool = std::make_shared<PagePool>(0, 3);
+  const auto pool = std::make_shared<PagePool>(3);
   Sequence text(pool);
   extend(text, numbers(300));
   Sequence other = text.fork(270);
@@ -64,7 +64,7 @@ TEST(Sequence, that_finds_no_room_is_as_it_was) {
 }
 
 TEST(Sequence, has_a_page_for_every_256_tokens_and_gives_them_back) {
-  const auto pool = std::make_shared<PagePool>(0, 8);
+  const auto pool = std::make_shared<PagePool>(8);
   {
     Sequence text(pool);
     extend(text, numbers(256));
@@ -86,7 +86,7 @@ TEST(Sequence, has_a_page_for_every_256_tokens_and_gives_them_back) {
 }
 
 TEST(Sequence, shares_pages_with_its_forks_until_one_of_them_writes) {
-  const auto pool = std::make_shared<PagePool>(0, 8);
+  const auto pool = std::make_shared<PagePool>(8);
   Sequence text(pool);
   extend(text, numbers(300));
   Sequence fork = text.fork(290);
@@ -109,7 +109,7 @@ TEST(Sequence, shares_pages_with_its_forks_until_one_of_them_writes) {
 }
 
 TEST(Sequence, copies_nothing_of_a_shared_page_that_it_begins_anew) {
-  const auto pool = std::make_shared<PagePool>(0, 8);
+  const auto pool = std::make_shared<PagePool>(8);
   Sequence text(pool);
   extend(text, numbers(512));
   Sequence fork = text.fork(512);
@@ -120,7 +120,7 @@ TEST(Sequence, copies_nothing_of_a_shared_page_that_it_begins_anew) {
 }
 
 TEST(Sequence, keeps_what_it_has_where_no_page_is_free) {
-  const auto pool = std::make_shared<PagePool>(0, 2);
+  const auto pool = std::make_shared<PagePool>(2);
   Sequence text(pool), other(pool);
   extend(text, numbers(10));
   extend(other, numbers(10));

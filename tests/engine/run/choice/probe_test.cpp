@@ -56,7 +56,7 @@ TEST_F(ProbeOfDevices, tells_what_nobody_has_measured_and_nothing_else) {
   const auto engine = engines_.open();
   DiskCache cache{""};
   MachineRates rates(engine->machine().devices(), cache);
-  const auto probe = probe_of(engine->operators_for({kProbeTokens, 1}));
+  const auto probe = probe_of(engine->plans().operators_for({kProbeTokens, 1}));
   ASSERT_TRUE(probe);
   EXPECT_FALSE(rates.knows(0));
   const double before = rates.costs({}).seconds(0, *probe, false);

@@ -28,9 +28,13 @@ class ChangedFiles : public ::testing::Test {
     return "";
   }
 
-  static std::vector<float> logits_of(Engine& engine) {
-    const auto logits = engine.extend(some_ids(5));
+  static std::vector<float> logits_of(Engine& engine, Sequence& text) {
+    const Logits logits = extend(engine, text, some_ids(5));
     return {logits.begin(), logits.end()};
+  }
+  static std::vector<float> logits_of(Engine& engine) {
+    Sequence text = engine.cache().new_sequence();
+    return logits_of(engine, text);
   }
 
   const HostEngines engines_{"changed"};
@@ -67,7 +71,7 @@ TEST_F(ChangedFiles, that_are_replaced_by_another_of_their_name_are_none) {
   options.load_progress = [&](uint64_t, uint64_t) {
     if (fs::exists(other.path())) fs::rename(other.path(), engines_.path());
   };
-  EXPECT_EQ(Engine::open(options)->extend(some_ids(3)).size(), 320u);
+  EXPECT_EQ(logits_of(*Engine::open(options)).size(), 320u);
 }
 
 TEST_F(ChangedFiles, of_packed_weights_fail_the_pass_and_not_the_process) {
@@ -75,12 +79,13 @@ TEST_F(ChangedFiles, of_packed_weights_fail_the_pass_and_not_the_process) {
   ASSERT_NE(packed(), "");
   const std::vector<float> expected = logits_of(*engines_.open());
   const auto engine = Engine::open(options());
-  EXPECT_EQ(logits_of(*engine), expected);
+  Sequence text = engine->cache().new_sequence();
+  EXPECT_EQ(logits_of(*engine, text), expected);
   fs::resize_file(packed(), 0);
   for (int again = 0; again < 2; ++again)
-    EXPECT_THAT(message_of([&] { engine->extend(some_ids(2)); }),
+    EXPECT_THAT(message_of([&] { extend(*engine, text, some_ids(2)); }),
                 HasSubstr("the file changed or could not be read while it was in use: " + packed()));
-  EXPECT_EQ(engine->position(), 5);
+  EXPECT_EQ(text.position(), 5);
   EXPECT_EQ(logits_of(*Engine::open(options())), expected) << "packed again";
 }
 

@@ -43,22 +43,25 @@ class OneMachine : public ::testing::Test {
     std::vector<std::vector<float>> expected, found;
     {
       const auto first = Engine::open(small);
-      pieces([&](auto ids) { expected.push_back(copy_of(first->extend(ids))); });
+      Sequence text = first->cache().new_sequence();
+      pieces([&](auto ids) { expected.push_back(copy_of(extend(*first, text, ids))); });
     }
     {
       const auto second = Engine::open(large);
+      Sequence text = second->cache().new_sequence();
       size_t i = 0;
       pieces([&](auto ids) {
-        expected.insert(expected.begin() + static_cast<ptrdiff_t>(2 * i++ + 1), copy_of(second->extend(ids)));
+        expected.insert(expected.begin() + static_cast<ptrdiff_t>(2 * i++ + 1), copy_of(extend(*second, text, ids)));
       });
     }
     const auto machine = std::make_shared<Machine>(small, chosen_strategy(plan));
     Engine draft(std::make_shared<LoadedModel>(machine, small), small);
     Engine target(std::make_shared<LoadedModel>(machine, large), large);
     EXPECT_EQ(&draft.machine(), &target.machine());
+    Sequence drafted = draft.cache().new_sequence(), verified = target.cache().new_sequence();
     pieces([&](auto ids) {
-      found.push_back(copy_of(draft.extend(ids)));
-      found.push_back(copy_of(target.extend(ids)));
+      found.push_back(copy_of(extend(draft, drafted, ids)));
+      found.push_back(copy_of(extend(target, verified, ids)));
     });
     EXPECT_EQ(found, expected);
   }
@@ -86,12 +89,12 @@ TEST_F(OneMachine, has_one_set_of_weights_for_two_engines_of_a_model) {
   Engine first(model, options), second(model, exact);
   EXPECT_EQ(&first.model(), &second.model());
   const std::vector<int32_t> ids = some_ids(30);
-  const std::vector<float> halves = copy_of(first.extend(ids)), whole = copy_of(second.extend(ids));
-  EXPECT_NE(halves, whole) << "each has a cache of its own";
-  EXPECT_EQ(first.position(), 30);
-  second.rewind(0);
-  EXPECT_EQ(first.position(), 30);
-  EXPECT_EQ(copy_of(second.extend(ids)), whole);
+  Sequence of_halves = first.cache().new_sequence(), of_whole = second.cache().new_sequence();
+  const Logits halves = extend(first, of_halves, ids), whole = extend(second, of_whole, ids);
+  EXPECT_FALSE(std::ranges::equal(halves, whole)) << "each has a cache of its own";
+  of_whole.rewind(0);
+  EXPECT_EQ(of_halves.position(), 30);
+  EXPECT_TRUE(std::ranges::equal(extend(second, of_whole, ids), whole));
 }
 
 TEST_F(OneMachine, takes_back_the_memory_of_a_model_that_is_no_longer_used) {
@@ -100,7 +103,8 @@ TEST_F(OneMachine, takes_back_the_memory_of_a_model_that_is_no_longer_used) {
   std::optional<size_t> after_first;
   for (int i = 0; i < 3; ++i) {
     Engine engine(std::make_shared<LoadedModel>(machine, options), options);
-    engine.extend(some_ids(4));
+    Sequence text = engine.cache().new_sequence();
+    extend(engine, text, some_ids(4));
     if (!after_first) after_first = machine->pool().mapped_bytes();
     EXPECT_EQ(machine->pool().mapped_bytes(), *after_first) << i;
   }
@@ -125,7 +129,8 @@ TEST_F(OneMachine, is_opened_once) {
   EXPECT_EQ(machine->device_names(), "host");
   EXPECT_FALSE(message_of([&] { machine->open_devices(); }).empty());
   Engine engine(std::make_shared<LoadedModel>(machine, options), options);
-  EXPECT_FALSE(engine.extend(some_ids(3)).empty());
+  Sequence text = engine.cache().new_sequence();
+  EXPECT_EQ(extend(engine, text, some_ids(3)).size(), 320u);
 }
 
 }  // namespace

@@ -132,14 +132,13 @@ TEST(NotFinite, of_a_cache_of_halves_is_said_with_its_layer) {
 
 TEST(NotFinite, ends_a_text_whatever_draws_its_tokens_and_however_few_are_asked_for) {
   const OneBadToken model;
-  const auto engine = model.open(0);
+  const auto engine = model.open(1);
   for (const bool drawn : {false, true}) {
     for (const int64_t tokens : {0, 1, 4}) {
       GenerateOptions options = so_many(tokens);
       options.sampler.temperature = drawn ? 1 : 0;
       std::string text;
       options.on_text = [&text](std::string_view piece) { text += piece; };
-      engine->rewind(0);
       EXPECT_THAT(message_of([&] {
                     generate(*engine, std::vector<int32_t>{3, 4, kBad}, options);
                   }),
@@ -151,7 +150,7 @@ TEST(NotFinite, ends_a_text_whatever_draws_its_tokens_and_however_few_are_asked_
 
 TEST(NotFinite, ends_one_text_of_many_and_no_other) {
   const OneBadToken model;
-  const auto engine = model.open(4), alone = model.open(0);
+  const auto engine = model.open(4), alone = model.open(1);
   const std::vector<std::vector<int32_t>> prompts = {{5, 6, 7}, {8, kBad, 9}, {10, 11}, {8, kBad, 9, 4}, {8, 12}};
   std::vector<Batcher::Result> found(prompts.size());
   Batcher batcher(*engine, 4);
@@ -168,7 +167,6 @@ TEST(NotFinite, ends_one_text_of_many_and_no_other) {
   }
   for (const size_t i : {0u, 2u, 4u}) {
     ASSERT_EQ(found[i].error, nullptr) << i;
-    alone->rewind(0);
     EXPECT_EQ(found[i].generation.ids, generate(*alone, prompts[i], so_many(6)).ids) << i;
   }
 }

@@ -79,9 +79,10 @@ TEST(Generate, fills_the_context_to_its_last_place) {
   options.context = 16;
   const auto engine = Engine::open(options);
   const std::vector<int32_t> prompt = testing::some_ids(10);
-  const Generation result = generate(*engine, prompt, so_many(-1));
+  Sequence text = engine->cache().new_sequence();
+  const Generation result = generate(*engine, text, prompt, so_many(-1));
   EXPECT_EQ(result.reason, StopReason::context_full);
-  EXPECT_EQ(engine->position(), 16);
+  EXPECT_EQ(text.position(), 16);
   EXPECT_EQ(result.ids.size(), 7u) << "one from the prompt's logits, six from those of the places 10 to 15";
 }
 
@@ -90,11 +91,12 @@ TEST(Generate, gives_as_many_tokens_as_asked_for_and_counts_the_prompts_apart) {
   const std::vector<int32_t> prompt = testing::some_ids(10);
   for (const int64_t count : {0, 1, 5}) {
     const auto engine = engines.open();
-    const Generation result = generate(*engine, prompt, so_many(count));
+    Sequence text = engine->cache().new_sequence();
+    const Generation result = generate(*engine, text, prompt, so_many(count));
     EXPECT_EQ(result.reason, StopReason::length);
     EXPECT_EQ(static_cast<int64_t>(result.ids.size()), count);
     EXPECT_EQ(result.prompt_tokens, 10);
-    EXPECT_EQ(engine->position(), 10 + std::max<int64_t>(0, count - 1)) << "nobody needs the last one's logits";
+    EXPECT_EQ(text.position(), 10 + std::max<int64_t>(0, count - 1)) << "nobody needs the last one's logits";
   }
 }
 
@@ -107,17 +109,17 @@ TEST(Generate, avoids_the_prompts_tokens_when_repeating_is_penalised) {
   int tried = 0;
   for (int left_out = 0; left_out < 4; ++left_out) {
     std::vector<int32_t> prompt;
-    for (int32_t id = 3; id < engine->config().vocabulary; ++id)
+    for (int32_t id = 3; id < engine->model().config().vocabulary; ++id)
       if (id % 4 != left_out) prompt.push_back(id);
-    engine->rewind(0);
-    const std::span<const float> logits = engine->extend(prompt);
+    Sequence text = engine->cache().new_sequence();
+    const Logits logits = extend(*engine, text, prompt);
+    text.rewind(0);
     std::vector<float> penalised(logits.begin(), logits.end());
     const int32_t likeliest = greedy_choice(penalised);
     apply_repeat_penalty(penalised, prompt, 1000);
     const int32_t expected = greedy_choice(penalised);
     if (expected == likeliest) continue;
     ++tried;
-    engine->rewind(0);
     GenerateOptions options = so_many(1);
     options.sampler.repeat_penalty = 1000;
     options.sampler.repeat_last = 512;
@@ -131,29 +133,61 @@ TEST(StopMatcher, ignores_an_empty_stop_string) {
   EXPECT_EQ(matcher.push("text"), "text");
 }
 
-// The callback may refer to variables on its caller's stack.
+// Callbacks belong to one request, and may refer to variables on its caller's stack.
 TEST(Generate, asks_no_more_whether_it_is_interrupted_when_it_is_over) {
   const testing::HostEngines engines("asks");
   const auto engine = engines.open(4);
-  int asked = 0, before = 0;
-  engine->interrupted = [&before] { return ++before < 0; };
+  int asked = 0;
   GenerateOptions options;
   options.predict = 2;
   options.interrupted = [&asked] { return ++asked < 0; };
   generate(*engine, testing::some_ids(9), options);
   EXPECT_GT(asked, 0);
-  EXPECT_EQ(before, 0);
   const int until_its_end = asked;
-  engine->extend(testing::some_ids(9));
+  generate(*engine, testing::some_ids(9), so_many(2));
   EXPECT_EQ(asked, until_its_end);
-  EXPECT_GT(before, 0) << "who was asked before is asked again";
 
-  engine->rewind(0);
   options.on_text = [](std::string_view) { throw std::runtime_error("mine"); };
   EXPECT_THROW(generate(*engine, testing::some_ids(9), options), std::runtime_error);
   const int at_the_error = asked;
-  engine->extend(testing::some_ids(9));
+  generate(*engine, testing::some_ids(9), so_many(2));
   EXPECT_EQ(asked, at_the_error);
+}
+
+TEST(Generate, reads_a_prompt_in_the_chunks_that_were_prepared_and_tells_how_much_it_has_read) {
+  const testing::HostEngines engines("chunks");
+  const auto engine = engines.open(4);
+  std::vector<std::pair<int64_t, int64_t>> told;
+  GenerateOptions options = so_many(1);
+  size_t prepared = 0;
+  options.on_ready = [&] { prepared = engine->plans().size(); };
+  options.on_prompt = [&told](int64_t done, int64_t total) { told.emplace_back(done, total); };
+  generate(*engine, testing::some_ids(10), options);
+  EXPECT_EQ(told, (std::vector<std::pair<int64_t, int64_t>>{{4, 10}, {8, 10}, {10, 10}}));
+  EXPECT_EQ(engine->plans().size(), prepared) << "no pass needed another plan";
+  told.clear();
+  generate(*engine, testing::some_ids(4), options);
+  EXPECT_TRUE(told.empty()) << "a prompt of one chunk";
+}
+
+TEST(Generate, goes_on_in_a_sequence_that_has_the_beginning_of_the_prompt) {
+  const testing::HostEngines engines("goes_on");
+  const auto engine = engines.open();
+  const std::vector<int32_t> prompt = testing::some_ids(10);
+  const Generation expected = generate(*engine, prompt, so_many(5));
+  Sequence text = engine->cache().new_sequence();
+  extend(*engine, text, std::span(prompt).first(7));
+  const Generation found = generate(*engine, text, prompt, so_many(5));
+  EXPECT_EQ(found.ids, expected.ids);
+  EXPECT_EQ(found.cached_prefix_tokens, 7);
+  EXPECT_EQ(found.prompt_tokens, 10);
+  ASSERT_EQ(text.position(), 14);
+  EXPECT_TRUE(std::ranges::equal(text.ids().last(4), std::span(found.ids).first(4)));
+  EXPECT_ANY_THROW(generate(*engine, text, prompt, so_many(5))) << "the last token of a prompt is run";
+  text.rewind(9);
+  std::vector<int32_t> other = prompt;
+  other.front() = 99;
+  EXPECT_ANY_THROW(generate(*engine, text, other, so_many(5))) << "it begins otherwise";
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ class Texts : public ::testing::Test {
 };
 
 TEST_F(Texts, of_many_threads_are_what_each_is_alone) {
-  const auto engine = open(3), alone = open(0);
+  const auto engine = open(3), alone = open(1);
   std::vector<Generation> found(12);
   {
     TextService service(*engine, 3);
@@ -44,7 +44,6 @@ TEST_F(Texts, of_many_threads_are_what_each_is_alone) {
     for (std::thread& caller : callers) caller.join();
   }
   for (int i = 0; i < 12; ++i) {
-    alone->rewind(0);
     EXPECT_EQ(found[i].ids, generate(*alone, some_ids(3 + 5 * i), so_many(6)).ids) << i;
   }
 }
@@ -59,7 +58,7 @@ TEST_F(Texts, that_cannot_be_written_are_errors_of_those_who_asked) {
 
 // The caller's functions throw, or memory is missing. The error belongs to that one text, for any type of exception.
 TEST_F(Texts, whose_own_functions_throw_end_with_that_and_leave_the_others_alone) {
-  const auto engine = open(4), alone = open(0);
+  const auto engine = open(4), alone = open(1);
   struct Mine {};
   const auto throwing = [](auto what) { return [what](std::string_view) { throw what; }; };
   std::vector<GenerateOptions> options(5, so_many(8));
@@ -77,14 +76,13 @@ TEST_F(Texts, whose_own_functions_throw_end_with_that_and_leave_the_others_alone
   EXPECT_THROW(found[2].get(), Mine);
   EXPECT_THROW(found[3].get(), std::runtime_error);
   EXPECT_EQ(found[4].get().ids, generate(*alone, some_ids(8), so_many(8)).ids);
-  alone->rewind(0);
   EXPECT_EQ(service.write(some_ids(9), so_many(8)).get().ids, generate(*alone, some_ids(9), so_many(8)).ids)
       << "the service goes on";
 }
 
 // The end of a text passes on the characters that were held back for a stop string.
 TEST_F(Texts, whose_last_piece_cannot_be_handed_over_end_with_that) {
-  const auto engine = open(2), alone = open(0);
+  const auto engine = open(2), alone = open(1);
   const std::string text = generate(*alone, some_ids(6), so_many(3)).text;
   ASSERT_FALSE(text.empty());
   GenerateOptions options = so_many(3);
@@ -96,7 +94,7 @@ TEST_F(Texts, whose_last_piece_cannot_be_handed_over_end_with_that) {
 }
 
 TEST_F(Texts, go_on_where_a_batchers_caller_throws_at_the_end_of_one) {
-  const auto engine = open(3), alone = open(0);
+  const auto engine = open(3), alone = open(1);
   Batcher batcher(*engine, 3);
   std::vector<Generation> found(3);
   for (int i = 0; i < 3; ++i)
@@ -114,7 +112,6 @@ TEST_F(Texts, go_on_where_a_batchers_caller_throws_at_the_end_of_one) {
   }
   EXPECT_EQ(thrown, 1);
   for (const int i : {0, 2}) {
-    alone->rewind(0);
     EXPECT_EQ(found[static_cast<size_t>(i)].ids, generate(*alone, some_ids(4 + i), so_many(5)).ids) << i;
   }
 }
