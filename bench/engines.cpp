@@ -47,9 +47,11 @@ double time_decode(Engine& engine, std::span<const int32_t> ids, int64_t context
   Sequence text = engine.cache().new_sequence();
   extend(engine, text, ids.first(static_cast<size_t>(context)));
   const auto tokens = ids.subspan(static_cast<size_t>(context));
-  const double start = now_seconds();
-  for (const int32_t& id : tokens) extend(engine, text, std::span(&id, 1));
-  return (now_seconds() - start) / static_cast<double>(tokens.size());
+  return engine.machine().orchestrator().run([&] {
+    const double start = now_seconds();
+    for (const int32_t& id : tokens) extend(engine, text, std::span(&id, 1));
+    return (now_seconds() - start) / static_cast<double>(tokens.size());
+  });
 }
 
 void take_turns(size_t count, int rounds, const std::function<void(size_t i, bool counts)>& run) {
@@ -67,9 +69,9 @@ void verify_equal(std::span<const std::unique_ptr<Engine>> engines, std::span<co
     if (first.empty()) {
       first.assign(logits.begin(), logits.end());
     } else if (std::memcmp(first.data(), logits.data(), logits.values().size_bytes()) != 0) {
-      throw Error(
-          "plans disagree, so there is nothing to time",
-          engines.front()->plans().name() + " and " + engine->plans().name() + ", " + std::to_string(ids.size()) + " tokens");
+      throw Error("plans disagree, so there is nothing to time", engines.front()->plans().name() + " and " +
+                                                                     engine->plans().name() + ", " +
+                                                                     std::to_string(ids.size()) + " tokens");
     }
   }
 }

@@ -172,6 +172,7 @@ int run(const Options& options) {
   engine_options.context = kPast + longest;
   engine_options.chunk = std::max(kPast, longest);  // a prompt is one pass
   const auto engine = Engine::open(engine_options);
+  engine->machine().take_orchestrators_core();  // chains run on this thread
   if (!options.json) {
     std::printf("%s behind %lld tokens on %s; %d rounds, medians, all times measured (wall clock)\n\n",
                 std::filesystem::path(options.model).filename().c_str(), static_cast<long long>(kPast),

@@ -148,7 +148,8 @@ int run(const Options& options) {
     return 0;
   }
   std::printf("%s, act f16, pieces of %lld tokens, %s; %d rounds, medians of tokens/s, all measured (wall clock)\n\n",
-              std::filesystem::path(options.model).filename().c_str(), static_cast<long long>(engines.front()->sizes().tokens),
+              std::filesystem::path(options.model).filename().c_str(),
+              static_cast<long long>(engines.front()->sizes().tokens),
               tandem::to_string(engines.front()->machine().layout()).c_str(), options.rounds);
   print_table(options, tests);
   return 0;

@@ -113,8 +113,8 @@ void look_at(Engine& engine, std::span<const int32_t> ids, Measured& measured) {
   for (size_t first = 0; first < ids.size();) {
     const tandem::Batch piece = engine.plans().chunk_at(0, text.position(), std::ssize(ids));
     measured.modelled_joules += modelled_joules(engine, engine.plans().planner().plan_for(piece, text.position()));
-    engine.extend(std::vector<tandem::Extension>{
-        {&text, ids.subspan(first, static_cast<size_t>(piece.S)), piece.logit_rows}});
+    engine.extend(
+        std::vector<tandem::Extension>{{&text, ids.subspan(first, static_cast<size_t>(piece.S)), piece.logit_rows}});
     first += static_cast<size_t>(piece.S);
   }
 }
@@ -279,7 +279,8 @@ int run(const Options& options) {
     return 0;
   }
   std::printf("%s, act f16, pieces of %lld tokens, %s; %d rounds, medians\n",
-              std::filesystem::path(options.model).filename().c_str(), static_cast<long long>(engines.front()->sizes().tokens),
+              std::filesystem::path(options.model).filename().c_str(),
+              static_cast<long long>(engines.front()->sizes().tokens),
               tandem::to_string(engines.front()->machine().layout()).c_str(), options.rounds);
   for (const Test& test : tests) print_table(test);
   print_energy(tests);

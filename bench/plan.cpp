@@ -58,8 +58,7 @@ constexpr double kModelledBar = 0.2;
 double modelled_seconds(const Engine& engine, int64_t position, int64_t tokens, const tandem::SocProfile& profile,
                         const std::string& strategy) {
   const auto operators = engine.plans().operators_for({tokens, 1});
-  return tandem::modelled_pass(operators, tokens, profile, strategy, {tandem::SyncCost::fast, position})
-      .run.seconds;
+  return tandem::modelled_pass(operators, tokens, profile, strategy, {tandem::SyncCost::fast, position}).run.seconds;
 }
 
 // Short passes are repeated for this long, so that other work of the machine disturbs only a few of them.
@@ -101,7 +100,8 @@ std::vector<Test> check_all(const Options& options, Engine& engine) {
   tandem::Sequence text = engine.cache().new_sequence();
   const auto add = [&](const std::string& name, int64_t tokens) {
     tests.push_back(check(engine, text, name, first(tokens), options.rounds));
-    if (profile) tests.back().modelled_seconds = modelled_seconds(engine, text.position(), tokens, *profile, options.plan);
+    if (profile)
+      tests.back().modelled_seconds = modelled_seconds(engine, text.position(), tokens, *profile, options.plan);
   };
   for (const int64_t length : options.lengths) {
     text.rewind(0);

@@ -11,9 +11,9 @@ int main(int count, char** argv) {
   const auto engine = tandem::Engine::open(options);
   tandem::Batcher batcher(*engine, 8);
   for (int i = 2; i < count; ++i)
-    batcher.add(engine->model().tokenizer().encode(argv[i], {}), {.predict = 16}, [text = std::string(argv[i])](auto result) {
-      std::cout << text << ":" << result.generation.text << "\n";
-    });
+    batcher.add(
+        engine->model().tokenizer().encode(argv[i], {}), {.predict = 16},
+        [text = std::string(argv[i])](auto result) { std::cout << text << ":" << result.generation.text << "\n"; });
   while (batcher.step()) {
   }
 }

@@ -14,5 +14,6 @@ int main(int, char** argv) {
   };
   const auto first = load(argv[1]), second = load(argv[2]);
   for (tandem::Engine* engine : {first.get(), second.get()})
-    std::cout << tandem::generate(*engine, engine->model().tokenizer().encode(argv[3], {}), {.predict = 16}).text << "\n";
+    std::cout << tandem::generate(*engine, engine->model().tokenizer().encode(argv[3], {}), {.predict = 16}).text
+              << "\n";
 }

@@ -57,11 +57,13 @@ class Table {
     for (const std::string& plan : options_.plans) sit_down(plan);
     if (named_.empty()) throw Error("no plan can be opened", options_.model);
     const Engine& first = *named_.front().engine;
+    first.machine().take_orchestrators_core();  // this thread sleeps while a pass runs
     context_ = request.context;
     request.longest = std::min(request.longest, first.sizes().tokens);
     text_ = some_ids(first.model().config().vocabulary, context_);
     game_.passes = random_passes(request);
-    same_bits_ = std::ranges::all_of(named_, [](const Seat& seat) { return seat.engine->contract().other_bits.empty(); });
+    same_bits_ =
+        std::ranges::all_of(named_, [](const Seat& seat) { return seat.engine->contract().other_bits.empty(); });
     if (!same_bits_) game_.notes.push_back("plans may give other bits on these devices: nothing was verified");
   }
 
@@ -118,7 +120,7 @@ class Table {
     options.plan = plan;
     options.act = options_.act;
     options.context = options_.passes.context + options_.passes.longest + kCachePage;  // room for a pass's own pages
-    options.plan_hooks.tries_plans = false;  // only for named plans
+    options.plan_hooks.tries_plans = false;                                            // only for named plans
     options.measurements = "";
     options.program_folder = gpu::default_cache_folder();
     return options;

@@ -2,8 +2,8 @@
 // turns, so that a slow minute of the machine affects all of them.
 //
 // Contract: the results have one entry for each pass. Error if an engine's logits have other bits than the host's
-//   own loops, unless the devices do not promise equal bits (BitsContract). Threads: the caller's, which the
-//   engines pin.
+//   own loops, unless the devices do not promise equal bits (BitsContract). Threads: the caller's, which is
+//   pinned.
 #pragma once
 
 #include <cstdint>

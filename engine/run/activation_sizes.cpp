@@ -26,7 +26,8 @@ int64_t context_of(const TextOptions& options, const ModelConfig& config) {
   return context;
 }
 
-// The most segments of a pass. A sequence has one if it is alone, and up to two beside others. With trees there may be more, because each token of a tree is a run.
+// The most segments of a pass. A sequence has one if it is alone, and up to two if it shares the pass. With trees there
+// may be more, because each token of a tree is a run.
 int64_t most_segments(int64_t sequences, bool trees) {
   static_assert(2 * kMostSequences <= TANDEM_MAX_SEGMENTS);
   if (sequences < 1 || sequences > kMostSequences)

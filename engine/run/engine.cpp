@@ -46,10 +46,14 @@ std::unique_ptr<Engine> Engine::open(const EngineOptions& options) {
   return std::make_unique<Engine>(std::make_shared<LoadedModel>(std::move(machine), options, std::move(file)), options);
 }
 
-// The type of activations comes first, because it depends on the devices and decides about bits. Then the sizes follow
-// from options and model, and the buffers from the sizes. rebuild() makes the planner, which needs all of them.
 Engine::Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options)
     : model_(std::move(model)), machine_(model_->machine()), options_(options), asked_(chosen_strategy(options.plan)) {
+  machine_->orchestrator().run([this] { set_up(); });
+}
+
+// The type of activations comes first, because it depends on the devices and decides about bits. Then the sizes follow
+// from options and model, and the buffers from the sizes. rebuild() makes the planner, which needs all of them.
+void Engine::set_up() {
   if (!options_.act) options_.act = default_act(*machine_, asked_);
   contract_ = find_contract(machine_->infos());
   if (const std::string note = note_on_act(*options_.act, matrix_formats(model_->model().weights)); !note.empty())
@@ -58,8 +62,8 @@ Engine::Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options)
     diagnostics_.push_back(fmt::format("other plans may give other bits: {}", fmt::join(contract_.other_bits, "; ")));
 
   const ModelConfig& config = model_->config();
-  activations_ = std::make_unique<Activations>(config, activation_sizes(options_, config, *machine_, asked_),
-                                               &machine_->pool());
+  activations_ =
+      std::make_unique<Activations>(config, activation_sizes(options_, config, *machine_, asked_), &machine_->pool());
   cache_ = std::make_unique<TextCache>(*model_, *activations_, *options_.act);
   expert_use_ = std::make_unique<ExpertUse>(config, calibrated_counts(options_.calibration, model_->file(), config));
   plans_ = std::make_unique<PassPlans>(*model_, *activations_, options_, asked_,
@@ -123,9 +127,13 @@ PassLimits Engine::limits(bool trees) const {
   return limits;
 }
 
+Logits Engine::extend(std::span<const Extension> extensions) {
+  return machine_->orchestrator().run([&] { return run(extensions); });
+}
+
 // First everything that may fail without running: checks, pages, memory and the plan. Then the pass runs, and only
 // after its success the sequences take their tokens.
-Logits Engine::extend(std::span<const Extension> extensions) {
+Logits Engine::run(std::span<const Extension> extensions) {
   const bool trees = std::ranges::any_of(extensions, [](const Extension& each) { return !each.parents.empty(); });
   check_extensions(extensions, limits(trees));
   machine_->admit_gpu_when_warm();
@@ -162,21 +170,24 @@ void Engine::run_batch(PassPlans::Entry& entry, const PassTokens& pass) {
 // Prepares the plans of the passes that extend() will run, with the same chunks, and runs nothing. With then_single it
 // also prepares the plan of the first written token.
 void Engine::prewarm(int64_t position, int64_t tokens, bool then_single) {
-  const CompileClock compiling(*machine_);
-  const int64_t total = std::min(tokens, sizes().context - position), end = position + total;
-  for (int64_t first = 0; first < total;) {
-    const Batch batch = plans_->chunk_at(position, first, total);
-    plans_->prepare(batch, position + first);
-    first += batch.S;
-  }
-  if (then_single && end < sizes().context) plans_->prepare(plans_->chunk_at(end, 0, 1), end);
+  machine_->orchestrator().run([&] {
+    const CompileClock compiling(*machine_);
+    const int64_t total = std::min(tokens, sizes().context - position), end = position + total;
+    for (int64_t first = 0; first < total;) {
+      const Batch batch = plans_->chunk_at(position, first, total);
+      plans_->prepare(batch, position + first);
+      first += batch.S;
+    }
+    if (then_single && end < sizes().context) plans_->prepare(plans_->chunk_at(end, 0, 1), end);
+  });
 }
 
 // A pass overwrites its intermediate values. So its operators run again one by one, until one of them writes a value
 // that is not finite.
 Error Engine::not_finite(int64_t position) {
   logits_.before_overwriting();
-  const auto where = where_not_finite(plans_->operators_for(last_batch_), machine_->devices(), machine_->executor());
+  const auto where = machine_->orchestrator().run(
+      [&] { return where_not_finite(plans_->operators_for(last_batch_), machine_->devices(), machine_->executor()); });
   return {"the logits are not finite at token " + std::to_string(position),
           model_->file().path() + ": " +
               (where ? "such numbers begin in " + *where : "run again operator by operator, all numbers were finite"),

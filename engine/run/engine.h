@@ -12,8 +12,8 @@
 //   contract().bits_depend_on_passes.
 //   Errors: what does not fit is an Error before anything runs. After a device's Error each sequence has the tokens
 //   that it had.
-//   Threads: one thread, the orchestrator's, makes all calls for all engines of a machine. open() pins it to the core
-//   that the layout gives it (engine/run/pass/core_layout.h), unless there is only one core.
+//   Threads: any thread may call an engine, one at a time. Passes run on a thread of the machine
+//   (engine/run/machine/orchestrator.h), so engines of one machine take turns, and no caller's thread is pinned.
 //   Ownership: an engine owns its plans, its activations and its cache. It shares the model, and through it the
 //   machine. Sequences and logits belong to the caller, and may outlive the engine.
 #pragma once
@@ -92,6 +92,8 @@ class Engine : DeviceUser {
   void rebuild() override;
   BitsContract find_contract(std::span<const DeviceInfo* const> devices) const;
   PassLimits limits(bool trees) const;
+  void set_up();
+  Logits run(std::span<const Extension> extensions);
   void run_batch(PassPlans::Entry& entry, const PassTokens& pass);
 
   const std::shared_ptr<LoadedModel> model_;

@@ -86,7 +86,11 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
     std::cout.flush();  // earlier results must be visible during long work
     if (says_so) std::fprintf(stderr, "%s ...\n", what.c_str());
   };
-  return Engine::open(options);
+  auto engine = Engine::open(options);
+  // This thread sleeps while passes run, and otherwise works beside the orchestrator. Measurements use the executor on
+  // this thread.
+  engine->machine().take_orchestrators_core();
+  return engine;
 }
 
 ExtendOptions until_interrupted(Progress* progress) {

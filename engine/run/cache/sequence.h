@@ -1,14 +1,13 @@
 // One text in an engine: its tokens so far, and the pages of the KV cache that hold their keys and values.
 //
 // Contract
-//   A cache makes sequences (TextCache::new_sequence()), and an engine appends tokens to them (Engine::extend()). fork() begins
-//   another text with the first tokens of this one, and the two share pages. The one that first writes to a shared page
-//   gets a copy of it, so neither sees the tokens that the other one appends. A page is free again when the last
-//   sequence that uses it releases it.
-//   Drafts: a tree of drafts may lie behind the text. It stays until one of its paths is accepted (TextCache::accept()),
-//   or until anything else happens to the sequence. Even rewind() to its end drops the tree. A fork has no tree.
-//   Threads: those of its engine's calls. Ownership: a sequence shares the pool of pages with its engine, and may
-//   outlive the engine.
+//   A cache makes sequences (TextCache::new_sequence()), and an engine appends tokens to them (Engine::extend()).
+//   fork() begins another text with the first tokens of this one, and the two share pages. The one that first writes to
+//   a shared page gets a copy of it, so neither sees the tokens that the other one appends. A page is free again when
+//   the last sequence that uses it releases it. Drafts: a tree of drafts may lie behind the text. It stays until one of
+//   its paths is accepted (TextCache::accept()), or until anything else happens to the sequence. Even rewind() to its
+//   end drops the tree. A fork has no tree. Threads: those of its engine's calls. Ownership: a sequence shares the pool
+//   of pages with its engine, and may outlive the engine.
 #pragma once
 
 #include <cstdint>

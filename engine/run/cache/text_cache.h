@@ -1,5 +1,4 @@
-// Holds the keys and values of an engine's texts in pages of the KV cache. It also copies pages, and keeps texts in
-// files.
+// Holds the keys and values of an engine's texts in pages of the KV cache. It copies pages, and keeps texts in files.
 //
 // Contract
 //   Pages: sequences take them from a pool, and share them with their forks. A page takes memory when it is first

@@ -18,8 +18,8 @@ namespace tandem {
 
 inline constexpr int64_t kDefaultChunk = 256;   // most tokens of a prompt in one pass
 inline constexpr int64_t kMostSequences = 128;  // most sequences with tokens in one pass
-// Passes of up to this many tokens run as lists (engine/device/opencl/list_launcher.h) if there may be several sequences.
-// In longer passes, launching is a small part of the time.
+// Passes of up to this many tokens run as lists (engine/device/opencl/list_launcher.h) if there may be several
+// sequences. In longer passes, launching is a small part of the time.
 inline constexpr int64_t kListedTokens = 16;
 
 struct TextOptions {

@@ -37,17 +37,19 @@ LoadedModel::LoadedModel(std::shared_ptr<Machine> machine, const ModelOptions& o
       file_(std::move(file)),
       pack_cache_(options.pack_cache_folder, options.pack_cache_bytes),
       on_long_work_(machine_->on_long_work()) {
-  // Loading threads inherit this thread's mask, so the orchestrator takes its own core only afterwards. Opening the
-  // devices hardly works in parallel. Meanwhile the other cores make the tokenizer and pack.
-  pin_this_thread(usable_cores());
-  try {
-    load(options);
-  } catch (const Error&) {
-    file_.require_unchanged();  // a changed file is the better reason
-    throw;
-  }
-  file_.require_unchanged();
-  machine_->take_orchestrators_core();
+  machine_->orchestrator().run([&] {
+    // Loading threads inherit this thread's mask, so the orchestrator takes its own core only afterwards. Opening the
+    // devices hardly works in parallel. Meanwhile the other cores make the tokenizer and pack.
+    pin_this_thread(usable_cores());
+    try {
+      load(options);
+    } catch (const Error&) {
+      file_.require_unchanged();  // a changed file is the better reason
+      throw;
+    }
+    file_.require_unchanged();
+    machine_->take_orchestrators_core();
+  });
 }
 
 // Packed weights of an earlier start are mapped, or read if a device cannot use mapped pages. Otherwise the weights are

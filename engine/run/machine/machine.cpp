@@ -147,9 +147,14 @@ std::vector<std::string> Machine::default_devices() {
   return {npu, host};
 }
 
+// Threads of drivers inherit the cores of the thread that opens them.
+void Machine::open_devices() {
+  orchestrator_.run([this] { open_devices_here(); });
+}
+
 // Opens the devices in the order of their names, and tests each pair that works at the same time. Devices on one
 // thread need no test.
-void Machine::open_devices() {
+void Machine::open_devices_here() {
   TANDEM_CHECK(!is_open(), "the devices are open");
   while (!devices_.empty()) devices_.pop_back();  // devices of an earlier call that failed
   configure_drivers(device_options_);

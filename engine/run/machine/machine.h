@@ -13,7 +13,8 @@
 //   everything alone, unless the user names devices or a plan that needs others.
 //   Errors: a device that cannot be opened, two devices that do not see each other's memory, a device
 //   that is named twice.
-//   Threads: one, the orchestrator's, for all engines of a machine.
+//   Threads: devices are opened and engines run on a thread of the machine's own (engine/run/machine/orchestrator.h).
+//   Everything else is called by one thread at a time.
 //   Ownership: engines and models share the machine. The last of them destroys it, and its destructor
 //   stores the measurements.
 #pragma once
@@ -33,6 +34,7 @@
 #include "engine/plan/strategy.h"
 #include "engine/run/choice/disk_cache.h"
 #include "engine/run/choice/machine_rates.h"
+#include "engine/run/machine/orchestrator.h"
 #include "engine/run/machine/test_hooks.h"
 #include "engine/run/machine/warming.h"
 #include "engine/run/pass/core_layout.h"
@@ -110,6 +112,9 @@ class Machine {
   bool zero_copy() const;                   // whether all devices work in the host's memory
   bool maps_files() const;                  // whether all devices read the pages of a mapped file
   const CoreLayout& layout() const { return layout_; }
+  // The thread on which engines run. No other thread is pinned, unless it calls take_orchestrators_core(): a program
+  // that uses the executor itself does so.
+  Orchestrator& orchestrator() { return orchestrator_; }
   void take_orchestrators_core() const;  // pins the calling thread
   // Texts for users: fallbacks and choices.
   const std::vector<std::string>& diagnostics() const { return diagnostics_; }
@@ -135,6 +140,7 @@ class Machine {
   std::vector<std::string> default_devices();
   bool admit_gpu();
   bool admit_card(const std::string& id);
+  void open_devices_here();
   void set_up();
   // Exchanges the devices and prepares all users on the new ones. If that fails, a second call of `exchange` brings the
   // old devices back. All users are then prepared on those, and the error is thrown.
@@ -147,6 +153,7 @@ class Machine {
   const CoreLayout layout_;
   DiskCache cache_;
   sync::Pool pool_;
+  Orchestrator orchestrator_;
   Devices devices_;
   DeviceOptions device_options_;
   std::unique_ptr<Executor> executor_;

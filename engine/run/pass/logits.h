@@ -4,8 +4,8 @@
 //   Shape: f32 [rows, vocabulary]. Each token that asked for logits has a row, in the order of the pass.
 //   Ownership: the values stay valid while a Logits object refers to them, also after later passes and after the
 //   engine's end. A pass leaves them in a buffer of the engine. They are copied out of it only if an object still
-//   refers to them when the engine overwrites the buffer. So a caller that drops them before the next pass pays nothing.
-//   Threads: one at a time, with the calls of the engine.
+//   refers to them when the engine overwrites the buffer. So a caller that drops them before the next pass pays
+//   nothing. Threads: one at a time, with the calls of the engine.
 #pragma once
 
 #include <cstddef>

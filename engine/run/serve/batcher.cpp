@@ -27,9 +27,13 @@ void Batcher::add(Sequence& sequence, std::vector<int32_t> prompt, GenerateOptio
   queue_.push_back({&sequence, std::move(prompt), std::move(options), std::move(on_end)});
 }
 
+bool Batcher::step() {
+  return engine_.machine().orchestrator().run([this] { return step_here(); });
+}
+
 // Admits requests, runs one pass of the active ones, and hands each request its logits. A request that is complete then
 // ends. If the pass itself fails, all active requests end with its error.
-bool Batcher::step() {
+bool Batcher::step_here() {
   end_completed();  // requests that an earlier step left, because an on_end threw
   admit();
   if (active_.empty()) return false;
@@ -126,8 +130,8 @@ Batcher::ActiveRequest Batcher::begin(const Request& next) {
   const int64_t shared = own.position(), cached = given + shared;
   totals_.shared_tokens += shared;
   Continuation continuation(engine_.model().tokenizer(), next.prompt, next.options);
-  return {next.sequence, std::move(own), next.prompt, std::move(continuation), next.options.on_prompt, {}, cached,
-          cached,        now_seconds()};
+  return {next.sequence, std::move(own), next.prompt,  std::move(continuation), next.options.on_prompt, {},
+          cached,        cached,         now_seconds()};
 }
 
 // A fork of the sequence with the longest shared prefix, or a new sequence. The last token of a prompt always runs,
@@ -153,8 +157,8 @@ void Batcher::evict_finished(std::span<const Extension> pass) {
   while (!finished_.empty() && engine_.cache().free_pages() < pages) finished_.pop_front();
 }
 
-// The tokens of a prompt for the next pass. A prompt that is alone is cut into the chunks of extend(). Beside other texts
-// it takes the room that is left, and the rest is cut anew.
+// The tokens of a prompt for the next pass. A prompt that is alone is cut into the chunks of extend(). Beside other
+// texts it takes the room that is left, and the rest is cut anew.
 int64_t Batcher::next_tokens(ActiveRequest& request, int64_t room) {
   const int64_t position = request.sequence().position(), end = std::ssize(request.prompt);
   if (active() == 1)

@@ -11,7 +11,7 @@
 //   An exception of a request's own callbacks (on_text, interrupted), or a lack of memory for it, is the error of
 //   that request alone.
 //   Chunks: a prompt that is alone in a pass is cut as by engine/run/serve/extend.h.
-//   Threads: the engine's. Ownership: borrows the engine.
+//   Threads: one at a time. The machine's thread calls the callbacks. Ownership: borrows the engine.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ class Batcher {
   // Queues a request. step() calls on_end once. An exception of on_end leaves step(). The other requests continue
   // with the next step().
   void add(std::vector<int32_t> prompt, GenerateOptions options, OnEnd on_end);
-  // The same in a sequence of the caller's, which must live until on_end is called. It has the prompt's first tokens, if
-  // any; fewer than the prompt has. The request shares no pages with other ones.
+  // The same in a sequence of the caller's, which must live until on_end is called. It has the prompt's first tokens,
+  // if any; fewer than the prompt has. The request shares no pages with other ones.
   void add(Sequence& sequence, std::vector<int32_t> prompt, GenerateOptions options, OnEnd on_end);
 
   int64_t waiting() const { return static_cast<int64_t>(queue_.size()); }  // not admitted yet
@@ -72,10 +72,10 @@ class Batcher {
     std::function<void(int64_t done, int64_t total)> on_prompt;
     OnEnd on_end;
     int64_t cached_prefix_tokens = 0, cut_from = 0;  // cut_from: where the present division into chunks begins
-    double began = 0, first_logits = 0;  // seconds of the clock
-    std::optional<int32_t> next{};       // the sampled token that has not run yet; nothing: the prompt is being read
-    bool cut = false;                    // interrupted while the prompt was read
-    std::exception_ptr error{};          // the error that the request ends with
+    double began = 0, first_logits = 0;              // seconds of the clock
+    std::optional<int32_t> next{};  // the sampled token that has not run yet; nothing: the prompt is being read
+    bool cut = false;               // interrupted while the prompt was read
+    std::exception_ptr error{};     // the error that the request ends with
 
     Sequence& sequence() { return given ? *given : own; }
     const Sequence& sequence() const { return given ? *given : own; }
@@ -84,6 +84,7 @@ class Batcher {
   static bool is_complete(const ActiveRequest& request);
   template <typename Work>
   static void guard(ActiveRequest& request, const Work& work);
+  bool step_here();
   bool awaits_shared_prefix(std::span<const int32_t> prompt) const;
   void admit();
   ActiveRequest begin(const Request& request);

@@ -22,10 +22,8 @@ Logits run_chunk(Engine& engine, Sequence& sequence, std::span<const int32_t> id
   return engine.extend({&extension, 1});
 }
 
-}  // namespace
-
 // N5: a prompt that is longer than a chunk runs in several passes. Only the last one has logits.
-Logits extend(Engine& engine, Sequence& sequence, std::span<const int32_t> ids, const ExtendOptions& options) {
+Logits extend_here(Engine& engine, Sequence& sequence, std::span<const int32_t> ids, const ExtendOptions& options) {
   const int64_t begin = sequence.position(), total = std::ssize(ids);
   check_ids(ids, begin, engine.model().config().vocabulary, engine.sizes().context);
   Logits logits;
@@ -40,8 +38,8 @@ Logits extend(Engine& engine, Sequence& sequence, std::span<const int32_t> ids, 
 }
 
 // The room for logits bounds a chunk too. Each chunk's logits are dropped before the next chunk runs.
-void extend_all(Engine& engine, Sequence& sequence, std::span<const int32_t> ids, const LogitsSink& sink,
-                const ExtendOptions& options) {
+void extend_all_here(Engine& engine, Sequence& sequence, std::span<const int32_t> ids, const LogitsSink& sink,
+                     const ExtendOptions& options) {
   const int64_t total = std::ssize(ids), most = std::min(engine.sizes().tokens, engine.sizes().logit_rows);
   TANDEM_CHECK(most > 0, "an engine opened without logit rows has no logits to give");
   check_ids(ids, sequence.position(), engine.model().config().vocabulary, engine.sizes().context);
@@ -52,6 +50,17 @@ void extend_all(Engine& engine, Sequence& sequence, std::span<const int32_t> ids
     done += S;
     if (options.progress && total > most) options.progress(done, total);
   }
+}
+
+}  // namespace
+
+Logits extend(Engine& engine, Sequence& sequence, std::span<const int32_t> ids, const ExtendOptions& options) {
+  return engine.machine().orchestrator().run([&] { return extend_here(engine, sequence, ids, options); });
+}
+
+void extend_all(Engine& engine, Sequence& sequence, std::span<const int32_t> ids, const LogitsSink& sink,
+                const ExtendOptions& options) {
+  engine.machine().orchestrator().run([&] { extend_all_here(engine, sequence, ids, sink, options); });
 }
 
 // One test covers all rows, and the rows are searched only if it fails.

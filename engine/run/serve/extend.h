@@ -4,7 +4,8 @@
 //   Chunks: PassPlans::chunk_at() cuts the tokens (N5). Each chunk is one pass with one extension.
 //   Errors: tokens that do not fit the context, or are not in the vocabulary, are an Error before anything runs. If a
 //   device fails or the caller interrupts, the sequence keeps the chunks that have run.
-//   Threads: the engine's. Ownership: everything is borrowed, and callbacks end with the call.
+//   Threads: as for Engine. The machine's thread calls the callbacks. Ownership: everything is borrowed, and callbacks
+//   end with the call.
 #pragma once
 
 #include <cstdint>

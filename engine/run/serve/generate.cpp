@@ -77,9 +77,11 @@ Generation Continuation::finish() {
   return std::move(result_);
 }
 
+namespace {
+
 // Plans and kernels are prepared before the clock starts, so no token waits for them.
-Generation generate(Engine& engine, Sequence& sequence, std::span<const int32_t> prompt,
-                    const GenerateOptions& options) {
+Generation generate_here(Engine& engine, Sequence& sequence, std::span<const int32_t> prompt,
+                         const GenerateOptions& options) {
   engine.prewarm(sequence.position(), std::ssize(prompt) - sequence.position(),
                  options.predict < 0 || options.predict > 1);
   if (options.on_ready) options.on_ready();
@@ -91,6 +93,13 @@ Generation generate(Engine& engine, Sequence& sequence, std::span<const int32_t>
   }
   if (result.error) std::rethrow_exception(result.error);
   return std::move(result.generation);
+}
+
+}  // namespace
+
+Generation generate(Engine& engine, Sequence& sequence, std::span<const int32_t> prompt,
+                    const GenerateOptions& options) {
+  return engine.machine().orchestrator().run([&] { return generate_here(engine, sequence, prompt, options); });
 }
 
 Generation generate(Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options) {

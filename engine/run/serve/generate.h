@@ -1,8 +1,9 @@
 // Generates text: prompt in, tokens out one by one, until a stop.
 //
 // Contract: text is handed over in whole UTF-8 characters, and never contains a part of a stop string. An interrupt
-// ends generation after the current token, and the text so far stays. Threads: the engine's. Callbacks belong to one
-// request and end with it. An exception of a callback ends that request.
+// ends generation after the current token, and the text so far stays. Callbacks belong to one request and
+// end with it. An exception of a callback ends that request. Threads: as for Engine. The machine's thread calls the
+// callbacks, so they must not wait for another thread that calls an engine of this machine.
 #pragma once
 
 #include <cstdint>
@@ -49,9 +50,9 @@ struct Generation {
 };
 
 // One request of a Batcher (engine/run/serve/batcher.h), whose plans and kernels are prepared before the clock starts.
-// sequence: has the first tokens of the prompt, if any, which do not run again. Fewer than the prompt has. In the end it
-// has all tokens that have run: every token but the last generated one. Errors are those of Engine::extend(), and one
-// for logits that are not finite. Text that on_text has received by then stays.
+// sequence: has the first tokens of the prompt, if any, which do not run again. Fewer than the prompt has. In the end
+// it has all tokens that have run: every token but the last generated one. Errors are those of Engine::extend(), and
+// one for logits that are not finite. Text that on_text has received by then stays.
 Generation generate(Engine& engine, Sequence& sequence, std::span<const int32_t> prompt,
                     const GenerateOptions& options);
 // The same in a new sequence.

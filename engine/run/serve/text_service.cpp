@@ -1,15 +1,8 @@
 #include "engine/run/serve/text_service.h"
 
-#include <new>
-
-#include "sync/affinity.h"
-
 namespace tandem {
 
-TextService::TextService(Engine& engine, int64_t width)
-    : batcher_(engine, width),
-      orchestrator_(engine.machine().layout().may_spin ? engine.machine().layout().orchestrator : -1),
-      thread_([this] { work(); }) {}
+TextService::TextService(Engine& engine, int64_t width) : batcher_(engine, width), thread_([this] { work(); }) {}
 
 // Closing interrupts all requests. The thread ends when none is left.
 TextService::~TextService() {
@@ -37,10 +30,6 @@ std::future<Generation> TextService::write(std::vector<int32_t> prompt, Generate
 // Runs passes as long as there are requests, and takes over new requests between two passes. Without a request it
 // sleeps until one comes or the service closes.
 void TextService::work() {
-  try {
-    if (orchestrator_ >= 0) pin_this_thread(std::vector{orchestrator_});
-  } catch (const std::bad_alloc&) {  // too little memory; texts are written all the same, on any core
-  }
   for (;;) {
     std::vector<Asked> asked;
     {

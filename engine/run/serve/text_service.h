@@ -2,7 +2,7 @@
 //
 // Contract: any thread may call write(). While the service lives, only its own thread may call the engine. The future
 // that write() returns gets the text, or the exception that ended the request: an Error, or what on_text threw. The
-// service's thread calls GenerateOptions::on_text and GenerateOptions::interrupted. The destructor ends the texts that
+// machine's thread calls GenerateOptions::on_text and GenerateOptions::interrupted. The destructor ends the texts that
 // are being written, with the reason `interrupted`. Ownership: borrows the engine.
 #pragma once
 
@@ -39,7 +39,6 @@ class TextService {
   void work();
   void begin(Asked& asked);
   Batcher batcher_;
-  const int orchestrator_;  // the core for the thread; -1: any
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Asked> asked_;

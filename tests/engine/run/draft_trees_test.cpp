@@ -236,7 +236,8 @@ TEST_F(HostTrees, are_accepted_over_the_edge_of_a_page) {
   Sequence text = engine->cache().new_sequence();
   for (size_t at = 0; at < before.size(); at += 64)
     run(*engine, text, std::span(before).subspan(at, std::min<size_t>(64, before.size() - at)));
-  const Sequence other = engine->cache().fork(text, 254);  // shares the page, which is copied before a tree is written there
+  const Sequence other =
+      engine->cache().fork(text, 254);  // shares the page, which is copied before a tree is written there
   const std::vector<int32_t> parents{-1, -1, 0, 1, 3, 2, 4, 6};
   run(*engine, text, ids, parents);
   EXPECT_EQ(text.drafts().ids, ids);
@@ -254,7 +255,9 @@ TEST_F(HostTrees, are_accepted_over_the_edge_of_a_page) {
 TEST_F(HostTrees, need_an_engine_for_more_than_one_sequence) {
   const auto engine = open_for_trees(1);
   Sequence text = engine->cache().new_sequence();
-  EXPECT_THAT(message_of([&] { run(*engine, text, ids_of(1, 2), {-1, 0}); }),
+  EXPECT_THAT(message_of([&] {
+                run(*engine, text, ids_of(1, 2), {-1, 0});
+              }),
               HasSubstr("takes no tree of drafts: TextOptions::sequences is 1"));
   EXPECT_EQ(text.position(), 0);
 }

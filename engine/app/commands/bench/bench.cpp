@@ -25,22 +25,24 @@ namespace {
 constexpr int64_t kLeastContext = 64;  // room for the tokens that are verified before timing
 
 // Seconds of running the row's test once. A prompt is one call, which the engine cuts into its chunks. Generated tokens
-// are one call each. The tokens are random, so nothing is sampled and only passes are timed. Numbers that are not
-// finite are an Error after the time is taken.
+// are one call each, on the machine's thread as in generate(). The tokens are random, so nothing is sampled and only
+// passes are timed. Numbers that are not finite are an Error after the time is taken.
 double time_once(Engine& engine, Sequence& text, const BenchRow& row) {
   fill_context(engine, text, row.n_depth);
   const auto ids = some_tokens(engine.model().config().vocabulary, row.n_depth, row.n_depth + row.tokens());
   const size_t piece = row.n_gen == 0 ? ids.size() : 1;
   const ExtendOptions options = until_interrupted();
-  const double start = now_seconds();
-  double seconds = 0;
-  for (size_t i = 0; i < ids.size(); i += piece) {
-    const Logits logits = extend(engine, text, std::span(ids).subspan(i, piece), options);
-    if (i + piece < ids.size()) continue;
-    seconds = now_seconds() - start;
-    require_finite(engine, logits, text.position() - 1);
-  }
-  return seconds;
+  return engine.machine().orchestrator().run([&] {
+    const double start = now_seconds();
+    double seconds = 0;
+    for (size_t i = 0; i < ids.size(); i += piece) {
+      const Logits logits = extend(engine, text, std::span(ids).subspan(i, piece), options);
+      if (i + piece < ids.size()) continue;
+      seconds = now_seconds() - start;
+      require_finite(engine, logits, text.position() - 1);
+    }
+    return seconds;
+  });
 }
 
 // Runs one token after the row's context. It brings weights back into caches from which other work has evicted them.
@@ -110,7 +112,8 @@ int bench_command(const CommonFlags& flags, const BenchFlags& bench) {
                               std::max(longest, kLeastContext)));
   if (flags.json || bench.output == "json") {
     nlohmann::json array = bench_json(rows, flags, *engine);
-    for (size_t i = 0; clock && i < rows.size(); ++i) add_model_clock(array[i], *clock, rows[i], engine->sizes().tokens);
+    for (size_t i = 0; clock && i < rows.size(); ++i)
+      add_model_clock(array[i], *clock, rows[i], engine->sizes().tokens);
     print_json(array);
   } else if (bench.output == "csv") {
     print_bench_csv(bench_json(rows, flags, *engine));

@@ -31,12 +31,17 @@ struct Row {
   int64_t tokens() const { return width * (prompt + generated); }
 };
 
-// The texts of a row, one for each unit of its width. Text i begins at token 1000 i of one endless text.
+// Text i begins at token 1000 i of one endless text.
+std::vector<int32_t> ids_of_text(const Engine& engine, int64_t i, int64_t length) {
+  return some_tokens(engine.model().config().vocabulary, 1000 * i, 1000 * i + length);
+}
+
+// The texts of a row, one for each unit of its width.
 class Texts {
  public:
   Texts(Engine& engine, int64_t width, int64_t length) : engine_(engine) {
     for (int64_t i = 0; i < width; ++i) {
-      ids_.push_back(some_tokens(engine.model().config().vocabulary, 1000 * i, 1000 * i + length));
+      ids_.push_back(ids_of_text(engine, i, length));
       sequences_.push_back(engine.cache().new_sequence());
     }
   }
@@ -63,8 +68,6 @@ class Texts {
       logits = engine_.extend(pass);
     }
   }
-  const std::vector<int32_t>& ids(size_t text) const { return ids_[text]; }
-  size_t count() const { return ids_.size(); }
 
  private:
   Engine& engine_;
@@ -72,24 +75,30 @@ class Texts {
   std::vector<Sequence> sequences_;
 };
 
-// Writes short prompts and single tokens after them together, then each text alone. The
-// numeric contract promises equal bits for a text alone and among others (docs/numbers.md). Devices with different sums
-// or roundings are compared within a tolerance.
+// Writes short prompts and single tokens after them together. Then the texts give their pages back, and each is written
+// alone. The numeric contract promises equal bits for a text alone and among others (docs/numbers.md). Devices with
+// different sums or roundings are compared within a tolerance.
 Verification verify_width(Engine& engine, int64_t width) {
   constexpr int64_t kPrompt = 5, kSingle = 2;
   const auto V = static_cast<size_t>(engine.model().config().vocabulary);
   std::string why;
   if (engine.contract().bits_depend_on_passes) why = "the devices' sums depend on the tokens of a pass";
   Verification verification(std::move(why));
-  Texts texts(engine, width, kPrompt + kSingle);
-  for (int64_t end = kPrompt; end <= kPrompt + kSingle; ++end) {
-    const Logits together = texts.read_to(end);
-    if (!all_finite(together)) throw engine.not_finite(end - 1);
+  std::vector<Logits> together;  // after each end
+  {
+    Texts texts(engine, width, kPrompt + kSingle);
+    for (int64_t end = kPrompt; end <= kPrompt + kSingle; ++end) {
+      together.push_back(texts.read_to(end));
+      if (!all_finite(together.back())) throw engine.not_finite(end - 1);
+    }
+  }
+  for (size_t step = 0; step < together.size(); ++step) {
     // If the prompts end in several passes, their logits are not all here. Then only the single tokens are compared.
-    for (size_t i = 0; i < texts.count() && together.size() == V * texts.count(); ++i) {
+    if (together[step].size() != V * static_cast<size_t>(width)) continue;
+    for (int64_t i = 0; i < width; ++i) {
       Sequence alone = engine.cache().new_sequence();
-      verification.compare(extend(engine, alone, std::span(texts.ids(i)).first(static_cast<size_t>(end))),
-                           together.values().subspan(i * V, V));
+      verification.compare(extend(engine, alone, ids_of_text(engine, i, kPrompt + static_cast<int64_t>(step))),
+                           together[step].values().subspan(static_cast<size_t>(i) * V, V));
     }
   }
   require(verification,
@@ -99,7 +108,7 @@ Verification verify_width(Engine& engine, int64_t width) {
 
 // Times prompts and generated tokens apart. counts: false for a warm-up, whose times are dropped. Every run has new
 // sequences, so no run finds keys and values of another one. All prompts end before the first token is generated, as
-// in llama-batched-bench.
+// in llama-batched-bench. The caller runs it on the machine's thread, so no pass waits for a change of threads.
 void time_once(Engine& engine, Row& row, bool counts) {
   Texts texts(engine, row.width, row.prompt + row.generated);
   const double start = now_seconds();
@@ -197,9 +206,10 @@ int bench_parallel_command(const CommonFlags& flags, const BenchFlags& bench) {
   TraceFile trace(flags, *engine);
   nlohmann::json out = nlohmann::json::array();
   for (Row& row : rows) {
-    time_once(*engine, row, false);  // compiles, fills caches
+    engine->machine().orchestrator().run([&] { time_once(*engine, row, false); });  // compiles, fills caches
     engine->plans().ran().clear();
-    for (int i = 0; i < bench.repetitions; ++i) time_once(*engine, row, true);
+    for (int i = 0; i < bench.repetitions; ++i)
+      engine->machine().orchestrator().run([&] { time_once(*engine, row, true); });
     out.push_back(to_json(row, *engine));
   }
   trace.finish();

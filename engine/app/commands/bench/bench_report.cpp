@@ -137,7 +137,8 @@ void print_bench_table(const std::vector<BenchRow>& rows, const Engine& engine) 
     std::printf("| %s | %.2f MiB | %.2f M | %s | %s | %s | %s | measured | %s | %s | %.2f ± %.2f |\n",
                 facts.type.c_str(), facts.size_bytes / 1048576.0, facts.parameters / 1e6, backend.c_str(),
                 engine.machine().device_names().c_str(), describe_plans(engine.options().plan, row.plans).c_str(),
-                to_string(*engine.options().act), row.verification.text().c_str(), row.test().c_str(), ts.mean, ts.deviation);
+                to_string(*engine.options().act), row.verification.text().c_str(), row.test().c_str(), ts.mean,
+                ts.deviation);
   }
 }
 

@@ -65,7 +65,8 @@ RowRoofline BenchRoofline::take(const BenchRow& row) {
   const std::vector<BenchPass> passes = passes_of(row, engine_.sizes().tokens);
   for (auto pass = passes.rbegin(); pass != passes.rend(); ++pass) {
     // A plan may depend on the context's length; backwards, the context is always long enough.
-    const Work work = useful_work(engine_.plans().planner().plan_for(pass->batch, pass->first_position).steps, pass->first_position);
+    const Work work =
+        useful_work(engine_.plans().planner().plan_for(pass->batch, pass->first_position).steps, pass->first_position);
     roofline.work.flops += work.flops;
     roofline.work.bytes += work.bytes;
   }

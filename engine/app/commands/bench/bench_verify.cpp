@@ -17,14 +17,15 @@ constexpr int64_t kPromptTokens = 6, kSingleTokens = 2;
 // Tokens in a piece when a row runs a second time.
 constexpr int64_t kPiece = 32;
 
-std::string name_of(const Engine& engine) { return engine.machine().device_names() + ", plan " + engine.options().plan; }
+std::string name_of(const Engine& engine) {
+  return engine.machine().device_names() + ", plan " + engine.options().plan;
+}
 
 // The reason why passes of these lengths, from `position` on, do not promise the contract's bits. "" if they do.
 std::string why_tolerance(Engine& engine, int64_t position, std::initializer_list<int64_t> lengths) {
   for (const int64_t S : lengths) {
     const Plan plan = engine.plans().planner().plan_for({S, 1}, position);
-    const auto reason =
-        why_not_contract_bits(plan, engine.machine().infos(), *engine.options().act == ActType::f16);
+    const auto reason = why_not_contract_bits(plan, engine.machine().infos(), *engine.options().act == ActType::f16);
     if (!reason.empty()) return reason;
   }
   return "";

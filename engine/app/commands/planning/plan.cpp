@@ -70,8 +70,8 @@ PlanReport on_this_machine(const CommonFlags& flags, const PlanFlags& plan) {
   }
   report.phases.push_back(explain(*engine, "decode", {1, 1}, plan.prompt));
   planning.end();
-  report.opened = {engine->machine().device_names(), to_string(*engine->options().act), engine->sizes().context, engine->sizes().tokens,
-                   engine->cache().bytes()};
+  report.opened = {engine->machine().device_names(), to_string(*engine->options().act), engine->sizes().context,
+                   engine->sizes().tokens, engine->cache().bytes()};
   return report;
 }
 

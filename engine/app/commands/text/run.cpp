@@ -89,8 +89,8 @@ TextAsked asked_of(const CommonFlags& flags) {
 Sequence saved_beginning(const CommonFlags& flags, std::span<const int32_t> prompt, Engine& engine) {
   Sequence sequence = engine.cache().load(flags.load_state);
   const int64_t saved = sequence.position(),
-                kept = std::ranges::mismatch(sequence.ids(), prompt.first(prompt.size() - 1)).in1 -
-                       sequence.ids().begin();
+                kept =
+                    std::ranges::mismatch(sequence.ids(), prompt.first(prompt.size() - 1)).in1 - sequence.ids().begin();
   sequence.rewind(kept);
   if (!flags.quiet())
     std::fprintf(stderr, "%lld of %lld tokens of %s begin this text\n", static_cast<long long>(kept),

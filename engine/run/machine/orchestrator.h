@@ -1,0 +1,49 @@
+// The thread of a machine on which devices are opened and passes run.
+//
+// Contract
+//   A caller's own thread is never pinned to a core. This thread has a core of its own (engine/run/pass/core_layout.h),
+//   because a pass must not wait until the system gives it one that a device works on.
+//   run() returns when the work has ended, and throws what it threw. Work that runs on this thread already is called
+//   directly, so calls may be nested.
+//   Threads: any number of callers, whose works run one after another. The destructor must run on another thread.
+#pragma once
+
+#include <atomic>
+#include <future>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+#include "sync/worker.h"
+
+namespace tandem {
+
+class Orchestrator {
+ public:
+  template <typename Work>
+  std::invoke_result_t<Work> run(Work&& work) {
+    if (thread_ == std::this_thread::get_id()) return work();
+    std::promise<std::invoke_result_t<Work>> result;
+    auto future = result.get_future();
+    worker_.push([&] {
+      thread_ = std::this_thread::get_id();
+      try {
+        if constexpr (std::is_void_v<std::invoke_result_t<Work>>) {
+          work();
+          result.set_value();
+        } else {
+          result.set_value(work());
+        }
+      } catch (...) {
+        result.set_exception(std::current_exception());
+      }
+    });
+    return future.get();
+  }
+
+ private:
+  std::atomic<std::thread::id> thread_{};  // unknown before the first work runs
+  sync::Worker worker_;
+};
+
+}  // namespace tandem
