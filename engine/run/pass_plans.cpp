@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "engine/plan/partition/chunk_cutting.h"
-#include "engine/plan/prediction/gpu_prediction.h"
 #include "engine/run/choice/contention.h"
 #include "engine/run/choice/probe.h"
 #include "engine/run/machine/kernel_preparation.h"
@@ -14,6 +13,8 @@ namespace tandem {
 namespace {
 
 constexpr size_t kPreparedPlans = 12;
+// Up to this number of tokens, kernels have the number as a constant (engine/device/gpu/lower_support.h).
+constexpr int64_t kSmallBatch = 8;
 // Weight of a contended pass's samples: other programs used the cores. An uncontended pass has weight 1.
 constexpr double kContendedWeight = 0.25;
 // So many first passes of a kind with many tokens are measured. Measuring one takes a millisecond, and only few of them

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "engine/measure/measurement_store.h"
-#include "engine/plan/prediction/matmul_prediction.h"
+#include "engine/measure/prediction_mode/matmul_prediction.h"
+#include "engine/plan/prediction/operator_class.h"
+#include "engine/plan/prediction/pass_class.h"
 #include "engine/run/choice/disk_cache.h"
 #include "engine/run/choice/stored_ratios.h"
 #include "sync/error.h"
@@ -47,18 +49,18 @@ DeviceInfo device(DeviceKind kind) {
 }
 
 // machine_rates.h keeps ratios under keys of its own. Here any value may hold ratios.
+template <typename Class>
 void ratios_of(const nlohmann::json& value) {
-  const PooledRatios ratios = ratios_from(value);
-  std::vector<std::string> path;
-  for (const auto& [name, level] : ratios.levels()) {
-    path.push_back(name);
-    const double ratio = ratios.ratio(path);
+  const auto ratios = ratios_from<Class>(value);
+  for (const auto& [level, mean] : ratios.levels()) {
+    const double ratio = ratios.ratio(level);
     must_hold(std::isfinite(ratio) && ratio > 0, "a ratio is a positive number");
+    auto later = ratios;
+    later.learn(level, 2);
+    must_hold(std::isfinite(later.ratio(level)) && later.ratio(level) > 0, "and can be learnt from");
   }
-  PooledRatios later = ratios;
-  if (!path.empty()) later.learn(path, 2);
-  must_hold(path.empty() || (std::isfinite(later.ratio(path)) && later.ratio(path) > 0), "and can be learnt from");
-  must_hold(to_json(ratios_from(to_json(ratios))) == to_json(ratios), "ratios that are kept are read as they were");
+  must_hold(to_json(ratios_from<Class>(to_json(ratios))) == to_json(ratios),
+            "ratios that are kept are read as they were");
 }
 
 }  // namespace
@@ -69,7 +71,8 @@ void measurements(Bytes input) {
   DiskCache cache(file.path_of(input));
   cache.for_each("", [](const nlohmann::json& value) {
     must_hold(!value.is_discarded(), "values are values");
-    ratios_of(value);
+    ratios_of<OperatorClass>(value);
+    ratios_of<PassClass>(value);
   });
   stored_seconds(cache, "d");
   for (const DeviceKind kind : {DeviceKind::gpu, DeviceKind::npu}) {

@@ -3,21 +3,14 @@
 //
 //   seconds = ratio(class) * (launch + max(bytes / bandwidth, flops / rate))
 //
-// A matmul's flops count whole panels, and two tokens more than it has, which stand for unpacking the weights. Its
-// class has four parts: the weights' format; the tokens, up to the next power of two; for few tokens, whether another
-// device reads memory too; and the bytes of the weights, in powers of four. The class of an attention has the tokens,
-// the depth, and whether its scores have a soft cap. A class without samples takes the estimate of the most similar
-// ones (engine/plan/prediction/pooled_ratios.h). So a second model with a known format is known.
+// A matmul's flops count whole panels, and two tokens more than it has, which stand for unpacking the weights. A class
+// (operator_class.h) without samples takes the estimate of the most similar ones (pooled_ratios.h). So a second model
+// with a known format is known.
 //
 // Contract: a value; pure. Rates that are wrong by a factor at first are right after one pass.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
-
-#include "engine/device/operator.h"
+#include "engine/plan/prediction/operator_class.h"
 #include "engine/plan/prediction/pooled_ratios.h"
 
 namespace tandem {
@@ -28,19 +21,6 @@ struct PriorRates {
   double launch_seconds = 1e-6;
 };
 
-// An operator, and the circumstances that its time depends on. past: positions before its first token, for attention.
-struct TimedOperator {
-  const Operator& op;
-  int64_t past = 0;
-  bool beside = false;  // another device is at work
-};
-
-// The next power of two, at least 1. Names of classes have counts in this form.
-uint64_t up_to(int64_t count);
-
-// The operator's class at each level of detail, from the broadest to the finest: "all", "matmul", "matmul FORMAT",
-// "matmul FORMAT S64", ...
-std::vector<std::string> classes_of(const TimedOperator& timed);
 // Seconds by the formula alone, with a ratio of 1.
 double prior_seconds(const PriorRates& rates, const TimedOperator& timed);
 
@@ -53,12 +33,12 @@ class DeviceRates {
   void learn(const TimedOperator& timed, double seconds, double weight = 1);
 
   const PriorRates& prior() const { return prior_; }
-  const PooledRatios& ratios() const { return ratios_; }
-  PooledRatios& ratios() { return ratios_; }
+  const PooledRatios<OperatorClass>& ratios() const { return ratios_; }
+  PooledRatios<OperatorClass>& ratios() { return ratios_; }
 
  private:
   PriorRates prior_;
-  PooledRatios ratios_;
+  PooledRatios<OperatorClass> ratios_;
 };
 
 }  // namespace tandem

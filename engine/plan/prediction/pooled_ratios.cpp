@@ -2,7 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <utility>
+#include <vector>
 
+#include "engine/plan/prediction/operator_class.h"
+#include "engine/plan/prediction/pass_class.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -15,40 +20,55 @@ constexpr double kNoise = 0.1;
 constexpr double kConfidentWeight = 3;
 const double kMaxMove = std::log(1.5), kMaxFirstMove = std::log(2.5);
 
+// The class and all levels above it, from the broadest.
+template <typename Class>
+std::vector<Class> levels_to(Class finest) {
+  std::vector<Class> levels = {finest};
+  while (finest.broaden()) levels.push_back(finest);
+  std::ranges::reverse(levels);
+  return levels;
+}
+
+// Whether `level` is `above` or lies below it.
+template <typename Class>
+bool is_below(Class level, const Class& above) {
+  while (level != above)
+    if (!level.broaden()) return false;
+  return true;
+}
+
 // The estimate for a level: its own mean, drawn towards the estimate for the level above it.
-double shrunk_towards(double above, const PooledRatios::Level& level) {
+template <typename Level>
+double shrunk_towards(double above, const Level& level) {
   return above + (level.log_ratio - above) * level.weight / (level.weight + kShrink);
-}
-
-double log_of(const std::map<std::string, PooledRatios::Level>& levels, std::span<const std::string> path) {
-  double log_ratio = 0;
-  for (const std::string& name : path) {
-    const auto level = levels.find(name);
-    if (level != levels.end()) log_ratio = shrunk_towards(log_ratio, level->second);
-  }
-  return log_ratio;
-}
-
-// Whether `level` is `above` or lies below it. A level's name begins with the name of the level above it; this holds
-// from the broadest level that can have a bonus.
-bool is_below(const std::string& level, const std::string& above) {
-  return level.starts_with(above) && (level.size() == above.size() || level[above.size()] == ' ');
 }
 
 }  // namespace
 
-// Goes down the path from the broadest level. A new level begins at the estimate of the levels above it. The sample
+template <typename Class>
+double PooledRatios<Class>::log_of(std::span<const Class> levels) const {
+  double log_ratio = 0;
+  for (const Class& each : levels) {
+    const auto level = levels_.find(each);
+    if (level != levels_.end()) log_ratio = shrunk_towards(log_ratio, level->second);
+  }
+  return log_ratio;
+}
+
+// Goes down from the broadest level. A new level begins at the estimate of the levels above it. The sample
 // then moves the level's mean by its weight, and the clamp bounds the effect of an outlier.
-double PooledRatios::learn(std::span<const std::string> path, double ratio, double weight) {
+template <typename Class>
+double PooledRatios<Class>::learn(const Class& finest, double ratio, double weight) {
   TANDEM_CHECK(ratio > 0 && weight > 0 && std::isfinite(ratio), "a ratio of times is positive");
-  const double exploration_failed = settle(path, std::log(ratio));
+  const double exploration_failed = settle(finest, std::log(ratio));
   double expected = 0;
-  for (size_t i = 0; i < path.size(); ++i) {
-    const auto [at, is_new] = levels_.try_emplace(path[i], Level{expected, 0});
+  bool is_broadest = true;
+  for (const Class& each : levels_to(finest)) {
+    const auto [at, is_new] = levels_.try_emplace(each, Level{expected, 0});
     Level& level = at->second;
     double away = std::log(ratio) - level.log_ratio;
     const double most = level.weight >= kConfidentWeight ? kMaxMove : kMaxFirstMove;
-    if (i > 0 || level.weight >= kConfidentWeight) away = std::clamp(away, -most, most);
+    if (!std::exchange(is_broadest, false) || level.weight >= kConfidentWeight) away = std::clamp(away, -most, most);
     level.log_ratio += away * weight / (level.weight + weight);
     level.weight = std::min(kMemory, level.weight + weight);
     expected = shrunk_towards(expected, level);
@@ -56,15 +76,18 @@ double PooledRatios::learn(std::span<const std::string> path, double ratio, doub
   return exploration_failed;
 }
 
-// Each bonus on the path ends with this sample. The confirmed part goes into the means of all levels below its level.
-double PooledRatios::settle(std::span<const std::string> path, double log_ratio) {
+// The bonuses of the class and of all levels above it end with this sample. The confirmed part of a bonus goes into the
+// means of all levels below its level.
+template <typename Class>
+double PooledRatios<Class>::settle(const Class& finest, double log_ratio) {
   double exploration_failed = 0;
-  for (const std::string& name : path) {
-    const auto bonus = bonuses_.find(name);
+  const std::vector<Class> levels = levels_to(finest);
+  for (const Class& each : levels) {
+    const auto bonus = bonuses_.find(each);
     if (bonus == bonuses_.end()) continue;
-    const double confirmed = std::clamp(log_of(levels_, path) - log_ratio - kNoise, 0.0, bonus->second);
+    const double confirmed = std::clamp(log_of(levels) - log_ratio - kNoise, 0.0, bonus->second);
     for (auto& [level, known] : levels_) {
-      if (is_below(level, name)) known.log_ratio -= confirmed;
+      if (is_below(level, each)) known.log_ratio -= confirmed;
     }
     exploration_failed += bonus->second - confirmed;
     bonuses_.erase(bonus);
@@ -72,23 +95,27 @@ double PooledRatios::settle(std::span<const std::string> path, double log_ratio)
   return exploration_failed;
 }
 
-double PooledRatios::ratio(std::span<const std::string> path) const {
-  double log_ratio = log_of(levels_, path);
-  for (const std::string& name : path) {
-    const auto bonus = bonuses_.find(name);
+template <typename Class>
+double PooledRatios<Class>::ratio(const Class& finest) const {
+  const std::vector<Class> levels = levels_to(finest);
+  double log_ratio = log_of(levels);
+  for (const Class& each : levels) {
+    const auto bonus = bonuses_.find(each);
     if (bonus != bonuses_.end()) log_ratio -= bonus->second;
   }
   return std::exp(log_ratio);
 }
 
-void PooledRatios::add_exploration_bonus(const std::string& level, double by, double most) {
+template <typename Class>
+void PooledRatios<Class>::add_exploration_bonus(const Class& level, double by, double most) {
   if (most <= 0) return;
   double& bonus = bonuses_[level];
   bonus = std::min(most, bonus + by);
 }
 
 // A bonus ends if `other` has samples at its level or below it. The bonuses of `other` are copied.
-double PooledRatios::overwrite_from(const PooledRatios& other) {
+template <typename Class>
+double PooledRatios<Class>::overwrite_from(const PooledRatios& other) {
   double moved = 0;
   for (const auto& [name, level] : other.levels_) {
     Level& own = levels_[name];
@@ -102,9 +129,13 @@ double PooledRatios::overwrite_from(const PooledRatios& other) {
   return moved;
 }
 
-double PooledRatios::weight_of(const std::string& level) const {
+template <typename Class>
+double PooledRatios<Class>::weight_of(const Class& level) const {
   const auto found = levels_.find(level);
   return found == levels_.end() ? 0 : found->second.weight;
 }
+
+template class PooledRatios<OperatorClass>;
+template class PooledRatios<PassClass>;
 
 }  // namespace tandem

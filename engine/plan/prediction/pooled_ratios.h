@@ -1,10 +1,11 @@
 // Learns how much longer operators take than a formula says, at several levels of detail at once. A ratio that was
 // measured for one kind of operator says something about similar kinds, and less about less similar ones.
 //
-// A path names a kind, from the broadest level to the finest: {"all", "matmul", "matmul i4", "matmul i4 S64"}. Each
-// level keeps the mean of the logarithms of its ratios and the weight of its samples. A prediction begins at 1 and goes
-// down the path. Each level draws it towards its own mean, by w / (w + 1/2), where w is the level's weight (partial
-// pooling: Gelman and Hill, Data Analysis Using Regression and Multilevel Models, 2007, chapter 12).
+// A class (operator_class.h, pass_class.h) has levels above it, from the broadest: all operators, matmuls, matmuls of a
+// format, and those of so many tokens. Each level keeps the mean of the logarithms of its ratios and the weight of its
+// samples. A prediction begins at 1 and goes down the levels. Each level draws it towards its own mean, by w / (w +
+// 1/2), where w is the level's weight (partial pooling: Gelman and Hill, Data Analysis Using Regression and Multilevel
+// Models, 2007, chapter 12).
 //
 // Contract: a value; pure.
 //   Memory: a level's weight is kMemory at most, so new ratios replace old ones. After kMemory more samples a third of
@@ -20,11 +21,11 @@
 
 #include <map>
 #include <span>
-#include <string>
-#include <vector>
 
 namespace tandem {
 
+// Class: a value with an order, whose broaden() makes it the class of the level above.
+template <typename Class>
 class PooledRatios {
  public:
   static constexpr double kMemory = 12;
@@ -35,24 +36,25 @@ class PooledRatios {
 
   // ratio and weight: above 0. weight: 1 for a sample without contention. Returns the part of the settled bonuses that
   // the ratio did not confirm, as a logarithm.
-  double learn(std::span<const std::string> path, double ratio, double weight = 1);
-  double ratio(std::span<const std::string> path) const;  // 1: nothing is known
+  double learn(const Class& finest, double ratio, double weight = 1);
+  double ratio(const Class& finest) const;  // 1: nothing is known
   // Raises the level's exploration bonus by `by`, up to `most` (logarithms). The level need not have samples.
-  void add_exploration_bonus(const std::string& level, double by, double most);
+  void add_exploration_bonus(const Class& level, double by, double most);
   // Replaces own levels by those that `other` has, with their bonuses. Returns the largest change of a level's mean.
   double overwrite_from(const PooledRatios& other);
-  double weight_of(const std::string& level) const;  // 0: it has no samples
-  const std::map<std::string, Level>& levels() const { return levels_; }
-  const std::map<std::string, double>& exploration_bonuses() const { return bonuses_; }  // logarithms, by level
+  double weight_of(const Class& level) const;  // 0: it has no samples
+  const std::map<Class, Level>& levels() const { return levels_; }
+  const std::map<Class, double>& exploration_bonuses() const { return bonuses_; }  // logarithms, by level
   // For values that were read from disk.
-  void set_level(const std::string& name, Level level) { levels_[name] = level; }
-  void set_exploration_bonus(const std::string& level, double bonus) { bonuses_[level] = bonus; }
+  void set_level(const Class& level, Level mean) { levels_[level] = mean; }
+  void set_exploration_bonus(const Class& level, double bonus) { bonuses_[level] = bonus; }
 
  private:
-  double settle(std::span<const std::string> path, double log_ratio);
+  double log_of(std::span<const Class> levels) const;
+  double settle(const Class& finest, double log_ratio);
 
-  std::map<std::string, Level> levels_;
-  std::map<std::string, double> bonuses_;
+  std::map<Class, Level> levels_;
+  std::map<Class, double> bonuses_;
 };
 
 }  // namespace tandem

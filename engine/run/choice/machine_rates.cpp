@@ -51,18 +51,6 @@ std::vector<int> lanes_of(std::span<const std::unique_ptr<Device>> devices) {
 // A pass takes about as long as its operators. A larger ratio has another cause, such as a driver that compiles.
 constexpr double kFarthestPass = 1.5;
 
-// The level of tokens stands above the level of the strategy. The costs that are not simulated, such as starting
-// devices, are a larger part of short passes whatever their plan. So a strategy without samples at some number of
-// tokens begins with the ratio of other strategies there.
-std::vector<std::string> classes_of(const PassKind& kind) {
-  const std::string phase = kind.S == 1 ? "single" : kind.S <= 8 ? "few" : "many";
-  std::string name = phase + " S" + std::to_string(up_to(kind.S));
-  std::vector<std::string> levels = {"all", phase, name};
-  levels.push_back(name += " " + kind.plan);
-  levels.push_back(name + " from " + std::to_string(kind.past < 256 ? 0 : up_to(kind.past)));
-  return levels;
-}
-
 // The estimate for a pass without samples. Strategies that cut a pass in halves have a factor of their own; fewer than
 // kFewestTokens are not cut.
 double simulated_seconds(const Plan& plan, const PlanCosts& costs, const PassKind& kind) {
@@ -70,9 +58,6 @@ double simulated_seconds(const Plan& plan, const PlanCosts& costs, const PassKin
   const bool known = kind.S >= kFewestTokens && strategy != strategies().end();
   return predict(plan, costs).seconds * (known ? strategy->beside_simulated : 1);
 }
-
-// Whether a level is the fourth of classes_of(): a strategy at some number of tokens.
-bool names_plan(const std::string& level) { return std::ranges::count(level, ' ') == 2; }
 
 // All that an operator's predicted time depends on: the key of a cache, since a planner asks for the same costs again
 // and again. Heads and their widths enter as bytes and multiplications, as in the formula. The last entry says whether
@@ -129,19 +114,15 @@ std::map<std::pair<int, int>, OperatorTime> by_operator(std::span<const StepSpan
   return times;
 }
 
-// The classes of operators that each device ran, down to the level that names a number of tokens: "matmul i4 S1".
-std::vector<std::set<std::string>> work_of_each(const Plan& plan, const PassSpans& spans) {
-  std::vector<std::set<std::string>> work(spans.size());
+// The classes of operators that each device ran, down to the level of a number of tokens.
+std::vector<std::set<OperatorClass>> work_of_each(const Plan& plan, const PassSpans& spans) {
+  std::vector<std::set<OperatorClass>> work(spans.size());
   for (const Step& step : plan.steps) {
     const auto d = static_cast<size_t>(step.device);
     if (d >= spans.size() || spans[d].empty()) continue;
     std::map<CostKey, const Operator*> each;  // most operators of thirty layers are the same
     for (const Operator& op : step.operators) each.try_emplace(cost_key(step.device, {op, 0, false}), &op);
-    for (const auto& [key, op] : each) {
-      const std::string tokens = " S" + std::to_string(up_to(tokens_of(*op)));
-      const std::vector<std::string> levels = tandem::classes_of(TimedOperator{*op});
-      work[d].insert(*std::ranges::find_if(levels, [&](const auto& level) { return level.ends_with(tokens); }));
-    }
+    for (const auto& [key, op] : each) work[d].insert(class_of(TimedOperator{*op}).of_tokens());
   }
   return work;
 }
@@ -153,7 +134,7 @@ bool was_contended(double weight) { return weight < 1; }
 
 // The samples of one pass for all operators with the same cost key.
 struct OperatorSamples {
-  std::vector<std::string> classes;
+  OperatorClass operators;
   double bare_seconds = 0;
   std::vector<double> ratios;
 };
@@ -185,14 +166,17 @@ PriorRates prior_of(const DeviceInfo& device) {
 
 MachineRates::MachineRates(std::span<const std::unique_ptr<Device>> devices, DiskCache& cache)
     : devices_(devices), cache_(cache), lanes_(lanes_of(devices)), passes_key_(kPasses) {
-  const auto kept = [&](const std::string& key) { return ratios_from(cache.value(key).value_or(nullptr)); };
+  const auto kept = [&cache]<typename Class>(const std::string& key, Class) {
+    return ratios_from<Class>(cache.value(key).value_or(nullptr));
+  };
   for (const auto& device : devices) {
     const std::string key = measurement_key(device->info());
-    device_models_.push_back({DeviceRates(prior_of(device->info())), kept(kRates + key), kRates + key});
+    device_models_.push_back(
+        {DeviceRates(prior_of(device->info())), kept(kRates + key, OperatorClass()), kRates + key});
     device_models_.back().rates.ratios() = device_models_.back().uncontended;
     passes_key_ += key + "|";
   }
-  passes_ = uncontended_passes_ = kept(passes_key_);
+  passes_ = uncontended_passes_ = kept(passes_key_, PassClass());
 }
 
 // The costs of one call share two caches: predicted seconds and solved matmuls (H9). A new sample changes estimates, so
@@ -214,7 +198,7 @@ PlanCosts MachineRates::costs(const PassPositions& positions) const {
 }
 
 double MachineRates::predicted_seconds(const Plan& plan, const PlanCosts& costs, const PassKind& kind) const {
-  return simulated_seconds(plan, costs, kind) * passes_.ratio(classes_of(kind));
+  return simulated_seconds(plan, costs, kind) * passes_.ratio(class_of(kind));
 }
 
 // Samples of operators and of the pass settle bonuses, and then unused options get new ones. Choices are made again
@@ -242,7 +226,7 @@ void MachineRates::on_contention_end() {
 void MachineRates::learn_alone(size_t device, const Operator& op, double seconds) {
   DeviceModel& model = device_models_[device];
   model.rates.learn({op}, seconds);
-  model.uncontended.learn(tandem::classes_of({op}), seconds / prior_seconds(model.rates.prior(), {op}));
+  model.uncontended.learn(class_of(TimedOperator{op}), seconds / prior_seconds(model.rates.prior(), {op}));
 }
 
 // The median over a class's operators is one sample: thirty layers are not thirty passes, and a thread that lost its
@@ -270,21 +254,21 @@ double MachineRates::learn_operators(const Plan& plan, const PassSpans& spans, c
       for (const Operator& op : of) {
         const TimedOperator timed{op, past_of(op, positions).value_or(0), is_beside};
         const auto [found, is_new] = samples.try_emplace(cost_key(static_cast<int>(d), timed));
-        if (is_new) found->second = {tandem::classes_of(timed), prior_seconds(rates.prior(), timed), {}};
+        if (is_new) found->second = {class_of(timed), prior_seconds(rates.prior(), timed), {}};
         bare += found->second.bare_seconds;
         of_step.push_back(&found->second);
       }
       for (OperatorSamples* each : of_step) each->ratios.push_back(time.seconds / bare);
     }
-    std::map<std::vector<std::string>, std::vector<double>> ratios;
+    std::map<OperatorClass, std::vector<double>> ratios;
     for (const auto& [key, each] : samples) {
-      std::vector<double>& of_class = ratios[each.classes];
+      std::vector<double>& of_class = ratios[each.operators];
       of_class.insert(of_class.end(), each.ratios.begin(), each.ratios.end());
     }
-    for (auto& [classes, of_class] : ratios) {
+    for (auto& [operators, of_class] : ratios) {
       const double middle = median(std::move(of_class));
-      exploration_failed = std::max(exploration_failed, rates.ratios().learn(classes, middle, weight));
-      if (!was_contended(weight)) device_models_[d].uncontended.learn(classes, middle);
+      exploration_failed = std::max(exploration_failed, rates.ratios().learn(operators, middle, weight));
+      if (!was_contended(weight)) device_models_[d].uncontended.learn(operators, middle);
     }
   }
   return exploration_failed;
@@ -297,8 +281,8 @@ double MachineRates::learn_pass(const Plan& plan, const PassKind& kind, const Pa
   const double predicted = simulated_seconds(plan, costs(positions), kind);
   if (predicted <= 0 || seconds <= 0) return 0;
   const double ratio = std::clamp(seconds / predicted, 1 / kFarthestPass, kFarthestPass);
-  if (!was_contended(weight)) uncontended_passes_.learn(classes_of(kind), ratio);
-  return passes_.learn(classes_of(kind), ratio, weight);
+  if (!was_contended(weight)) uncontended_passes_.learn(class_of(kind), ratio);
+  return passes_.learn(class_of(kind), ratio, weight);
 }
 
 // An option that is never tried keeps its old estimate. So every pass raises the exploration bonus of what it did not
@@ -310,29 +294,32 @@ void MachineRates::add_exploration_bonuses(const Plan& plan, const PassSpans& sp
   constexpr double kDeviceRate = 0.01, kWorkRate = 0.004, kPlanRate = 0.004, kUntriedPlanRate = 0.01,
                    kMaxUntriedPlanBonus = 0.4;
   const double most = std::log(20);
-  const std::vector<std::set<std::string>> ran = work_of_each(plan, spans);
-  std::set<std::string> all;
+  const std::vector<std::set<OperatorClass>> ran = work_of_each(plan, spans);
+  std::set<OperatorClass> all;
   for (const auto& of : ran) all.insert(of.begin(), of.end());
   for (size_t d = 0; d < spans.size(); ++d) {
-    std::vector<std::string> left;  // classes that only other devices ran
+    std::vector<OperatorClass> left;  // classes that only other devices ran
     std::ranges::set_difference(all, ran[d], std::back_inserter(left));
-    for (const std::string& work : left) {
+    for (const OperatorClass& work : left) {
       const double by = spans[d].empty() ? kDeviceRate : kWorkRate;
       device_models_[d].rates.ratios().add_exploration_bonus(work, by, most);
       if (!was_contended(weight)) device_models_[d].uncontended.add_exploration_bonus(work, by, most);
     }
   }
-  const std::vector<std::string> taken = classes_of(kind);
+  PassClass taken = class_of(kind);
+  taken.positions = -1;
   const std::string how = kind.plan.substr(std::min(plan.name.size(), kind.plan.size()));  // "+sequences"
-  const auto add_bonuses_of_plans = [&](PooledRatios& ratios) {
+  const auto add_bonuses_of_plans = [&](PooledRatios<PassClass>& ratios) {
     for (const auto& [level, known] : ratios.levels()) {
-      const bool is_other = names_plan(level) && level.starts_with(taken[2] + " ") && level != taken[3];
-      if (is_other) ratios.add_exploration_bonus(level, kPlanRate, known.log_ratio);
+      const bool names_plan = !level.plan.empty() && level.positions < 0;
+      if (names_plan && level.tokens == taken.tokens && level.plan != taken.plan)
+        ratios.add_exploration_bonus(level, kPlanRate, known.log_ratio);
     }
     // A single wrong rate may exclude a strategy that never ran with so many tokens.
     for (const Strategy& strategy : strategies()) {
-      const std::string level = taken[2] + " " + strategy.name + how;
-      if (strategy.tried_by_auto && ratios.weight_of(level) == 0 && level != taken[3])
+      PassClass level = taken;
+      level.plan = strategy.name + how;
+      if (strategy.tried_by_auto && ratios.weight_of(level) == 0 && level != taken)
         ratios.add_exploration_bonus(level, weight * kUntriedPlanRate, kMaxUntriedPlanBonus);
     }
   };
@@ -340,12 +327,12 @@ void MachineRates::add_exploration_bonuses(const Plan& plan, const PassSpans& sp
   if (!was_contended(weight)) add_bonuses_of_plans(uncontended_passes_);
 }
 
-double MachineRates::seen(const PassKind& kind) const { return passes_.weight_of(classes_of(kind).back()); }
+double MachineRates::seen(const PassKind& kind) const { return passes_.weight_of(class_of(kind)); }
 
 // The file gets uncontended estimates where they exist, because a later start may have the cores for itself.
 void MachineRates::store() {
   if (learnt_ == 0) return;
-  const auto keep = [this](const std::string& key, PooledRatios all, const PooledRatios& uncontended) {
+  const auto keep = [this](const std::string& key, auto all, const auto& uncontended) {
     all.overwrite_from(uncontended);
     cache_.set(key, to_json(all));
   };

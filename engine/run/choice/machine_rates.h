@@ -25,6 +25,7 @@
 #include "engine/plan/costs.h"
 #include "engine/plan/plan.h"
 #include "engine/plan/prediction/device_rates.h"
+#include "engine/plan/prediction/pass_class.h"
 #include "engine/plan/prediction/pooled_ratios.h"
 #include "engine/run/choice/disk_cache.h"
 #include "engine/run/pass/executor.h"
@@ -37,13 +38,6 @@ std::string measurement_key(const DeviceInfo& device);
 
 // The rates that a device begins with. A device that computes on host cores lists them in `cores`.
 PriorRates prior_of(const DeviceInfo& device);
-
-// The class of a pass: its plan, its number of tokens, and the number of positions before them.
-struct PassKind {
-  // The strategy, then the way of submission where it is not "ahead", then "+sequences" for many: "rows+follow".
-  std::string plan;
-  int64_t S = 0, past = 0;
-};
 
 class MachineRates {
  public:
@@ -74,8 +68,8 @@ class MachineRates {
  private:
   struct DeviceModel {
     DeviceRates rates;
-    PooledRatios uncontended;  // learnt from uncontended passes only
-    std::string key;           // in the disk cache
+    PooledRatios<OperatorClass> uncontended;  // learnt from uncontended passes only
+    std::string key;                          // in the disk cache
   };
   double learn_operators(const Plan& plan, const PassSpans& spans, const PassPositions& positions, double weight);
   void add_exploration_bonuses(const Plan& plan, const PassSpans& spans, const PassKind& kind, double weight);
@@ -87,7 +81,7 @@ class MachineRates {
   DiskCache& cache_;
   std::vector<DeviceModel> device_models_;  // per device
   std::vector<int> lanes_;
-  PooledRatios passes_, uncontended_passes_;
+  PooledRatios<PassClass> passes_, uncontended_passes_;
   bool contended_ = false;
   std::string passes_key_;
   int64_t learnt_ = 0, version_ = 0;

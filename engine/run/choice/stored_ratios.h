@@ -1,7 +1,8 @@
 // Ratios on disk (engine/plan/prediction/pooled_ratios.h): an object with a pair for each level, {"matmul i4": [0.25,
 // 12]}. The key "exploration" has an object with the exploration bonus of each level that has one, as a logarithm.
+// Levels are the texts of classes (operator_class.h, pass_class.h).
 //
-// Contract: pure. The file may be damaged or edited: an entry that does not read as a level is skipped, and a value
+// Contract: pure. The file may be damaged or edited: an entry that is no level of a class is skipped, and a value
 // that is no object has no levels. Files of earlier versions have their bonuses under "hoped", which is read as well.
 #pragma once
 
@@ -11,7 +12,9 @@
 
 namespace tandem {
 
-nlohmann::json to_json(const PooledRatios& ratios);
-PooledRatios ratios_from(const nlohmann::json& json);
+template <typename Class>
+nlohmann::json to_json(const PooledRatios<Class>& ratios);
+template <typename Class>
+PooledRatios<Class> ratios_from(const nlohmann::json& json);
 
 }  // namespace tandem

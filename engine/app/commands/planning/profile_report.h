@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "engine/device/device.h"
-#include "engine/measure/cross_validation.h"
+#include "engine/measure/prediction_mode/cross_validation.h"
 #include "engine/measure/profiler.h"
 
 namespace tandem::app {
 
-// Prediction of one device's matmuls, learnt from half of the shapes (engine/measure/cross_validation.h).
+// Prediction of one device's matmuls, learnt from half of the shapes (H8,
+// engine/measure/prediction_mode/cross_validation.h).
 struct DevicePrediction {
   std::string device;
   size_t learnt_points = 0, learnt_shapes = 0, held_out_shapes = 0;

@@ -185,7 +185,7 @@ TEST_F(AttentionCut, is_priced_by_its_part_of_the_work) {
   EXPECT_NEAR(us(parts.first[1]), 512 * 64e-3, 1e-6);
   EXPECT_NEAR(us(parts.second[0]), 512 * 64e-3, 1e-6);
   EXPECT_LT(us(parts.closing[0]), 1);
-  EXPECT_NE(classes_of({parts.closing[0], 1023}), classes_of({parts.first[1], 1023})) << "a merge is no attention";
+  EXPECT_NE(class_of({parts.closing[0], 1023}), class_of({parts.first[1], 1023})) << "a merge is no attention";
 }
 
 // Plans for the cache and the attention of one layer.

@@ -7,6 +7,7 @@
 
 #include "engine/plan/partition/chunk_cutting.h"
 #include "engine/plan/prediction/device_rates.h"
+#include "engine/plan/prediction/pass_class.h"
 #include "engine/plan/prediction/pooled_ratios.h"
 
 namespace tandem {
@@ -21,25 +22,28 @@ Operator matmul(int64_t S, int64_t K, int64_t N) {
   return {"matmul", op};
 }
 
-const std::vector<std::string> kSmall = {"all", "matmul", "small"}, kLarge = {"all", "matmul", "large"};
+using Ratios = PooledRatios<OperatorClass>;
 
-TEST(PooledRatios, know_nothing_at_first) { EXPECT_EQ(PooledRatios().ratio(kSmall), 1); }
+const OperatorClass kSmall{.kind = "matmul", .format = "small"}, kLarge{.kind = "matmul", .format = "large"},
+    kMatMul{.kind = "matmul"}, kAll, kSlow{.kind = "slow"}, kOther{.kind = "other"};
+
+TEST(PooledRatios, know_nothing_at_first) { EXPECT_EQ(Ratios().ratio(kSmall), 1); }
 
 // A level begins at its expected ratio. The first ratio of 4 is all that "all" knows, and it counts 1 / 1.5. "matmul"
 // begins there, and one observation moves it by 2.5 times at most.
 TEST(PooledRatios, say_of_what_is_alike_what_they_saw_of_one) {
-  PooledRatios ratios;
+  Ratios ratios;
   ratios.learn(kSmall, 4);
   const double all = std::log(4) / 1.5;
-  EXPECT_NEAR(ratios.levels().at("all").log_ratio, std::log(4), 1e-12);
-  EXPECT_NEAR(ratios.levels().at("matmul").log_ratio, std::log(4), 1e-12) << "1.6 times what is expected of it";
+  EXPECT_NEAR(ratios.levels().at(kAll).log_ratio, std::log(4), 1e-12);
+  EXPECT_NEAR(ratios.levels().at(kMatMul).log_ratio, std::log(4), 1e-12) << "1.6 times what is expected of it";
   const double matmul = all + (std::log(4) - all) / 1.5;
   EXPECT_NEAR(ratios.ratio(kLarge), std::exp(matmul), 1e-9);
   EXPECT_NEAR(ratios.ratio(kSmall), std::exp(matmul + (std::log(4) - matmul) / 1.5), 1e-9);
 }
 
 TEST(PooledRatios, come_to_tell_apart_what_differs) {
-  PooledRatios ratios;
+  Ratios ratios;
   for (int i = 0; i < 20; ++i) {
     ratios.learn(kSmall, 3);
     ratios.learn(kLarge, 0.5);
@@ -49,7 +53,7 @@ TEST(PooledRatios, come_to_tell_apart_what_differs) {
 }
 
 TEST(PooledRatios, forget) {
-  PooledRatios ratios;
+  Ratios ratios;
   for (int i = 0; i < 1000; ++i) ratios.learn(kSmall, 3);  // an hour of load
   int passes = 0;
   for (; ratios.ratio(kSmall) > 1.05; ++passes) ratios.learn(kSmall, 1);
@@ -58,44 +62,45 @@ TEST(PooledRatios, forget) {
 }
 
 TEST(PooledRatios, add_a_bonus_to_an_option_that_is_never_tried) {
-  PooledRatios ratios;
-  ratios.set_level("slow", {1.0, 1e9});
-  ratios.set_level("other", {1.0, 1e9});
-  ratios.add_exploration_bonus("slow", 0.3, 0.5);
-  EXPECT_NEAR(std::log(ratios.ratio(std::vector<std::string>{"slow"})), 0.7, 1e-6);
-  ratios.add_exploration_bonus("slow", 0.3, 0.5);
-  EXPECT_NEAR(std::log(ratios.ratio(std::vector<std::string>{"slow"})), 0.5, 1e-6) << "and no further";
-  EXPECT_NEAR(std::log(ratios.ratio(std::vector<std::string>{"other"})), 1.0, 1e-6);
-  EXPECT_EQ(ratios.levels().at("slow").log_ratio, 1.0) << "the samples stay as they are";
-  ratios.add_exploration_bonus("never seen", 0.3, 0.5);
-  EXPECT_NEAR(std::log(ratios.ratio(std::vector<std::string>{"never seen"})), -0.3, 1e-12);
+  Ratios ratios;
+  ratios.set_level(kSlow, {1.0, 1e9});
+  ratios.set_level(kOther, {1.0, 1e9});
+  ratios.add_exploration_bonus(kSlow, 0.3, 0.5);
+  EXPECT_NEAR(std::log(ratios.ratio(kSlow)), 0.7, 1e-6);
+  ratios.add_exploration_bonus(kSlow, 0.3, 0.5);
+  EXPECT_NEAR(std::log(ratios.ratio(kSlow)), 0.5, 1e-6) << "and no further";
+  EXPECT_NEAR(std::log(ratios.ratio(kOther)), 1.0, 1e-6);
+  EXPECT_EQ(ratios.levels().at(kSlow).log_ratio, 1.0) << "the samples stay as they are";
+  ratios.add_exploration_bonus(kLarge, 0.3, 0.5);
+  EXPECT_NEAR(std::log(ratios.ratio(kLarge)), -0.3, 1e-12);
 }
 
 // Each level has twelve observations at log 1 and an exploration bonus of 0.8. One observation of one level settles the
 // bonus of both. A tenth less than expected changes nothing.
 TEST(PooledRatios, keep_the_confirmed_part_of_a_bonus) {
-  const std::vector<std::string> tried = {"slow", "slow small"}, sibling = {"slow", "slow large"};
+  const OperatorClass tried{.kind = "slow", .format = "small"}, sibling{.kind = "slow", .format = "large"},
+      slower{.kind = "slower"};
   const double sure = 1 * 12 / 12.5;  // the prediction of a level with twelve observations
   struct {
     double seen, exploration_failed, left;  // logarithms
   } const cases[] = {{1.0, 0.8, 0}, {1.7, 0.8, 0}, {0.92, 0.8, 0}, {0.09, 0, 0.8}, {-3, 0, 0.8}, {0.5, 0.4, 0.4}};
   for (const auto& [seen, exploration_failed, left] : cases) {
-    PooledRatios ratios;
-    for (const char* level : {"slow", "slow small", "slow large", "slower"}) ratios.set_level(level, {1.0, 12});
+    Ratios ratios;
+    for (const OperatorClass& level : {kSlow, tried, sibling, slower}) ratios.set_level(level, {1.0, 12});
     const double expected = sure + (1 - sure) * 12 / 12.5;
     EXPECT_NEAR(std::log(ratios.ratio(tried)), expected, 1e-12);
-    ratios.add_exploration_bonus("slow", 0.8, 2);
+    ratios.add_exploration_bonus(kSlow, 0.8, 2);
     EXPECT_NEAR(std::log(ratios.ratio(sibling)), expected - 0.8, 1e-12);
     EXPECT_NEAR(ratios.learn(tried, std::exp(seen), 1e-9), exploration_failed, 0.01) << seen;
     EXPECT_TRUE(ratios.exploration_bonuses().empty());
-    EXPECT_NEAR(ratios.levels().at("slow large").log_ratio, 1 - left, 0.01) << seen;
-    EXPECT_EQ(ratios.levels().at("slower").log_ratio, 1) << "another name";
+    EXPECT_NEAR(ratios.levels().at(sibling).log_ratio, 1 - left, 0.01) << seen;
+    EXPECT_EQ(ratios.levels().at(slower).log_ratio, 1) << "another kind";
   }
 }
 
 // One pass takes a hundred times as long. One level knows better, and one has just begun.
 TEST(PooledRatios, do_not_believe_a_single_hiccup) {
-  PooledRatios ratios;
+  Ratios ratios;
   for (int i = 0; i < 12; ++i) ratios.learn(kSmall, 1);
   ratios.learn(kSmall, 100);
   EXPECT_LT(ratios.ratio(kSmall), 1.05);
@@ -104,12 +109,12 @@ TEST(PooledRatios, do_not_believe_a_single_hiccup) {
 }
 
 TEST(PooledRatios, count_what_is_in_doubt_for_less) {
-  PooledRatios sure, doubtful;
-  for (PooledRatios* ratios : {&sure, &doubtful}) ratios->learn(kSmall, 1);
+  Ratios sure, doubtful;
+  for (Ratios* ratios : {&sure, &doubtful}) ratios->learn(kSmall, 1);
   sure.learn(kSmall, 1.4);
   doubtful.learn(kSmall, 1.4, 0.25);
   EXPECT_GT(sure.ratio(kSmall), doubtful.ratio(kSmall));
-  EXPECT_NEAR(doubtful.levels().at("all").log_ratio, std::log(1.4) / 5, 1e-12) << "0.25 of 1.25";
+  EXPECT_NEAR(doubtful.levels().at(kAll).log_ratio, std::log(1.4) / 5, 1e-12) << "0.25 of 1.25";
 }
 
 // 64 rows of 64 columns in f16 have 8,192 bytes and take 2 * 64 * 64 * (S + 2) flops.
@@ -140,28 +145,65 @@ TEST(DeviceRates, tell_apart_what_runs_beside_another_device_and_what_runs_alone
   EXPECT_NEAR(rates.seconds({op, 0, true}) / rates.seconds({op, 0, false}), 2, 0.25);
 }
 
-TEST(ClassesOf, operators_are_their_format_tokens_and_size) {
+// The texts of a class and of all levels above it, from the finest.
+template <typename Class>
+std::vector<std::string> levels_of(Class finest) {
+  std::vector<std::string> texts = {to_string(finest)};
+  while (finest.broaden()) texts.push_back(to_string(finest));
+  return texts;
+}
+using Texts = std::vector<std::string>;
+
+TEST(OperatorClass, is_its_format_tokens_and_size) {
   const auto of = [](int64_t S, int64_t K, int64_t N, bool beside) {
     const Operator op = matmul(S, K, N);
-    return classes_of({op, 0, beside}).back();
+    return class_of({op, 0, beside});
   };
-  EXPECT_EQ(of(33, 64, 64, false), "matmul f16 S64 4^6");  // 8,192 bytes are 2^13
+  EXPECT_EQ(to_string(of(33, 64, 64, false)), "matmul f16 S64 4^6");  // 8,192 bytes are 2^13
   EXPECT_EQ(of(64, 64, 64, true), of(33, 64, 64, false)) << "many tokens are bound by arithmetic";
-  EXPECT_EQ(of(3, 64, 64, true), "matmul f16 S4 beside 4^6");
+  EXPECT_EQ(levels_of(of(3, 64, 64, true)), (Texts{"matmul f16 S4 beside 4^6", "matmul f16 S4 beside", "matmul f16 S4",
+                                                   "matmul f16", "matmul", "all"}));
+  EXPECT_EQ(to_string(of(3, 64, 64, true).of_tokens()), "matmul f16 S4");
 }
 
-TEST(ClassesOf, attention_is_its_tokens_its_depth_and_whether_scores_are_capped) {
+TEST(OperatorClass, of_attention_is_its_tokens_its_depth_and_whether_scores_are_capped) {
   Attention op;
   op.S = 3;
   const auto of = [&](int64_t past) {
     const Operator whole{"attention", op};
-    return classes_of({whole, past});
+    return class_of({whole, past});
   };
-  EXPECT_EQ(of(100).back(), "attention S4 from 0");
-  EXPECT_EQ(of(200).back(), "attention S4 from 256");
+  EXPECT_EQ(to_string(of(100)), "attention S4 from 0");
+  EXPECT_EQ(to_string(of(200)), "attention S4 from 256");
   op.score.soft_cap = 50;
-  EXPECT_EQ(of(200).back(), "attention capped S4 from 256");
-  EXPECT_EQ(of(200).at(1), "attention") << "a first guess is what attention without a cap takes";
+  EXPECT_EQ(levels_of(of(200)),
+            (Texts{"attention capped S4 from 256", "attention capped S4", "attention capped", "attention", "all"}))
+      << "a first guess is what attention without a cap takes";
+}
+
+TEST(PassClass, has_its_tokens_above_its_plan) {
+  EXPECT_EQ(levels_of(class_of(PassKind{"rows+follow", 40, 300})),
+            (Texts{"many S64 rows+follow from 512", "many S64 rows+follow", "many S64", "many", "all"}));
+  EXPECT_EQ(to_string(class_of(PassKind{"rows", 1, 255})), "single S1 rows from 0");
+  EXPECT_EQ(to_string(class_of(PassKind{"rows", 8, 256})), "few S8 rows from 256");
+}
+
+// Files of earlier versions have these texts.
+TEST(Classes, are_read_from_their_texts_and_from_no_others) {
+  for (const char* text : {"all", "matmul", "matmul i4.g32.half.min", "matmul f16 S64", "matmul f16 S4 beside 4^6",
+                           "attention capped S4 from 256", "attention S1 from 0", "rms_norm S16"}) {
+    ASSERT_TRUE(OperatorClass::named(text)) << text;
+    EXPECT_EQ(to_string(*OperatorClass::named(text)), text);
+  }
+  for (const char* text : {"", " ", "matmul ", "matmul  f16", "matmul f16 S", "matmul f16 S-1", "matmul f16 S4 S4",
+                           "attention from", "attention from x", "attention S4 from 256 more", "matmul f16 4^x"})
+    EXPECT_FALSE(OperatorClass::named(text)) << text;
+  for (const char* text : {"all", "single", "many S64", "many S64 rows+follow", "few S8 rows from 0"}) {
+    ASSERT_TRUE(PassClass::named(text)) << text;
+    EXPECT_EQ(to_string(*PassClass::named(text)), text);
+  }
+  for (const char* text : {"", "some S4", "many S64 rows from", "many S64 rows from 1 2", "many  S64"})
+    EXPECT_FALSE(PassClass::named(text)) << text;
 }
 
 using Lengths = std::vector<int64_t>;

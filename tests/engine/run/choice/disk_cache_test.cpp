@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "engine/plan/prediction/operator_class.h"
 #include "engine/run/choice/stored_ratios.h"
 #include "tests/support/scratch_folder.h"
 
@@ -101,17 +102,18 @@ TEST(DiskCache, survives_a_folder_it_cannot_write) {
 }
 
 TEST(StoredRatios, keep_exploration_bonuses) {
-  PooledRatios ratios;
-  ratios.set_level("slow", {1.0, 12});
-  ratios.add_exploration_bonus("slow", 0.3, 0.5);
-  const PooledRatios read = ratios_from(to_json(ratios));
-  EXPECT_EQ(read.levels().at("slow").log_ratio, 1.0);
+  const OperatorClass slow{.kind = "slow"};
+  PooledRatios<OperatorClass> ratios;
+  ratios.set_level(slow, {1.0, 12});
+  ratios.add_exploration_bonus(slow, 0.3, 0.5);
+  const auto read = ratios_from<OperatorClass>(to_json(ratios));
+  EXPECT_EQ(read.levels().at(slow).log_ratio, 1.0);
   EXPECT_EQ(read.exploration_bonuses(), ratios.exploration_bonuses());
   const nlohmann::json broken = {{"slow", {1.0, 12}}, {"exploration", {{"slow", -1}, {"fast", "much"}, {"far", 1e9}}}};
-  EXPECT_TRUE(ratios_from(broken).exploration_bonuses().empty());
-  EXPECT_EQ(ratios_from(broken).levels().size(), 1u);
+  EXPECT_TRUE(ratios_from<OperatorClass>(broken).exploration_bonuses().empty());
+  EXPECT_EQ(ratios_from<OperatorClass>(broken).levels().size(), 1u);
   const nlohmann::json earlier = {{"slow", {1.0, 12}}, {"hoped", {{"slow", 0.3}}}};
-  EXPECT_EQ(ratios_from(earlier).exploration_bonuses(), ratios.exploration_bonuses());
+  EXPECT_EQ(ratios_from<OperatorClass>(earlier).exploration_bonuses(), ratios.exploration_bonuses());
 }
 
 }  // namespace

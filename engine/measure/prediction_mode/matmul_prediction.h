@@ -11,8 +11,8 @@
 #include <string>
 
 #include "engine/device/device.h"
-#include "engine/plan/prediction/gpu_prediction.h"
-#include "engine/plan/prediction/npu_prediction.h"
+#include "engine/measure/prediction_mode/gpu_prediction.h"
+#include "engine/measure/prediction_mode/npu_prediction.h"
 
 namespace tandem {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "engine/plan/prediction/matmul_prediction.h"
+#include "engine/measure/prediction_mode/matmul_prediction.h"
 #include "sync/error.h"
 
 namespace tandem {

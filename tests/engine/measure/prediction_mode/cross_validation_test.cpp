@@ -1,5 +1,5 @@
 // Errors of prediction and interpolation, on made-up points.
-#include "engine/measure/cross_validation.h"
+#include "engine/measure/prediction_mode/cross_validation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,20 +7,20 @@
 namespace tandem {
 namespace {
 
-constexpr const char* kFormat = "i8.g32.half";
+constexpr const char* kAnyFormat = "i8.g32.half";
 
-std::vector<MeasuredPoint> points_of(std::vector<int64_t> tokens) {
+std::vector<MeasuredPoint> points_with_tokens(std::vector<int64_t> tokens) {
   std::vector<MeasuredPoint> points;
   for (const int64_t K : {512, 1024, 2048}) {
     for (const int64_t rows : {64, 256, 512, 1024, 4096}) {
-      for (const int64_t S : tokens) points.push_back({{kFormat, S, K, rows, false}, 1e-6});
+      for (const int64_t S : tokens) points.push_back({{kAnyFormat, S, K, rows, false}, 1e-6});
     }
   }
   return points;
 }
 
 TEST(HeldOut, takes_every_second_shape_with_all_its_tokens) {
-  const auto points = points_of({1, 8, 64});
+  const auto points = points_with_tokens({1, 8, 64});
   const Halves halves = halves_by_shape(points);
   EXPECT_EQ(halves.learnt_shapes, 8u);  // 3 K x 5 rows are 15 shapes
   EXPECT_EQ(halves.held_out_shapes, 7u);
@@ -34,9 +34,9 @@ TEST(HeldOut, takes_every_second_shape_with_all_its_tokens) {
 
 TEST(HeldOut, counts_errors_relative_to_what_was_measured) {
   const MatMulPrediction prediction =
-      MatMulPrediction::fit(DeviceKind::npu, std::vector<MeasuredPoint>{{{kFormat, 1, 512, 64, false}, 1e-6}});
+      MatMulPrediction::fit(DeviceKind::npu, std::vector<MeasuredPoint>{{{kAnyFormat, 1, 512, 64, false}, 1e-6}});
   // Each is predicted as 2 us and measured as 1, 2 and 4 us: the errors are 100 %, 0 and 50 %.
-  const MatMulPoint two{kFormat, 2, 512, 64, false};
+  const MatMulPoint two{kAnyFormat, 2, 512, 64, false};
   const PredictionErrors errors =
       errors_of(prediction, std::vector<MeasuredPoint>{{two, 1e-6}, {two, 2e-6}, {two, 4e-6}});
   EXPECT_EQ(errors.points, 3u);
@@ -45,7 +45,7 @@ TEST(HeldOut, counts_errors_relative_to_what_was_measured) {
 }
 
 TEST(HeldOut, compares_other_sizes_with_the_line_between_standard_ones) {
-  const auto at = [](int64_t S, double seconds) { return MeasuredPoint{{kFormat, S, 512, 64, false}, seconds}; };
+  const auto at = [](int64_t S, double seconds) { return MeasuredPoint{{kAnyFormat, S, 512, 64, false}, seconds}; };
   // 24 lies between 16 (2 s) and 32 (4 s), so the line says 3 s. The measurement is 4 s: 25 % off. No standard size is
   // above 100.
   const PredictionErrors errors =

@@ -1,4 +1,4 @@
-#include "engine/plan/prediction/regression_tree.h"
+#include "engine/measure/prediction_mode/regression_tree.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "engine/plan/prediction/matmul_prediction.h"
+#include "engine/measure/prediction_mode/matmul_prediction.h"
 
 #include <algorithm>
 #include <cstdio>

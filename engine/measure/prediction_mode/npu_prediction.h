@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/measure/prediction_mode/regression_tree.h"
 #include "engine/plan/prediction/matmul_point.h"
-#include "engine/plan/prediction/regression_tree.h"
 
 namespace tandem {
 

@@ -1,4 +1,4 @@
-#include "engine/measure/cross_validation.h"
+#include "engine/measure/prediction_mode/cross_validation.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "engine/plan/prediction/gpu_prediction.h"
+#include "engine/measure/prediction_mode/gpu_prediction.h"
 
 #include <algorithm>
 #include <cmath>

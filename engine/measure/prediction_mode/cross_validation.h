@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/plan/prediction/matmul_prediction.h"
+#include "engine/measure/prediction_mode/matmul_prediction.h"
 
 namespace tandem {
 

@@ -1,4 +1,4 @@
-#include "engine/plan/prediction/npu_prediction.h"
+#include "engine/measure/prediction_mode/npu_prediction.h"
 
 #include <cmath>
 #include <utility>
