@@ -32,7 +32,8 @@ int run(const Options& options) {
   needs.may_join_later = !options.tandem.empty();
   needs.program = options.tandem;
   const auto engine = tandem::app::open_engine(options.flags, needs);
-  std::vector<int32_t> pending;  // the last token of an answer: its logits were not needed
+  tandem::Sequence text = engine->cache().new_sequence();
+  std::vector<int32_t> dialogue;  // all turns and answers so far
   int64_t read = 0, generated = 0;
   for (size_t turn = 0; turn < options.answers.size(); ++turn) {
     std::string line;
@@ -43,15 +44,15 @@ int run(const Options& options) {
     encode.parse_special = false;
     const std::vector<int32_t> ids = engine->model().tokenizer().encode(line, encode);
     if (ids.empty()) throw tandem::Error("a turn is empty", "line " + std::to_string(turn + 1));
-    pending.insert(pending.end(), ids.begin(), ids.end());
+    dialogue.insert(dialogue.end(), ids.begin(), ids.end());
     tandem::GenerateOptions generate;
     generate.predict = options.answers[turn];
     generate.ignore_end = true;
     generate.on_text = [](std::string_view text) { std::cout << text << std::flush; };
-    const tandem::Generation answer = tandem::generate(*engine, pending, generate);
+    const tandem::Generation answer = tandem::generate(*engine, text, dialogue, generate);
     if (answer.reason != tandem::StopReason::length)
       throw tandem::Error("an answer ended early", tandem::to_string(answer.reason), "Ask for a larger --ctx-size");
-    pending = {answer.ids.back()};
+    dialogue.insert(dialogue.end(), answer.ids.begin(), answer.ids.end());
     read += static_cast<int64_t>(ids.size());
     generated += static_cast<int64_t>(answer.ids.size());
   }

@@ -110,8 +110,8 @@ void look_at(Engine& engine, std::span<const int32_t> ids, Measured& measured) {
   measured.experts = since(engine.expert_use().totals(), before);
   measured.npu_busy = timeline.busy_seconds("npu:0") / seconds;
   tandem::Sequence text = engine.cache().new_sequence();
-  for (size_t first = 0; first < ids.size();) {
-    const tandem::Batch piece = engine.plans().chunk_at(0, text.position(), std::ssize(ids));
+  size_t first = 0;
+  for (const tandem::Batch& piece : engine.plans().chunks_of(0, std::ssize(ids))) {
     measured.modelled_joules += modelled_joules(engine, engine.plans().planner().plan_for(piece, text.position()));
     engine.extend(
         std::vector<tandem::Extension>{{&text, ids.subspan(first, static_cast<size_t>(piece.S)), piece.logit_rows}});

@@ -36,10 +36,12 @@ struct Seat {
   bool left = false;                                  // too slow at every length
 
   // Makes the text in front of a pass. The page that both texts would write is copied here, so that the pass takes no
-  // time for it.
-  void go_to(const Pass& pass) {
+  // time for it. A device that cannot copy pages reads the rest of a page again.
+  void go_to(const Pass& pass, std::span<const int32_t> all) {
     if (text.position() > longest.position()) longest = std::move(text);
     text = engine->cache().fork(longest, pass.depth);
+    if (const auto there = static_cast<size_t>(text.position()); text.position() < pass.depth)
+      extend(*engine, text, all.subspan(there, static_cast<size_t>(pass.depth) - there));
     engine->cache().make_room(text, pass.tokens);
   }
 };
@@ -137,7 +139,7 @@ class Table {
   }
 
   PlayedPass time(Seat& seat, const Pass& pass) {
-    seat.go_to(pass);
+    seat.go_to(pass, text_);
     const double start = now_seconds();
     seat.engine->prewarm(pass.depth, pass.tokens);
     const double ready = now_seconds();
@@ -162,7 +164,7 @@ class Table {
 
   void play_one(size_t player, const Pass& pass, size_t number) {
     Seat& seat = players_[player];
-    seat.go_to(pass);
+    seat.go_to(pass, text_);
     seat.engine->plans().ran().clear();
     const double start = now_seconds();
     seat.engine->prewarm(pass.depth, pass.tokens);
@@ -175,7 +177,7 @@ class Table {
 
   void verify(const Pass& pass, const std::string& plan, std::span<const float> logits) {
     Seat& reference = named_.front();
-    reference.go_to(pass);
+    reference.go_to(pass, text_);
     const Logits expected = extend(*reference.engine, reference.text, tokens_of(pass, text_));
     if (std::memcmp(expected.data(), logits.data(), expected.values().size_bytes()) != 0)
       throw Error("plans disagree, so there is nothing to compare", reference.plan + " and auto (" + plan + "), " +

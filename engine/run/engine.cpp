@@ -78,7 +78,16 @@ void Engine::set_up() {
   machine_->add_user(*this);  // last: after an exception the destructor, which removes the user, does not run
 }
 
-Engine::~Engine() { machine_->remove_user(*this); }
+// Programs and buffers are released between two passes of the machine's other engines.
+Engine::~Engine() {
+  machine_->orchestrator().run_or_here([this] {
+    machine_->remove_user(*this);
+    logits_.before_overwriting();  // of the buffer below
+    plans_.reset();
+    cache_.reset();
+    activations_.reset();
+  });
+}
 
 BitsContract Engine::find_contract(std::span<const DeviceInfo* const> devices) const {
   BitsContract contract = contract_of(devices, matrix_formats(model_->model().weights), *options_.act);
@@ -173,12 +182,11 @@ void Engine::prewarm(int64_t position, int64_t tokens, bool then_single) {
   machine_->orchestrator().run([&] {
     const CompileClock compiling(*machine_);
     const int64_t total = std::min(tokens, sizes().context - position), end = position + total;
-    for (int64_t first = 0; first < total;) {
-      const Batch batch = plans_->chunk_at(position, first, total);
-      plans_->prepare(batch, position + first);
-      first += batch.S;
+    for (const Batch& chunk : plans_->chunks_of(position, total)) {
+      plans_->prepare(chunk, position);
+      position += chunk.S;
     }
-    if (then_single && end < sizes().context) plans_->prepare(plans_->chunk_at(end, 0, 1), end);
+    if (then_single && end < sizes().context) plans_->prepare({1, 1}, end);
   });
 }
 

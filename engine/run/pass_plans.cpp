@@ -124,20 +124,17 @@ void PassPlans::drop_plans_with_experts() {
   prepared_.erase_if([](const Entry& entry) { return !entry.prepared->plan().experts.empty(); });
 }
 
-// The first call for a prompt cuts all of its chunks at once. Later calls find theirs in the list, so new estimates
-// cannot change the division in the middle of a prompt.
-Batch PassPlans::chunk_at(int64_t begin, int64_t first, int64_t total) {
+// A later call for the same prompt finds its cut, although estimates may have changed.
+std::vector<Batch> PassPlans::chunks_of(int64_t begin, int64_t total) {
   if (chunks_.position != begin || chunks_.total != total) {
     chunks_ = {begin, total, cut_chunks(total, activations_.sizes.tokens, [&](int64_t done, int64_t S) {
                  return planner().shared_seconds({S, done + S == total ? 1 : 0}, begin + done);
                })};
   }
-  int64_t done = 0;
-  for (const int64_t S : chunks_.lengths) {
-    if (done == first) return {S, done + S == total ? 1 : 0};
-    done += S;
-  }
-  throw Error("no pass of the prompt begins there", std::to_string(first) + " of " + std::to_string(total) + " tokens");
+  std::vector<Batch> chunks;
+  for (const int64_t S : chunks_.lengths) chunks.push_back({S, 0});
+  if (!chunks.empty()) chunks.back().logit_rows = 1;
+  return chunks;
 }
 
 }  // namespace tandem

@@ -58,10 +58,9 @@ class PassPlans {
   void run(Entry& entry, int64_t position);
   void drop_plans_with_experts();
 
-  // The chunk behind `first` tokens of a prompt of `total` tokens that begins at `begin`
-  // (engine/plan/partition/chunk_cutting.h). The cut of the last prompt is kept, so it does not change when estimates
-  // do. Only the last chunk gets logits. Error if no chunk begins there.
-  Batch chunk_at(int64_t begin, int64_t first, int64_t total);
+  // The chunks of a prompt of `total` tokens that begins at `begin` (engine/plan/partition/chunk_cutting.h). Only the
+  // last one gets logits. The cut of the last prompt is kept, so passes have the chunks that were prepared for them.
+  std::vector<Batch> chunks_of(int64_t begin, int64_t total);
 
   std::vector<Operator> operators_for(const Batch& batch) const;
   size_t size() const { return prepared_.size(); }  // prepared plans

@@ -2,7 +2,7 @@
 // The passes have one to eight tokens, for which there are separate variants of kernels, and many. Each runs without
 // and with recording.
 //
-// Contract: the tokens of the engine's context are lost. Threads: the engine's.
+// Contract: the engine has no texts yet. Threads: the engine's.
 #pragma once
 
 #include <cstdint>

@@ -2,8 +2,7 @@
 //
 // From the broadest level to the finest: all operators; a kind ("matmul"); a format of weights, or attention whose
 // scores have a soft cap; a number of tokens; for few tokens, whether another device reads memory too; and last the
-// bytes of the weights or the positions before an attention. A class has text only in files: "matmul i4 S64 beside
-// 4^9".
+// bytes of the weights or the positions before an attention. A class has text only in files: "matmul i4 S4 beside 4^9".
 //
 // Contract: a value; pure.
 #pragma once

@@ -19,10 +19,11 @@ void add_text(PassTokens& pass, const Sequence& sequence, int64_t first, int64_t
   std::vector<TokenRun>& runs = pass.runs;
   const bool goes_on = !runs.empty() && runs.back().pages.data() == sequence.pages().data() &&
                        runs.back().first_position + runs.back().tokens == first;
-  if (goes_on)
+  if (goes_on) {
     runs.back().tokens += tokens;
-  else
-    runs.push_back({tokens, first, sequence.pages()});
+    return;
+  }
+  runs.push_back({tokens, first, sequence.pages()});
   pass.position = std::max(pass.position, first);
 }
 

@@ -161,7 +161,7 @@ void SavedState::copy_to(std::span<const KvCache> caches, std::span<const int32_
   file_.require_unchanged();
 }
 
-// Checks the checksum before anything is copied, so that a damaged file leaves the context as it is.
+// Checks the checksum before anything is copied, so that a damaged file overwrites no page.
 void SavedState::require_sum(std::span<const KvCache> caches, std::span<const int32_t> pages) const {
   std::span<const std::byte> rest = file_.bytes();
   uint64_t sum = 0, saved = 0;

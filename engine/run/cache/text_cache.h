@@ -4,7 +4,8 @@
 //   Pages: sequences take them from a pool, and share them with their forks. A page takes memory when it is first
 //   written.
 //   Memory of devices: copies, trees of drafts and files need a cache in the host's memory (Machine::zero_copy()).
-//   Threads: the orchestrator's. Ownership: borrows the model and the activations, which own the cache's memory.
+//   Threads: those of its engine's callers, one at a time. Ownership: borrows the model and the activations, which own
+//   the cache's memory.
 #pragma once
 
 #include <cstddef>

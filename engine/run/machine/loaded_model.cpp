@@ -96,7 +96,9 @@ LoadedModel::~LoadedModel() {
     if (on_long_work_) on_long_work_("keeping the packed weights for the next start");
     pack_cache_.keep(model_.weights.slots);
   }
-  for (sync::Slot* slot : model_.weights.slots) machine_->pool().release(*slot);
+  machine_->orchestrator().run_or_here([this] {
+    for (sync::Slot* slot : model_.weights.slots) machine_->pool().release(*slot);
+  });
 }
 
 }  // namespace tandem

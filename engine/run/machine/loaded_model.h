@@ -3,13 +3,13 @@
 // Several models may be loaded onto one machine, for example a small one that drafts beside the one that verifies.
 // engine/run/engine.h runs texts with them.
 //
-// Contract: the constructor opens the machine's devices, unless they are open. Meanwhile other cores read and pack the
-// weights. Afterwards the calling thread is on the orchestrator's core.
+// Contract: the constructor opens the machine's devices, unless they are open. Other cores pack the weights meanwhile.
 // Errors: those of load_model() and of Machine::open_devices(), and one if the model file changes while it is read.
 // Packed weights that are mapped may change later, and require_weights() throws then. It costs one system call for
 // mapped weights and nothing for others. An engine calls it after each pass, before it returns results.
 // The destructor keeps packed weights for the next start, if this was asked for, and releases their memory.
-// Threads: the orchestrator's. Ownership: shares the machine; engines share the model.
+// Threads: any, one at a time. Loading runs on the machine's thread.
+// Ownership: shares the machine; engines share the model.
 #pragma once
 
 #include <cstdint>

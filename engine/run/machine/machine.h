@@ -14,7 +14,7 @@
 //   Errors: a device that cannot be opened, two devices that do not see each other's memory, a device
 //   that is named twice.
 //   Threads: devices are opened and engines run on a thread of the machine's own (engine/run/machine/orchestrator.h).
-//   Everything else is called by one thread at a time.
+//   Other methods are for that thread, or for a caller while no engine of the machine runs.
 //   Ownership: engines and models share the machine. The last of them destroys it, and its destructor
 //   stores the measurements.
 #pragma once

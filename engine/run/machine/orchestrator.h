@@ -5,11 +5,14 @@
 //   because a pass must not wait until the system gives it one that a device works on.
 //   run() returns when the work has ended, and throws what it threw. Work that runs on this thread already is called
 //   directly, so calls may be nested.
+//   A destructor calls run_or_here(): if there is no memory to hand the work over, it runs on the calling thread.
 //   Threads: any number of callers, whose works run one after another. The destructor must run on another thread.
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <future>
+#include <memory>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -23,22 +26,36 @@ class Orchestrator {
   template <typename Work>
   std::invoke_result_t<Work> run(Work&& work) {
     if (thread_ == std::this_thread::get_id()) return work();
-    std::promise<std::invoke_result_t<Work>> result;
-    auto future = result.get_future();
-    worker_.push([&] {
+    // The thread shares the promise, because the caller may return while set_value() has not.
+    const auto result = std::make_shared<std::promise<std::invoke_result_t<Work>>>();
+    auto future = result->get_future();
+    worker_.push([this, &work, result] {
       thread_ = std::this_thread::get_id();
       try {
         if constexpr (std::is_void_v<std::invoke_result_t<Work>>) {
           work();
-          result.set_value();
+          result->set_value();
         } else {
-          result.set_value(work());
+          result->set_value(work());
         }
       } catch (...) {
-        result.set_exception(std::current_exception());
+        result->set_exception(std::current_exception());
       }
     });
     return future.get();
+  }
+
+  template <typename Work>
+  void run_or_here(Work&& work) noexcept {
+    bool has_begun = false;
+    try {
+      run([&] {
+        has_begun = true;
+        work();
+      });
+    } catch (...) {
+      if (!has_begun) work();
+    }
   }
 
  private:

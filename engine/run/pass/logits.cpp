@@ -12,11 +12,11 @@ Logits LogitsBuffer::lend(std::span<const float> values) {
 
 // The buffer knows the last pass's logits only by a weak reference. If nobody refers to them, there is nothing to copy.
 void LogitsBuffer::before_overwriting() {
-  const std::shared_ptr<Logits::State> state = lent_.lock();
+  if (const std::shared_ptr<Logits::State> state = lent_.lock()) {
+    state->copy.assign(state->values.begin(), state->values.end());
+    state->values = state->copy;
+  }
   lent_.reset();
-  if (!state) return;
-  state->copy.assign(state->values.begin(), state->values.end());
-  state->values = state->copy;
 }
 
 }  // namespace tandem

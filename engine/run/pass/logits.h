@@ -5,7 +5,8 @@
 //   Ownership: the values stay valid while a Logits object refers to them, also after later passes and after the
 //   engine's end. A pass leaves them in a buffer of the engine. They are copied out of it only if an object still
 //   refers to them when the engine overwrites the buffer. So a caller that drops them before the next pass pays
-//   nothing. Threads: one at a time, with the calls of the engine.
+//   nothing. A span of the values is a view, which the engine's next pass ends.
+//   Threads: one at a time, with the calls of the engine.
 #pragma once
 
 #include <cstddef>

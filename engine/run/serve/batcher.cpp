@@ -50,18 +50,20 @@ bool Batcher::step_here() {
   }
   ++totals_.passes;
   for (const Extension& each : pass) totals_.pass_tokens += std::ssize(each.ids);
+  const auto request_of = [this](const Extension& each) -> ActiveRequest& {
+    return *std::ranges::find(active_, each.sequence, [](const ActiveRequest& one) { return &one.sequence(); });
+  };
+  // The progress of a prompt comes first, because a progress bar ends where the text begins.
+  for (const Extension& each : pass) guard(request_of(each), [&] { report_progress(request_of(each)); });
   const auto vocabulary = static_cast<size_t>(engine_.model().config().vocabulary);
   std::span<const float> logits = of_pass;
   for (const Extension& each : pass) {
     // Rows of logits stand in the order of the extensions, so each request takes the first of the rows that are left.
     if (each.logit_rows == 0) continue;
-    const auto request =
-        std::ranges::find(active_, each.sequence, [](const ActiveRequest& one) { return &one.sequence(); });
-    take_logits(*request, logits.first(vocabulary));
+    take_logits(request_of(each), logits.first(vocabulary));
     logits = logits.subspan(vocabulary);
   }
   find_not_finite();
-  for (ActiveRequest& request : active_) guard(request, [&] { report_progress(request); });
   for (ActiveRequest& request : active_)
     if (is_reading(request)) guard(request, [&request] { request.cut = request.continuation.is_interrupted(); });
   end_completed();
@@ -92,19 +94,20 @@ bool Batcher::is_reading(const ActiveRequest& request) {
 }
 
 // Whether an active request is still reading a prefix that this prompt shares. Waiting for it saves reading it twice.
-bool Batcher::awaits_shared_prefix(std::span<const int32_t> prompt) const {
+bool Batcher::awaits_shared_prefix(const Request& next) const {
+  const std::span<const int32_t> prompt = next.prompt;
   const int64_t half = std::ssize(prompt) / 2, worth_waiting = std::clamp<int64_t>(half, 2, 8);  // tokens
-  if (prompt.empty() || engine_.contract().bits_depend_on_passes) return false;
+  if (next.sequence || prompt.empty() || engine_.contract().bits_depend_on_passes) return false;
   return std::ranges::any_of(active_, [&](const ActiveRequest& request) {
     const int64_t common = common_prefix(prompt.first(prompt.size() - 1), request.prompt);
-    return is_reading(request) && common >= request.sequence().position() + worth_waiting;
+    return !request.given && is_reading(request) && common >= request.sequence().position() + worth_waiting;
   });
 }
 
 // Requests begin in the order in which they came. One that waits for a shared prefix holds up all requests behind it. A
 // request that cannot begin ends with its own error.
 void Batcher::admit() {
-  while (active() < width_ && !queue_.empty() && !awaits_shared_prefix(queue_.front().prompt)) {
+  while (active() < width_ && !queue_.empty() && !awaits_shared_prefix(queue_.front())) {
     Request next = std::move(queue_.front());
     queue_.pop_front();
     try {
@@ -130,8 +133,8 @@ Batcher::ActiveRequest Batcher::begin(const Request& next) {
   const int64_t shared = own.position(), cached = given + shared;
   totals_.shared_tokens += shared;
   Continuation continuation(engine_.model().tokenizer(), next.prompt, next.options);
-  return {next.sequence, std::move(own), next.prompt,  std::move(continuation), next.options.on_prompt, {},
-          cached,        cached,         now_seconds()};
+  return {next.sequence, std::move(own), next.prompt, std::move(continuation), next.options.on_prompt, {},
+          cached,        now_seconds()};
 }
 
 // A fork of the sequence with the longest shared prefix, or a new sequence. The last token of a prompt always runs,
@@ -145,7 +148,8 @@ Sequence Batcher::fork_or_new(std::span<const int32_t> prompt) {
     const int64_t common = common_prefix(shareable, other.ids());
     if (common > most) best = &other, most = common;
   };
-  for (const ActiveRequest& request : active_) consider(request.sequence());
+  for (const ActiveRequest& request : active_)
+    if (!request.given) consider(request.own);
   for (const Sequence& other : finished_) consider(other);
   return best ? engine_.cache().fork(*best, most) : engine_.cache().new_sequence();
 }
@@ -160,11 +164,15 @@ void Batcher::evict_finished(std::span<const Extension> pass) {
 // The tokens of a prompt for the next pass. A prompt that is alone is cut into the chunks of extend(). Beside other
 // texts it takes the room that is left, and the rest is cut anew.
 int64_t Batcher::next_tokens(ActiveRequest& request, int64_t room) {
-  const int64_t position = request.sequence().position(), end = std::ssize(request.prompt);
-  if (active() == 1)
-    return engine_.plans().chunk_at(request.cut_from, position - request.cut_from, end - request.cut_from).S;
-  const int64_t tokens = std::min(end - position, room);
-  request.cut_from = position + tokens;
+  const int64_t position = request.sequence().position(), rest = std::ssize(request.prompt) - position;
+  if (active() > 1) {
+    request.chunks.clear();
+    return std::min(rest, room);
+  }
+  if (request.chunks.empty())
+    for (const Batch& chunk : engine_.plans().chunks_of(position, rest)) request.chunks.push_back(chunk.S);
+  const int64_t tokens = request.chunks.front();
+  request.chunks.pop_front();
   return tokens;
 }
 
@@ -190,6 +198,7 @@ std::vector<Extension> Batcher::next_pass() {
 }
 
 void Batcher::take_logits(ActiveRequest& request, std::span<const float> logits) {
+  if (request.error) return;
   if (request.first_logits == 0) request.first_logits = now_seconds();
   request.next.reset();
   guard(request, [&] {
@@ -221,7 +230,8 @@ void Batcher::end(size_t index) {
   if (request.cut) request.continuation.interrupt();
   const bool can_be_shared = !request.given && request.continuation.reason() != StopReason::not_finite;
   Result result;
-  guard(request, [&] { result.generation = request.continuation.finish(); });
+  guard(request,
+        [&] { result.generation = request.error ? request.continuation.abandon() : request.continuation.finish(); });
   const double now = now_seconds();
   result.generation.cached_prefix_tokens = request.cached_prefix_tokens;
   result.generation.prompt_seconds = (request.first_logits > 0 ? request.first_logits : now) - request.began;

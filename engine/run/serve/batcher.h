@@ -5,12 +5,11 @@
 // Chunks of prompts fill the rest of the pass, in the order in which the requests were admitted.
 // Prefix sharing: a prompt that begins like the text of another request, active or finished, shares its pages.
 //
-// Contract: a request's ids are those of generate() for it alone, where Engine::bits_depend_on_passes() is false.
+// Contract: a request's ids are those of generate() for it alone, unless Engine::contract().bits_depend_on_passes.
 //   A request whose prompt does not fit the context, or whose logits are not finite, ends with an Error of its own.
 //   The other requests continue. A device's failure ends all active requests, and queued ones are tried afterwards.
-//   An exception of a request's own callbacks (on_text, interrupted), or a lack of memory for it, is the error of
-//   that request alone.
-//   Chunks: a prompt that is alone in a pass is cut as by engine/run/serve/extend.h.
+//   An exception of a request's own callbacks (on_text, on_prompt, interrupted), or a lack of memory for it, is the
+//   error of that request alone. Chunks: a prompt that is alone in a pass is cut as by engine/run/serve/extend.h.
 //   Threads: one at a time. The machine's thread calls the callbacks. Ownership: borrows the engine.
 #pragma once
 
@@ -71,11 +70,12 @@ class Batcher {
     Continuation continuation;
     std::function<void(int64_t done, int64_t total)> on_prompt;
     OnEnd on_end;
-    int64_t cached_prefix_tokens = 0, cut_from = 0;  // cut_from: where the present division into chunks begins
-    double began = 0, first_logits = 0;              // seconds of the clock
-    std::optional<int32_t> next{};  // the sampled token that has not run yet; nothing: the prompt is being read
-    bool cut = false;               // interrupted while the prompt was read
-    std::exception_ptr error{};     // the error that the request ends with
+    int64_t cached_prefix_tokens = 0;
+    double began = 0, first_logits = 0;  // seconds of the clock
+    std::deque<int64_t> chunks{};        // of the rest of the prompt, while the request is alone; empty: not cut yet
+    std::optional<int32_t> next{};       // the sampled token that has not run yet; nothing: the prompt is being read
+    bool cut = false;                    // interrupted while the prompt was read
+    std::exception_ptr error{};          // the error that the request ends with
 
     Sequence& sequence() { return given ? *given : own; }
     const Sequence& sequence() const { return given ? *given : own; }
@@ -85,7 +85,7 @@ class Batcher {
   template <typename Work>
   static void guard(ActiveRequest& request, const Work& work);
   bool step_here();
-  bool awaits_shared_prefix(std::span<const int32_t> prompt) const;
+  bool awaits_shared_prefix(const Request& next) const;
   void admit();
   ActiveRequest begin(const Request& request);
   Sequence fork_or_new(std::span<const int32_t> prompt);

@@ -5,7 +5,6 @@
 
 #include "engine/run/cache/extension.h"
 #include "engine/run/pass/not_finite.h"
-#include "sync/error.h"
 #include "sync/long_wait.h"
 
 namespace tandem {
@@ -27,9 +26,9 @@ Logits extend_here(Engine& engine, Sequence& sequence, std::span<const int32_t> 
   const int64_t begin = sequence.position(), total = std::ssize(ids);
   check_ids(ids, begin, engine.model().config().vocabulary, engine.sizes().context);
   Logits logits;
-  for (int64_t done = 0; done < total;) {
+  int64_t done = 0;
+  for (const Batch& chunk : engine.plans().chunks_of(begin, total)) {
     look(options, done);
-    const Batch chunk = engine.plans().chunk_at(begin, done, total);
     logits = run_chunk(engine, sequence, ids, done, chunk);
     done += chunk.S;
     if (options.progress && total > engine.sizes().tokens) options.progress(done, total);
@@ -41,7 +40,6 @@ Logits extend_here(Engine& engine, Sequence& sequence, std::span<const int32_t> 
 void extend_all_here(Engine& engine, Sequence& sequence, std::span<const int32_t> ids, const LogitsSink& sink,
                      const ExtendOptions& options) {
   const int64_t total = std::ssize(ids), most = std::min(engine.sizes().tokens, engine.sizes().logit_rows);
-  TANDEM_CHECK(most > 0, "an engine opened without logit rows has no logits to give");
   check_ids(ids, sequence.position(), engine.model().config().vocabulary, engine.sizes().context);
   for (int64_t done = 0; done < total;) {
     look(options, done);

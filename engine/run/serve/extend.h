@@ -1,7 +1,7 @@
 // Appends tokens to one text, however many, in chunks that the engine's passes can take.
 //
 // Contract
-//   Chunks: PassPlans::chunk_at() cuts the tokens (N5). Each chunk is one pass with one extension.
+//   Chunks: PassPlans::chunks_of() cuts the tokens (N5). Each chunk is one pass with one extension.
 //   Errors: tokens that do not fit the context, or are not in the vocabulary, are an Error before anything runs. If a
 //   device fails or the caller interrupts, the sequence keeps the chunks that have run.
 //   Threads: as for Engine. The machine's thread calls the callbacks. Ownership: everything is borrowed, and callbacks
@@ -28,7 +28,7 @@ struct ExtendOptions {
 Logits extend(Engine& engine, Sequence& sequence, std::span<const int32_t> ids, const ExtendOptions& options = {});
 
 // Every token gets logits. `sink` gets those of each chunk, [n, vocabulary], with the index in ids of their first
-// token. Error if the engine has no room for logits (TextOptions::logit_rows).
+// token. TextOptions::logit_rows bounds a chunk.
 using LogitsSink = std::function<void(int64_t first, std::span<const float> logits)>;
 void extend_all(Engine& engine, Sequence& sequence, std::span<const int32_t> ids, const LogitsSink& sink,
                 const ExtendOptions& options = {});

@@ -74,8 +74,10 @@ Generation Continuation::finish() {
     print(matcher_.push(characters_.flush()));
     print(matcher_.flush());
   }
-  return std::move(result_);
+  return abandon();
 }
+
+Generation Continuation::abandon() { return std::move(result_); }
 
 namespace {
 

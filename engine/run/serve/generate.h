@@ -90,6 +90,7 @@ class Continuation {
   void interrupt() { result_.reason = StopReason::interrupted; }
   StopReason reason() const { return result_.reason; }  // after the end of the text
   Generation finish();                                  // hands over text that is held back; the result has no times
+  Generation abandon();  // the same for a request that ends with an error: nothing more is handed over
 
  private:
   bool is_complete() const;

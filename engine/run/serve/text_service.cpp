@@ -1,5 +1,7 @@
 #include "engine/run/serve/text_service.h"
 
+#include <new>
+
 namespace tandem {
 
 TextService::TextService(Engine& engine, int64_t width) : batcher_(engine, width), thread_([this] { work(); }) {}
@@ -14,8 +16,8 @@ TextService::~TextService() {
   thread_.join();
 }
 
-// Callers only put their request into a list. All passes run on the service's own thread, because an engine belongs to
-// one thread.
+// Callers only put their request into a list. The service's own thread runs the passes, because only one thread at a
+// time may call an engine.
 std::future<Generation> TextService::write(std::vector<int32_t> prompt, GenerateOptions options) {
   Asked asked{std::move(prompt), std::move(options), std::make_shared<std::promise<Generation>>()};
   std::future<Generation> result = asked.result->get_future();
@@ -46,7 +48,10 @@ void TextService::work() {
         one.result->set_exception(std::current_exception());
       }
     }
-    batcher_.step();
+    try {
+      batcher_.step();
+    } catch (const std::bad_alloc&) {  // too little memory for the hand-over; the next round tries again
+    }
   }
 }
 

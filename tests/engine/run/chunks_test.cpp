@@ -38,10 +38,8 @@ TEST(Chunks, of_a_prompt_give_the_bits_of_the_whole) {
 TEST(Chunks, only_the_last_one_has_logits) {
   const auto engine = HostEngines("logit rows").open(20);
   PassPlans& plans = engine->plans();
-  EXPECT_EQ(plans.chunk_at(0, 0, 50), (Batch{20, 0}));
-  EXPECT_EQ(plans.chunk_at(0, 20, 50), (Batch{20, 0}));
-  EXPECT_EQ(plans.chunk_at(0, 40, 50), (Batch{10, 1}));
-  EXPECT_EQ(plans.chunk_at(0, 0, 20), (Batch{20, 1}));
+  EXPECT_EQ(plans.chunks_of(0, 50), (std::vector<Batch>{{20, 0}, {20, 0}, {10, 1}}));
+  EXPECT_EQ(plans.chunks_of(0, 20), (std::vector<Batch>{{20, 1}}));
 }
 
 TEST(Chunks, getting_ready_for_them_appends_nothing) {
@@ -103,6 +101,26 @@ TEST(Chunks, with_logits_for_all_tokens_are_bounded_by_the_room_for_logits) {
   EXPECT_EQ(firsts, (std::vector<int64_t>{0, 8, 16}));
   EXPECT_EQ(rows, (std::vector<int64_t>{8, 8, 2}));
   EXPECT_EQ(last, last_logits(*engines.open(), prompt));
+}
+
+// A plan that weighs attention depends on the position where its pass begins. The last chunk begins in front of
+// position 256 and ends behind it.
+TEST(Chunks, find_the_plans_that_were_prepared_for_them) {
+  TinyModel model;
+  model.context_length = 512;
+  const HostEngines engines("prepared", model);
+  EngineOptions options = engines.options(160);
+  options.plan = "staggered";
+  options.devices = {"npu:0", "host"};
+  options.act = ActType::f16;
+  options.context = 320;
+  const auto engine = Engine::open(options);
+  engine->prewarm(0, 300, true);
+  const size_t prepared = engine->plans().size();
+  Sequence text = engine->cache().new_sequence();
+  extend(*engine, text, some_ids(300));
+  extend(*engine, text, some_ids(1));
+  EXPECT_EQ(engine->plans().size(), prepared);
 }
 
 // A plan that weighs attention is valid for a range of depths. A deeper piece needs a new plan.

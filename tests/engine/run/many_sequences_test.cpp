@@ -143,6 +143,34 @@ TEST_F(HostSequences, of_so_many_that_no_pass_holds_them_are_an_error) {
   EXPECT_EQ(message_of([&] { open(128); }), "");
 }
 
+// A caller may do anything to its own sequence after the request has ended.
+TEST_F(HostSequences, of_a_caller_share_no_pages_and_are_not_waited_for) {
+  const auto engine = open(3);
+  const auto prompt = ids_of(1, 200);
+  Batcher batcher(*engine, 3);
+  Sequence given = engine->cache().new_sequence(), second = engine->cache().new_sequence();
+  std::vector<Generation> found;
+  const auto keep = [&found](Batcher::Result result) { found.push_back(std::move(result.generation)); };
+  GenerateOptions options;
+  options.predict = 3;
+  options.ignore_end = true;
+  batcher.add(given, prompt, options, keep);
+  batcher.add(second, prompt, options, keep);
+  batcher.step();  // reads a part of the first prompt
+  EXPECT_EQ(batcher.active(), 2) << "the second one does not wait for it";
+  batcher.add(prompt, options, keep);
+  batcher.step();
+  EXPECT_EQ(batcher.active(), 3);
+  while (batcher.step()) {
+  }
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[0].ids, found[1].ids);
+  EXPECT_EQ(found[0].ids, found[2].ids);
+  EXPECT_EQ(batcher.totals().shared_tokens, 0);
+  EXPECT_EQ(given.position(), 202);
+  EXPECT_EQ(second.position(), 202);
+}
+
 GenerateOptions so_many(int64_t tokens, uint64_t seed = 0) {
   GenerateOptions options;
   options.predict = tokens;

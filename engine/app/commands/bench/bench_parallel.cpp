@@ -97,8 +97,8 @@ Verification verify_width(Engine& engine, int64_t width) {
     if (together[step].size() != V * static_cast<size_t>(width)) continue;
     for (int64_t i = 0; i < width; ++i) {
       Sequence alone = engine.cache().new_sequence();
-      verification.compare(extend(engine, alone, ids_of_text(engine, i, kPrompt + static_cast<int64_t>(step))),
-                           together[step].values().subspan(static_cast<size_t>(i) * V, V));
+      const Logits logits = extend(engine, alone, ids_of_text(engine, i, kPrompt + static_cast<int64_t>(step)));
+      verification.compare(logits, together[step].values().subspan(static_cast<size_t>(i) * V, V));
     }
   }
   require(verification,

@@ -62,11 +62,9 @@ BenchRoofline::BenchRoofline(Engine& engine)
 // operations, and the row's times tell the rate.
 RowRoofline BenchRoofline::take(const BenchRow& row) {
   RowRoofline roofline;
-  const std::vector<BenchPass> passes = passes_of(row, engine_.sizes().tokens);
-  for (auto pass = passes.rbegin(); pass != passes.rend(); ++pass) {
-    // A plan may depend on the context's length; backwards, the context is always long enough.
-    const Work work =
-        useful_work(engine_.plans().planner().plan_for(pass->batch, pass->first_position).steps, pass->first_position);
+  for (const BenchPass& pass : passes_of(row, engine_.sizes().tokens)) {
+    const Plan plan = engine_.plans().planner().plan_for(pass.batch, pass.first_position);
+    const Work work = useful_work(plan.steps, pass.first_position);
     roofline.work.flops += work.flops;
     roofline.work.bytes += work.bytes;
   }

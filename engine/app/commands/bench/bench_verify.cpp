@@ -100,7 +100,8 @@ Verification verify_row(Engine& engine, Sequence& text, const BenchRow& row, con
                 other = row.n_gen == 0 && row.n_prompt <= kPiece ? 1 : kPiece;
   if (row.tokens() > 1) {
     const Logits logits = logits_behind(engine, text, row.n_depth, row.tokens(), timed);
-    verification.compare(logits, logits_behind(engine, text, row.n_depth, row.tokens(), other));
+    const Logits again = logits_behind(engine, text, row.n_depth, row.tokens(), other);
+    verification.compare(logits, again);
     // Plans depend on the position, so they are asked for where the compared passes began.
     const int64_t most = engine.sizes().tokens;
     const std::string why =

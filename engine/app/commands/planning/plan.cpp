@@ -62,9 +62,9 @@ PlanReport on_this_machine(const CommonFlags& flags, const PlanFlags& plan) {
                     flags.plan,
                     {}};
   Planning planning(flags, plan.prompt);
-  for (int64_t first = 0; first < plan.prompt;) {
+  int64_t first = 0;
+  for (const Batch& piece : engine->plans().chunks_of(0, plan.prompt)) {
     planning.at(first);
-    const Batch piece = engine->plans().chunk_at(0, first, plan.prompt);
     report.phases.push_back(explain(*engine, "prefill", piece, first));
     first += piece.S;
   }

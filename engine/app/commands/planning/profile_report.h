@@ -13,8 +13,8 @@
 
 namespace tandem::app {
 
-// Prediction of one device's matmuls, learnt from half of the shapes (H8,
-// engine/measure/prediction_mode/cross_validation.h).
+// Prediction of one device's matmuls (H8), learnt from half of the shapes. The errors are those of the other half:
+// engine/measure/prediction_mode/cross_validation.h says how they are taken.
 struct DevicePrediction {
   std::string device;
   size_t learnt_points = 0, learnt_shapes = 0, held_out_shapes = 0;

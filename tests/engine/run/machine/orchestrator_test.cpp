@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -87,6 +89,25 @@ TEST(Orchestrator, lets_two_threads_run_an_engine_each_on_one_machine) {
   other.join();
   EXPECT_EQ(of_first, expected);
   EXPECT_EQ(of_second, expected);
+}
+
+// Engines come and go beside the passes of another one.
+TEST(Orchestrator, lets_an_engine_end_while_another_one_runs) {
+  const HostEngines engines("comes_and_goes");
+  const EngineOptions options = engines.options();
+  const auto engine = Engine::open(options);
+  std::atomic<bool> ends = false;
+  std::thread other([&] {
+    while (!ends) Engine(std::make_shared<LoadedModel>(engine->model().machine(), options), options);
+  });
+  Sequence text = engine->cache().new_sequence();
+  for (int i = 0; i < 100; ++i) {
+    const int32_t id = 3 + i;
+    extend(*engine, text, std::span(&id, 1));
+  }
+  ends = true;
+  other.join();
+  EXPECT_EQ(text.position(), 100);
 }
 
 }  // namespace

@@ -170,6 +170,38 @@ TEST(Generate, reads_a_prompt_in_the_chunks_that_were_prepared_and_tells_how_muc
   EXPECT_TRUE(told.empty()) << "a prompt of one chunk";
 }
 
+// A progress bar is wiped when the prompt has run. Text that was printed before would be wiped with it.
+TEST(Generate, tells_that_the_prompt_has_run_before_it_hands_over_text) {
+  const testing::HostEngines engines("order");
+  const auto engine = engines.open(4);
+  std::vector<std::string> calls;
+  GenerateOptions options = so_many(2);
+  options.on_prompt = [&calls](int64_t done, int64_t) { calls.push_back(std::to_string(done)); };
+  options.on_text = [&calls](std::string_view) { calls.push_back("text"); };
+  generate(*engine, testing::some_ids(6), options);
+  ASSERT_GE(calls.size(), 3u);
+  EXPECT_EQ(calls[0], "4");
+  EXPECT_EQ(calls[1], "6");
+  EXPECT_EQ(calls[2], "text");
+}
+
+// A stop string that has begun holds text back. After an error the text is not handed over.
+TEST(Generate, hands_over_nothing_after_a_callback_threw) {
+  const testing::HostEngines engines("thrown");
+  const auto engine = engines.open();
+  const std::string text = generate(*engine, testing::some_ids(6), so_many(4)).text;
+  ASSERT_GT(text.size(), 1u);
+  GenerateOptions options = so_many(4);
+  options.stop = {text.substr(1) + "!"};  // all but the first character is held back
+  int calls = 0;
+  options.on_text = [&calls](std::string_view) {
+    ++calls;
+    throw std::runtime_error("mine");
+  };
+  EXPECT_THROW(generate(*engine, testing::some_ids(6), options), std::runtime_error);
+  EXPECT_EQ(calls, 1);
+}
+
 TEST(Generate, goes_on_in_a_sequence_that_has_the_beginning_of_the_prompt) {
   const testing::HostEngines engines("goes_on");
   const auto engine = engines.open();
