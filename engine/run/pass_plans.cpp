@@ -126,6 +126,7 @@ void PassPlans::drop_plans_with_experts() {
 
 // A later call for the same prompt finds its cut, although estimates may have changed.
 std::vector<Batch> PassPlans::chunks_of(int64_t begin, int64_t total) {
+  if (total <= 0) return {};
   if (chunks_.position != begin || chunks_.total != total) {
     chunks_ = {begin, total, cut_chunks(total, activations_.sizes.tokens, [&](int64_t done, int64_t S) {
                  return planner().shared_seconds({S, done + S == total ? 1 : 0}, begin + done);
@@ -133,7 +134,7 @@ std::vector<Batch> PassPlans::chunks_of(int64_t begin, int64_t total) {
   }
   std::vector<Batch> chunks;
   for (const int64_t S : chunks_.lengths) chunks.push_back({S, 0});
-  if (!chunks.empty()) chunks.back().logit_rows = 1;
+  chunks.back().logit_rows = 1;
   return chunks;
 }
 

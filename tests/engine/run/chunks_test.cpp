@@ -60,6 +60,7 @@ TEST(Chunks, fill_a_context_to_its_last_place) {
   Sequence text = engine->cache().new_sequence();
   extend(*engine, text, some_ids(16));
   EXPECT_EQ(text.position(), 16);
+  EXPECT_NO_THROW(engine->prewarm(16, 1, true)) << "there is nothing to prepare";
   EXPECT_ANY_THROW(extend(*engine, text, some_ids(1)));
   text.rewind(15);
   EXPECT_NO_THROW(extend(*engine, text, some_ids(1)));
