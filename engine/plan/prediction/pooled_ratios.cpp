@@ -60,10 +60,11 @@ double PooledRatios<Class>::log_of(std::span<const Class> levels) const {
 template <typename Class>
 double PooledRatios<Class>::learn(const Class& finest, double ratio, double weight) {
   TANDEM_CHECK(ratio > 0 && weight > 0 && std::isfinite(ratio), "a ratio of times is positive");
-  const double exploration_failed = settle(finest, std::log(ratio));
+  const std::vector<Class> levels = levels_to(finest);
+  const double exploration_failed = settle(levels, std::log(ratio));
   double expected = 0;
   bool is_broadest = true;
-  for (const Class& each : levels_to(finest)) {
+  for (const Class& each : levels) {
     const auto [at, is_new] = levels_.try_emplace(each, Level{expected, 0});
     Level& level = at->second;
     double away = std::log(ratio) - level.log_ratio;
@@ -79,9 +80,8 @@ double PooledRatios<Class>::learn(const Class& finest, double ratio, double weig
 // The bonuses of the class and of all levels above it end with this sample. The confirmed part of a bonus goes into the
 // means of all levels below its level.
 template <typename Class>
-double PooledRatios<Class>::settle(const Class& finest, double log_ratio) {
+double PooledRatios<Class>::settle(std::span<const Class> levels, double log_ratio) {
   double exploration_failed = 0;
-  const std::vector<Class> levels = levels_to(finest);
   for (const Class& each : levels) {
     const auto bonus = bonuses_.find(each);
     if (bonus == bonuses_.end()) continue;

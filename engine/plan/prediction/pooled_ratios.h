@@ -51,7 +51,7 @@ class PooledRatios {
 
  private:
   double log_of(std::span<const Class> levels) const;
-  double settle(const Class& finest, double log_ratio);
+  double settle(std::span<const Class> levels, double log_ratio);
 
   std::map<Class, Level> levels_;
   std::map<Class, double> bonuses_;

@@ -132,6 +132,11 @@ constexpr double kMatters = 0.1, kLargeFailure = 0.5;
 
 bool was_contended(double weight) { return weight < 1; }
 
+template <typename Class>
+PooledRatios<Class> kept(const DiskCache& cache, const std::string& key) {
+  return ratios_from<Class>(cache.value(key).value_or(nullptr));
+}
+
 // The samples of one pass for all operators with the same cost key.
 struct OperatorSamples {
   OperatorClass operators;
@@ -166,17 +171,14 @@ PriorRates prior_of(const DeviceInfo& device) {
 
 MachineRates::MachineRates(std::span<const std::unique_ptr<Device>> devices, DiskCache& cache)
     : devices_(devices), cache_(cache), lanes_(lanes_of(devices)), passes_key_(kPasses) {
-  const auto kept = [&cache]<typename Class>(const std::string& key, Class) {
-    return ratios_from<Class>(cache.value(key).value_or(nullptr));
-  };
   for (const auto& device : devices) {
     const std::string key = measurement_key(device->info());
     device_models_.push_back(
-        {DeviceRates(prior_of(device->info())), kept(kRates + key, OperatorClass()), kRates + key});
+        {DeviceRates(prior_of(device->info())), kept<OperatorClass>(cache, kRates + key), kRates + key});
     device_models_.back().rates.ratios() = device_models_.back().uncontended;
     passes_key_ += key + "|";
   }
-  passes_ = uncontended_passes_ = kept(passes_key_, PassClass());
+  passes_ = uncontended_passes_ = kept<PassClass>(cache, passes_key_);
 }
 
 // The costs of one call share two caches: predicted seconds and solved matmuls (H9). A new sample changes estimates, so

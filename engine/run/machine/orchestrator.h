@@ -1,8 +1,8 @@
 // The thread of a machine on which devices are opened and passes run.
 //
 // Contract
-//   A caller's own thread is never pinned to a core. This thread has a core of its own (engine/run/pass/core_layout.h),
-//   because a pass must not wait until the system gives it one that a device works on.
+//   A caller's own thread is never pinned to a core. This thread stays on the core that the layout gives it
+//   (engine/run/pass/core_layout.h).
 //   run() returns when the work has ended, and throws what it threw. Work that runs on this thread already is called
 //   directly, so calls may be nested.
 //   A destructor calls run_or_here(): if there is no memory to hand the work over, it runs on the calling thread.

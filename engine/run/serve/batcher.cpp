@@ -115,14 +115,13 @@ void Batcher::admit() {
       active_.push_back(begin(next));
     } catch (...) {
       next.on_end({{}, std::current_exception()});
-      continue;
     }
-    active_.back().on_end = std::move(next.on_end);
   }
 }
 
-// A request whose prompt fits. The caller's sequence must be a beginning of the prompt.
-Batcher::ActiveRequest Batcher::begin(const Request& next) {
+// A request whose prompt fits. The caller's sequence must be a beginning of the prompt. What is moved out of `next` is
+// moved last, because the caller needs on_end after an exception.
+Batcher::ActiveRequest Batcher::begin(Request& next) {
   TANDEM_CHECK(!next.prompt.empty(), "a prompt has at least one token");
   check_ids(next.prompt, 0, engine_.model().config().vocabulary, engine_.sizes().context);
   const int64_t given = next.sequence ? next.sequence->position() : 0;
@@ -132,9 +131,9 @@ Batcher::ActiveRequest Batcher::begin(const Request& next) {
   Sequence own = next.sequence ? engine_.cache().new_sequence() : fork_or_new(next.prompt);
   const int64_t shared = own.position(), cached = given + shared;
   totals_.shared_tokens += shared;
-  Continuation continuation(engine_.model().tokenizer(), next.prompt, next.options);
-  return {next.sequence, std::move(own), next.prompt, std::move(continuation), next.options.on_prompt, {},
-          cached,        now_seconds()};
+  Continuation continuation(engine_.model().tokenizer(), next.prompt, std::move(next.options));
+  return {next.sequence,          std::move(own), std::move(next.prompt), std::move(continuation),
+          std::move(next.on_end), cached,         now_seconds()};
 }
 
 // A fork of the sequence with the longest shared prefix, or a new sequence. The last token of a prompt always runs,
@@ -210,7 +209,7 @@ void Batcher::take_logits(ActiveRequest& request, std::span<const float> logits)
 void Batcher::report_progress(const ActiveRequest& request) const {
   const int64_t total = std::ssize(request.prompt) - request.cached_prefix_tokens,
                 done = request.sequence().position() - request.cached_prefix_tokens;
-  if (request.on_prompt && total > engine_.sizes().tokens && done <= total) request.on_prompt(done, total);
+  if (total > engine_.sizes().tokens && done <= total) request.continuation.report_prompt(done, total);
 }
 
 // Called before any request of the pass ends: the search runs the pass again, with the pages that it had.

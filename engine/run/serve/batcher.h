@@ -68,7 +68,6 @@ class Batcher {
     Sequence own;
     std::vector<int32_t> prompt;
     Continuation continuation;
-    std::function<void(int64_t done, int64_t total)> on_prompt;
     OnEnd on_end;
     int64_t cached_prefix_tokens = 0;
     double began = 0, first_logits = 0;  // seconds of the clock
@@ -87,7 +86,7 @@ class Batcher {
   bool step_here();
   bool awaits_shared_prefix(const Request& next) const;
   void admit();
-  ActiveRequest begin(const Request& request);
+  ActiveRequest begin(Request& next);
   Sequence fork_or_new(std::span<const int32_t> prompt);
   int64_t next_tokens(ActiveRequest& request, int64_t room);
   std::vector<Extension> next_pass();

@@ -79,7 +79,7 @@ class StopMatcher {
 // token until there is none, and then for the result.
 class Continuation {
  public:
-  // The tokenizer must outlive this object. The options on_ready and on_prompt are not used.
+  // The tokenizer must outlive this object. The option on_ready is not used.
   Continuation(const Tokenizer& tokenizer, std::span<const int32_t> prompt, GenerateOptions options);
 
   // Takes the logits of the text's last token. Returns the next token if its logits are needed; nothing: the text has
@@ -87,6 +87,9 @@ class Continuation {
   std::optional<int32_t> next(std::span<const float> logits, bool has_room);
   // For a text whose prompt is still being read: whether the caller wants it no more, and the end for this reason.
   bool is_interrupted() const { return options_.interrupted && options_.interrupted(); }
+  void report_prompt(int64_t done, int64_t total) const {  // `done` of the prompt's `total` tokens have run
+    if (options_.on_prompt) options_.on_prompt(done, total);
+  }
   void interrupt() { result_.reason = StopReason::interrupted; }
   StopReason reason() const { return result_.reason; }  // after the end of the text
   Generation finish();                                  // hands over text that is held back; the result has no times

@@ -66,7 +66,7 @@ TEST(Orchestrator, leaves_the_callers_thread_where_it_was) {
             std::vector{engine->machine().layout().orchestrator});
 }
 
-// Both engines use the devices of one machine, and neither caller knows of the other one.
+// Both engines use the devices of one machine.
 TEST(Orchestrator, lets_two_threads_run_an_engine_each_on_one_machine) {
   const HostEngines engines("two_callers");
   const EngineOptions options = engines.options();
