@@ -1,5 +1,7 @@
 #include "engine/device/opencl/program_cache.h"
 
+#include <spdlog/spdlog.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <utility>
@@ -8,6 +10,7 @@
 #include "engine/device/proof/circumstances.h"
 #include "engine/device/proof/room.h"
 #include "kernels/kernels.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem::opencl {
@@ -81,7 +84,10 @@ const ProgramCache::Built& ProgramCache::program(const std::string& source, cons
   const auto key = std::make_pair(source, options);
   if (const auto found = programs_.find(key); found != programs_.end()) return found->second;
   const std::string object = source + ".cl (" + options + ") on " + handle_.id;
-  return programs_.emplace(key, build(assemble_source(source), object, options)).first->second;
+  const double start = now_seconds();
+  const Built& built = programs_.emplace(key, build(assemble_source(source), object, options)).first->second;
+  spdlog::debug("{} ready in {:.3f} s", object, now_seconds() - start);
+  return built;
 }
 
 // While the process ends, the driver's compiler may be gone before the owner of this cache is destroyed. Then

@@ -11,6 +11,7 @@
 #include "engine/plan/prediction/layer_sample.h"
 #include "engine/plan/prediction/predict.h"
 #include "engine/run/choice/plans_ran.h"
+#include "sync/clock.h"
 
 namespace tandem {
 namespace {
@@ -28,9 +29,11 @@ constexpr double kFarBehind = 1.4;
 // times as long as the best.
 constexpr int64_t kAlikeTokens = 2;
 constexpr double kContends = 1.2;
-// Comparing plans takes about a millisecond (measured: 0.7 to 1.4), and the second best plan is seldom a tenth slower.
-// If a tenth of a pass is shorter than the comparison, the choice for a similar batch is good enough.
-constexpr double kComparingSeconds = 1e-3, kWonByComparing = 0.1;
+// The second best plan is seldom a tenth slower. If a tenth of a pass is shorter than a comparison of plans, the choice
+// for a similar batch is good enough. Comparisons are timed here. (Measured: 0.7 to 1.4 ms of a dense model on Zen
+// 4, 1.8 to 4 ms of a mixture of experts on Zen 3.)
+constexpr double kWonByComparing = 0.1;
+constexpr double kNewestComparison = 0.25;  // its weight in the mean
 // Beside a card, a plan that never ran is tried if it is predicted to take less than this part of the card's time. The
 // margin is wide because copies and turns through the host are not simulated.
 constexpr double kWorthTrying = 0.7;
@@ -114,7 +117,7 @@ Planner::Strategies Planner::worth_comparing(const ChoiceKey& key) const {
                        other_past <= 2 * past + 1024;
     if (!alike || choice.contenders.empty() || choice.version != rates_.version()) continue;
     // A comparison pays if a better plan may save more time than the comparison takes.
-    const bool pays = kWonByComparing * choice.seconds > kComparingSeconds;
+    const bool pays = kWonByComparing * choice.seconds > comparing_seconds_;
     return pays ? choice.contenders : Strategies{choice.strategy};
   }
   return candidates_;
@@ -199,7 +202,9 @@ Plan Planner::plan_for(const Batch& batch, int64_t position) {
   if (strategies.size() == 1) return make(*strategies.front(), batch, past);
   const PlanCosts costs = this->costs(past);
   const std::vector<Operator> operators = this->operators(batch);
+  const double start = now_seconds();
   const std::vector<Offer> offers = compare(strategies, operators, costs, batch, past);
+  comparing_seconds_ += kNewestComparison * (now_seconds() - start - comparing_seconds_);
   Choice choice{offers.front().strategy, rates_.version(), offers.front().seconds, {}};
   for (const Offer& offer : offers)
     if (strategies.size() == candidates_.size() && offer.seconds <= kContends * choice.seconds)

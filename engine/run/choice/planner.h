@@ -124,7 +124,8 @@ class Planner {
   Strategies candidates_;           // strategies to choose from; empty: there is nothing to choose
   const Strategy* card_ = nullptr;  // the plan on a card alone, if `auto` may choose others; else nullptr
   std::map<ChoiceKey, Choice> chosen_;
-  std::map<Passes, double> least_;  // seconds of the shortest pass of each kind, only beside a card
+  double comparing_seconds_ = 1e-3;  // a running mean
+  std::map<Passes, double> least_;   // seconds of the shortest pass of each kind, only beside a card
 };
 
 // The class of batches of about S tokens, for which one choice of a plan holds. A class is named by its longest batch.
