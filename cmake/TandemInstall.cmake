@@ -1,8 +1,7 @@
-# `cmake --install` installs the program, the headers under include/tandem with their paths, the libraries, and a CMake
-# package. Then
+# `cmake --install` installs the program, the headers of include/tandem, the libraries, and a CMake package. Then
 #   find_package(tandem REQUIRED)
 #   target_link_libraries(mine PRIVATE tandem::engine)
-# allow `#include "engine/run/engine.h"`.
+# allow `#include <tandem/engine.h>`. No other header is installed, so that all others may change.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -16,9 +15,7 @@ install(TARGETS ${tandem_libraries} tandem_engine EXPORT tandemTargets
 if(TARGET tandem)
   install(TARGETS tandem tandem_prove RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()
-foreach(folder IN ITEMS sync kernels shaders packed npu_emu engine)
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tandem" FILES_MATCHING PATTERN "*.h")
-endforeach()
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tandem" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tandem")
 install(EXPORT tandemTargets NAMESPACE tandem:: DESTINATION "${package_dir}")

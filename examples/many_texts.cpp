@@ -1,8 +1,8 @@
 // Many texts share passes: each pass reads the model's weights once for all of them.
 //   many_texts MODEL.gguf "Once upon a time" "The sea" ...
-#include <iostream>
+#include <tandem/generate.h>
 
-#include "engine/run/serve/batcher.h"
+#include <iostream>
 
 int main(int count, char** argv) {
   tandem::EngineOptions options;

@@ -1,8 +1,8 @@
 // One text: continues a prompt.
 //   one_text MODEL.gguf "Once upon a time"
-#include <iostream>
+#include <tandem/generate.h>
 
-#include "engine/run/serve/generate.h"
+#include <iostream>
 
 int main(int, char** argv) {
   tandem::EngineOptions options;

@@ -1,9 +1,9 @@
 // Sequences without a batcher: two texts in one pass, with a common beginning.
 //   sequences MODEL.gguf
+#include <tandem/engine.h>
+
 #include <iostream>
 #include <vector>
-
-#include "engine/run/serve/extend.h"
 
 int main(int, char** argv) {
   tandem::EngineOptions options;
@@ -16,5 +16,5 @@ int main(int, char** argv) {
   tandem::Sequence other = engine->cache().fork(text, text.position() - 1);  // shares the common positions
   const std::vector<int32_t> dog = engine->model().tokenizer().encode(" dog", {.add_bos_eos = false});
   const auto logits = engine->extend(std::vector<tandem::Extension>{{&text, dog}, {&other, dog}});
-  std::cout << logits.size() / static_cast<size_t>(engine->model().config().vocabulary) << " texts have logits\n";
+  std::cout << logits.size() / static_cast<size_t>(engine->model().vocabulary()) << " texts have logits\n";
 }

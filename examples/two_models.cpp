@@ -1,11 +1,11 @@
 // Two models on one machine share its devices and memory.
 //   two_models FIRST.gguf SECOND.gguf "Once upon a time"
+#include <tandem/generate.h>
+
 #include <iostream>
 
-#include "engine/run/serve/generate.h"
-
 int main(int, char** argv) {
-  const auto machine = std::make_shared<tandem::Machine>(tandem::MachineOptions{});
+  const auto machine = tandem::make_machine({});
   const auto load = [&](const char* path) {
     tandem::ModelOptions model;
     model.model_path = path;

@@ -1,10 +1,10 @@
 // Two threads of a program write a text each, on one model.
 
 //   two_threads MODEL.gguf "Once upon a time" "The sea"
+#include <tandem/generate.h>
+
 #include <iostream>
 #include <thread>
-
-#include "engine/run/serve/text_service.h"
 
 int main(int, char** argv) {
   tandem::EngineOptions options;

@@ -9,13 +9,9 @@
 #include <string>
 
 #include "sync/clock.h"
+#include "tandem/error.h"
 
 namespace tandem {
-
-// The user asked to stop, and nothing has failed.
-struct Interrupted : std::exception {
-  const char* what() const noexcept override { return "interrupted"; }
-};
 
 // asked: any thread may call it at any time. nullptr: nothing asks to stop.
 void stop_waits_when(bool (*asked)());

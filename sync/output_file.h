@@ -21,11 +21,9 @@
 #include <string_view>
 #include <vector>
 
-namespace tandem {
+#include "tandem/types.h"
 
-// Called about ten times a second while no process reads the FIFO or pipe. seconds: since this wait began. It
-// may throw.
-using WhileUnread = std::function<void(double seconds)>;
+namespace tandem {
 
 class OutputFile {
  public:

@@ -16,12 +16,9 @@
 #include <vector>
 
 #include "sync/flag.h"
+#include "tandem/types.h"
 
 namespace tandem::sync {
-
-// The deadline of every wait unless its caller sets another one. It is longer than any step that keeps a slow
-// device busy.
-inline constexpr std::chrono::milliseconds kWaitDeadline{120000};
 
 struct WaitContext {
   std::string_view step;    // for the error message
@@ -45,9 +42,6 @@ class Waiter {
   virtual WaitReport wait(const Flag& flag, uint32_t epoch, const WaitContext& context) = 0;
 };
 
-// The policies (docs/sync.md). `gate` and `doorbell` hand work over in another way than `spin`, but see its end in the
-// same way.
-enum class Policy : uint8_t { blocking, event, spin, predict, gate, doorbell };
 inline constexpr Policy kPolicies[] = {Policy::blocking, Policy::event, Policy::spin,
                                        Policy::predict,  Policy::gate,  Policy::doorbell};
 

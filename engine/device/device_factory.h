@@ -16,9 +16,6 @@
 
 namespace tandem {
 
-// Called before work that takes seconds (compiling, measuring, keeping files), with a description of it.
-using OnLongWork = std::function<void(const std::string& what)>;
-
 // Parameters behind a device's id: "npu:0?params=FILE" (engine/device/device_id.h).
 using DeviceParameters = std::map<std::string, std::string>;
 

@@ -11,7 +11,6 @@
 namespace tandem {
 
 enum class DeviceKind { gpu, npu, host };
-enum class KernelFamily { none, simd, simt };
 
 struct PolicyTest {
   sync::Policy policy = sync::Policy::blocking;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/device/device_factory.h"
+#include "tandem/model.h"  // available_devices()
 
 namespace tandem {
 
@@ -22,7 +23,6 @@ std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& op
 // Opens "host" on the thread of an open device that shares it (DeviceInfo::shares_thread) and outlives it. Plans may
 // give the host the work that the other device does not run.
 std::unique_ptr<Device> open_host_on(Device& other, const DeviceOptions& options);
-std::vector<std::string> available_devices();  // ids in order of preference: real GPUs, CPU devices, NPUs, the host
 
 DeviceFactory device_factory(std::string_view id);  // the one that open_device() would use; Error when no kind fits
 inline DeviceKind device_kind(std::string_view id) { return device_factory(id).kind; }

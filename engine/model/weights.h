@@ -64,9 +64,6 @@ struct Model {
 // and only experts are taken out of theirs.
 std::vector<PackedFormat> matrix_formats(const ModelWeights& weights);
 
-// done and total in bytes of the file; called from the loading thread.
-using LoadProgress = std::function<void(uint64_t done, uint64_t total)>;
-
 ModelConfig read_config(const GgufFile& file);  // without loading weights
 
 }  // namespace tandem

@@ -10,21 +10,9 @@
 #include <span>
 #include <vector>
 
+#include "tandem/types.h"
+
 namespace tandem {
-
-enum class TierRule : uint8_t {
-  quartile,  // the most popular quarter of the experts has the largest tier; others the smaller of the two that cover
-  covering,  // the smallest tier that covers the expected load
-};
-
-struct TierOptions {
-  // Tiers as multiples of the mean load k * B / E, largest first. At k = 2 these are the paper's 4, 2 and 1
-  // times B / E.
-  std::array<double, 3> multiples{2, 1, 0.5};
-  TierRule rule = TierRule::quartile;
-  double popular_share = 0.25;  // only for rule `quartile`
-  int64_t step = 16;            // N8: capacities are multiples of it
-};
 
 // Tokens of the three tiers, largest first. Each is a multiple of the mean load, rounded up to a multiple of `step`. No
 // tier is larger than the chunk rounded up.

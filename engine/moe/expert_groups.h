@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "tandem/types.h"
+
 namespace tandem {
 
 struct ExpertGroup {
@@ -15,11 +17,6 @@ struct ExpertGroup {
   std::vector<int64_t> experts;  // G of them, by falling popularity: expert i has rows [i * C, (i + 1) * C)
   int64_t rows() const { return capacity * static_cast<int64_t>(experts.size()); }
   bool operator==(const ExpertGroup&) const = default;
-};
-
-struct GroupOptions {
-  int64_t largest_group = 8;                          // G, at most
-  int64_t largest_graph_bytes = int64_t{1200} << 20;  // N8: largest weights of a graph; a larger one runs elsewhere
 };
 
 // Groups the experts of each tier in the order of popularity, in runs of G. The last run of a tier may be shorter.

@@ -18,31 +18,6 @@
 
 namespace tandem {
 
-enum class ExpertRoom : uint8_t {
-  whole_chunk,  // each expert has room for all tokens (N9, naive)
-  one_tier,     // the largest tier for every expert (N9, base)
-  tiers,        // N2
-};
-enum class ResidencyRule : uint8_t {
-  all,       // every group lives on the NPU, whatever that costs
-  faster,    // N4 as in the paper: groups that are faster there
-  balanced,  // groups that make the later of NPU and other processor, which work side by side, end sooner
-};
-// N7: what happens to choices beyond their expert's capacity.
-enum class Overflow : uint8_t {
-  spill,  // the other processor computes them: the result is exact
-  drop,   // they are left out, lowest saliency first
-};
-
-struct ExpertRules {
-  ExpertRoom room = ExpertRoom::tiers;
-  TierOptions tiers;
-  GroupOptions groups;
-  ResidencyRule residency = ResidencyRule::balanced;
-  int64_t most_groups = 16;  // N8: resident at once, for rules that choose
-  Overflow overflow = Overflow::spill;
-};
-
 // Error: capacities of 0 or not falling, empty groups, or groups larger than the model's number of experts. The default
 // of 8 is always accepted.
 void check_rules(const ExpertRules& rules, int64_t E);

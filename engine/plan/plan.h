@@ -39,9 +39,6 @@ enum class Dominant : uint8_t {
   npu,  // prefill: a GPU step that waits for the NPU is submitted after the NPU has ended the awaited step
 };
 
-// How steps reach the GPU (--submit). ahead: as if the GPU dominated every pass. follow: as if the NPU did. dominant:
-// like `ahead` for few tokens (up to four) and like `follow` for prompts.
-enum class Submit : uint8_t { ahead, follow, dominant };
 const char* to_string(Submit submit);
 
 // How the matmuls of one shape are cut, and why. Reports print it.

@@ -11,9 +11,9 @@
 #include "engine/model/gguf.h"
 #include "engine/moe/calibration.h"
 #include "engine/plan/strategy.h"
-#include "engine/run/machine/engine_options.h"
 #include "engine/run/machine/machine.h"
 #include "engine/tensor/activation.h"
+#include "tandem/options.h"
 
 namespace tandem {
 

@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
+#include "engine/plan/strategy.h"
 #include "engine/run/activation_sizes.h"
+#include "engine/run/cache/extension.h"
 #include "engine/run/choice/contract.h"
 #include "engine/run/machine/kernel_preparation.h"
 #include "engine/run/machine/missing_kernels.h"
+#include "engine/run/pass/logits.h"
 #include "engine/run/pass/not_finite.h"
 #include "sync/clock.h"
 #include "sync/error.h"
@@ -34,6 +38,44 @@ class CompileClock {
 
 }  // namespace
 
+// The members of an engine, and a user of its machine's devices.
+class Engine::State : public DeviceUser {
+ public:
+  State(std::shared_ptr<LoadedModel> model, const TextOptions& options);
+  ~State() override;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  Logits run(std::span<const Extension> extensions);
+  void prewarm(int64_t position, int64_t tokens, bool then_single);
+  std::optional<std::string> where_not_finite();
+  std::vector<RoutedLayer> routing() const;
+
+  const std::shared_ptr<LoadedModel> model_;
+  const std::shared_ptr<Machine> machine_;  // the model's
+  TextOptions options_;
+  const Strategy* const asked_;  // nullptr: `auto`
+  std::unique_ptr<Activations> activations_;
+  std::unique_ptr<TextCache> cache_;
+  std::unique_ptr<ExpertUse> expert_use_;
+  std::unique_ptr<PassPlans> plans_;
+  Batch last_batch_{0, 0};
+  std::vector<std::string> diagnostics_;
+  BitsContract contract_;
+  LogitsBuffer logits_;  // the one in activations_
+
+ private:
+  const ActivationSizes& sizes() const { return activations_->sizes; }
+  bool accepts(std::span<const DeviceInfo* const> devices) const override;
+  bool has_text() const override { return cache_->has_sequences(); }
+  void release_prepared() noexcept override { plans_->release(); }
+  void rebuild() override;
+  BitsContract find_contract(std::span<const DeviceInfo* const> devices) const;
+  PassLimits limits(bool trees) const;
+  void set_up();
+  void run_batch(PassPlans::Entry& entry, const PassTokens& pass);
+};
+
 // The file is opened before the devices, because its tensors decide which kernels texts need. If these are not compiled
 // yet, the devices open without the GPU, or this process compiles.
 std::unique_ptr<Engine> Engine::open(const EngineOptions& options) {
@@ -47,13 +89,18 @@ std::unique_ptr<Engine> Engine::open(const EngineOptions& options) {
 }
 
 Engine::Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options)
+    : state_(std::make_unique<State>(std::move(model), options)) {}
+
+Engine::~Engine() = default;
+
+Engine::State::State(std::shared_ptr<LoadedModel> model, const TextOptions& options)
     : model_(std::move(model)), machine_(model_->machine()), options_(options), asked_(chosen_strategy(options.plan)) {
   machine_->orchestrator().run([this] { set_up(); });
 }
 
 // The type of activations comes first, because it depends on the devices and decides about bits. Then the sizes follow
 // from options and model, and the buffers from the sizes. rebuild() makes the planner, which needs all of them.
-void Engine::set_up() {
+void Engine::State::set_up() {
   if (!options_.act) options_.act = default_act(*machine_, asked_);
   contract_ = find_contract(machine_->infos());
   if (const std::string note = note_on_act(*options_.act, matrix_formats(model_->model().weights)); !note.empty())
@@ -79,7 +126,7 @@ void Engine::set_up() {
 }
 
 // Programs and buffers are released between two passes of the machine's other engines.
-Engine::~Engine() {
+Engine::State::~State() {
   machine_->orchestrator().run_or_here([this] {
     machine_->remove_user(*this);
     logits_.before_overwriting();  // of the buffer below
@@ -89,7 +136,7 @@ Engine::~Engine() {
   });
 }
 
-BitsContract Engine::find_contract(std::span<const DeviceInfo* const> devices) const {
+BitsContract Engine::State::find_contract(std::span<const DeviceInfo* const> devices) const {
   BitsContract contract = contract_of(devices, matrix_formats(model_->model().weights), *options_.act);
   if (model_->config().experts && options_.experts.overflow == Overflow::drop) {
     // Which choices have no room at an expert depends on the other tokens of the pass.
@@ -100,14 +147,14 @@ BitsContract Engine::find_contract(std::span<const DeviceInfo* const> devices) c
 }
 
 // A GPU may join a text only if other plans keep giving the same bits, or other bits for the same reasons.
-bool Engine::accepts(std::span<const DeviceInfo* const> devices) const {
+bool Engine::State::accepts(std::span<const DeviceInfo* const> devices) const {
   return find_contract(devices).other_bits == contract_.other_bits;
 }
 
 // Makes the planner for the machine's present devices, and compiles the kernels that every plan needs. A list kernel
 // (engine/device/opencl/list_launcher.h) is compiled for a set of kernels. The set that the model's single tokens need
 // serves every plan.
-void Engine::rebuild() {
+void Engine::State::rebuild() {
   const CompileClock compiling(*machine_);
   contract_ = find_contract(machine_->infos());
   plans_->rebuild();
@@ -117,13 +164,13 @@ void Engine::rebuild() {
 }
 
 std::vector<std::string> Engine::diagnostics() const {
-  std::vector<std::string> all = machine_->diagnostics();
-  all.insert(all.end(), diagnostics_.begin(), diagnostics_.end());
+  std::vector<std::string> all = machine().diagnostics();
+  all.insert(all.end(), state_->diagnostics_.begin(), state_->diagnostics_.end());
   return all;
 }
 
 // trees: whether the pass has trees of drafts. Only then the names of devices are needed.
-PassLimits Engine::limits(bool trees) const {
+PassLimits Engine::State::limits(bool trees) const {
   PassLimits limits;
   limits.sequences = options_.sequences;
   limits.tokens = sizes().tokens;
@@ -137,12 +184,12 @@ PassLimits Engine::limits(bool trees) const {
 }
 
 Logits Engine::extend(std::span<const Extension> extensions) {
-  return machine_->orchestrator().run([&] { return run(extensions); });
+  return machine().orchestrator().run([&] { return state_->run(extensions); });
 }
 
 // First everything that may fail without running: checks, pages, memory and the plan. Then the pass runs, and only
 // after its success the sequences take their tokens.
-Logits Engine::run(std::span<const Extension> extensions) {
+Logits Engine::State::run(std::span<const Extension> extensions) {
   const bool trees = std::ranges::any_of(extensions, [](const Extension& each) { return !each.parents.empty(); });
   check_extensions(extensions, limits(trees));
   machine_->admit_gpu_when_warm();
@@ -167,7 +214,7 @@ Logits Engine::run(std::span<const Extension> extensions) {
 // Runs a pass whose positions and segments are in their buffers already. N1 without a calibration: the choices counted
 // so far decide which experts later passes have on the NPU. When they have changed enough, prepared plans that place
 // experts are dropped.
-void Engine::run_batch(PassPlans::Entry& entry, const PassTokens& pass) {
+void Engine::State::run_batch(PassPlans::Entry& entry, const PassTokens& pass) {
   std::ranges::copy(pass.ids, activations_->ids.as<int32_t>());
   plans_->run(entry, pass.position);
   last_batch_ = entry.batch;
@@ -178,26 +225,31 @@ void Engine::run_batch(PassPlans::Entry& entry, const PassTokens& pass) {
 
 // Prepares the plans of the passes that extend() will run, with the same chunks, and runs nothing. With then_single it
 // also prepares the plan of the first written token.
+void Engine::State::prewarm(int64_t position, int64_t tokens, bool then_single) {
+  const CompileClock compiling(*machine_);
+  const int64_t total = std::min(tokens, sizes().context - position), end = position + total;
+  for (const Batch& chunk : plans_->chunks_of(position, total)) {
+    plans_->prepare(chunk, position);
+    position += chunk.S;
+  }
+  if (then_single && end < sizes().context) plans_->prepare({1, 1}, end);
+}
+
 void Engine::prewarm(int64_t position, int64_t tokens, bool then_single) {
-  machine_->orchestrator().run([&] {
-    const CompileClock compiling(*machine_);
-    const int64_t total = std::min(tokens, sizes().context - position), end = position + total;
-    for (const Batch& chunk : plans_->chunks_of(position, total)) {
-      plans_->prepare(chunk, position);
-      position += chunk.S;
-    }
-    if (then_single && end < sizes().context) plans_->prepare({1, 1}, end);
-  });
+  machine().orchestrator().run([&] { state_->prewarm(position, tokens, then_single); });
 }
 
 // A pass overwrites its intermediate values. So its operators run again one by one, until one of them writes a value
 // that is not finite.
-Error Engine::not_finite(int64_t position) {
+std::optional<std::string> Engine::State::where_not_finite() {
   logits_.before_overwriting();
-  const auto where = machine_->orchestrator().run(
-      [&] { return where_not_finite(plans_->operators_for(last_batch_), machine_->devices(), machine_->executor()); });
+  return tandem::where_not_finite(plans_->operators_for(last_batch_), machine_->devices(), machine_->executor());
+}
+
+Error Engine::not_finite(int64_t position) {
+  const auto where = machine().orchestrator().run([&] { return state_->where_not_finite(); });
   return {"the logits are not finite at token " + std::to_string(position),
-          model_->file().path() + ": " +
+          model().file().path() + ": " +
               (where ? "such numbers begin in " + *where : "run again operator by operator, all numbers were finite"),
           "The model file, a saved state or kept weights are damaged, or a value is beyond f16: compare the file with "
           "its source, or try --act f32 --cache-type f32"};
@@ -205,7 +257,7 @@ Error Engine::not_finite(int64_t position) {
 
 // Views of the routing that the last pass left in its buffers. In the model's last layer only tokens with logits
 // are routed.
-std::vector<RoutedLayer> Engine::routing() const {
+std::vector<RoutedLayer> Engine::State::routing() const {
   const ModelConfig& config = model_->config();
   std::vector<RoutedLayer> layers;
   for (int64_t l = 0; l < config.layers && last_batch_.S > 0; ++l) {
@@ -224,5 +276,18 @@ std::vector<RoutedLayer> Engine::routing() const {
   }
   return layers;
 }
+
+std::vector<RoutedLayer> Engine::routing() const { return state_->routing(); }
+const ExpertUse& Engine::expert_use() const { return *state_->expert_use_; }
+TextCache& Engine::cache() { return *state_->cache_; }
+const TextCache& Engine::cache() const { return *state_->cache_; }
+PassPlans& Engine::plans() { return *state_->plans_; }
+const PassPlans& Engine::plans() const { return *state_->plans_; }
+LoadedModel& Engine::model() const { return *state_->model_; }
+Machine& Engine::machine() const { return *state_->machine_; }
+const TextOptions& Engine::options() const { return state_->options_; }
+const ActivationSizes& Engine::sizes() const { return state_->activations_->sizes; }
+size_t Engine::activation_bytes() const { return state_->activations_->bytes(); }
+const BitsContract& Engine::contract() const { return state_->contract_; }
 
 }  // namespace tandem

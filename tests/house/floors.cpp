@@ -65,6 +65,8 @@ bool is_source(const std::filesystem::path& path) {
 
 const std::vector<FloorFolder>& floor_table() {
   static const std::vector<FloorFolder> table = {
+      {"include/tandem", 0, 2},
+      {"tandem", 0, 1},  // the same folder, as an #include names it
       {"sync", 1},
       {"kernels", 1},
       {"shaders", 1},

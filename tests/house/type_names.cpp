@@ -52,7 +52,7 @@ std::set<std::string> defined_types(std::string_view text) {
 
 TypeReport check_type_names(const std::filesystem::path& root) {
   std::map<std::string, std::set<std::string>> files;
-  for (const char* folder : {"sync", "kernels", "shaders", "packed", "npu_emu", "engine"}) {
+  for (const char* folder : {"sync", "kernels", "shaders", "packed", "npu_emu", "engine", "include"}) {
     for (const auto& item : std::filesystem::recursive_directory_iterator(root / folder)) {
       if (item.path().extension() != ".h" && item.path().extension() != ".cpp") continue;
       std::ifstream in(item.path(), std::ios::binary);

@@ -2,10 +2,9 @@
 #pragma once
 
 #include "engine/device/operators/view.h"
+#include "tandem/types.h"
 
 namespace tandem {
-
-enum class KvType : uint8_t { f16, f32 };
 
 // Positions of a page, also of a split of attention: so every split lies in one page.
 inline constexpr int64_t kCachePage = 256;

@@ -1,8 +1,6 @@
-// A tree of drafts: several ways in which a text may continue. One pass runs all its tokens (Engine::extend()), each
-// behind its ancestors. Their logits decide which path of the tree is accepted (TextCache::accept()).
+// Checks and paths of trees of drafts (DraftTree).
 //
-// Contract: pure functions, except copy_cell(). A token of a tree is named by its index. A parent comes
-// before its children.
+// Contract: pure functions, except copy_cell().
 #pragma once
 
 #include <cstdint>
@@ -10,16 +8,9 @@
 #include <vector>
 
 #include "engine/device/operators/kv_cache.h"
+#include "tandem/sequence.h"
 
 namespace tandem {
-
-inline constexpr int64_t kMostDrafts = 64;     // tokens of a tree
-inline constexpr int64_t kMostTreeDepth = 32;  // tokens of a path
-
-struct DraftTree {
-  std::vector<int32_t> ids;
-  std::vector<int32_t> parents;  // one for each token; -1: the token follows the text
-};
 
 // Error if `parents` are not the parents of `tokens` tokens: their number differs, one does not come before its child,
 // or the tree has too many tokens or too long a path.

@@ -9,19 +9,9 @@
 #include <vector>
 
 #include "engine/graph/activations.h"
-#include "engine/run/cache/sequence.h"
+#include "tandem/sequence.h"
 
 namespace tandem {
-
-struct Extension {
-  Sequence* sequence = nullptr;
-  std::span<const int32_t> ids;
-  int64_t logit_rows = 1;  // the last `logit_rows` tokens get logits
-  // Not empty: the tokens are a tree of drafts (engine/run/cache/draft_tree.h), and are not appended. parents[i] is
-  // the index in ids of token i's parent; -1 stands for the sequence's last token. Parents come before their
-  // children. A tree has at most kMostDrafts tokens, and a path at most kMostTreeDepth.
-  std::span<const int32_t> parents{};
-};
 
 // The tokens of one pass: first the tokens of all extensions that get no logits, then those that get logits.
 struct PassTokens {

@@ -1,10 +1,11 @@
-#include "engine/run/cache/sequence.h"
+#include "tandem/sequence.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
 #include "engine/device/operators/kv_cache.h"
+#include "engine/run/cache/page_pool.h"
 #include "sync/error.h"
 
 namespace tandem {

@@ -1,16 +1,19 @@
-#include "engine/run/cache/text_cache.h"
-
 #include <algorithm>
 #include <cstring>
 #include <iterator>
 #include <utility>
 #include <vector>
 
+#include "engine/graph/activations.h"
 #include "engine/run/cache/draft_tree.h"
-#include "engine/run/machine/machine.h"
+#include "engine/run/cache/page_pool.h"
+#include "engine/run/cache/saved_state.h"
+#include "engine/run/machine/loaded_model.h"
 #include "sync/error.h"
+#include "tandem/sequence.h"
 
 namespace tandem {
+
 TextCache::TextCache(const LoadedModel& model, const Activations& activations, ActType act)
     : model_(model),
       activations_(activations),
@@ -123,5 +126,8 @@ Sequence TextCache::load(const std::string& path) const {
   sequence.append(state.ids());
   return sequence;
 }
+
+bool TextCache::has_sequences() const { return pages_->free_pages() < pages_->pages(); }
+int64_t TextCache::free_pages() const { return pages_->free_pages(); }
 
 }  // namespace tandem

@@ -12,6 +12,7 @@
 #include "engine/plan/plan.h"
 #include "engine/tensor/activation.h"
 #include "engine/tensor/packed.h"
+#include "tandem/engine.h"
 
 namespace tandem {
 
@@ -20,13 +21,6 @@ namespace tandem {
 std::vector<std::string> reasons_for_other_bits(std::span<const DeviceInfo* const> devices,
                                                 std::span<const PackedFormat> weights, ActType act);
 
-// Whether other plans and other passes give the same bits.
-struct BitsContract {
-  // Why other plans, on other devices, may give other bits: one sentence for each reason. Empty: they give the same.
-  std::vector<std::string> other_bits;
-  // Whether a token's bits may depend on the other tokens of its pass.
-  bool bits_depend_on_passes = false;
-};
 BitsContract contract_of(std::span<const DeviceInfo* const> devices, std::span<const PackedFormat> weights,
                          ActType act);
 

@@ -7,13 +7,9 @@
 #include <cstdint>
 #include <string>
 
-namespace tandem {
+#include "tandem/types.h"
 
-// The text that a user wants, as far as this is known before the model is loaded.
-struct TextAsked {
-  int64_t prompt_tokens = 0;
-  int64_t tokens = -1;  // most tokens to be written; < 0: unknown
-};
+namespace tandem {
 
 struct FirstText {
   double host_seconds = 0, card_seconds = 0;  // of the text alone, without compiling

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <future>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "engine/device/gpu/driver_pages.h"
 #include "engine/model/loading.h"
+#include "engine/model/packed_file.h"
 #include "engine/run/machine/kernel_set.h"
+#include "engine/run/machine/pack_cache.h"
 #include "sync/affinity.h"
 #include "sync/error.h"
 #include "sync/memory_room.h"
@@ -29,10 +32,31 @@ std::unique_ptr<Tokenizer> make_tokenizer_for(const GgufFile& file, const ModelC
 
 }  // namespace
 
+struct LoadedModel::State {
+  State(std::shared_ptr<Machine> machine, const ModelOptions& options, GgufFile file);
+  ~State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  void load(const ModelOptions& options);
+
+  const std::shared_ptr<Machine> machine_;
+  const GgufFile file_;
+  PackCache pack_cache_;
+  std::optional<PackedFile> packed_;  // only if the weights are mapped
+  const OnLongWork on_long_work_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  Model model_;
+};
+
 LoadedModel::LoadedModel(std::shared_ptr<Machine> machine, const ModelOptions& options)
     : LoadedModel(std::move(machine), options, GgufFile::open(options.model_path)) {}
 
 LoadedModel::LoadedModel(std::shared_ptr<Machine> machine, const ModelOptions& options, GgufFile file)
+    : state_(std::make_unique<State>(std::move(machine), options, std::move(file))) {}
+
+LoadedModel::~LoadedModel() = default;
+
+LoadedModel::State::State(std::shared_ptr<Machine> machine, const ModelOptions& options, GgufFile file)
     : machine_(std::move(machine)),
       file_(std::move(file)),
       pack_cache_(options.pack_cache_folder, options.pack_cache_bytes),
@@ -54,7 +78,7 @@ LoadedModel::LoadedModel(std::shared_ptr<Machine> machine, const ModelOptions& o
 
 // Packed weights of an earlier start are mapped, or read if a device cannot use mapped pages. Otherwise the weights are
 // packed on all cores but one. This thread opens the devices in both cases.
-void LoadedModel::load(const ModelOptions& options) {
+void LoadedModel::State::load(const ModelOptions& options) {
   const gpu::DriverPages driver_pages;
   ModelLoading loading(file_, machine_->pool(),
                        options.only_layers_of_every_kind ? layers_of_every_kind(file_, read_config(file_)) : 0);
@@ -91,7 +115,7 @@ void LoadedModel::load(const ModelOptions& options) {
 }
 
 // New packed weights are written at the end, when no text waits any more.
-LoadedModel::~LoadedModel() {
+LoadedModel::State::~State() {
   if (pack_cache_.wants() && !model_.weights.slots.empty()) {
     if (on_long_work_) on_long_work_("keeping the packed weights for the next start");
     pack_cache_.keep(model_.weights.slots);
@@ -99,6 +123,17 @@ LoadedModel::~LoadedModel() {
   machine_->orchestrator().run_or_here([this] {
     for (sync::Slot* slot : model_.weights.slots) machine_->pool().release(*slot);
   });
+}
+
+const Tokenizer& LoadedModel::tokenizer() const { return *state_->tokenizer_; }
+int64_t LoadedModel::vocabulary() const { return state_->model_.config.vocabulary; }
+size_t LoadedModel::weight_bytes() const { return state_->model_.weights.bytes; }
+const std::shared_ptr<Machine>& LoadedModel::machine() const { return state_->machine_; }
+const Model& LoadedModel::model() const { return state_->model_; }
+const ModelConfig& LoadedModel::config() const { return state_->model_.config; }
+const GgufFile& LoadedModel::file() const { return state_->file_; }
+void LoadedModel::require_weights() const {
+  if (state_->packed_) state_->packed_->require_unchanged();
 }
 
 }  // namespace tandem

@@ -352,4 +352,7 @@ void Machine::record(Timeline* timeline) {
   if (executor_) executor_->record(timeline);
 }
 
+std::shared_ptr<Machine> make_machine(const MachineOptions& options) { return std::make_shared<Machine>(options); }
+std::string device_names(const Machine& machine) { return machine.device_names(); }
+
 }  // namespace tandem

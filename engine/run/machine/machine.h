@@ -1,8 +1,8 @@
 // The devices of this machine, which all models and texts share.
 //
 // A machine owns the devices and the memory that they see, and the layout of the cores. It also owns the executor that
-// runs plans, and the estimates of the devices' speed. Models are loaded onto it (engine/run/machine/loaded_model.h),
-// and engines run their texts (engine/run/engine.h).
+// runs plans, and the estimates of the devices' speed. Models are loaded onto it (include/tandem/model.h),
+// and engines run their texts (include/tandem/engine.h).
 //
 // Contract
 //   Opening: open_devices() opens the devices. The first model that is loaded calls it while its weights are read.
@@ -35,29 +35,16 @@
 #include "engine/run/choice/disk_cache.h"
 #include "engine/run/choice/machine_rates.h"
 #include "engine/run/machine/orchestrator.h"
-#include "engine/run/machine/test_hooks.h"
 #include "engine/run/machine/warming.h"
 #include "engine/run/pass/core_layout.h"
 #include "engine/run/pass/executor.h"
 #include "engine/run/pass/timeline.h"
 #include "sync/pool.h"
 #include "sync/waiter.h"
+#include "tandem/model.h"
+#include "tandem/options.h"
 
 namespace tandem {
-
-struct MachineOptions {
-  std::vector<std::string> devices;  // ids; empty: the devices that the plan needs, the best GPU first
-  int threads = 0;                   // cores to use; 0: all
-  sync::Policy sync_policy = sync::Policy::predict;
-  std::chrono::milliseconds wait_deadline = sync::kWaitDeadline;  // of a pass, and of each wait in it
-  std::string program_folder;               // for compiled OpenCL programs; empty: they are not kept
-  std::optional<std::string> measurements;  // file of measurements; absent: the one in the user's cache folder
-  OnLongWork on_long_work;                  // destructors that keep files call it too
-  // Passes of up to this many tokens are one launch each, on a GPU that takes lists (device/opencl/list_launcher.h).
-  // Numbers above 1 take longer to compile. They are for many texts at once and for drafts.
-  int64_t listed_tokens = 1;
-  DeviceHooks device_hooks;
-};
 
 // An owner of programs that are prepared on a machine's devices. The machine calls it when its set of devices changes.
 class DeviceUser {

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "engine/device/proof/room.h"
+#include "engine/model/weights.h"
+#include "engine/run/machine/first_text.h"
 #include "engine/run/machine/kernel_set.h"
 #include "engine/run/machine/warming.h"
 

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "engine/model/gguf.h"
-#include "engine/run/machine/engine_options.h"
 #include "engine/run/machine/machine.h"
+#include "tandem/options.h"
 
 namespace tandem {
 

@@ -1,10 +1,15 @@
-#include "engine/run/serve/batcher.h"
-
 #include <algorithm>
+#include <deque>
+#include <iterator>
+#include <optional>
 #include <utility>
 
+#include "engine/run/cache/extension.h"
+#include "engine/run/engine.h"
+#include "engine/run/serve/generate.h"
 #include "sync/clock.h"
 #include "sync/error.h"
+#include "tandem/generate.h"
 
 namespace tandem {
 namespace {
@@ -15,25 +20,85 @@ int64_t common_prefix(std::span<const int32_t> a, std::span<const int32_t> b) {
 
 }  // namespace
 
-Batcher::Batcher(Engine& engine, int64_t width) : engine_(engine), width_(width) {
-  TANDEM_CHECK(width > 0, "active requests");
-}
+// The requests, and what they share.
+class Batcher::State {
+ public:
+  struct Request {
+    Sequence* sequence = nullptr;  // the caller's; nullptr: the batcher makes one
+    std::vector<int32_t> prompt;
+    GenerateOptions options;
+    OnEnd on_end;
+  };
+  struct ActiveRequest {
+    Sequence* given = nullptr;  // the caller's sequence; nullptr: `own` is used
+    Sequence own;
+    std::vector<int32_t> prompt;
+    Continuation continuation;
+    OnEnd on_end;
+    int64_t cached_prefix_tokens = 0;
+    double began = 0, first_logits = 0;  // seconds of the clock
+    std::deque<int64_t> chunks{};        // of the rest of the prompt, while the request is alone; empty: not cut yet
+    std::optional<int32_t> next{};       // the sampled token that has not run yet; nothing: the prompt is being read
+    bool cut = false;                    // interrupted while the prompt was read
+    std::exception_ptr error{};          // the error that the request ends with
+
+    Sequence& sequence() { return given ? *given : own; }
+    const Sequence& sequence() const { return given ? *given : own; }
+  };
+
+  State(Engine& engine, int64_t width) : engine_(engine), width_(width) { TANDEM_CHECK(width > 0, "active requests"); }
+  int64_t active() const { return std::ssize(active_); }
+  bool step();
+
+  Engine& engine_;
+  std::deque<Request> queue_;
+  Totals totals_;
+
+ private:
+  static bool is_reading(const ActiveRequest& request);  // part of its prompt has not run
+  static bool is_complete(const ActiveRequest& request);
+  template <typename Work>
+  static void guard(ActiveRequest& request, const Work& work);
+  bool awaits_shared_prefix(const Request& next) const;
+  void admit();
+  ActiveRequest begin(Request& next);
+  Sequence fork_or_new(std::span<const int32_t> prompt);
+  int64_t next_tokens(ActiveRequest& request, int64_t room);
+  std::vector<Extension> next_pass();
+  void evict_finished(std::span<const Extension> pass);
+  void report_progress(const ActiveRequest& request) const;
+  void take_logits(ActiveRequest& request, std::span<const float> logits);
+  void find_not_finite();
+  void end_completed();
+  void end(size_t index);
+
+  const int64_t width_;
+  std::vector<ActiveRequest> active_;
+  std::deque<Sequence> finished_;  // in the order of their ends; kept for prompts that share a prefix
+};
+
+Batcher::Batcher(Engine& engine, int64_t width) : state_(std::make_unique<State>(engine, width)) {}
+Batcher::~Batcher() = default;
 
 void Batcher::add(std::vector<int32_t> prompt, GenerateOptions options, OnEnd on_end) {
-  queue_.push_back({nullptr, std::move(prompt), std::move(options), std::move(on_end)});
+  state_->queue_.push_back({nullptr, std::move(prompt), std::move(options), std::move(on_end)});
 }
 
 void Batcher::add(Sequence& sequence, std::vector<int32_t> prompt, GenerateOptions options, OnEnd on_end) {
-  queue_.push_back({&sequence, std::move(prompt), std::move(options), std::move(on_end)});
+  state_->queue_.push_back({&sequence, std::move(prompt), std::move(options), std::move(on_end)});
 }
 
+int64_t Batcher::waiting() const { return std::ssize(state_->queue_); }
+int64_t Batcher::active() const { return state_->active(); }
+const Batcher::Totals& Batcher::totals() const { return state_->totals_; }
+
 bool Batcher::step() {
-  return engine_.machine().orchestrator().run([this] { return step_here(); });
+  return state_->engine_.machine().orchestrator().run([this] { return state_->step(); });
 }
 
 // Admits requests, runs one pass of the active ones, and hands each request its logits. A request that is complete then
 // ends. If the pass itself fails, all active requests end with its error.
-bool Batcher::step_here() {
+bool Batcher::State::step() {
   end_completed();  // requests that an earlier step left, because an on_end threw
   admit();
   if (active_.empty()) return false;
@@ -72,7 +137,7 @@ bool Batcher::step_here() {
 
 // An exception of a request's own callbacks, or a lack of memory, becomes the request's error.
 template <typename Work>
-void Batcher::guard(ActiveRequest& request, const Work& work) {
+void Batcher::State::guard(ActiveRequest& request, const Work& work) {
   try {
     work();
   } catch (...) {
@@ -80,21 +145,21 @@ void Batcher::guard(ActiveRequest& request, const Work& work) {
   }
 }
 
-bool Batcher::is_complete(const ActiveRequest& request) {
+bool Batcher::State::is_complete(const ActiveRequest& request) {
   return request.error || request.cut || (!is_reading(request) && !request.next);
 }
 
-void Batcher::end_completed() {
+void Batcher::State::end_completed() {
   for (size_t i = active_.size(); i-- > 0;)
     if (is_complete(active_[i])) end(i);
 }
 
-bool Batcher::is_reading(const ActiveRequest& request) {
+bool Batcher::State::is_reading(const ActiveRequest& request) {
   return request.sequence().position() < std::ssize(request.prompt);
 }
 
 // Whether an active request is still reading a prefix that this prompt shares. Waiting for it saves reading it twice.
-bool Batcher::awaits_shared_prefix(const Request& next) const {
+bool Batcher::State::awaits_shared_prefix(const Request& next) const {
   const std::span<const int32_t> prompt = next.prompt;
   const int64_t half = std::ssize(prompt) / 2, worth_waiting = std::clamp<int64_t>(half, 2, 8);  // tokens
   if (next.sequence || prompt.empty() || engine_.contract().bits_depend_on_passes) return false;
@@ -106,7 +171,7 @@ bool Batcher::awaits_shared_prefix(const Request& next) const {
 
 // Requests begin in the order in which they came. One that waits for a shared prefix holds up all requests behind it. A
 // request that cannot begin ends with its own error.
-void Batcher::admit() {
+void Batcher::State::admit() {
   while (active() < width_ && !queue_.empty() && !awaits_shared_prefix(queue_.front())) {
     Request next = std::move(queue_.front());
     queue_.pop_front();
@@ -121,7 +186,7 @@ void Batcher::admit() {
 
 // A request whose prompt fits. The caller's sequence must be a beginning of the prompt. What is moved out of `next` is
 // moved last, because the caller needs on_end after an exception.
-Batcher::ActiveRequest Batcher::begin(Request& next) {
+Batcher::State::ActiveRequest Batcher::State::begin(Request& next) {
   TANDEM_CHECK(!next.prompt.empty(), "a prompt has at least one token");
   check_ids(next.prompt, 0, engine_.model().config().vocabulary, engine_.sizes().context);
   const int64_t given = next.sequence ? next.sequence->position() : 0;
@@ -138,7 +203,7 @@ Batcher::ActiveRequest Batcher::begin(Request& next) {
 
 // A fork of the sequence with the longest shared prefix, or a new sequence. The last token of a prompt always runs,
 // because its logits are needed.
-Sequence Batcher::fork_or_new(std::span<const int32_t> prompt) {
+Sequence Batcher::State::fork_or_new(std::span<const int32_t> prompt) {
   if (engine_.contract().bits_depend_on_passes) return engine_.cache().new_sequence();
   const std::span<const int32_t> shareable = prompt.first(prompt.size() - 1);
   const Sequence* best = nullptr;
@@ -154,7 +219,7 @@ Sequence Batcher::fork_or_new(std::span<const int32_t> prompt) {
 }
 
 // Frees pages of finished requests for the pass. Each extension may need one page more, for a copy of a shared page.
-void Batcher::evict_finished(std::span<const Extension> pass) {
+void Batcher::State::evict_finished(std::span<const Extension> pass) {
   int64_t pages = 0;
   for (const Extension& each : pass) pages += pages_of(std::ssize(each.ids)) + 1;
   while (!finished_.empty() && engine_.cache().free_pages() < pages) finished_.pop_front();
@@ -162,7 +227,7 @@ void Batcher::evict_finished(std::span<const Extension> pass) {
 
 // The tokens of a prompt for the next pass. A prompt that is alone is cut into the chunks of extend(). Beside other
 // texts it takes the room that is left, and the rest is cut anew.
-int64_t Batcher::next_tokens(ActiveRequest& request, int64_t room) {
+int64_t Batcher::State::next_tokens(ActiveRequest& request, int64_t room) {
   const int64_t position = request.sequence().position(), rest = std::ssize(request.prompt) - position;
   if (active() > 1) {
     request.chunks.clear();
@@ -177,7 +242,7 @@ int64_t Batcher::next_tokens(ActiveRequest& request, int64_t room) {
 
 // Requests that write come first, with one token each, so a long prompt does not stop their texts. Prompts share the
 // room that is left, in order.
-std::vector<Extension> Batcher::next_pass() {
+std::vector<Extension> Batcher::State::next_pass() {
   std::vector<Extension> pass;
   int64_t room = engine_.sizes().tokens;
   const auto add = [&](ActiveRequest& request, std::span<const int32_t> ids, int64_t logit_rows) {
@@ -196,7 +261,7 @@ std::vector<Extension> Batcher::next_pass() {
   return pass;
 }
 
-void Batcher::take_logits(ActiveRequest& request, std::span<const float> logits) {
+void Batcher::State::take_logits(ActiveRequest& request, std::span<const float> logits) {
   if (request.error) return;
   if (request.first_logits == 0) request.first_logits = now_seconds();
   request.next.reset();
@@ -206,14 +271,14 @@ void Batcher::take_logits(ActiveRequest& request, std::span<const float> logits)
 }
 
 // Tells the caller how much of a prompt of several chunks has run.
-void Batcher::report_progress(const ActiveRequest& request) const {
+void Batcher::State::report_progress(const ActiveRequest& request) const {
   const int64_t total = std::ssize(request.prompt) - request.cached_prefix_tokens,
                 done = request.sequence().position() - request.cached_prefix_tokens;
   if (total > engine_.sizes().tokens && done <= total) request.continuation.report_prompt(done, total);
 }
 
 // Called before any request of the pass ends: the search runs the pass again, with the pages that it had.
-void Batcher::find_not_finite() {
+void Batcher::State::find_not_finite() {
   for (ActiveRequest& request : active_) {
     if (is_reading(request) || request.next || request.continuation.reason() != StopReason::not_finite) continue;
     guard(request,
@@ -223,7 +288,7 @@ void Batcher::find_not_finite() {
 
 // The sequence stays among the finished ones, so that a later prompt can share its prefix. A sequence with logits that
 // are not finite may have bad keys and values, and is not shared. A caller's sequence stays with the caller.
-void Batcher::end(size_t index) {
+void Batcher::State::end(size_t index) {
   ActiveRequest request = std::move(active_[index]);
   active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(index));
   if (request.cut) request.continuation.interrupt();

@@ -5,8 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "engine/run/engine.h"
 #include "engine/run/pass/not_finite.h"
-#include "engine/run/serve/batcher.h"
 #include "sync/error.h"
 
 namespace tandem {

@@ -1,9 +1,6 @@
-// Generates text: prompt in, tokens out one by one, until a stop.
+// The parts of generate(): stop strings, and the continuation of one prompt.
 //
-// Contract: text is handed over in whole UTF-8 characters, and never contains a part of a stop string. An interrupt
-// ends generation after the current token, and the text so far stays. Callbacks belong to one request and
-// end with it. An exception of a callback ends that request. Threads: as for Engine. The machine's thread calls the
-// callbacks, so they must not wait for another thread that calls an engine of this machine.
+// Contract: no threads of their own. Callbacks belong to one request and end with it.
 #pragma once
 
 #include <cstdint>
@@ -15,48 +12,10 @@
 #include <vector>
 
 #include "engine/model/tokenizer/utf8.h"
-#include "engine/run/engine.h"
 #include "engine/run/serve/sampler.h"
+#include "tandem/generate.h"
 
 namespace tandem {
-
-struct GenerateOptions {
-  int64_t predict = 128;  // most tokens; < 0: until a stop or the context is full
-  SamplerOptions sampler;
-  std::vector<std::string> stop;   // stop strings; they are not part of the text
-  bool ignore_end = false;         // continue after an end token
-  bool print_special = false;      // special tokens are part of the text
-  std::function<void()> on_ready;  // called when plans are made and nothing is printed yet; timing begins after it
-  // Called with each piece of the text.
-  std::function<void(std::string_view)> on_text;
-  // Called after each chunk of a prompt that needs several: `done` of `total` tokens have run.
-  std::function<void(int64_t done, int64_t total)> on_prompt;
-  // Called between tokens, and between chunks of the prompt. True ends the text.
-  std::function<bool()> interrupted;
-};
-
-// not_finite: a logit was infinite or no number. generate() and the Batcher turn this into an Error.
-enum class StopReason { end_of_text, length, stop_string, context_full, interrupted, not_finite };
-const char* to_string(StopReason reason);  // "eos", "length", "stop", "context_full", "interrupted", "not_finite"
-
-struct Generation {
-  std::vector<int32_t> ids;  // generated tokens, an end token included
-  std::string text;
-  StopReason reason = StopReason::length;
-  int64_t prompt_tokens = 0;
-  int64_t cached_prefix_tokens = 0;  // the part of prompt_tokens that did not run
-  double prompt_seconds = 0;         // until the first logits
-  double predicted_seconds = 0;      // after that
-};
-
-// One request of a Batcher (engine/run/serve/batcher.h), whose plans and kernels are prepared before the clock starts.
-// sequence: has the first tokens of the prompt, if any, which do not run again. Fewer than the prompt has. In the end
-// it has all tokens that have run: every token but the last generated one. Errors are those of Engine::extend(), and
-// one for logits that are not finite. Text that on_text has received by then stays.
-Generation generate(Engine& engine, Sequence& sequence, std::span<const int32_t> prompt,
-                    const GenerateOptions& options);
-// The same in a new sequence.
-Generation generate(Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options);
 
 // Holds back text that may be the beginning of a stop string. A state machine without side effects.
 class StopMatcher {

@@ -12,17 +12,9 @@
 #include <span>
 #include <vector>
 
-namespace tandem {
+#include "tandem/generate.h"
 
-struct SamplerOptions {
-  float temperature = 0.0f;     // 0: greedy
-  int top_k = 40;               // 0: off
-  float top_p = 0.95f;          // 1: off
-  float min_p = 0.05f;          // 0: off
-  float repeat_penalty = 1.0f;  // 1: off; applied to the last `repeat_last` tokens
-  int repeat_last = 64;
-  uint64_t seed = 0;
-};
+namespace tandem {
 
 struct Candidate {
   int32_t id = 0;

@@ -1,13 +1,47 @@
-#include "engine/run/serve/text_service.h"
-
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <new>
+#include <thread>
+#include <utility>
+
+#include "tandem/generate.h"
 
 namespace tandem {
 
-TextService::TextService(Engine& engine, int64_t width) : batcher_(engine, width), thread_([this] { work(); }) {}
+class TextService::State {
+ public:
+  State(Engine& engine, int64_t width) : batcher_(engine, width), thread_([this] { work(); }) {}
+  ~State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  std::future<Generation> write(std::vector<int32_t> prompt, GenerateOptions options);
+
+ private:
+  struct Asked {
+    std::vector<int32_t> prompt;
+    GenerateOptions options;
+    std::shared_ptr<std::promise<Generation>> result;  // shared with the batcher's on_end function
+  };
+  void work();
+  void begin(Asked& asked);
+  Batcher batcher_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Asked> asked_;
+  std::atomic<bool> closing_ = false;
+  std::thread thread_;
+};
+
+TextService::TextService(Engine& engine, int64_t width) : state_(std::make_unique<State>(engine, width)) {}
+TextService::~TextService() = default;
+
+std::future<Generation> TextService::write(std::vector<int32_t> prompt, GenerateOptions options) {
+  return state_->write(std::move(prompt), std::move(options));
+}
 
 // Closing interrupts all requests. The thread ends when none is left.
-TextService::~TextService() {
+TextService::State::~State() {
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;
@@ -18,7 +52,7 @@ TextService::~TextService() {
 
 // Callers only put their request into a list. The service's own thread runs the passes, because only one thread at a
 // time may call an engine.
-std::future<Generation> TextService::write(std::vector<int32_t> prompt, GenerateOptions options) {
+std::future<Generation> TextService::State::write(std::vector<int32_t> prompt, GenerateOptions options) {
   Asked asked{std::move(prompt), std::move(options), std::make_shared<std::promise<Generation>>()};
   std::future<Generation> result = asked.result->get_future();
   {
@@ -31,7 +65,7 @@ std::future<Generation> TextService::write(std::vector<int32_t> prompt, Generate
 
 // Runs passes as long as there are requests, and takes over new requests between two passes. Without a request it
 // sleeps until one comes or the service closes.
-void TextService::work() {
+void TextService::State::work() {
   for (;;) {
     std::vector<Asked> asked;
     {
@@ -56,7 +90,7 @@ void TextService::work() {
 }
 
 // Closing the service counts as an interrupt of every request.
-void TextService::begin(Asked& asked) {
+void TextService::State::begin(Asked& asked) {
   asked.options.interrupted = [this, wish = std::move(asked.options.interrupted)] {
     return closing_ || (wish && wish());
   };

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <random>
 
+#include "engine/run/cache/draft_tree.h"
 #include "tests/engine/run/many_sequences.h"
 
 namespace tandem::testing {

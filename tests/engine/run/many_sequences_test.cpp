@@ -8,7 +8,7 @@
 #include <optional>
 #include <random>
 
-#include "engine/run/serve/batcher.h"
+#include "tandem/generate.h"
 
 namespace tandem::testing {
 namespace {

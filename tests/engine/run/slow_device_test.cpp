@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "engine/run/choice/machine_rates.h"
-#include "engine/run/serve/batcher.h"
+#include "tandem/generate.h"
 #include "tests/engine/run/golden.h"
 #include "tests/engine/run/host_engine.h"
 #include "tests/support/program_folder.h"

@@ -1,9 +1,14 @@
-#include <cstdio>
+#include <tandem/model.h>
 
-#include "engine/device/registry.h"
-#include "engine/tensor/types.h"
+#include <cstdio>
 
 int main() {
   for (const std::string& id : tandem::available_devices()) std::printf("device %s\n", id.c_str());
-  std::printf("Q4_0 row of 64: %zu bytes\n", tandem::row_bytes(tandem::StorageType::q4_0, 64));
+  try {
+    tandem::ModelOptions options;
+    options.model_path = "no_such_model.gguf";
+    tandem::LoadedModel model(tandem::make_machine({}), options);
+  } catch (const std::exception& error) {
+    std::printf("%s\n", error.what());
+  }
 }

@@ -13,6 +13,7 @@
 #include "engine/app/commands/text/generation.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
+#include "engine/run/cache/extension.h"
 #include "engine/run/pass/not_finite.h"
 #include "engine/run/serve/perplexity.h"
 #include "sync/clock.h"

@@ -11,10 +11,10 @@
 #include "engine/app/commands/text/prompting.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
-#include "engine/run/serve/batcher.h"
 #include "engine/run/serve/generate.h"
 #include "sync/clock.h"
 #include "sync/error.h"
+#include "tandem/generate.h"
 
 namespace tandem::app {
 namespace {

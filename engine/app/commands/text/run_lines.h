@@ -1,4 +1,4 @@
-// `tandem run` with many prompts. They share passes and common prefixes (engine/run/serve/batcher.h).
+// `tandem run` with many prompts. They share passes and common prefixes (include/tandem/generate.h).
 #pragma once
 
 #include "engine/app/commands/text/many_prompts.h"

@@ -1,5 +1,5 @@
 // Sequences and their pages, without an engine.
-#include "engine/run/cache/sequence.h"
+#include "tandem/sequence.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 #include <set>
 
 #include "engine/device/operators/kv_cache.h"
+#include "engine/run/cache/page_pool.h"
 #include "sync/error.h"
 
 namespace tandem {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/run/serve/batcher.h"
 #include "engine/run/serve/generate.h"
+#include "tandem/generate.h"
 #include "tests/engine/run/host_engine.h"
 
 namespace tandem::testing {

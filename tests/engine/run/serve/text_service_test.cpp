@@ -1,6 +1,4 @@
 // Texts for several threads.
-#include "engine/run/serve/text_service.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include <thread>
 
 #include "sync/error.h"
+#include "tandem/generate.h"
 #include "tests/engine/run/host_engine.h"
 
 namespace tandem::testing {

@@ -1,0 +1,142 @@
+// Generates text: one prompt, many prompts that share passes, or prompts of several threads.
+//
+// Contract: text is handed over in whole UTF-8 characters, and never contains a part of a stop string. An interrupt
+// ends generation after the current token, and the text so far stays. Callbacks belong to one request and
+// end with it. An exception of a callback ends that request. Threads: as for Engine. The machine's thread calls the
+// callbacks, so they must not wait for another thread that calls an engine of this machine.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <future>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tandem/engine.h"
+
+namespace tandem {
+
+// How the next token is chosen from logits. The chain of steps: repeat penalty, temperature, top-k, top-p, min-p, draw.
+// The result is the same for a seed on every machine.
+struct SamplerOptions {
+  float temperature = 0.0f;     // 0: greedy, the token with the largest logit
+  int top_k = 40;               // 0: off
+  float top_p = 0.95f;          // 1: off
+  float min_p = 0.05f;          // 0: off
+  float repeat_penalty = 1.0f;  // 1: off; applied to the last `repeat_last` tokens
+  int repeat_last = 64;
+  uint64_t seed = 0;
+};
+
+struct GenerateOptions {
+  int64_t predict = 128;  // most tokens; < 0: until a stop or the context is full
+  SamplerOptions sampler;
+  std::vector<std::string> stop;   // stop strings; they are not part of the text
+  bool ignore_end = false;         // continue after an end token
+  bool print_special = false;      // special tokens are part of the text
+  std::function<void()> on_ready;  // called when plans are made and nothing is printed yet; timing begins after it
+  // Called with each piece of the text.
+  std::function<void(std::string_view)> on_text;
+  // Called after each chunk of a prompt that needs several: `done` of `total` tokens have run.
+  std::function<void(int64_t done, int64_t total)> on_prompt;
+  // Called between tokens, and between chunks of the prompt. True ends the text.
+  std::function<bool()> interrupted;
+};
+
+// not_finite: a logit was infinite or no number. generate() and the Batcher turn this into an Error.
+enum class StopReason { end_of_text, length, stop_string, context_full, interrupted, not_finite };
+const char* to_string(StopReason reason);  // "eos", "length", "stop", "context_full", "interrupted", "not_finite"
+
+struct Generation {
+  std::vector<int32_t> ids;  // generated tokens, an end token included
+  std::string text;
+  StopReason reason = StopReason::length;
+  int64_t prompt_tokens = 0;
+  int64_t cached_prefix_tokens = 0;  // the part of prompt_tokens that did not run
+  double prompt_seconds = 0;         // until the first logits
+  double predicted_seconds = 0;      // after that
+};
+
+// One request of a Batcher, whose plans and kernels are prepared before the clock starts.
+// sequence: has the first tokens of the prompt, if any, which do not run again. Fewer than the prompt has. In the end
+// it has all tokens that have run: every token but the last generated one. Errors are those of Engine::extend(), and
+// one for logits that are not finite. Text that on_text has received by then stays.
+Generation generate(Engine& engine, Sequence& sequence, std::span<const int32_t> prompt,
+                    const GenerateOptions& options);
+// The same in a new sequence.
+Generation generate(Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options);
+
+// Continuous batching: many requests share passes, so that the weights are read once for all of them.
+//
+// Method: every pass is a new batch of the requests that are active at that time (Orca: Yu et al., OSDI 2022). A
+// request is admitted when there is room, and leaves when it ends. A pass has one token of each request that writes.
+// Chunks of prompts fill the rest of the pass, in the order in which the requests were admitted.
+// Prefix sharing: a prompt that begins like the text of another request, active or finished, shares its pages.
+//
+// Contract: a request's ids are those of generate() for it alone, unless Engine::contract().bits_depend_on_passes.
+//   A request whose prompt does not fit the context, or whose logits are not finite, ends with an Error of its own.
+//   The other requests continue. A device's failure ends all active requests, and queued ones are tried afterwards.
+//   An exception of a request's own callbacks (on_text, on_prompt, interrupted), or a lack of memory for it, is the
+//   error of that request alone. Chunks: a prompt that is alone in a pass is cut as by extend().
+//   Threads: one at a time. The machine's thread calls the callbacks. Ownership: borrows the engine.
+class Batcher {
+ public:
+  // width: active requests at a time, at most TextOptions::sequences.
+  Batcher(Engine& engine, int64_t width);
+  ~Batcher();
+  Batcher(const Batcher&) = delete;
+  Batcher& operator=(const Batcher&) = delete;
+
+  struct Result {
+    Generation generation;
+    std::exception_ptr error;  // why there is no generation; null: there is one
+  };
+  using OnEnd = std::function<void(Result)>;
+  // Queues a request. step() calls on_end once. An exception of on_end leaves step(). The other requests continue
+  // with the next step().
+  void add(std::vector<int32_t> prompt, GenerateOptions options, OnEnd on_end);
+  // The same in a sequence of the caller's, which must live until on_end is called. It has the prompt's first tokens,
+  // if any; fewer than the prompt has. The request shares no pages with other ones.
+  void add(Sequence& sequence, std::vector<int32_t> prompt, GenerateOptions options, OnEnd on_end);
+
+  int64_t waiting() const;  // not admitted yet
+  int64_t active() const;
+  bool step();  // one pass; false: there is no request
+
+  // Sums over all requests so far.
+  struct Totals {
+    int64_t passes = 0, pass_tokens = 0;
+    int64_t shared_tokens = 0;  // prompt tokens whose pages came from other requests
+  };
+  const Totals& totals() const;
+
+ private:
+  class State;
+  const std::unique_ptr<State> state_;
+};
+
+// Writes texts for callers on any thread. One thread runs the passes, and all requests share them.
+//
+// Contract: any thread may call write(). While the service lives, only its own thread may call the engine. The future
+// that write() returns gets the text, or the exception that ended the request: an Error, or what on_text threw. The
+// destructor ends the texts that are being written, with the reason `interrupted`. Ownership: borrows the engine.
+class TextService {
+ public:
+  // width: active requests at a time, as for Batcher.
+  TextService(Engine& engine, int64_t width);
+  ~TextService();
+  TextService(const TextService&) = delete;
+  TextService& operator=(const TextService&) = delete;
+
+  std::future<Generation> write(std::vector<int32_t> prompt, GenerateOptions options);
+
+ private:
+  class State;
+  const std::unique_ptr<State> state_;
+};
+
+}  // namespace tandem

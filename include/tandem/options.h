@@ -1,0 +1,76 @@
+// How a machine's devices are opened, how a model is loaded, and how an engine runs its texts.
+//
+// Contract: plain values. Engine's constructor checks them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tandem/types.h"
+
+namespace tandem {
+
+inline constexpr int64_t kDefaultChunk = 256;   // most tokens of a prompt in one pass
+inline constexpr int64_t kMostSequences = 128;  // most sequences with tokens in one pass
+// Passes of up to this many tokens run as lists if there may be several sequences. In longer passes, launching is a
+// small part of the time.
+inline constexpr int64_t kListedTokens = 16;
+
+struct MachineOptions {
+  std::vector<std::string> devices;  // ids; empty: the devices that the plan needs, the best GPU first
+  int threads = 0;                   // cores to use; 0: all
+  sync::Policy sync_policy = sync::Policy::predict;
+  std::chrono::milliseconds wait_deadline = sync::kWaitDeadline;  // of a pass, and of each wait in it
+  std::string program_folder;               // for compiled OpenCL programs; empty: they are not kept
+  std::optional<std::string> measurements;  // file of measurements; absent: the one in the user's cache folder
+  OnLongWork on_long_work;                  // destructors that keep files call it too
+  // Passes of up to this many tokens are one launch each, on a GPU that takes lists. Numbers above 1 take longer to
+  // compile. They are for many texts at once and for drafts.
+  int64_t listed_tokens = 1;
+  DeviceHooks device_hooks;
+};
+
+struct ModelOptions {
+  std::string model_path;
+  std::string pack_cache_folder;                   // for packed weights, for the next start; empty: they are not kept
+  uint64_t pack_cache_bytes = uint64_t{32} << 30;  // most bytes in the folder; the oldest files are removed
+  bool only_layers_of_every_kind = false;  // only the layers that need all of the model's kernels, to compile them
+  LoadProgress load_progress;
+};
+
+struct TextOptions {
+  bool strict_device = false;  // true: an operator that has to fall back is an Error
+  std::string plan = "auto";   // a name of `tandem run --plan list`, or "auto"
+  // Shares of a matmul's rows: one for each device that cuts rows, in their order, or the NPU's share alone. Empty: the
+  // solver computes them from measured times (H9).
+  std::vector<double> split;
+  std::optional<ActType> act;  // activations at matmul inputs; absent: f16 if the plan may use the NPU, else f32
+  KvType kv_type = KvType::f16;
+  int64_t context = 0;     // most tokens of a text; 0: as many as in training, but not above 4096
+  int64_t chunk = 0;       // most tokens of a pass; 0: kDefaultChunk
+  int64_t logit_rows = 1;  // most tokens of a pass that get logits
+  // Sequences that may have tokens in one pass, 1 to kMostSequences. The cache has room for so many full contexts. With
+  // more than one, a pass may also have trees of drafts (Extension::parents), if all devices share the host's memory.
+  int64_t sequences = 1;
+  // Numbers of tokens for which the NPU has graphs, rising (H3). A batch of another length is cut or padded. Only the
+  // plan `online` compiles a graph for it.
+  std::vector<int64_t> graph_tokens = {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512, 1024};
+  // H7, how steps reach the GPU. ahead: all of them are queued at once. follow: each is queued when the steps that it
+  // waits for have ended. dominant: follow in passes of more than four tokens, ahead in shorter ones.
+  Submit submit = Submit::ahead;
+  ExpertRules experts;      // for plans that put experts on the NPU (NPUMoE)
+  std::string calibration;  // a file of `calibrate-moe`; empty: the engine counts choices of experts as it runs
+  // The program that compiles a GPU's kernels in the background if they are missing. Meanwhile texts run without the
+  // GPU, which joins between two passes. This needs the plan `auto`, without named devices or a split. Empty: this
+  // process compiles each kernel when it first needs it.
+  std::string warming_program;
+  TextAsked first_text;  // what the user will ask for; it decides whether the first text waits for a card
+  PlanHooks plan_hooks;
+};
+
+struct EngineOptions : MachineOptions, ModelOptions, TextOptions {};
+
+}  // namespace tandem
