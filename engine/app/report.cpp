@@ -25,6 +25,30 @@ void report_error(const Error& error, bool json) {
   if (json) print_json(error_json(error));
 }
 
+namespace {
+
+// A quote within a quoted text is doubled.
+std::string csv_of(const nlohmann::json& value) {
+  if (value.is_number()) return value.dump();
+  std::string quoted = "\"";
+  for (const char c : value.is_string() ? value.get<std::string>() : value.dump()) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+}  // namespace
+
+void print_csv(const nlohmann::json& rows, std::span<const char* const> columns) {
+  for (size_t i = 0; i < columns.size(); ++i) std::cout << (i == 0 ? "" : ",") << columns[i];
+  std::cout << '\n';
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < columns.size(); ++i) std::cout << (i == 0 ? "" : ",") << csv_of(row.at(columns[i]));
+    std::cout << '\n';
+  }
+}
+
 WrongUsage::WrongUsage(std::string problem)
     : Error("wrong usage", std::move(problem), "`tandem --help` and `tandem COMMAND --help` tell what there is") {}
 

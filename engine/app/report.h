@@ -27,6 +27,10 @@ nlohmann::json error_json(const Error& error);
 // Writes an object as one line to stdout. Invalid UTF-8 bytes become U+FFFD.
 void print_json(const nlohmann::json& value);
 
+// Writes the members `columns` of each object as CSV (RFC 4180), with a line of names. Texts are in quotes, numbers are
+// not. Other values are their JSON text.
+void print_csv(const nlohmann::json& rows, std::span<const char* const> columns);
+
 // [{"tokens": 256, "plan": "sequence", "passes": 2}, ...]
 nlohmann::json plans_json(std::span<const PlanRan> plans);
 

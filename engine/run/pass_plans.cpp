@@ -7,6 +7,7 @@
 #include "engine/run/choice/contention.h"
 #include "engine/run/choice/probe.h"
 #include "engine/run/machine/kernel_preparation.h"
+#include "sync/clock.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -73,14 +74,17 @@ PassPlans::Entry& PassPlans::prepare(const Batch& batch, int64_t position) {
   const Key key{batch, planner().planned_past(batch, position)};
   if (Entry* entry = prepared_.find(key)) {
     if (entry->version != planner().version()) {
+      const double start = now_seconds();
       if (auto better = planner().better_than(entry->prepared->plan(), batch, position)) {
         executor.drop(std::exchange(entry->prepared, executor.prepare(std::move(*better))));
         entry->ran = false;
       }
       entry->version = planner().version();
+      preparations_.seconds += now_seconds() - start;
     }
     return *entry;
   }
+  const double start = now_seconds();
   Entry& made = prepared_.add(key, {batch, executor.prepare(planner().plan_for(batch, position)), planner().version()},
                               [&](Entry evicted) { executor.drop(std::move(evicted.prepared)); });
   // H12, Online-prepare: graphs of other lengths than the NPU's sizes would be compiled for this plan. The time
@@ -88,6 +92,8 @@ PassPlans::Entry& PassPlans::prepare(const Batch& batch, int64_t position) {
   const GraphCompiles compiles = executor.compiles(*made.prepared, options_.graph_tokens);
   online_compiles_.graphs += compiles.graphs;
   online_compiles_.seconds += compiles.seconds;
+  ++preparations_.plans;
+  preparations_.seconds += now_seconds() - start;
   return made;
 }
 

@@ -22,13 +22,19 @@
 #include "engine/plan/strategy.h"
 #include "engine/run/choice/planner.h"
 #include "engine/run/choice/plans_ran.h"
-#include "engine/run/machine/engine_options.h"
 #include "engine/run/machine/loaded_model.h"
 #include "engine/run/machine/machine.h"
 #include "engine/run/pass/executor.h"
 #include "engine/run/pass/lru_cache.h"
+#include "tandem/options.h"
 
 namespace tandem {
+
+// Plans that were made and prepared, and the time that this took.
+struct Preparations {
+  int64_t plans = 0;
+  double seconds = 0;
+};
 
 class PassPlans {
  public:
@@ -64,6 +70,7 @@ class PassPlans {
 
   std::vector<Operator> operators_for(const Batch& batch) const;
   size_t size() const { return prepared_.size(); }  // prepared plans
+  const Preparations& preparations() const { return preparations_; }
   // Graphs that the NPU compiled in all passes, because it had none for their number of tokens.
   const GraphCompiles& online_compiles() const { return online_compiles_; }
   PlansRan& ran() { return ran_; }
@@ -96,6 +103,7 @@ class PassPlans {
     std::vector<int64_t> lengths;
   } chunks_;  // how the last prompt is cut
   GraphCompiles online_compiles_;
+  Preparations preparations_;
   PlansRan ran_;
 };
 

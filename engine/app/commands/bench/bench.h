@@ -14,6 +14,7 @@ struct BenchFlags {
   std::vector<int64_t> n_gen{128};
   std::vector<int64_t> n_depth{0};  // tokens in the context before the timed ones; every test runs at every depth
   std::vector<int64_t> parallel;    // texts at once (engine/app/commands/bench/bench_parallel.h); empty: one text
+  int64_t mixed = 0;  // requests of random lengths (engine/app/commands/bench/bench_mixed.h); 0: all alike
   int repetitions = 5;
   bool breakdown = false;     // record one more repetition, and split its time
   bool roofline = false;      // measure what the cores can do at most, and compare

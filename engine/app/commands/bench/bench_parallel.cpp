@@ -172,19 +172,6 @@ void print_table(const nlohmann::json& rows) {
   }
 }
 
-// JSON's form of a value serves as the form of CSV: texts are in quotes, numbers are not.
-void print_csv(const nlohmann::json& rows) {
-  constexpr const char* kColumns[] = {"pp",   "tg",       "pl", "n_kv",  "t_pp",  "speed_pp",
-                                      "t_tg", "speed_tg", "t",  "speed", "device"};
-  for (const char* column : kColumns) std::printf("%s%s", column == kColumns[0] ? "" : ",", column);
-  std::printf("\n");
-  for (const auto& row : rows) {
-    for (const char* column : kColumns)
-      std::printf("%s%s", column == kColumns[0] ? "" : ",", row.at(column).dump().c_str());
-    std::printf("\n");
-  }
-}
-
 }  // namespace
 
 // Has the steps of bench_command(): verify, warm up, time, print. Each figure is a median over the repetitions.
@@ -213,10 +200,12 @@ int bench_parallel_command(const CommonFlags& flags, const BenchFlags& bench) {
     out.push_back(to_json(row, *engine));
   }
   trace.finish();
+  constexpr const char* kColumns[] = {"pp",   "tg",       "pl", "n_kv",  "t_pp",  "speed_pp",
+                                      "t_tg", "speed_tg", "t",  "speed", "device"};
   if (bench.output == "json")
     print_json(out);
   else if (bench.output == "csv")
-    print_csv(out);
+    print_csv(out, kColumns);
   else
     print_table(out);
   if (!flags.quiet() && bench.output == "md") {

@@ -107,20 +107,7 @@ void print_bench_csv(const nlohmann::json& array) {
                                       "device",         "plan",       "act",        "clock",          "n_threads",
                                       "n_prompt",       "n_gen",      "n_depth",    "avg_ns",         "stddev_ns",
                                       "avg_ts",         "stddev_ts",  "verified"};
-  const char* comma = "";
-  for (const char* column : kColumns) {
-    std::cout << comma << column;
-    comma = ",";
-  }
-  std::cout << '\n';
-  for (const auto& object : array) {
-    comma = "";
-    for (const char* column : kColumns) {
-      std::cout << comma << object.at(column).dump();
-      comma = ",";
-    }
-    std::cout << '\n';
-  }
+  print_csv(array, kColumns);
 }
 
 // The backend is the id of each device without its number. Every row names its clock and how it was verified, so a

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/app/commands/bench/bench.h"
+#include "engine/app/commands/bench/bench_mixed.h"
 #include "engine/app/commands/bench/bench_parallel.h"
 #include "engine/app/commands/commands.h"
 #include "engine/app/commands/planning/calibrate.h"
@@ -46,6 +47,10 @@ bool measures_nothing(const BenchFlags& bench) {
     return std::ranges::none_of(numbers, [](int64_t number) { return number > 0; });
   };
   return none(bench.n_prompt) && none(bench.n_gen);
+}
+
+int64_t smallest(const std::vector<int64_t>& numbers) {
+  return numbers.empty() ? 0 : *std::ranges::min_element(numbers);
 }
 
 // A pass takes one token of every text, so a chunk must have room for all of them.
@@ -154,6 +159,10 @@ void add_bench(CLI::App& app, Action& action) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->transform(whole(kParallelRange));
+  app.add_option("--mixed", flags->own.mixed,
+                 "with -np: so many requests of random lengths, up to -p and -n tokens, arrive at random")
+      ->transform(whole({1, 100000}))
+      ->needs("--parallel");
   app.add_option("-r,--repetitions", flags->own.repetitions, "runs of each test")
       ->transform(whole({1, 10000}))
       ->capture_default_str();
@@ -176,11 +185,14 @@ void add_bench(CLI::App& app, Action& action) {
     if (measures_nothing(flags->own))
       throw CLI::ValidationError("--n-prompt, --n-gen",
                                  "there is nothing to measure; give one of them a number above 0");
+    if (flags->own.mixed > 0 && std::min(smallest(flags->own.n_prompt), smallest(flags->own.n_gen)) == 0)
+      throw CLI::ValidationError("--mixed", "a request has a prompt and an answer; give -p and -n numbers above 0");
     require_room_for_all(flags->common, flags->own);
     // --json is short for --output json. The action sets it after all checks, which must see what the user wrote.
     action = [flags] {
       if (flags->common.json) flags->own.output = "json";
       const bool is_parallel = !flags->own.parallel.empty();
+      if (flags->own.mixed > 0) return bench_mixed_command(flags->common, flags->own);
       return is_parallel ? bench_parallel_command(flags->common, flags->own) : bench_command(flags->common, flags->own);
     };
   });

@@ -59,5 +59,30 @@ TEST(BenchParallel, refuses_what_it_cannot_measure) {
       0);
 }
 
+TEST(BenchMixed, serves_requests_of_random_lengths_and_says_how_much_of_the_time_made_plans) {
+  const Arguments bench{"bench", "-m", stories(), "--device", "host", "-np", "3", "--mixed",
+                        "9",     "-p", "20",      "-n",       "6",    "-r",  "2"};
+  const json rows = json_of(bench + Arguments{"--json"});
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0]["requests"], 9);
+  EXPECT_EQ(rows[0]["pl"], 3);
+  EXPECT_EQ(rows[0]["samples"].size(), 2U);
+  EXPECT_GT(rows[0]["speed"], rows[0]["speed_tg"]) << "tokens of prompts count too";
+  EXPECT_GT(rows[0]["tokens_per_pass"], 1);
+  EXPECT_GT(rows[0]["plans_prepared"], 0);
+  EXPECT_GT(rows[0]["preparing_share"], 0);
+  EXPECT_LT(rows[0]["preparing_share"], 1);
+  EXPECT_THAT(tandem(bench).out, HasSubstr("| 3 | 9 | 20 | 6 |"));
+  EXPECT_THAT(tandem(bench + Arguments{"-o", "csv"}).out, HasSubstr("pl,requests,pp_most,"));
+}
+
+TEST(BenchMixed, needs_several_texts_and_both_lengths) {
+  const Arguments bench{"bench", "-m", stories(), "--device", "host", "--mixed", "4"};
+  EXPECT_EQ(tandem(bench).status, 2);
+  const Ended empty = tandem(bench + Arguments{"-np", "2", "-n", "0"});
+  EXPECT_EQ(empty.status, 2);
+  EXPECT_THAT(empty.err, HasSubstr("a request has a prompt and an answer"));
+}
+
 }  // namespace
 }  // namespace tandem::testing
