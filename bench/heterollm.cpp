@@ -31,7 +31,7 @@ constexpr int64_t kDecodeContext = 64, kDecodeTokens = 32;
 std::vector<std::string> all_plans() {
   std::vector<std::string> plans;
   for (const tandem::Strategy& strategy : tandem::strategies_for_any_model()) {
-    if (strategy.only != tandem::DeviceKind::host && strategy.name != std::string(kTensor))
+    if (strategy.only != tandem::DeviceRole::helper && strategy.name != std::string(kTensor))
       plans.emplace_back(strategy.name);
   }
   plans.emplace_back(kTensor);

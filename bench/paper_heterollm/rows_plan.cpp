@@ -22,7 +22,7 @@ double npu_tokens(const std::vector<Cut>& candidates, const std::vector<int64_t>
     std::vector<int64_t> on_npu;
     int64_t on_gpu = 0, tokens = 0;
     for (const Part& part : cut.parts) {
-      if (part.side == Side::npu) {
+      if (part.side == Side::graphs) {
         on_npu.push_back(part.graph_tokens);
         tokens += part.tokens();
       } else {

@@ -28,11 +28,12 @@ void launch_one(Device& device, Program& program, std::span<const sync::WaitFor>
 // supports() asks the device itself, so the device must outlive the traits.
 DeviceTraits traits_of(const Device& device) {
   const DeviceInfo& info = device.info();
-  DeviceTraits traits{.id = info.id, .kind = info.kind};
+  DeviceTraits traits{.id = info.id};
   traits.supports = [&device](const Operator& op) { return device.supports(op); };
   traits.discrete = info.discrete;
   traits.zero_copy = info.zero_copy;
   traits.rounds_to_f16 = info.rounds_to_f16;
+  traits.cuts_rows = info.cuts_rows;
   traits.static_graphs = info.static_graphs;
   traits.thread_of = info.thread_of;
   return traits;

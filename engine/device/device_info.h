@@ -36,6 +36,8 @@ struct DeviceInfo {
   bool fused_fma = false;       // proven at start: the numeric contract holds across devices
   bool exact_quotients = true;  // divides and takes roots with one rounding; assumed of CPUs, proven on others
   bool rounds_to_f16 = false;   // matmul operands, weights too; results differ when operands are not halves
+  bool cuts_rows = false;       // takes rows of matmuls that plans cut between devices
+  bool queued = false;          // its steps wait in a driver's queue, which the host may fill later (H7)
   bool static_graphs = false;   // a program is a graph compiled for fixed numbers of tokens: only a few sizes exist
   bool models_time = false;     // estimate() is the clock of the chip that this device emulates
   int64_t listed_tokens = 0;    // passes of up to this many tokens are one launch of a kernel made for their operators

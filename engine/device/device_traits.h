@@ -13,11 +13,11 @@ namespace tandem {
 
 struct DeviceTraits {
   std::string id;
-  DeviceKind kind = DeviceKind::host;
   std::function<Support(const Operator&)> supports{};
   bool discrete = false;       // as in DeviceInfo
   bool zero_copy = true;       // the device sees the host's memory, caches too
   bool rounds_to_f16 = false;  // as in DeviceInfo
+  bool cuts_rows = false;      // as in DeviceInfo
   bool static_graphs = false;  // as in DeviceInfo; graph_tokens lists the sizes
   std::string thread_of{};     // as in DeviceInfo
   // graph_tokens: numbers of tokens of the graphs that were compiled beforehand, rising; empty: any number. row_step

@@ -212,7 +212,7 @@ std::string why_not_alone(const DeviceInfo& info, sync::Policy policy) {
   } catch (const Error& error) {
     return error.hint().empty() ? error.what() : error.hint();
   }
-  if (info.kind != DeviceKind::gpu || info.zero_copy) return "";
+  if (!info.queued || info.zero_copy) return "";
   return "its kernels raise no flags that the host sees: " + info.zero_copy_note;
 }
 

@@ -71,7 +71,7 @@ std::vector<ProfileTask> matmul_tasks(const Measurer& measurer, std::span<const 
   for (const auto& device : devices) {
     for (const std::vector<MatMul>& same : *matrices) {
       if (!device->supports({"", same.front()}).yes) continue;
-      for (const MatMulPoint& point : grid_points(same, device->info().kind, options.quick)) {
+      for (const MatMulPoint& point : grid_points(same, device->info().static_graphs, options.quick)) {
         const Beside beside = point.both ? beside_for(*device, same, devices, *matrices) : Beside();
         const std::string key = key_of(device->info(), point);
         if ((point.both && beside.device == nullptr) || !seen.insert(key).second) continue;

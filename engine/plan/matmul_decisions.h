@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/plan/plan.h"
@@ -14,11 +15,21 @@
 
 namespace tandem {
 
-// Decisions by the two devices, the matmul's shape, and the number of tokens that its buffers hold.
+// The devices of the two sides, in the order of the request. The host is the general side if no other device is.
+struct Sides {
+  std::vector<int> general, graphs;
+  const std::vector<int>& of(Side side) const { return side == Side::general ? general : graphs; }
+};
+Sides sides_of(std::span<const DeviceTraits> devices);
+
+// H9 between devices of one side: the shares of the matmul's rows with which they end together, and their time.
+RowCut cut_between(std::span<const int> devices, const Operator& matmul, const PlanCosts& costs);
+
+// Decisions by the first device of each side, the matmul's shape, and the number of tokens that its buffers hold.
 class SolvedMatMuls {
  public:
   struct Key {
-    int gpu = 0, npu = 0;
+    int general = 0, graphs = 0;
     MatMulShape shape;
     int64_t token_room = 0;
     auto operator<=>(const Key&) const = default;
@@ -33,16 +44,17 @@ class SolvedMatMuls {
 // The decisions of one plan, with the number of operators that each one holds for.
 class MatMulDecisions {
  public:
-  // Borrows the request, which must have costs. gpu and npu: indices of its devices.
-  MatMulDecisions(const PlanRequest& request, int gpu, int npu);
+  // Borrows the request, which must have costs. Each side has a device.
+  MatMulDecisions(const PlanRequest& request, Sides sides);
 
   // The decision for the matmul's shape. Each call counts one operator. The reference is valid until the next call.
   const Decision& of(const Operator& matmul);
   std::vector<Decided> list() const;  // in the order of the computation
+  const Sides& sides() const { return sides_; }
 
  private:
   const PlanRequest& request_;
-  int gpu_, npu_;
+  const Sides sides_;
   std::shared_ptr<SolvedMatMuls> solved_;
   std::map<SolvedMatMuls::Key, size_t> index_of_;
   std::vector<Decided> decided_;

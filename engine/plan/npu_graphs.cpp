@@ -15,9 +15,10 @@ double seconds_of(const PlanRequest& request, int npu, const Operator& op, const
 }  // namespace
 
 NpuBeside npu_beside(const PlanRequest& request, const char* plan) {
-  const int npu = require_device(request, DeviceKind::npu, "an NPU", plan), gpu = device_of(request, DeviceKind::gpu);
-  return {npu,
-          gpu >= 0 ? gpu : require_device(request, DeviceKind::host, "a GPU or the host device beside the NPU", plan)};
+  const int npu = require_device(request, DeviceRole::graphs, "an NPU", plan),
+            gpu = first_with(request.devices, DeviceRole::general);
+  return {npu, gpu >= 0 ? gpu
+                        : require_device(request, DeviceRole::helper, "a GPU or the host device beside the NPU", plan)};
 }
 
 CutLimits cut_limits(const PlanRequest& request, int npu, const Operator& matmul) {

@@ -32,15 +32,8 @@ bool stays_on_device(const Operator& op) {
 
 }  // namespace
 
-int device_of(const PlanRequest& request, DeviceKind kind) {
-  for (size_t d = 0; d < request.devices.size(); ++d) {
-    if (request.devices[d].kind == kind) return static_cast<int>(d);
-  }
-  return -1;
-}
-
-int require_device(const PlanRequest& request, DeviceKind kind, const char* what, const char* plan) {
-  const int device = device_of(request, kind);
+int require_device(const PlanRequest& request, DeviceRole role, const char* what, const char* plan) {
+  const int device = first_with(request.devices, role);
   if (device < 0) {
     throw Error(std::string("the plan needs ") + what, plan, "Name one in --device, see `tandem devices`");
   }
@@ -55,10 +48,10 @@ void require_two_cutters(const PlanRequest& request, const char* plan) {
 }
 
 int host_beside_npu(const PlanRequest& request) {
-  const int npu = device_of(request, DeviceKind::npu);
+  const int npu = first_with(request.devices, DeviceRole::graphs);
   if (npu < 0) return -1;
   const auto beside = std::ranges::find_if(request.devices, [&](const DeviceTraits& device) {
-    return device.kind == DeviceKind::host && device.thread_of == request.devices[static_cast<size_t>(npu)].id;
+    return role_of(device) == DeviceRole::helper && device.thread_of == request.devices[static_cast<size_t>(npu)].id;
   });
   return beside == request.devices.end() ? -1 : static_cast<int>(beside - request.devices.begin());
 }
@@ -246,29 +239,35 @@ int64_t Placer::attention_shares(const Operator& op, int first, int second) {
   return found->second;
 }
 
-// The solver decides between exactly one GPU (or the host) and one NPU. Shares from the user replace its decisions.
+// The solver decides between the two sides. Shares from the user replace its decisions.
 void Placer::place_as_tensor(std::span<const Operator> operators, bool exact_shares) {
-  const std::vector<int> cutters = row_cutters(request_.devices);
-  const bool decides = request_.costs && request_.shares.otherwise.empty() && cutters.size() == 2 &&
-                       request_.devices[cutters[1]].kind == DeviceKind::npu &&
-                       request_.devices[cutters[0]].kind != DeviceKind::npu;
-  if (!decides) {
+  Sides sides = sides_of(request_.devices);
+  if (!request_.costs || !request_.shares.otherwise.empty() || sides.general.empty() || sides.graphs.empty()) {
     place_by_shares(operators, exact_shares);
     return;
   }
+  if (!decisions_) decisions_.emplace(request_, std::move(sides));
+  const Sides& both = decisions_->sides();
   for (const Operator& op : operators) {
-    multiplies_exactly(cutters[1], op) ? place_decided(op, cutters[0], cutters[1]) : place_uncut(op, cutters[0]);
+    const bool is_exact = std::ranges::all_of(both.graphs, [&](int device) { return multiplies_exactly(device, op); });
+    is_exact ? place_decided(op) : place_uncut(op, both.general.front());
   }
 }
 
-// The GPU's parts come first in the plan, as in cuts by shares. The solver runs once for each shape of a matmul (H9),
-// and decisions_ keeps its results for the plan's report.
-void Placer::place_decided(const Operator& op, int gpu, int npu) {
-  if (!decisions_) decisions_.emplace(request_, gpu, npu);
+// The general side's parts come first in the plan, as in cuts by shares. The solver runs once for each shape of a
+// matmul (H9), and decisions_ keeps its results for the plan's report. Devices of one side share its parts by rows.
+void Placer::place_decided(const Operator& op) {
   const Cut& cut = decisions_->of(op).chosen.cut;
-  for (const Side side : {Side::gpu, Side::npu}) {
-    for (const Part& part : cut.parts)
-      if (part.side == side) place_quietly(part_operator(op, part), side == Side::gpu ? gpu : npu);
+  for (const Side side : {Side::general, Side::graphs}) {
+    const std::vector<int>& devices = decisions_->sides().of(side);
+    for (const Part& part : cut.parts) {
+      if (part.side != side) continue;
+      const Operator own = part_operator(op, part);
+      if (devices.size() == 1)
+        place_quietly(own, devices.front());
+      else
+        place_cut(own, devices, cut_between(devices, own, request_.costs).shares);
+    }
   }
 }
 
@@ -281,9 +280,9 @@ bool Placer::multiplies_exactly(int device, const Operator& op) const {
 bool Placer::runs(int device, const Operator& op) const { return request_.devices[device].supports(op).yes; }
 
 // The host runs an operator that the GPU refuses, unless one of its operands stays in the GPU's own memory.
-Plan all_on(const PlanRequest& request, DeviceKind kind, const char* what, const char* name) {
-  const int device = require_device(request, kind, what, name);
-  const int host = kind == DeviceKind::gpu ? device_of(request, DeviceKind::host) : -1;
+Plan all_on(const PlanRequest& request, DeviceRole role, const char* what, const char* name) {
+  const int device = require_device(request, role, what, name);
+  const int host = role == DeviceRole::general ? first_with(request.devices, DeviceRole::helper) : -1;
   const bool shared = request.devices[static_cast<size_t>(device)].zero_copy;
   Placer placer(request);
   for (const Operator& op : request.operators) placer.place(op, device, shared || !stays_on_device(op) ? host : -1);

@@ -15,12 +15,12 @@
 #include "engine/plan/partition/sharing_costs.h"
 #include "engine/plan/partition/token_layout.h"
 #include "engine/plan/plan_request.h"
+#include "engine/plan/roles.h"
 
 namespace tandem {
 
-// Index of the request's first device of the kind; -1: none. require_device() throws an Error if there is none.
-int device_of(const PlanRequest& request, DeviceKind kind);
-int require_device(const PlanRequest& request, DeviceKind kind, const char* what, const char* plan);
+// Index of the request's first device with the role. Error that names `what` and the plan if there is none.
+int require_device(const PlanRequest& request, DeviceRole role, const char* what, const char* plan);
 // Error if the request has fewer than two row_cutters().
 void require_two_cutters(const PlanRequest& request, const char* plan);
 // Index of the host that takes turns with the NPU on the NPU's thread; -1: there is none.
@@ -37,8 +37,8 @@ std::span<const Operator> whole_batch(std::span<const Operator> operators);
 // kTokenBlock if the NPU takes any size or if the batch is shorter than two of its steps.
 CutLimits token_limits(const DeviceTraits& npu, int64_t S);
 
-// A plan with every operator on the first device of the kind. The host may run operators that a GPU refuses.
-Plan all_on(const PlanRequest& request, DeviceKind kind, const char* what, const char* name);
+// A plan with every operator on the first device with the role. The host may run operators that a GPU refuses.
+Plan all_on(const PlanRequest& request, DeviceRole role, const char* what, const char* name);
 
 // Whether the NPU's last graph for a matmul may have more tokens than are left.
 enum class Padding : bool { forbidden, allowed };
@@ -71,9 +71,9 @@ class Placer {
   // everything else on the first cutter. exact: a matmul is cut only if every cutter multiplies it exactly; else it
   // stays on the first one.
   void place_by_shares(std::span<const Operator> operators, bool exact);
-  // Cuts matmuls as the solver decides (H9), and places everything else as place_by_shares() does. Matmuls that the NPU
-  // would round stay on the first cutter. Works like place_by_shares() in three cases: no costs, shares from the user,
-  // or cutters other than one GPU (or the host) and one NPU.
+  // Cuts matmuls as the solver decides (H9), and places everything else as place_by_shares() does. Several GPUs form
+  // one side of a cut, several NPUs the other. Matmuls that an NPU would round stay on the first cutter. Works like
+  // place_by_shares() in three cases: no costs, shares from the user, or a side without a device.
   void place_as_tensor(std::span<const Operator> operators, bool exact_shares);
 
   // The graphs that an NPU runs one after another for a matmul; on other devices the operator itself. Empty: the NPU's
@@ -92,7 +92,7 @@ class Placer {
 
  private:
   void fall_back(const Operator& op, int device, const std::string& refusal);
-  void place_decided(const Operator& op, int gpu, int npu);
+  void place_decided(const Operator& op);
   void place_uncut(const Operator& op, int first);
   int64_t attention_shares(const Operator& op, int first, int second);
   int helper_of(const Operator& op, int first) const;

@@ -2,17 +2,18 @@
 
 #include <algorithm>
 
+#include "engine/plan/roles.h"
+
 namespace tandem {
 
 // The order is a part of the contract. Shares of a cut are listed in it, and its first device runs everything that is
 // not cut.
 std::vector<int> row_cutters(std::span<const DeviceTraits> devices) {
-  const bool has_gpu =
-      std::ranges::any_of(devices, [](const DeviceTraits& device) { return device.kind == DeviceKind::gpu; });
+  const DeviceRole first = first_with(devices, DeviceRole::general) >= 0 ? DeviceRole::general : DeviceRole::helper;
   std::vector<int> cutters;
-  for (const DeviceKind kind : {has_gpu ? DeviceKind::gpu : DeviceKind::host, DeviceKind::npu}) {
+  for (const DeviceRole role : {first, DeviceRole::graphs}) {
     for (size_t d = 0; d < devices.size(); ++d)
-      if (devices[d].kind == kind) cutters.push_back(static_cast<int>(d));
+      if (role_of(devices[d]) == role) cutters.push_back(static_cast<int>(d));
   }
   return cutters;
 }

@@ -45,9 +45,9 @@ const Strategy* chosen_strategy(std::string_view plan) { return plan == "auto" ?
 // A need that is not set is met by any devices, so each term reads: not needed, or there.
 bool are_met(const PlanNeeds& needs, std::span<const DeviceTraits> devices) {
   const auto any = [&](const auto& is) { return std::ranges::any_of(devices, is); };
-  const auto host = [](const DeviceTraits& device) { return device.kind == DeviceKind::host; };
-  return (!needs.gpu || any([](const DeviceTraits& device) { return device.kind == DeviceKind::gpu; })) &&
-         (!needs.npu || any([](const DeviceTraits& device) { return device.kind == DeviceKind::npu; })) &&
+  const auto host = [](const DeviceTraits& device) { return role_of(device) == DeviceRole::helper; };
+  return (!needs.gpu || first_with(devices, DeviceRole::general) >= 0) &&
+         (!needs.npu || first_with(devices, DeviceRole::graphs) >= 0) &&
          (!needs.host_alone || any([&](const DeviceTraits& each) { return host(each) && each.thread_of.empty(); })) &&
          (!needs.host_beside || any([&](const DeviceTraits& each) { return host(each) && !each.thread_of.empty(); })) &&
          (!needs.one_memory || std::ranges::all_of(devices, &DeviceTraits::zero_copy)) &&

@@ -12,6 +12,7 @@
 
 #include "engine/plan/plan.h"
 #include "engine/plan/plan_request.h"
+#include "engine/plan/roles.h"
 
 namespace tandem {
 
@@ -37,7 +38,7 @@ struct Strategy {
   // N9: only for strategies that put experts on the NPU (request.experts). Turns the rules that the user asks for into
   // the strategy's rules. The plan then depends on the counted choices of experts.
   ExpertRules (*expert_rules)(ExpertRules) = nullptr;
-  std::optional<DeviceKind> only{};  // everything runs on one device of this kind: no other is opened for the plan
+  std::optional<DeviceRole> only{};  // everything runs on one device with this role: no other is opened for the plan
   bool may_give_way = false;         // even if asked for by name, gives way to a faster plan that `auto` tries
   bool tried_by_auto = false;        // `auto` tries it if auto_needs are met; users can name it in any case
   PlanNeeds auto_needs{};

@@ -44,7 +44,7 @@ int64_t rows_for_experts(const Machine& machine, const ModelConfig& config, cons
   const auto& experts = config.experts;
   if (!experts) return 0;
   check_rules(rules, experts->count);
-  if (machine.first_of(DeviceKind::npu) == nullptr) return 0;
+  if (machine.first_with(&DeviceInfo::static_graphs) == nullptr) return 0;
   if (asked ? !asked->expert_rules : !machine.zero_copy()) return 0;
   return most_slots(experts->count, experts->used, tokens, asked ? asked->expert_rules(rules) : rules);
 }

@@ -41,10 +41,9 @@ class MemoryFile {
   int descriptor_;
 };
 
-DeviceInfo device(DeviceKind kind) {
+DeviceInfo device() {
   DeviceInfo info;
   info.id = "d";
-  info.kind = kind;
   return info;
 }
 
@@ -75,10 +74,10 @@ void measurements(Bytes input) {
     ratios_of<PassClass>(value);
   });
   stored_seconds(cache, "d");
-  for (const DeviceKind kind : {DeviceKind::gpu, DeviceKind::npu}) {
-    const std::vector<MeasuredPoint> points = stored_points(cache, device(kind));
+  const std::vector<MeasuredPoint> points = stored_points(cache, device());
+  for (const bool static_graphs : {false, true}) {
     try {
-      const MatMulPrediction prediction = MatMulPrediction::fit(kind, points);
+      const MatMulPrediction prediction = MatMulPrediction::fit(static_graphs, points);
       for (const MeasuredPoint& point : points) {
         const double seconds = prediction.seconds(point.point);
         must_hold(!std::isnan(seconds) && seconds >= 0, "a predicted time is a time");

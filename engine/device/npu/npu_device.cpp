@@ -78,7 +78,7 @@ DeviceInfo describe(const npu_emu::NpuParams& params, int index, const std::vect
   info.cores = cores;
   info.fused_fma = npu_emu::fma_is_fused(kernels);
   info.rounds_to_f16 = true;
-  info.static_graphs = true;
+  info.cuts_rows = info.static_graphs = true;
   info.models_time = true;
   return info;
 }

@@ -80,6 +80,7 @@ DeviceInfo describe(const Handle& handle, const DeviceOptions& options) {
   info.name = device.getInfo<CL_DEVICE_NAME>();
   info.driver = handle.platform.getInfo<CL_PLATFORM_NAME>() + " " + device.getInfo<CL_DRIVER_VERSION>();
   info.kind = DeviceKind::gpu;
+  info.cuts_rows = info.queued = true;
   info.family = family_of(device, options.gpu_family);
   info.vector_kernels = info.family == KernelFamily::simd;
   info.memory_bytes = static_cast<int64_t>(device.getInfo<CL_DEVICE_GLOBAL_MEM_SIZE>());

@@ -56,6 +56,7 @@ DeviceInfo describe(const Handle& handle, const DeviceOptions& options) {
   info.name = handle.name();
   info.driver = std::string(driver.driverName) + " " + driver.driverInfo;
   info.kind = DeviceKind::gpu;
+  info.cuts_rows = info.queued = true;
   info.family = family_of(handle, options.gpu_family);
   info.memory_bytes = memory_bytes(handle.physical());
   info.own_memory = handle.discrete();

@@ -33,9 +33,9 @@ std::optional<GpuRates> rates_of(std::span<const MeasuredPoint> points) {
 
 // A GPU's rates are fitted for each weight format, to points of that device alone. Points beside another device change
 // only the bandwidth.
-MatMulPrediction MatMulPrediction::fit(DeviceKind kind, std::span<const MeasuredPoint> points) {
+MatMulPrediction MatMulPrediction::fit(bool static_graphs, std::span<const MeasuredPoint> points) {
   MatMulPrediction prediction;
-  if (kind == DeviceKind::npu) {
+  if (static_graphs) {
     prediction.npu_ = NpuPrediction::fit(points);
     return prediction;
   }

@@ -19,7 +19,7 @@ namespace tandem {
 class MatMulPrediction {
  public:
   // Error if there are too few points to learn from.
-  static MatMulPrediction fit(DeviceKind kind, std::span<const MeasuredPoint> points);
+  static MatMulPrediction fit(bool static_graphs, std::span<const MeasuredPoint> points);
 
   bool knows(const MatMulPoint& point) const;  // an NPU: any point; a GPU: points of a weight format with rates
   // Error if it does not know the point.

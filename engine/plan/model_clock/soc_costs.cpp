@@ -44,12 +44,12 @@ std::vector<DeviceTraits> traits_of(const SocProfile& profile) {
     const std::string reason = npu_refusal(profile, op);
     return Support{reason.empty(), reason};
   };
-  DeviceTraits npu{.id = kModelledNpu, .kind = DeviceKind::npu, .supports = on_npu};
-  npu.rounds_to_f16 = npu.static_graphs = true;
+  DeviceTraits npu{.id = kModelledNpu, .supports = on_npu};
+  npu.rounds_to_f16 = npu.cuts_rows = npu.static_graphs = true;
   npu.graph_tokens = std::move(sizes);
   npu.row_step = profile.row_step;
   npu.token_step = profile.token_step;
-  return {{.id = kModelledGpu, .kind = DeviceKind::gpu, .supports = everything}, std::move(npu)};
+  return {{.id = kModelledGpu, .supports = everything, .cuts_rows = true}, std::move(npu)};
 }
 
 // The solver's T_sync and T_copy (H9) come from the same function as the crossings of the clock, so both agree.

@@ -10,7 +10,7 @@ std::string range(int64_t begin, int64_t end) { return std::to_string(begin) + "
 // "256 tokens NPU", "NPU rows 0..1024 (300 tokens in 512)", "GPU tokens 512..525 rows 0..3072".
 std::string part_text(const Part& part, int64_t S, int64_t N) {
   const bool all_tokens = part.tokens() == S, all_rows = part.rows() == N, padded = part.graph_tokens > part.tokens();
-  std::string text = part.side == Side::gpu ? "GPU" : "NPU";
+  std::string text = part.side == Side::general ? "GPU" : "NPU";
   if (!all_tokens && all_rows && !padded) text = std::to_string(part.tokens()) + " tokens " + text;
   if (!all_tokens && !all_rows) text += " tokens " + range(part.token_begin, part.token_end);
   if (!all_rows) text += " rows " + range(part.row_begin, part.row_end);

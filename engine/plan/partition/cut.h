@@ -1,5 +1,6 @@
-// A cut: the value that says how a GPU and an NPU share one matmul Y[S, N]. Each way of cutting (H2 to H6) is a
-// function in engine/plan/partition/candidates.h that lists candidates. The solver (H9) prices them and takes the best.
+// A cut: the value that says how two sides, in the paper a GPU and an NPU, share one matmul Y[S, N]. Each way of
+// cutting (H2 to H6) is a function in engine/plan/partition/candidates.h that lists candidates. The solver (H9) prices
+// them and takes the best.
 //
 // Contract: tokens and rows count from 0. Rows are those of the whole matmul, so a part's rows are a slice. The parts
 // of a Cut cover [0, S) x [0, N) exactly once. Parts of one side run one after another in their order, and the two
@@ -15,10 +16,14 @@
 
 namespace tandem {
 
-enum class Side : uint8_t { gpu, npu };
+// The two sides of a cut. A side has one device or several, which then share the rows of each of its parts.
+enum class Side : uint8_t {
+  general,  // takes any number of tokens: the paper's GPU
+  graphs,   // takes pre-compiled numbers of tokens: the paper's NPU
+};
 
 struct Part {
-  Side side = Side::gpu;
+  Side side = Side::general;
   int64_t token_begin = 0, token_end = 0;
   int64_t row_begin = 0, row_end = 0;
   // NPU: tokens of the graph that runs, one of the pre-compiled sizes. Tokens beyond the part's own are padding. GPU:

@@ -23,7 +23,7 @@ Operator part_operator(const Operator& matmul, const Part& part) {
   Operator slice = slice_tokens(matmul, part.token_begin, part.token_end);
   auto& body = std::get<MatMul>(slice.body);
   body = slice_rows(body, body.row_begin + part.row_begin, body.row_begin + part.row_end);
-  if (part.side == Side::npu) body.S = part.graph_tokens;
+  if (part.side == Side::graphs) body.S = part.graph_tokens;
   return slice;
 }
 
@@ -31,8 +31,8 @@ std::vector<Operator> graph_operators(const Operator& matmul, const TokenLayout&
   const auto& body = std::get<MatMul>(matmul.body);
   std::vector<Operator> operators;
   for (const TokenGraph& graph : layout) {
-    operators.push_back(part_operator(
-        matmul, {Side::npu, graph.token_begin, graph.token_end, 0, body.row_end - body.row_begin, graph.graph_tokens}));
+    operators.push_back(part_operator(matmul, {Side::graphs, graph.token_begin, graph.token_end, 0,
+                                               body.row_end - body.row_begin, graph.graph_tokens}));
   }
   return operators;
 }

@@ -71,7 +71,7 @@ std::string time_text(double seconds) {
 // "46 us (GPU 44 us beside NPU 25.6 us, 2 us to join)".
 std::string times_text(const Priced& priced, const CutCosts& costs) {
   std::string text = time_text(priced.seconds);
-  if (has_side(priced.cut, Side::gpu) && has_side(priced.cut, Side::npu)) {
+  if (has_side(priced.cut, Side::general) && has_side(priced.cut, Side::graphs)) {
     text += " (GPU " + time_text(priced.gpu_seconds) + " beside NPU " + time_text(priced.npu_seconds) + ", " +
             time_text(costs.sync_seconds + costs.copy_seconds) + " to join)";
   }
@@ -97,10 +97,10 @@ std::string explain(const Priced& chosen, std::span<const Priced> all, const Cut
 // H9 for one cut: max(T_gpu, T_npu) + T_sync + T_copy. The parts of one side run in turn, so their times add up. A cut
 // without the NPU has nothing to join.
 Priced price(const Cut& cut, const CutCosts& costs) {
-  const bool npu = has_side(cut, Side::npu), both = npu && has_side(cut, Side::gpu);
+  const bool npu = has_side(cut, Side::graphs), both = npu && has_side(cut, Side::general);
   Priced priced{cut, 0, 0, 0};
   for (const Part& part : cut.parts)
-    (part.side == Side::gpu ? priced.gpu_seconds : priced.npu_seconds) += costs.seconds(part, both);
+    (part.side == Side::general ? priced.gpu_seconds : priced.npu_seconds) += costs.seconds(part, both);
   priced.seconds = std::max(priced.gpu_seconds, priced.npu_seconds);
   if (npu) priced.seconds += costs.sync_seconds + costs.copy_seconds;
   return priced;

@@ -99,14 +99,14 @@ TokenLayout chunked_layout(int64_t tokens, const CutLimits& limits) {
 
 // The GPU's first part has the rows that the NPU leaves, for all tokens. Its second part has the tokens that are left.
 Cut cut_at(int64_t S, int64_t N, const TokenLayout& layout, int64_t npu_rows) {
-  if (layout.empty() || npu_rows == 0) return {CutKind::gpu_all, {{Side::gpu, 0, S, 0, N, S}}};
+  if (layout.empty() || npu_rows == 0) return {CutKind::gpu_all, {{Side::general, 0, S, 0, N, S}}};
   const int64_t tokens = tokens_in(layout);
   TANDEM_CHECK(tokens <= S && npu_rows <= N, "the NPU's part of a cut lies in the matmul");
   Cut cut{kind_of(S, N, layout, npu_rows), {}};
   for (const TokenGraph& graph : layout)
-    cut.parts.push_back({Side::npu, graph.token_begin, graph.token_end, 0, npu_rows, graph.graph_tokens});
-  if (npu_rows < N) cut.parts.push_back({Side::gpu, 0, S, npu_rows, N, S});
-  if (tokens < S) cut.parts.push_back({Side::gpu, tokens, S, 0, npu_rows, S - tokens});
+    cut.parts.push_back({Side::graphs, graph.token_begin, graph.token_end, 0, npu_rows, graph.graph_tokens});
+  if (npu_rows < N) cut.parts.push_back({Side::general, 0, S, npu_rows, N, S});
+  if (tokens < S) cut.parts.push_back({Side::general, tokens, S, 0, npu_rows, S - tokens});
   return cut;
 }
 

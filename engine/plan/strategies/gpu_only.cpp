@@ -5,7 +5,7 @@
 namespace tandem::plans {
 namespace {
 
-Plan make_gpu_only(const PlanRequest& request) { return all_on(request, DeviceKind::gpu, "a GPU", "gpu-only"); }
+Plan make_gpu_only(const PlanRequest& request) { return all_on(request, DeviceRole::general, "a GPU", "gpu-only"); }
 
 }  // namespace
 
@@ -14,7 +14,7 @@ const Strategy gpu_only{
     .name = "gpu-only",
     .explains = "every operator on the GPU",
     .make = make_gpu_only,
-    .only = DeviceKind::gpu,
+    .only = DeviceRole::general,
     .tried_by_auto = true,
     .auto_needs = {.gpu = true},
 };

@@ -6,7 +6,7 @@ namespace tandem::plans {
 namespace {
 
 Plan make_host_only(const PlanRequest& request) {
-  return all_on(request, DeviceKind::host, "the host device", "host-only");
+  return all_on(request, DeviceRole::helper, "the host device", "host-only");
 }
 
 }  // namespace
@@ -16,7 +16,7 @@ const Strategy host_only{
     .name = "host-only",
     .explains = "every operator on the host's cores",
     .make = make_host_only,
-    .only = DeviceKind::host,
+    .only = DeviceRole::helper,
     .tried_by_auto = true,
     .auto_needs = {.host_alone = true},
 };

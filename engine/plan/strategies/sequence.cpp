@@ -111,9 +111,9 @@ void place_batch(Placer& placer, const CutBatch& batch, const Processors& on, co
 }
 
 Plan make_sequence(const PlanRequest& request) {
-  const Processors on{require_device(request, DeviceKind::gpu, "a GPU", "sequence"),
-                      require_device(request, DeviceKind::npu, "an NPU", "sequence"),
-                      require_device(request, DeviceKind::host, "the host beside the NPU", "sequence")};
+  const Processors on{require_device(request, DeviceRole::general, "a GPU", "sequence"),
+                      require_device(request, DeviceRole::graphs, "an NPU", "sequence"),
+                      require_device(request, DeviceRole::helper, "the host beside the NPU", "sequence")};
   if (!request.devices[on.gpu].zero_copy) {
     throw Error("the plan needs a GPU that sees the host's memory: both sides write to one cache", "sequence",
                 request.devices[on.gpu].id + " works on copies; use staggered or tensor");

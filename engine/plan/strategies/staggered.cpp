@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdlib>
 #include <limits>
-#include <string>
 
 #include "engine/plan/partition/staggering.h"
 #include "engine/plan/placer.h"
@@ -18,6 +17,15 @@ namespace {
 struct Cutters {
   int first = 0, second = 0;
 };
+
+// The first devices of both sides of a cut, or the first two devices of one side. Others take no part.
+Cutters cutters_of(const PlanRequest& request) {
+  require_two_cutters(request, "staggered");
+  const Sides sides = sides_of(request.devices);
+  if (!sides.general.empty() && !sides.graphs.empty()) return {sides.general.front(), sides.graphs.front()};
+  const std::vector<int>& of_one_side = sides.general.empty() ? sides.graphs : sides.general;
+  return {of_one_side[0], of_one_side[1]};
+}
 
 // Times of a stage on both devices. The second device's time is infinite if it would round a matmul or has no graphs
 // for it.
@@ -67,12 +75,7 @@ int64_t middle_of(int64_t S, const CutLimits& limits) {
 // In each slot of the schedule the first device runs a stage of one half, while both devices multiply for the other
 // half. Operators are placed slot by slot, which is also the order in which each device runs them.
 Plan make_staggered(const PlanRequest& request) {
-  const std::vector<int> found = row_cutters(request.devices);
-  if (found.size() != 2) {
-    throw Error("the plan works between two devices, a GPU and an NPU", "staggered",
-                std::to_string(found.size()) + " can take part; name two in --device, or use tensor");
-  }
-  const Cutters cutters{found[0], found[1]};
+  const Cutters cutters = cutters_of(request);
   const std::span<const Operator> whole = whole_batch(request.operators);
   Placer placer(request);
   if (!whole.empty()) {
@@ -88,8 +91,8 @@ Plan make_staggered(const PlanRequest& request) {
       }
       if (slot.half_multiplied >= 0) {
         for (const Operator& op : halves[slot.half_multiplied].stages[slot.stage_multiplied].operators)
-          placer.place_cut(op, found, {slot.share_of_first, 1 - slot.share_of_first},
-                           halves[slot.half_multiplied].padding);
+          placer.place_cut(op, std::array{cutters.first, cutters.second},
+                           {slot.share_of_first, 1 - slot.share_of_first}, halves[slot.half_multiplied].padding);
       }
     }
   }

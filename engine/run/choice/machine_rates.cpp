@@ -157,14 +157,14 @@ PriorRates prior_of(const DeviceInfo& device) {
   // One core with vectors of 256 to 512 bits and a register-tiled kernel, with its share of the memory's bandwidth.
   PriorRates core;
   double factor = 1;
-  if (device.kind == DeviceKind::gpu && device.cores.empty()) {
+  if (device.queued && device.cores.empty()) {
     // 128 lanes a compute unit at 1.5 GHz, of which a kernel reaches a third; the launch of a queue's kernel.
     const double units = std::max(1, device.compute_units);
     return {units * 128e9, units * 10e9, 5e-6};
   }
-  if (device.kind == DeviceKind::gpu && !device.vector_kernels)
+  if (device.queued && !device.vector_kernels)
     factor = device.family == KernelFamily::simt ? 0.05 : 0.1;  // scalar work-items on a core
-  if (device.kind == DeviceKind::host) factor = 0.8;
+  if (!device.cuts_rows) factor = 0.8;
   factor *= static_cast<double>(std::max<size_t>(1, device.cores.size()));
   return {factor * core.flops_per_second, factor * core.bytes_per_second, core.launch_seconds};
 }

@@ -58,8 +58,8 @@ Planner::Planner(PlannedModel planned, PlannerOptions options)
   // not simulated.
   const auto alone = std::ranges::find(candidates_, std::string_view("gpu-only"), &Strategy::name);
   const std::vector<DeviceTraits> devices = traits();
-  const auto gpu = std::ranges::find(devices, DeviceKind::gpu, &DeviceTraits::kind);
-  if (is_auto && alone != candidates_.end() && gpu->discrete) card_ = *alone;
+  const int gpu = first_with(devices, DeviceRole::general);
+  if (is_auto && alone != candidates_.end() && devices[static_cast<size_t>(gpu)].discrete) card_ = *alone;
 }
 
 bool Planner::chooses() const {
@@ -78,10 +78,10 @@ Planner::Strategies Planner::candidates() const {
   // Keys and values stay where they were computed. If a GPU does not share its memory, the host cannot
   // continue its texts.
   const bool gpu_keeps = std::ranges::any_of(
-      devices, [](const DeviceTraits& device) { return device.kind == DeviceKind::gpu && !device.zero_copy; });
+      devices, [](const DeviceTraits& device) { return role_of(device) == DeviceRole::general && !device.zero_copy; });
   Strategies tried;
   for (const Strategy& strategy : strategies()) {
-    const bool leaves_gpu = strategy.only == DeviceKind::host && gpu_keeps;
+    const bool leaves_gpu = strategy.only == DeviceRole::helper && gpu_keeps;
     const bool fits = (planned_.model.config.experts || !strategy.auto_needs.experts) && !leaves_gpu;
     if (strategy.tried_by_auto && fits && are_met(strategy.auto_needs, devices)) tried.push_back(&strategy);
   }

@@ -16,7 +16,7 @@ namespace tandem {
 // between kernels: tensor, kind, format of the weights, number of tokens, and for attention and the cache the kind of
 // batch. Plans may share an attention by parts, so the parts are prepared too.
 void prepare_kernels(Machine& machine, std::span<const Batch> batches, const OperatorsOf& operators_of) {
-  const Device* gpu = machine.first_of(DeviceKind::gpu);
+  const Device* gpu = machine.first_with(&DeviceInfo::queued);
   if (gpu == nullptr) return;
   std::set<std::string> seen;
   std::vector<Placed> placed;
@@ -42,7 +42,7 @@ void prepare_kernels(Machine& machine, std::span<const Batch> batches, const Ope
 // Every number of tokens that one list kernel takes, for one text, for several texts, and for trees. Each of the three
 // needs its own kernels of attention and cache.
 std::vector<Batch> listed_batches(const Machine& machine, const ActivationSizes& sizes) {
-  const Device* gpu = machine.first_of(DeviceKind::gpu);
+  const Device* gpu = machine.first_with(&DeviceInfo::queued);
   if (gpu == nullptr || gpu->info().listed_tokens <= 1) return {};
   const int64_t most = std::min(gpu->info().listed_tokens, sizes.tokens),
                 segments = std::min<int64_t>(2, sizes.segments);

@@ -123,14 +123,14 @@ void Machine::ran_single_token() {
 // otherwise the best GPU with the NPU. The host comes third if the plan can use it beside the NPU. Without a GPU the
 // host takes its place.
 std::vector<std::string> Machine::default_devices() {
-  const auto only_on = [&](DeviceKind kind) { return plan_ && plan_->only == kind; };
+  const auto only_on = [&](DeviceRole role) { return plan_ && plan_->only == role; };
   const std::string npu = first_device(DeviceKind::npu), host = first_device(DeviceKind::host);
-  if (only_on(DeviceKind::host)) return {host};
+  if (only_on(DeviceRole::helper)) return {host};
   for (const UnusableDevice& one : unusable_devices())
     diagnostics_.push_back(one.id + " (" + one.name + ") is left out: " + one.reason);
   const std::string gpu = best_gpu();
   const std::optional<KnownGpu> card = default_card();
-  if (only_on(DeviceKind::gpu)) {
+  if (only_on(DeviceRole::general)) {
     if (card) return {default_id(*card)};
     if (gpu.empty())
       throw Error("no GPU device was found", std::string("plan ") + plan_->name,
@@ -181,8 +181,8 @@ void Machine::open_devices_here() {
 // Beside a GPU the host leaves the GPU's cores alone. It works on the NPU's thread then, if the NPU shares its thread.
 std::unique_ptr<Device> Machine::open_one(const std::string& id) const {
   if (device_kind(id) != DeviceKind::host) return open_device(id, device_options_);
-  Device* npu = first_of(DeviceKind::npu);
-  if (first_of(DeviceKind::gpu) && npu && npu->info().shares_thread) return open_host_on(*npu, device_options_);
+  Device* npu = first_with(&DeviceInfo::static_graphs);
+  if (first_with(&DeviceInfo::queued) && npu && npu->info().shares_thread) return open_host_on(*npu, device_options_);
   return open_device(id, waits_for_gpu() ? for_gpu_cores(device_options_) : device_options_);
 }
 
@@ -288,8 +288,7 @@ bool Machine::admit_card(const std::string& id) {
 }
 
 bool Machine::card_is_alone() const {
-  return options_.devices.empty() && plan_ == nullptr && devices_.size() == 1 &&
-         devices_.front()->info().kind == DeviceKind::gpu;
+  return options_.devices.empty() && plan_ == nullptr && devices_.size() == 1 && devices_.front()->info().queued;
 }
 
 // Tests the host with the card before the devices change. exchange() adds the host, and a second call takes it away.
@@ -319,18 +318,17 @@ void Machine::take_orchestrators_core() const {
 bool Machine::maps_files() const {
   // Devices that are cores of this machine read any memory of the process. Drivers of other devices may refuse the
   // pages of a file (amdgpu does), or copy them. These devices get the packed weights in memory of the pool.
-  return std::ranges::none_of(devices_, [](const auto& device) {
-    return device->info().kind == DeviceKind::gpu && device->info().cores.empty();
-  });
+  return std::ranges::none_of(devices_,
+                              [](const auto& device) { return device->info().queued && device->info().cores.empty(); });
 }
 
 bool Machine::zero_copy() const {
   return std::ranges::all_of(devices_, [](const auto& device) { return device->info().zero_copy; });
 }
 
-Device* Machine::first_of(DeviceKind kind) const {
+Device* Machine::first_with(bool DeviceInfo::*property) const {
   for (const auto& device : devices_) {
-    if (device->info().kind == kind) return device.get();
+    if (device->info().*property) return device.get();
   }
   return nullptr;
 }

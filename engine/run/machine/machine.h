@@ -94,10 +94,10 @@ class Machine {
 
   std::span<const std::unique_ptr<Device>> devices() const { return devices_; }
   std::vector<const DeviceInfo*> infos() const;
-  std::string device_names() const;         // "opencl:0,npu:0"
-  Device* first_of(DeviceKind kind) const;  // nullptr: there is no such device
-  bool zero_copy() const;                   // whether all devices work in the host's memory
-  bool maps_files() const;                  // whether all devices read the pages of a mapped file
+  std::string device_names() const;                      // "opencl:0,npu:0"
+  Device* first_with(bool DeviceInfo::*property) const;  // nullptr: there is no such device
+  bool zero_copy() const;                                // whether all devices work in the host's memory
+  bool maps_files() const;                               // whether all devices read the pages of a mapped file
   const CoreLayout& layout() const { return layout_; }
   // The thread on which engines run. No other thread is pinned, unless it calls take_orchestrators_core(): a program
   // that uses the executor itself does so.

@@ -260,7 +260,7 @@ void Executor::launch_on(const std::vector<size_t>& devices, const PreparedPlan&
 
 // H7, NPU-dominant: the host submits each step of a GPU when the steps that it waits for have ended.
 bool Executor::follows(const PreparedPlan& prepared, size_t device) {
-  return prepared.plan_.dominant == Dominant::npu && prepared.devices_[device]->info().kind == DeviceKind::gpu;
+  return prepared.plan_.dominant == Dominant::npu && prepared.devices_[device]->info().queued;
 }
 
 // Launches the GPU steps that follow the NPU, for the run with this base and all runs before it.
@@ -302,7 +302,7 @@ void Executor::await(PreparedPlan& prepared, int step, uint32_t base, sync::Dura
   context.predicted_seconds = predictor.predict();
   context.deadline = options_.deadline;
   context.advice = kLateAdvice;
-  if (prepared.devices_[d]->info().kind == DeviceKind::gpu) context.block = look_again;
+  if (prepared.devices_[d]->info().queued) context.block = look_again;
   sync::Waiter& waiter = shares_core(prepared, d) ? *blocking_ : *waiter_;
   const sync::WaitReport report =
       waiter.wait(flags_.at(prepared.plan_.devices[d]), base + static_cast<uint32_t>(step), context);
@@ -329,7 +329,7 @@ bool Executor::wait_all(const Flight& flight) {
     context.advice = kLateAdvice;
     if (is_last_on(flight, device))
       context.block = [device](std::chrono::milliseconds deadline) { device->finish(deadline); };
-    else if (device->info().kind == DeviceKind::gpu)
+    else if (device->info().queued)
       context.block = look_again;
     const sync::Flag& flag = flags_.at(prepared.plan_.devices[d]);
     const uint32_t epoch = flight.base + static_cast<uint32_t>(last);

@@ -52,7 +52,7 @@ std::unique_ptr<Device> open_slow_device(int index, const DeviceOptions& options
   info.max_allocation_bytes = int64_t{1} << 40;
   info.compute_units = 1;
   info.cores = options.npu_cores;
-  info.static_graphs = true;
+  info.cuts_rows = info.static_graphs = true;
   const auto number = [&](const std::string& name) {
     return options.parameters.contains(name) ? std::stoi(options.parameters.at(name)) : 0;
   };

@@ -20,7 +20,7 @@ inline CutLimits limits_with(std::vector<int64_t> sizes) { return {std::move(siz
 inline CutCosts linear_costs(double ratio, double sync_seconds = 0) {
   return {[ratio](const Part& part, bool) {
             const double tokens = static_cast<double>(part.graph_tokens), rows = static_cast<double>(part.rows());
-            return tokens * rows / 4096 / (part.side == Side::npu ? ratio : 1);
+            return tokens * rows / 4096 / (part.side == Side::graphs ? ratio : 1);
           },
           sync_seconds, 0};
 }

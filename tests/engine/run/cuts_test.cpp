@@ -60,7 +60,7 @@ class CutsOn : public ::testing::TestWithParam<std::string> {
     const MatMul matmul = testing::f16_product(S, kRows, kColumns, w_, x_, y_);
     std::vector<Placed> placed;
     for (const Part& part : cut.parts)
-      placed.push_back({part.side == Side::gpu ? 0 : 1, part_operator({"matmul", matmul}, part)});
+      placed.push_back({part.side == Side::general ? 0 : 1, part_operator({"matmul", matmul}, part)});
     placed.push_back({0, {"use", Add{S, kRows, {&z_, 0}, {&y_, 0}, kRows, kRows}}});
     return schedule("cut", {GetParam(), "npu:0"}, placed);
   }
@@ -69,7 +69,7 @@ class CutsOn : public ::testing::TestWithParam<std::string> {
   // in several.
   static void expect_both_sides_multiply(const Cut& cut) {
     int64_t gpu = 0, npu = 0;
-    for (const Part& part : cut.parts) (part.side == Side::gpu ? gpu : npu) += part.tokens() * part.rows();
+    for (const Part& part : cut.parts) (part.side == Side::general ? gpu : npu) += part.tokens() * part.rows();
     EXPECT_GT(npu, 0);
     if (cut.kind == CutKind::npu_all || cut.kind == CutKind::pipe) {
       EXPECT_EQ(gpu, 0);

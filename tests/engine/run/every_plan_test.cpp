@@ -128,6 +128,57 @@ TEST_P(EveryPlan, gives_what_the_gpu_gives_for_every_length) {
   }
 }
 
+// Four devices in one plan: two interfaces, the NPU, and the host on the NPU's thread. lavapipe does not fuse
+// multiply-adds, so its rows are compared within the bounds of rounding.
+TEST(FourDevices, share_the_matmuls_of_a_pass) {
+  for (const char* id : {"opencl:0", "vulkan:0"})
+    if (!std::ranges::count(available_devices(), id))
+      SKIP_OR_FAIL(test::needs_of(id), std::string("there is no ") + id);
+  const ScratchFolder folder;
+  const std::string path = folder.file("tiny.gguf");
+  TinyModel model;
+  model.type = StorageType::f16;
+  model.hidden = 128;
+  model.feed_forward = 384;
+  write_file(path, write_gguf(model));
+  const std::vector<int32_t> ids = {5, 9, 30, 17, 200, 3, 41, 8, 77};
+  ModelConfig config;
+  const auto logits_on = [&](std::vector<std::string> devices, const std::string& plan, std::vector<double> split) {
+    EngineOptions o;
+    o.program_folder = test::program_folder();
+    o.model_path = path;
+    o.devices = std::move(devices);
+    o.plan = plan;
+    o.split = std::move(split);
+    o.act = ActType::f16;
+    o.device_hooks.gpu_family = KernelFamily::simd;
+    o.plan_hooks.tries_plans = false;
+    o.measurements = folder.file("measured.json");
+    const auto engine = Engine::open(o);
+    config = engine->model().config();
+    std::set<int> ran;
+    for (const Step& step : engine->plans().planner().plan_for({9, 1}, 0).steps) {
+      for (const Operator& op : step.operators)
+        if (std::holds_alternative<MatMul>(op.body)) ran.insert(step.device);
+    }
+    Sequence text = engine->cache().new_sequence();
+    const Logits logits = extend(*engine, text, ids);
+    return std::pair(std::vector<float>(logits.begin(), logits.end()), ran);
+  };
+  const auto [expected, alone] = logits_on({"host"}, "host-only", {});
+  const std::vector<std::string> four = {"opencl:0", "vulkan:0", "npu:0", "host"};
+  const auto [by_shares, sharing] = logits_on(four, "rows", {0.3, 0.4, 0.3});
+  const auto [by_solver, solving] = logits_on(four, "tensor", {});
+  EXPECT_EQ(sharing, (std::set<int>{0, 1, 2}));
+  EXPECT_FALSE(solving.empty());
+  for (const std::vector<float>& logits : {by_shares, by_solver}) {
+    ASSERT_EQ(logits.size(), expected.size());
+    const LogitBounds bounds = logit_bounds(config, {.activations = true}, expected);
+    EXPECT_LE(largest_difference(logits, expected), 2 * bounds.largest);
+    EXPECT_LE(rms_difference(logits, expected), 2 * bounds.rms);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Gpus, EveryPlan, ::testing::ValuesIn(test::first_ids({DeviceKind::gpu})),
                          [](const auto& info) { return info.param.substr(0, 6); });
 

@@ -22,6 +22,7 @@ class FakeDevice final : public Device {
     info_.name = interface.known.name;
     info_.driver = "of the tests";
     info_.kind = DeviceKind::gpu;
+    info_.cuts_rows = info_.queued = true;
     info_.family = KernelFamily::simt;
     info_.compute_units = interface.known.compute_units;
     info_.cores = {};

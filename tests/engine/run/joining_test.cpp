@@ -143,7 +143,7 @@ TEST_F(Joining, is_undone_for_all_where_one_cannot_be_prepared) {
     bool has_text() const override { return true; }
     void release_prepared() noexcept override { holds = false; }
     void rebuild() override {
-      if (machine.first_of(DeviceKind::gpu)) throw Error("no room", "beside the GPU");
+      if (machine.first_with(&DeviceInfo::queued)) throw Error("no room", "beside the GPU");
       holds = true;
     }
     Machine& machine;

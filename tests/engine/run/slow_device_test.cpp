@@ -50,7 +50,7 @@ class SlowDevice : public ::testing::Test {
     };
     size_t ran = 0;
     for (const Strategy& strategy : strategies_for_any_model()) {
-      if (strategy.only && strategy.only != DeviceKind::npu) continue;
+      if (strategy.only && strategy.only != DeviceRole::graphs) continue;
       SCOPED_TRACE(strategy.name);
       const std::vector<float> expected = logits(with("npu:0"), strategy.name);
       if (expected.empty()) continue;

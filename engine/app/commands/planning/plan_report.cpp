@@ -43,7 +43,7 @@ std::vector<Line> lines_of(const PhaseReport& phase) {
 json to_json(const Priced& priced) {
   json parts = json::array();
   for (const Part& part : priced.cut.parts) {
-    parts.push_back({{"side", part.side == Side::gpu ? "gpu" : "npu"},
+    parts.push_back({{"side", part.side == Side::general ? "gpu" : "npu"},
                      {"token_begin", part.token_begin},
                      {"token_end", part.token_end},
                      {"row_begin", part.row_begin},

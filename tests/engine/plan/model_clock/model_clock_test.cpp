@@ -112,23 +112,25 @@ TEST(model_clock, graphs_of_one_matmul_in_turn_cross_once) {
 TEST(model_clock, a_cut_takes_what_the_solver_says) {
   const Operator whole{"m", megabyte_matmul(96)};
   const std::vector<Cut> cuts = {
-      {CutKind::pipe, {{Side::npu, 0, 64, 0, 1024, 64}, {Side::npu, 64, 96, 0, 1024, 32}}},
+      {CutKind::pipe, {{Side::graphs, 0, 64, 0, 1024, 64}, {Side::graphs, 64, 96, 0, 1024, 32}}},
       {CutKind::hybrid,
-       {{Side::npu, 0, 64, 128, 1024, 64}, {Side::npu, 64, 96, 128, 1024, 32}, {Side::gpu, 0, 96, 0, 128, 96}}},
-      {CutKind::sequence, {{Side::npu, 0, 64, 0, 1024, 64}, {Side::gpu, 64, 96, 0, 1024, 32}}}};
+       {{Side::graphs, 0, 64, 128, 1024, 64},
+        {Side::graphs, 64, 96, 128, 1024, 32},
+        {Side::general, 0, 96, 0, 128, 96}}},
+      {CutKind::sequence, {{Side::graphs, 0, 64, 0, 1024, 64}, {Side::general, 64, 96, 0, 1024, 32}}}};
   SocProfile profile = with_crossings();
   profile.gpu.flops = 100 * kMega / kMs;  // slow enough that the NPU ends last
   for (const Way& way : {kPrefill, kDecode, kSlow}) {
     const PlanCosts costs = costs_of(profile, way.options, way.dominant);
     const CutCosts of_parts{[&](const Part& part, bool both) {
-                              return costs.seconds(part.side == Side::npu ? kNpu : kGpu, part_operator(whole, part),
+                              return costs.seconds(part.side == Side::graphs ? kNpu : kGpu, part_operator(whole, part),
                                                    both);
                             },
                             costs.sync_seconds, costs.copy_seconds};
     for (const Cut& cut : cuts) {
       Step on_npu{kNpu, {}, {}, true}, on_gpu{kGpu, {}, {}, true};
       for (const Part& part : cut.parts)
-        (part.side == Side::npu ? on_npu : on_gpu).operators.push_back(part_operator(whole, part));
+        (part.side == Side::graphs ? on_npu : on_gpu).operators.push_back(part_operator(whole, part));
       Step behind = step(kGpu, {0});
       const double alone = clocked(plan({step(kGpu)}), profile, way).seconds;
       std::vector<Step> steps = {on_npu};

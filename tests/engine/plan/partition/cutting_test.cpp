@@ -168,7 +168,7 @@ void expect_sound(const Cut& cut, int64_t S, int64_t N, const CutLimits& limits)
   for (const Part& part : cut.parts) {
     ASSERT_EQ(part.row_begin % limits.row_step, 0);
     ASSERT_TRUE(part.row_end % limits.row_step == 0 || part.row_end == N);
-    if (part.side == Side::gpu) {
+    if (part.side == Side::general) {
       ASSERT_EQ(part.graph_tokens, part.tokens());
     } else {
       ASSERT_TRUE(limits.graph_tokens.empty() || std::ranges::count(limits.graph_tokens, part.graph_tokens) == 1);
@@ -182,7 +182,7 @@ void expect_sound(const Cut& cut, int64_t S, int64_t N, const CutLimits& limits)
 int64_t npu_tokens(const Cut& cut) {
   int64_t end = 0;
   for (const Part& part : cut.parts)
-    if (part.side == Side::npu) end = std::max(end, part.token_end);
+    if (part.side == Side::graphs) end = std::max(end, part.token_end);
   return end;
 }
 

@@ -67,9 +67,10 @@ TEST(Solver, cuts_rows_too_where_the_margin_is_too_small_for_the_gpu) {
 TEST(Solver, weighs_joining_against_either_side_alone) {
   const CutLimits limits = limits_with(kPowersOfTwo);
   const auto costs = [](double sync, double copy) {
-    return CutCosts{
-        [](const Part& part, bool) { return static_cast<double>(part.rows()) / (part.side == Side::gpu ? 64 : 128); },
-        sync, copy};
+    return CutCosts{[](const Part& part, bool) {
+                      return static_cast<double>(part.rows()) / (part.side == Side::general ? 64 : 128);
+                    },
+                    sync, copy};
   };
   EXPECT_DOUBLE_EQ(solve(32, 512, limits, costs(1, 0)).chosen.seconds, 5);
   EXPECT_EQ(solve(32, 512, limits, costs(1, 0)).chosen.cut.kind, CutKind::npu_all) << "of equal times the simpler one";
@@ -107,8 +108,8 @@ TEST(Solver, leaves_out_a_side_that_cannot_run_the_matmul) {
         [side](const Part& part, bool) { return part.side == side ? 1.0 : std::numeric_limits<double>::infinity(); }, 0,
         0};
   };
-  EXPECT_EQ(solve(64, 4096, limits_with(kPowersOfTwo), only(Side::gpu)).chosen.cut.kind, CutKind::gpu_all);
-  EXPECT_EQ(solve(64, 4096, limits_with(kPowersOfTwo), only(Side::npu)).chosen.cut.kind, CutKind::npu_all);
+  EXPECT_EQ(solve(64, 4096, limits_with(kPowersOfTwo), only(Side::general)).chosen.cut.kind, CutKind::gpu_all);
+  EXPECT_EQ(solve(64, 4096, limits_with(kPowersOfTwo), only(Side::graphs)).chosen.cut.kind, CutKind::npu_all);
   const CutCosts nobody{[](const Part&, bool) { return std::numeric_limits<double>::infinity(); }, 0, 0};
   EXPECT_THROW(solve(64, 4096, limits_with(kPowersOfTwo), nobody), Error);
 }
@@ -143,7 +144,7 @@ double brute_force(int64_t S, int64_t N, const CutLimits& limits, const CutCosts
       all.push_back({padded, S});
     }
   }
-  double best = costs.seconds({Side::gpu, 0, S, 0, N, S}, false);
+  double best = costs.seconds({Side::general, 0, S, 0, N, S}, false);
   for (const Graphs& graphs : all) {
     for (int64_t rows = limits.row_step;; rows += limits.row_step) {
       const int64_t n = std::min(rows, N);
@@ -151,11 +152,11 @@ double brute_force(int64_t S, int64_t N, const CutLimits& limits, const CutCosts
       double npu = 0, gpu = 0;
       int64_t begin = 0;
       for (const int64_t size : graphs.sizes) {
-        npu += costs.seconds({Side::npu, begin, std::min(begin + size, S), 0, n, size}, both);
+        npu += costs.seconds({Side::graphs, begin, std::min(begin + size, S), 0, n, size}, both);
         begin += size;
       }
-      if (n < N) gpu += costs.seconds({Side::gpu, 0, S, n, N, S}, both);
-      if (graphs.covered < S) gpu += costs.seconds({Side::gpu, graphs.covered, S, 0, n, S - graphs.covered}, both);
+      if (n < N) gpu += costs.seconds({Side::general, 0, S, n, N, S}, both);
+      if (graphs.covered < S) gpu += costs.seconds({Side::general, graphs.covered, S, 0, n, S - graphs.covered}, both);
       best = std::min(best, std::max(npu, gpu) + costs.sync_seconds + costs.copy_seconds);
       if (n == N) break;
     }
@@ -179,7 +180,7 @@ CutCosts random_costs(std::mt19937& random) {
   };
   const Speed gpu = speed(), npu = speed();
   return {[gpu, npu](const Part& part, bool both) {
-            const Speed& on = part.side == Side::gpu ? gpu : npu;
+            const Speed& on = part.side == Side::general ? gpu : npu;
             const auto steps = [](int64_t count, int64_t step) {
               return static_cast<double>((count + step - 1) / step * step);
             };
@@ -215,7 +216,7 @@ TEST(RowSearch, finds_the_best_cut_of_stepped_times_with_few_questions) {
   int asked = 0;
   const CutCosts costs{[&](const Part& part, bool) {
                          ++asked;
-                         const int64_t stair = part.side == Side::gpu ? 1500 : 2300;
+                         const int64_t stair = part.side == Side::general ? 1500 : 2300;
                          return std::ceil(static_cast<double>(part.rows()) / static_cast<double>(stair));
                        },
                        0, 0};
@@ -235,7 +236,7 @@ TEST(RowSearch, finds_the_best_cut_of_stepped_times_with_few_questions) {
 TEST(RowSearch, prices_every_cut_when_it_meets_times_that_are_not_monotone) {
   // The NPU is slow at every number of rows except one.
   const CutCosts costs{[](const Part& part, bool) {
-                         if (part.side == Side::gpu) return static_cast<double>(part.rows());
+                         if (part.side == Side::general) return static_cast<double>(part.rows());
                          return part.rows() == 13 * 256 ? 1.0 : 1e6 - static_cast<double>(part.rows());
                        },
                        0, 0};

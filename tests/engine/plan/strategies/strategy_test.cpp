@@ -273,10 +273,21 @@ TEST_F(Cuts, staggered_halves_a_prompt_where_the_npus_sizes_allow) {
   EXPECT_THAT(on(make("staggered", {gpu_, npu}), 0), ::testing::IsSupersetOf({"after 16", "after 16"}));
 }
 
-TEST_F(Cuts, staggered_works_between_two_devices) {
+TEST_F(Cuts, staggered_works_between_the_first_device_of_each_side) {
+  const Plan three = make("staggered", {gpu_, testing::fake_gpu("vulkan:0"), npu_}),
+             two = make("staggered", {gpu_, npu_});
+  // The output behind the halves is cut as in `tensor`, between all three.
+  const auto halves_on = [&](const Plan& plan, int device) {
+    auto placed = on(plan, device);
+    std::erase_if(placed, [](const std::string& op) { return op.starts_with("output"); });
+    return placed;
+  };
+  EXPECT_EQ(halves_on(three, 0), halves_on(two, 0));
+  EXPECT_TRUE(halves_on(three, 1).empty());
+  EXPECT_EQ(halves_on(three, 2), halves_on(two, 1));
   try {
-    make("staggered", {gpu_, testing::fake_gpu("vulkan:0"), npu_});
-    FAIL() << "there are three";
+    make("staggered", {gpu_});
+    FAIL() << "there is one";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("two devices"));
   }

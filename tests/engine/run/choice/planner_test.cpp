@@ -34,6 +34,8 @@ class IdleDevice final : public Device {
     info_.cores = {kind == DeviceKind::npu ? 1 : 0};
     info_.zero_copy = shares_memory;
     info_.rounds_to_f16 = info_.static_graphs = kind == DeviceKind::npu;
+    info_.cuts_rows = kind != DeviceKind::host;
+    info_.queued = kind == DeviceKind::gpu;
   }
   const DeviceInfo& info() const override { return info_; }
   Support supports(const Operator& op) const override {

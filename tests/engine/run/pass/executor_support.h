@@ -63,7 +63,7 @@ class ExecutorTest : public ::testing::Test {
   std::unique_ptr<Device> host_, npu_;
 };
 
-// A device that reports the kind of a GPU. It counts launches with waits.
+// A device that reports a driver's queue, as a GPU does. It counts launches with waits.
 class GpuInName {
  public:
   explicit GpuInName(Device& behind) : device_(std::make_unique<Renamed>(behind)) {}
@@ -72,7 +72,7 @@ class GpuInName {
 
  private:
   struct Renamed final : Device {
-    explicit Renamed(Device& behind) : behind(behind), named(behind.info()) { named.kind = DeviceKind::gpu; }
+    explicit Renamed(Device& behind) : behind(behind), named(behind.info()) { named.queued = true; }
     const DeviceInfo& info() const override { return named; }
     Support supports(const Operator& op) const override { return behind.supports(op); }
     std::unique_ptr<Program> prepare(std::span<const Operator> operators) override { return behind.prepare(operators); }
