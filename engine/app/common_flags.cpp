@@ -95,40 +95,42 @@ void require_one_text(const CLI::App& app) {
 // it is.
 void add_sampling_flags(CLI::App& app, CommonFlags& flags) {
   const FlagGroup group(app, "Sampling");
-  app.add_option("-n,--predict", flags.predict,
+  app.add_option("-n,--predict", flags.generate.predict,
                  "most tokens to generate; -1: until the model ends or the context is full")
       ->transform(whole(kPredictRange))
       ->capture_default_str();
   add_seed_flag(app, flags.seed, "seed of the sampler; the same seed gives the same text");
-  app.add_option("--temp", flags.temp, "temperature; 0: always the most likely token")
+  app.add_option("--temp", flags.generate.sampler.temperature, "temperature; 0: always the most likely token")
       ->check(finite_range(0, 100))
       ->capture_default_str();
-  app.add_option("--top-k", flags.top_k, "draw from the k most likely tokens; 0: off")
+  app.add_option("--top-k", flags.generate.sampler.top_k, "draw from the k most likely tokens; 0: off")
       ->transform(whole(kTopKRange))
       ->capture_default_str();
-  app.add_option("--top-p", flags.top_p, "draw from the fewest tokens with this probability together; 1: off")
+  app.add_option("--top-p", flags.generate.sampler.top_p,
+                 "draw from the fewest tokens with this probability together; 1: off")
       ->check(finite_range(0, 1))
       ->capture_default_str();
-  app.add_option("--min-p", flags.min_p,
+  app.add_option("--min-p", flags.generate.sampler.min_p,
                  "leave out tokens with less than this share of the best one's probability; 0: off")
       ->check(finite_range(0, 1))
       ->capture_default_str();
-  app.add_option("--repeat-penalty", flags.repeat_penalty, "makes recent tokens less likely; 1: off")
+  app.add_option("--repeat-penalty", flags.generate.sampler.repeat_penalty, "makes recent tokens less likely; 1: off")
       ->check(finite_range(0.01, 100))
       ->capture_default_str();
-  app.add_option("--stop", flags.stop, "end where this text appears (it is not printed); may be given several times")
+  app.add_option("--stop", flags.generate.stop,
+                 "end where this text appears (it is not printed); may be given several times")
       ->expected(1)
       ->take_all()
       ->check([](const std::string& text) {
         return text.empty() ? std::string("a stop string may not be empty") : std::string();
       });
-  app.add_flag("--ignore-eos", flags.ignore_eos, "go on after the model's end token");
+  app.add_flag("--ignore-eos", flags.generate.ignore_end, "go on after the model's end token");
 }
 
 // Elements are separated by commas alone. With extra arguments allowed, the flag would also take the words behind it.
 void add_device_flag(CLI::App& app, CommonFlags& flags) {
   app.add_option(
-         "--device", flags.devices,
+         "--device", flags.engine.devices,
          "devices to use, comma separated: opencl:0, npu:0, npu:0?params=FILE, host; default: the best GPU and the NPU")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -139,7 +141,7 @@ void add_device_flag(CLI::App& app, CommonFlags& flags) {
 void add_plan_flag(CLI::App& app, CommonFlags& flags, const std::string& explains) {
   // The parser checks values after it has read all words. So --all counts before and behind --plan.
   CLI::Option* all = app.add_flag("--all")->description("with --plan list: the baselines of the papers too");
-  CLI::Option* plan = app.add_option("--plan", flags.plan, explains + "; `list` explains them")
+  CLI::Option* plan = app.add_option("--plan", flags.engine.plan, explains + "; `list` explains them")
                           ->each([all](const std::string& name) {
                             if (name == "list") explain_plans(!all->empty());
                           })
@@ -160,9 +162,9 @@ namespace {
 // the part's id.
 void add_expert_flags(CLI::App& app, CommonFlags& flags) {
   const FlagGroup group(app, "Research: experts on the NPU (docs/npumoe.md)");
-  ExpertRules& rules = flags.experts;
+  ExpertRules& rules = flags.engine.experts;
   reads_file(app.add_option(
-      "--calibration", flags.calibration,
+      "--calibration", flags.engine.calibration,
       "N1: how often experts are chosen, a file of calibrate-moe; default: counted while the model runs"));
   app.add_option("--moe-tiers", rules.tiers.multiples,
                  "N2: the three capacities of experts on the NPU, as multiples of the mean load, falling")
@@ -206,7 +208,8 @@ void add_context_flags(CLI::App& app, CommonFlags& flags) {
       ->capture_default_str();
   add_act_flags(app, flags);
   add_cache_type_flag(app, flags);
-  app.add_option("--chunk", flags.chunk, "tokens of the prompt that are computed at once; 0: the engine's choice")
+  app.add_option("--chunk", flags.engine.chunk,
+                 "tokens of the prompt that are computed at once; 0: the engine's choice")
       ->transform(whole(kTokensRange))
       ->capture_default_str();
   app.add_flag("--pack-cache", flags.pack_cache,
@@ -215,14 +218,14 @@ void add_context_flags(CLI::App& app, CommonFlags& flags) {
 
 void add_placement_flags(CLI::App& app, CommonFlags& flags) {
   const FlagGroup group(app, "Devices and plans");
-  add_threads_flag(app, flags.threads);
+  add_threads_flag(app, flags.engine.threads);
   add_device_flag(app, flags);
-  app.add_flag("--strict-device", flags.strict_device,
+  app.add_flag("--strict-device", flags.engine.strict_device,
                "an operator that has to fall back to another device is an error");
   add_plan_flag(app, flags, "what runs where: auto, tensor, gpu-only, npu-only, host-only, ...");
   // -1 lies outside the range of shares and means a measured share, so the check accepts it first. A validator takes
   // its text by a mutable reference, but finite_range() does not change it.
-  app.add_option("--split", flags.split,
+  app.add_option("--split", flags.engine.split,
                  "the NPU's share of a matmul's rows in plans that cut them, or every device's in order (0.5,0.3,0.2); "
                  "-1: measured")
       ->delimiter(',')

@@ -10,7 +10,7 @@
 
 #include "engine/app/parameters.h"
 #include "engine/app/text_input.h"
-#include "engine/moe/expert_placement.h"
+#include "tandem/generate.h"
 
 namespace CLI {
 class App;
@@ -19,30 +19,18 @@ class App;
 namespace tandem::app {
 
 struct CommonFlags {
-  std::string model;      // path
-  TextFlags text;         // -p or -f
-  int64_t predict = 128;  // < 0: until the model ends or the context is full
-  int64_t ctx_size = 0;   // 0: what the model was trained with, at most 4096
-  int threads = 0;        // 0: all cores
+  std::string model;  // path
+  TextFlags text;     // -p or -f
+  // Flags whose values are those of an option write into it: -t --device --strict-device --plan --split --chunk, the
+  // rules for experts and --calibration; -n, sampling, --stop and --ignore-eos. Other flags have members of their own.
+  EngineOptions engine;
+  GenerateOptions generate;
+  int64_t ctx_size = 0;  // 0: what the model was trained with, at most 4096
   Seed seed;
-  float temp = 0;            // 0: greedy
-  int top_k = 40;            // 0: off
-  float top_p = 0.95f;       // 1: off
-  float min_p = 0.05f;       // 0: off
-  float repeat_penalty = 1;  // 1: off
-  std::vector<std::string> stop;
-  bool ignore_eos = false;
-  bool no_special = false;           // special tokens in the text are plain text
-  bool chat = false;                 // the text is a user's turn (only `run`)
-  std::vector<std::string> devices;  // ids; empty: the best GPU and the NPU
-  bool strict_device = false;
-  std::string plan = "auto";
-  std::vector<double> split;  // shares of rows, one per device, or the NPU's alone; empty: measured
-  std::string act;            // "", "f32", "f16", "i8"
+  bool no_special = false;  // special tokens in the text are plain text
+  bool chat = false;        // the text is a user's turn (only `run`)
+  std::string act;          // "", "f32", "f16", "i8"
   std::string cache_type = "f16";
-  int64_t chunk = 0;        // prefill tokens at once; 0: the engine's choice
-  ExpertRules experts;      // for plans that put experts on the NPU
-  std::string calibration;  // file of calibrate-moe; "": experts are counted while the model runs
   std::string sync = "predict";
   double deadline_seconds = 120;  // limit of every wait
   std::string submit = "ahead";

@@ -47,10 +47,8 @@ void PassPlans::release() noexcept {
 }
 
 void PassPlans::rebuild() {
-  planner_ = std::make_unique<Planner>(
-      PlannedModel{model_.model(), activations_, machine_.devices(), machine_.rates()},
-      PlannerOptions{asked_, options_.split, *options_.act, options_.strict_device, options_.plan_hooks.tries_plans,
-                     options_.graph_tokens, options_.submit, options_.experts, counts_});
+  planner_ = std::make_unique<Planner>(PlannedModel{model_.model(), activations_, machine_.devices(), machine_.rates()},
+                                       PlannerOptions{asked_, options_, counts_});
 }
 
 void PassPlans::prepare_kernels(std::span<const Batch> batches) const {

@@ -220,16 +220,17 @@ void require(const char* variable, const std::string& prefix, const std::vector<
 // tests, so a missing device is reported early.
 int devices_command(const CommonFlags& flags) {
   apply_verbosity(flags);
-  const CoreLayout layout = lay_out_cores(usable_cores(), flags.threads);
+  const CoreLayout layout = lay_out_cores(usable_cores(), flags.engine.threads);
   DeviceOptions options;
   options.gpu_cores = layout.gpu;
   options.npu_cores = layout.npu;
   configure_drivers(options);
   sync::Pool pool;  // outlives the devices, which import its memory
   std::vector<Finding> findings;
-  if (flags.devices.empty()) findings = look_at_all(options);
-  for (const std::string& id : flags.devices) findings.push_back(look_at(id, options));
-  const std::vector<std::string> untried = flags.devices.empty() ? untried_interfaces() : std::vector<std::string>{};
+  if (flags.engine.devices.empty()) findings = look_at_all(options);
+  for (const std::string& id : flags.engine.devices) findings.push_back(look_at(id, options));
+  const std::vector<std::string> untried =
+      flags.engine.devices.empty() ? untried_interfaces() : std::vector<std::string>{};
   require("REQUIRE_OPENCL", "opencl", findings);
   require("REQUIRE_VULKAN", "vulkan", findings);
   const std::vector<PairTest> pairs = test_pairs(findings, pool);
@@ -267,7 +268,7 @@ int devices_command(const CommonFlags& flags) {
   // A device that the user named and that cannot be used is a failure. A device that was only found is part
   // of the report.
   for (const Finding& finding : findings) {
-    if (!finding.info && !flags.devices.empty()) return kFailed;
+    if (!finding.info && !flags.engine.devices.empty()) return kFailed;
   }
   return kDone;
 }
@@ -277,7 +278,7 @@ int devices_command(const CommonFlags& flags) {
 void add_devices(CLI::App& app, Action& action) {
   auto flags = std::make_shared<CommonFlags>();
   add_device_flag(app, *flags);
-  add_threads_flag(app, flags->threads);
+  add_threads_flag(app, flags->engine.threads);
   add_output_flags(app, *flags);
   app.callback([flags, &action] { action = [flags] { return devices_command(*flags); }; });
 }

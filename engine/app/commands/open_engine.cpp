@@ -35,35 +35,32 @@ std::optional<ActType> act_of(const CommonFlags& flags) {
 
 // An NPU alone runs no whole model. Without a plan of the user's, the host is opened too.
 std::vector<std::string> devices_to_open(const CommonFlags& flags) {
-  std::vector<std::string> devices = flags.devices;
+  std::vector<std::string> devices = flags.engine.devices;
   const auto is_npu = [](const std::string& id) { return device_kind(id) == DeviceKind::npu; };
-  if (devices.empty() || flags.plan != "auto" || flags.strict_device || !std::ranges::all_of(devices, is_npu))
+  if (devices.empty() || flags.engine.plan != "auto" || flags.engine.strict_device ||
+      !std::ranges::all_of(devices, is_npu))
     return devices;
   devices.push_back(first_device(DeviceKind::host));
   if (!flags.quiet())
-    std::fprintf(stderr, "note: %s runs what %s does not\n", devices.back().c_str(), flags.devices.front().c_str());
+    std::fprintf(stderr, "note: %s runs what %s does not\n", devices.back().c_str(),
+                 flags.engine.devices.front().c_str());
   return devices;
 }
 
-// Translates flags and needs into options of the engine. A flag takes precedence over the command's needs, except for
+// Adds the command's needs to the flags' options. A flag takes precedence over the command's needs, except for
 // the context. The context is an exception because a command knows how many tokens it will run. `progress` lives until
 // loading has ended, so its bar is wiped even after an error.
 std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds& needs) {
   Progress progress("loading", ProgressUnit::bytes, !flags.quiet() && Progress::stderr_is_terminal());
-  EngineOptions options;
+  EngineOptions options = flags.engine;
   options.model_path = flags.model;
   options.devices = devices_to_open(flags);
-  options.strict_device = flags.strict_device;
-  options.plan = flags.plan;
   // -1 asks for measured shares, which is what an engine without a split does.
-  if (flags.split != std::vector{-1.0}) options.split = flags.split;
+  if (options.split == std::vector{-1.0}) options.split.clear();
   options.act = act_of(flags);
   options.kv_type = kv_type_of(flags);
   options.context = needs.context > 0 ? needs.context : flags.ctx_size;
-  options.chunk = flags.chunk > 0 ? flags.chunk : needs.chunk;
-  options.threads = flags.threads;
-  options.experts = flags.experts;
-  options.calibration = flags.calibration;
+  if (options.chunk == 0) options.chunk = needs.chunk;
   options.logit_rows = needs.logit_rows;
   options.sequences = needs.sequences;
   options.sync_policy = sync::policy_named(flags.sync);

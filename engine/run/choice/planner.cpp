@@ -63,7 +63,8 @@ Planner::Planner(PlannedModel planned, PlannerOptions options)
 }
 
 bool Planner::chooses() const {
-  return options_.plan == nullptr || (options_.plan->may_give_way && options_.tries && options_.split.empty());
+  return options_.plan == nullptr ||
+         (options_.plan->may_give_way && options_.text.plan_hooks.tries_plans && options_.text.split.empty());
 }
 
 // The strategies that `auto` tries on these devices with this model. A named plan that may give way has the same
@@ -99,7 +100,7 @@ int64_t Planner::planned_past(const Batch& batch, int64_t position) const {
 
 PassKind Planner::kind_of(std::string_view strategy, const Batch& batch, int64_t position) const {
   std::string name(strategy);
-  if (options_.submit != Submit::ahead) name += std::string("+") + to_string(options_.submit);
+  if (options_.text.submit != Submit::ahead) name += std::string("+") + to_string(options_.text.submit);
   if (batch.segments > 1) name += "+sequences";
   if (batch.trees) name += "+trees";
   return {std::move(name), batch.S, position};
@@ -238,14 +239,15 @@ std::optional<Plan> Planner::better_than(const Plan& plan, const Batch& batch, i
 }
 
 std::vector<Operator> Planner::operators(const Batch& batch) const {
-  return build_decoder(planned_.model, planned_.activations, batch, graph_options(options_.act));
+  return build_decoder(planned_.model, planned_.activations, batch,
+                       graph_options(options_.text.act.value_or(ActType::f32)));
 }
 
 std::vector<DeviceTraits> Planner::traits() const {
   std::vector<DeviceTraits> traits;
   for (const auto& device : planned_.devices) {
     DeviceTraits each = traits_of(*device);
-    if (each.static_graphs) each.graph_tokens = options_.graph_tokens;
+    if (each.static_graphs) each.graph_tokens = options_.text.graph_tokens;
     each.row_step = kPanelRows;  // the emulated array loses nothing by cuts finer than the paper's 256 rows
     traits.push_back(std::move(each));
   }
@@ -258,7 +260,7 @@ double Planner::shared_seconds(const Batch& batch, int64_t position) {
   const PlanCosts costs = this->costs(position);
   const std::vector<DeviceTraits> traits = this->traits();
   const std::vector<Operator> operators = this->operators(batch);
-  const PlanRequest request{operators, traits, {}, options_.strict, costs};
+  const PlanRequest request{operators, traits, {}, options_.text.strict_device, costs};
   const Placer placer(request);
   double sum = 0;
   for (const Operator& op : operators) {
@@ -289,21 +291,21 @@ Plan Planner::make(const Strategy& strategy, const Batch& batch, int64_t positio
 Plan Planner::make(const Strategy& strategy, std::span<const Operator> operators, const PlanCosts& costs,
                    const Batch& batch) const {
   const std::vector<DeviceTraits> traits = this->traits();
-  PlanRequest request{operators, traits, {}, options_.strict, costs};
+  PlanRequest request{operators, traits, {}, options_.text.strict_device, costs};
   const Activations& activations = planned_.activations;
-  const ExpertRequest experts{options_.experts, options_.counts, activations.expert_rows, activations.sizes.expert_rows,
-                              activations.projected};
+  const ExpertRequest experts{options_.text.experts, options_.counts, activations.expert_rows,
+                              activations.sizes.expert_rows, activations.projected};
   if (experts.rows > 0) request.experts = &experts;
-  if (strategy.cuts_rows && !options_.split.empty()) {
-    request.shares.otherwise = options_.split;
-    if (options_.split.size() == 1)
-      request.shares.otherwise.insert(request.shares.otherwise.begin(), 1 - options_.split[0]);
+  if (strategy.cuts_rows && !options_.text.split.empty()) {
+    request.shares.otherwise = options_.text.split;
+    if (options_.text.split.size() == 1)
+      request.shares.otherwise.insert(request.shares.otherwise.begin(), 1 - options_.text.split[0]);
   } else if (strategy.cuts_rows) {
     request.shares = best_row_shares(request);
   }
   Plan plan = strategy.make(request);
   const bool follows =
-      options_.submit == Submit::follow || (options_.submit == Submit::dominant && batch.S > kDecodeTokens);
+      options_.text.submit == Submit::follow || (options_.text.submit == Submit::dominant && batch.S > kDecodeTokens);
   plan.dominant = follows ? Dominant::npu : Dominant::gpu;
   return plan;
 }

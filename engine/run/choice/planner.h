@@ -43,14 +43,8 @@ struct PlannedModel {
 };
 
 struct PlannerOptions {
-  const Strategy* plan = nullptr;  // nullptr: `auto`
-  std::vector<double> split;       // as EngineOptions::split
-  ActType act = ActType::f32;
-  bool strict = false;
-  bool tries = true;  // false: a plan that may give way to a faster one does not (tests)
-  std::vector<int64_t> graph_tokens;
-  Submit submit = Submit::ahead;          // as EngineOptions::submit
-  ExpertRules experts;                    // for plans that put experts on the NPU
+  const Strategy* plan = nullptr;         // nullptr: `auto`
+  TextOptions text;                       // without a type of activations: f32
   const RoutingCounts* counts = nullptr;  // borrowed: how often experts were chosen; nullptr: the model has none
 };
 

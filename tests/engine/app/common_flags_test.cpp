@@ -60,25 +60,25 @@ TEST(CommonFlags, take_the_values_of_the_command_line) {
   EXPECT_EQ(flags.text.prompt, "Hi");
   EXPECT_TRUE(flags.text.has_prompt);
   EXPECT_FALSE(flags.text.has_file);
-  EXPECT_EQ(flags.predict, -1);
+  EXPECT_EQ(flags.generate.predict, -1);
   EXPECT_EQ(flags.ctx_size, 512);
-  EXPECT_EQ(flags.threads, 2);
+  EXPECT_EQ(flags.engine.threads, 2);
   EXPECT_EQ(flags.seed.value, 7u);
   EXPECT_FALSE(flags.seed.is_drawn);
-  EXPECT_FLOAT_EQ(flags.temp, 0.5f);
-  EXPECT_EQ(flags.top_k, 3);
-  EXPECT_THAT(flags.devices, ElementsAre("opencl:0", "npu:0"));
-  EXPECT_EQ(flags.plan, "tensor");
-  EXPECT_THAT(flags.split, ElementsAre(0.25));
+  EXPECT_FLOAT_EQ(flags.generate.sampler.temperature, 0.5f);
+  EXPECT_EQ(flags.generate.sampler.top_k, 3);
+  EXPECT_THAT(flags.engine.devices, ElementsAre("opencl:0", "npu:0"));
+  EXPECT_EQ(flags.engine.plan, "tensor");
+  EXPECT_THAT(flags.engine.split, ElementsAre(0.25));
   EXPECT_EQ(flags.act, "f16");
   EXPECT_EQ(flags.cache_type, "f32");
-  EXPECT_EQ(flags.chunk, 64);
+  EXPECT_EQ(flags.engine.chunk, 64);
   EXPECT_EQ(flags.sync, "spin");
   EXPECT_EQ(flags.trace, "t.json");
   EXPECT_EQ(flags.deadline_seconds, 2.5);
-  EXPECT_THAT(flags.stop, ElementsAre("a,b", "-c"));
+  EXPECT_THAT(flags.generate.stop, ElementsAre("a,b", "-c"));
   EXPECT_EQ(flags.verbosity, 2);
-  EXPECT_TRUE(flags.strict_device);
+  EXPECT_TRUE(flags.engine.strict_device);
   EXPECT_EQ(parse({"-p", "x", "--fast"}).act, "i8");
 }
 
@@ -86,11 +86,11 @@ TEST(CommonFlags, leave_the_defaults_when_nothing_is_said) {
   unsetenv("TANDEM_DEVICE");
   CommonFlags flags = parse({"-p", ""});
   EXPECT_TRUE(flags.text.has_prompt);  // an empty prompt is a prompt
-  EXPECT_EQ(flags.predict, 128);
-  EXPECT_TRUE(flags.split.empty());
-  EXPECT_EQ(flags.temp, 0);
-  EXPECT_EQ(flags.plan, "auto");
-  EXPECT_TRUE(flags.devices.empty());
+  EXPECT_EQ(flags.generate.predict, 128);
+  EXPECT_TRUE(flags.engine.split.empty());
+  EXPECT_EQ(flags.generate.sampler.temperature, 0);
+  EXPECT_EQ(flags.engine.plan, "auto");
+  EXPECT_TRUE(flags.engine.devices.empty());
 }
 
 TEST(CommonFlags, accept_values_at_the_edges_of_their_ranges) {
@@ -101,7 +101,7 @@ TEST(CommonFlags, accept_values_at_the_edges_of_their_ranges) {
   EXPECT_TRUE(accepts("--split", "1"));
   EXPECT_TRUE(accepts("--split", "0.5,0.25,0.25"));
   EXPECT_TRUE(accepts("-n", "0"));
-  EXPECT_EQ(parse({"-p", "x", "-n", "010"}).predict, 10) << "not octal";
+  EXPECT_EQ(parse({"-p", "x", "-n", "010"}).generate.predict, 10) << "not octal";
   EXPECT_TRUE(accepts("--soc", "missing.json")) << "a file is looked at when it is read";
   EXPECT_TRUE(accepts("--device", "host"));
   EXPECT_TRUE(accepts("--device", "opencl:0?copies=1,npu:0?params=a/b.json"));
@@ -153,8 +153,8 @@ TEST(CommonFlags, take_devices_from_the_environment_when_none_are_named) {
   CommonFlags from_environment = parse({"-p", "x"});
   CommonFlags named = parse({"-p", "x", "--device", "opencl:1"});
   unsetenv("TANDEM_DEVICE");
-  EXPECT_THAT(from_environment.devices, ElementsAre("host", "npu:0"));
-  EXPECT_THAT(named.devices, ElementsAre("opencl:1"));
+  EXPECT_THAT(from_environment.engine.devices, ElementsAre("host", "npu:0"));
+  EXPECT_THAT(named.engine.devices, ElementsAre("opencl:1"));
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ ModelFacts facts_of(const Engine& engine) {
 // Number of cores that the engine may use. A flag above the number of usable cores has no further effect.
 int threads(const CommonFlags& flags) {
   const int all = static_cast<int>(usable_cores().size());
-  return flags.threads > 0 ? std::min(flags.threads, all) : all;
+  return flags.engine.threads > 0 ? std::min(flags.engine.threads, all) : all;
 }
 
 // Names are llama-bench's if it has the figure. The others are Tandem's own.

@@ -71,9 +71,9 @@ void fill_context(Engine& engine, Sequence& text, int64_t depth) {
 // other bits. The reference writes no trace and prints nothing.
 Verification verify_against_host(const CommonFlags& flags, Engine& engine) {
   CommonFlags plain = flags;
-  plain.plan = "host-only";
-  plain.devices = {"host"};
-  plain.split.clear();
+  plain.engine.plan = "host-only";
+  plain.engine.devices = {"host"};
+  plain.engine.split.clear();
   plain.act = to_string(*engine.options().act);
   plain.trace.clear();
   plain.verbosity = -1;

@@ -25,13 +25,13 @@ ShapeModel shape_model(const SocRequest& request, const SocProfile& profile, con
 }  // namespace
 
 std::optional<Calibration> calibration_of(const CommonFlags& flags) {
-  return flags.calibration.empty() ? std::nullopt : std::optional(read_calibration(flags.calibration));
+  return flags.engine.calibration.empty() ? std::nullopt : std::optional(read_calibration(flags.engine.calibration));
 }
 
 // The clock knows 8-bit activations, and takes f16 in place of all others.
 SocRequest soc_request(const CommonFlags& flags, std::string shape, StorageType weights, int64_t tokens,
                        int64_t positions) {
-  SocRequest request{flags.soc, std::move(shape), weights, flags.plan, tokens, positions, flags.experts};
+  SocRequest request{flags.soc, std::move(shape), weights, flags.engine.plan, tokens, positions, flags.engine.experts};
   if (act_of(flags) == ActType::i8) request.act = ActType::i8;
   if (std::optional<Calibration> calibration = calibration_of(flags)) request.counts = std::move(calibration->counts);
   return request;

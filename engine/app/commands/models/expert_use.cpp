@@ -57,14 +57,15 @@ CommonFlags exact_flags(const CommonFlags& flags) {
   CommonFlags exact = flags;
   exact.act = exact.cache_type = "f32";
   const auto named = [&](DeviceKind kind) {
-    const auto found = std::ranges::find_if(flags.devices, [&](const auto& id) { return device_kind(id) == kind; });
-    return found == flags.devices.end() ? std::string() : *found;
+    const auto found =
+        std::ranges::find_if(flags.engine.devices, [&](const auto& id) { return device_kind(id) == kind; });
+    return found == flags.engine.devices.end() ? std::string() : *found;
   };
-  const std::string gpu = flags.devices.empty() ? best_gpu() : named(DeviceKind::gpu);
+  const std::string gpu = flags.engine.devices.empty() ? best_gpu() : named(DeviceKind::gpu);
   const std::string host = named(DeviceKind::host).empty() ? first_device(DeviceKind::host) : named(DeviceKind::host);
-  exact.devices = {gpu.empty() ? host : gpu};
-  exact.plan = gpu.empty() ? "host-only" : "gpu-only";
-  if (gpu.empty() && !flags.devices.empty() && named(DeviceKind::host).empty() && !flags.quiet())
+  exact.engine.devices = {gpu.empty() ? host : gpu};
+  exact.engine.plan = gpu.empty() ? "host-only" : "gpu-only";
+  if (gpu.empty() && !flags.engine.devices.empty() && named(DeviceKind::host).empty() && !flags.quiet())
     std::fprintf(stderr, "note: %s computes what is counted: an NPU rounds to 16 bits\n", host.c_str());
   return exact;
 }
@@ -251,7 +252,7 @@ void add_flags(CLI::App& app, CommonFlags& flags, ExpertUseFlags& own, const cha
       ->capture_default_str();
   writes_file(app.add_option("-o,--output", own.output, output))->required();
   add_device_flag(app, flags);
-  add_threads_flag(app, flags.threads);
+  add_threads_flag(app, flags.engine.threads);
   add_output_flags(app, flags);
 }
 

@@ -208,7 +208,7 @@ int info_command(const CommonFlags& flags) {
     report["note"] = "a vocabulary without weights: it tokenizes, but does not run";
   } else {
     report["shapes"] = config_json(read_config(file));
-    report["placement"] = placement(types, flags.devices.empty() ? available_devices() : flags.devices);
+    report["placement"] = placement(types, flags.engine.devices.empty() ? available_devices() : flags.engine.devices);
   }
   // The facts come from mapped bytes. If the file has changed meanwhile, the report would mix two files.
   file.require_unchanged();

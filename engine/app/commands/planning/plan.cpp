@@ -59,7 +59,7 @@ PlanReport on_this_machine(const CommonFlags& flags, const PlanFlags& plan) {
   print_notes(flags, *engine, std::max(flags.ctx_size, plan.prompt));
   PlanReport report{engine->model().config().name.empty() ? flags.model : engine->model().config().name,
                     "predicted from what was measured on this machine",
-                    flags.plan,
+                    flags.engine.plan,
                     {}};
   Planning planning(flags, plan.prompt);
   int64_t first = 0;
@@ -85,7 +85,7 @@ StorageType weights_of(const CommonFlags& flags, const PlanFlags& plan) {
 // longer ones are cut.
 constexpr int64_t kLongestWhole = 4096, kPiece = 512;
 int64_t tokens_at_once(const CommonFlags& flags, int64_t prompt) {
-  if (flags.chunk > 0) return flags.chunk;
+  if (flags.engine.chunk > 0) return flags.engine.chunk;
   return prompt <= kLongestWhole ? prompt : kPiece;
 }
 
@@ -107,7 +107,7 @@ PlanReport on_a_chip(const CommonFlags& flags, const PlanFlags& plan) {
   if (!beyond.empty() && !flags.quiet()) std::fprintf(stderr, "note: %s\n", beyond.c_str());
   PlanReport report{clock.config().name.empty() ? name : clock.config().name,
                     "modelled: " + clock.profile().name,
-                    flags.plan,
+                    flags.engine.plan,
                     {},
                     {}};
   // A run on the model clock has times for each span. They become a prediction, so that both clocks share one report.

@@ -24,7 +24,7 @@ constexpr int64_t kDepths[] = {0, 256, 1024}, kQuickDepths[] = {0, 256};
 // A kind without a number, such as "npu", names all devices of the kind. Parameters behind `?` are no part of a
 // device's name.
 bool asked_for(const CommonFlags& flags, const std::string& device) {
-  return flags.devices.empty() || std::ranges::any_of(flags.devices, [&](const std::string& id) {
+  return flags.engine.devices.empty() || std::ranges::any_of(flags.engine.devices, [&](const std::string& id) {
            const std::string name = id.substr(0, id.find('?'));
            return device == name || device.starts_with(name + ":");
          });
@@ -36,16 +36,16 @@ bool asked_for(const CommonFlags& flags, const std::string& device) {
 // operator themselves. The context has room for a chunk behind the largest depth. Activations are f16, which the
 // NPU needs.
 std::unique_ptr<Engine> open_for_profile(const CommonFlags& flags, bool quick) {
-  const int64_t chunk = flags.chunk > 0 ? flags.chunk : quick ? 128 : 1024;
+  const int64_t chunk = flags.engine.chunk > 0 ? flags.engine.chunk : quick ? 128 : 1024;
   const int64_t context = chunk + (quick ? kQuickDepths[1] : kDepths[2]);
   CommonFlags own = flags;
   const auto names = [&](DeviceKind kind) {
-    return std::ranges::any_of(own.devices, [&](const std::string& id) { return device_kind(id) == kind; });
+    return std::ranges::any_of(own.engine.devices, [&](const std::string& id) { return device_kind(id) == kind; });
   };
   const bool has_gpu = names(DeviceKind::gpu);
-  if (!own.devices.empty() && !has_gpu && !names(DeviceKind::host))
-    own.devices.push_back(first_device(DeviceKind::host));
-  own.plan = own.devices.empty() ? "layer" : has_gpu ? "gpu-only" : "host-only";
+  if (!own.engine.devices.empty() && !has_gpu && !names(DeviceKind::host))
+    own.engine.devices.push_back(first_device(DeviceKind::host));
+  own.engine.plan = own.engine.devices.empty() ? "layer" : has_gpu ? "gpu-only" : "host-only";
   own.act = "f16";
   return open_engine(own, {context, chunk, std::min(chunk, kOutputs)});
 }
@@ -95,7 +95,7 @@ Profile measure_points(const CommonFlags& flags, std::span<const ProfileTask> ta
 int profile_command(const CommonFlags& flags, const ProfileFlags& profile) {
   apply_verbosity(flags);
   const auto engine = open_for_profile(flags, profile.quick);
-  print_notes(flags, *engine, std::max<int64_t>(1, flags.chunk));
+  print_notes(flags, *engine, std::max<int64_t>(1, flags.engine.chunk));
   std::vector<ProfileTask> tasks =
       profile_tasks(*engine, {engine->machine().executor(), engine->machine().measurements()}, profile.quick);
   std::erase_if(tasks, [&](const ProfileTask& task) { return !asked_for(flags, task.row.device); });

@@ -57,7 +57,7 @@ Plan decode_plan(const CommonFlags& flags) {
 // Each length of work counts once, in rising order. Devices use the same cores as in other commands.
 sync_lab::LabOptions lab_options(const CommonFlags& flags, const BenchSyncFlags& bench) {
   sync_lab::LabOptions options;
-  options.devices = flags.devices;
+  options.devices = flags.engine.devices;
   for (const std::string& name : bench.policies) options.policies.push_back(sync::policy_named(name));
   options.work_seconds.clear();
   for (const std::string& size : bench.sizes) options.work_seconds.push_back(parse_duration(size));
@@ -66,7 +66,7 @@ sync_lab::LabOptions lab_options(const CommonFlags& flags, const BenchSyncFlags&
                              options.work_seconds.end());
   options.rounds = bench.rounds;
   options.quick = bench.quick;
-  options.layout = lay_out_cores(usable_cores(), flags.threads);
+  options.layout = lay_out_cores(usable_cores(), flags.engine.threads);
   options.device_options.gpu_cores = options.layout.gpu;
   options.device_options.npu_cores = options.layout.npu;
   options.check = [] {
@@ -121,13 +121,13 @@ int bench_sync_command(const CommonFlags& given, const BenchSyncFlags& bench) {
   if (bench.litmus) return litmus_command(flags, options.device_options, bench.iterations);
   const bool named = !options.devices.empty();
   if (!named) options.devices = available_devices();
-  if (!named) flags.devices = default_devices();
+  if (!named) flags.engine.devices = default_devices();
   const auto names = [&](DeviceKind kind) {
-    return std::ranges::any_of(flags.devices, [&](const std::string& id) { return device_kind(id) == kind; });
+    return std::ranges::any_of(flags.engine.devices, [&](const std::string& id) { return device_kind(id) == kind; });
   };
   // The plan `tensor` cuts matmuls between a GPU and an NPU. With fewer devices `auto` takes its place, unless the user
   // asked for a plan.
-  if (bench.chooses_plan && !(names(DeviceKind::gpu) && names(DeviceKind::npu))) flags.plan = "auto";
+  if (bench.chooses_plan && !(names(DeviceKind::gpu) && names(DeviceKind::npu))) flags.engine.plan = "auto";
   std::optional<Plan> plan;
   if (!flags.model.empty()) plan = decode_plan(flags);
   sync_lab::LabResult result = sync_lab::run_sync_lab(options);
@@ -150,7 +150,7 @@ int bench_sync_command(const CommonFlags& given, const BenchSyncFlags& bench) {
 // is_given() tells an unset --plan from one that names the default, because only the unset one may be replaced.
 void add_bench_sync(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<BenchSyncFlags>>();
-  flags->common.plan = "tensor";
+  flags->common.engine.plan = "tensor";
   add_device_flag(app, flags->common);
   app.add_option("--policies", flags->own.policies, "waiting policies to measure, comma separated; default: all")
       ->delimiter(',')
@@ -182,7 +182,7 @@ void add_bench_sync(CLI::App& app, Action& action) {
   reads_file(
       app.add_option("-m,--model", flags->common.model, "say what this model's decode step gains by each policy"));
   add_plan_flag(app, flags->common, "the plan of that decode step");
-  add_threads_flag(app, flags->common.threads);
+  add_threads_flag(app, flags->common.engine.threads);
   add_output_flags(app, flags->common);
   app.callback([flags, &action, &app] {
     flags->own.chooses_plan = !is_given(*app.get_option("--plan"));

@@ -98,7 +98,7 @@ void print(const LitmusRow& row) {
 // because the two sides of some tests do different things: one writes and the other reads. A forbidden outcome makes
 // the command fail, but the rows after it still run.
 int litmus_command(const CommonFlags& flags, const DeviceOptions& options, uint64_t iterations) {
-  std::vector<std::string> sides = flags.devices.empty() ? available_devices() : flags.devices;
+  std::vector<std::string> sides = flags.engine.devices.empty() ? available_devices() : flags.engine.devices;
   // Host threads stand for the host device.
   std::erase_if(sides, [](const std::string& id) { return device_kind(id) == DeviceKind::host; });
   sides.insert(sides.begin(), kHostThread);

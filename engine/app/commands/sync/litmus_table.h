@@ -8,8 +8,8 @@
 
 namespace tandem::app {
 
-// Runs pairs of host threads and flags.devices (all devices of this machine if empty), in both roles. A test ends when
-// both sides have worked on `iterations` instances at once. Fails if it saw a forbidden outcome.
+// Runs pairs of host threads and flags.engine.devices (all devices of this machine if empty), in both roles. A test
+// ends when both sides have worked on `iterations` instances at once. Fails if it saw a forbidden outcome.
 int litmus_command(const CommonFlags& flags, const DeviceOptions& options, uint64_t iterations);
 
 }  // namespace tandem::app

@@ -75,7 +75,7 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
                 "Give at least one token");
   if (eval.perplexity) require_two_tokens(ids, eval.ids_file.empty() ? "the text" : eval.ids_file);
   const auto count = static_cast<int64_t>(ids.size());
-  const int64_t chunk = std::min(count, flags.chunk > 0 ? flags.chunk : kDefaultChunk);
+  const int64_t chunk = std::min(count, flags.engine.chunk > 0 ? flags.engine.chunk : kDefaultChunk);
   const auto engine = open_engine(flags, {std::max<int64_t>(count, flags.ctx_size), chunk, chunk});
   print_notes(flags, *engine);
   std::optional<SocClock> clock;

@@ -149,7 +149,7 @@ int eval_many_command(const CommonFlags& flags, const ManyPrompts& many) {
   EngineNeeds needs;
   needs.sequences = many.parallel;
   needs.chunk = kDefaultChunk;
-  needs.logit_rows = flags.chunk > 0 ? flags.chunk : needs.chunk;
+  needs.logit_rows = flags.engine.chunk > 0 ? flags.engine.chunk : needs.chunk;
   const auto engine = open_engine(flags, needs);
   print_notes(flags, *engine);
   TraceFile trace(flags, *engine);

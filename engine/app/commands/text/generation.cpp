@@ -35,18 +35,9 @@ std::vector<int32_t> prompt_ids(const CommonFlags& flags, const std::string& tex
   return ids;
 }
 
-// Copies the sampler's flags one by one.
 GenerateOptions generate_options(const CommonFlags& flags) {
-  GenerateOptions options;
-  options.predict = flags.predict;
-  options.sampler.temperature = flags.temp;
-  options.sampler.top_k = flags.top_k;
-  options.sampler.top_p = flags.top_p;
-  options.sampler.min_p = flags.min_p;
-  options.sampler.repeat_penalty = flags.repeat_penalty;
+  GenerateOptions options = flags.generate;
   options.sampler.seed = flags.seed.value;
-  options.stop = flags.stop;
-  options.ignore_end = flags.ignore_eos;
   options.interrupted = [] { return interrupted(); };
   return options;
 }

@@ -81,7 +81,7 @@ TextAsked asked_of(const CommonFlags& flags) {
   std::error_code unknown;  // set for anything but a plain file
   if (flags.text.has_file)
     if (const auto size = std::filesystem::file_size(flags.text.file, unknown); !unknown) bytes = size;
-  return {static_cast<int64_t>(bytes / kBytesOfToken), flags.predict};
+  return {static_cast<int64_t>(bytes / kBytesOfToken), flags.generate.predict};
 }
 
 // A sequence with the saved tokens that begin the prompt. The prompt's last token always runs, because it gives

@@ -55,10 +55,10 @@ int64_t smallest(const std::vector<int64_t>& numbers) {
 
 // A pass takes one token of every text, so a chunk must have room for all of them.
 void require_room_for_all(const CommonFlags& flags, const BenchFlags& bench) {
-  if (bench.parallel.empty() || flags.chunk == 0) return;
+  if (bench.parallel.empty() || flags.engine.chunk == 0) return;
   const int64_t most = *std::ranges::max_element(bench.parallel);
-  if (flags.chunk < most)
-    throw CLI::ValidationError("-np " + std::to_string(most) + " with --chunk " + std::to_string(flags.chunk),
+  if (flags.engine.chunk < most)
+    throw CLI::ValidationError("-np " + std::to_string(most) + " with --chunk " + std::to_string(flags.engine.chunk),
                                "a pass takes a token of every text; make --chunk at least as large as -np");
 }
 
@@ -211,7 +211,7 @@ std::vector<std::string> idle_flags(const CLI::App& app, const CommonFlags& flag
   if (!flags.soc.empty()) {
     names.assign(std::begin(kMeasured), std::end(kMeasured));
     const bool places_experts = std::ranges::any_of(strategies(), [&](const Strategy& strategy) {
-      return strategy.name == flags.plan && strategy.expert_rules != nullptr;
+      return strategy.name == flags.engine.plan && strategy.expert_rules != nullptr;
     });
     if (!places_experts) names.insert(names.end(), std::begin(kOfExperts), std::end(kOfExperts));
   }
@@ -262,8 +262,9 @@ void add_profile(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<ProfileFlags>>();
   add_model_flag(app, flags->common);
   add_device_flag(app, flags->common);
-  add_threads_flag(app, flags->common.threads);
-  app.add_option("--chunk", flags->common.chunk, "the largest token size that is measured; 0: 1024, with --quick 128")
+  add_threads_flag(app, flags->common.engine.threads);
+  app.add_option("--chunk", flags->common.engine.chunk,
+                 "the largest token size that is measured; 0: 1024, with --quick 128")
       ->transform(whole(kTokensRange))
       ->capture_default_str();
   app.add_flag("--quick", flags->own.quick, "few token sizes and rows");
@@ -276,7 +277,7 @@ void add_calibrate(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<CalibrateFlags>>();
   add_model_flag(app, flags->common);
   add_device_flag(app, flags->common);
-  add_threads_flag(app, flags->common.threads);
+  add_threads_flag(app, flags->common.engine.threads);
   writes_file(app.add_option("-o,--output", flags->own.output, "the profile: a .json file for --soc"))->required();
   add_output_flags(app, flags->common);
   app.callback([flags, &action] { action = [flags] { return calibrate_command(flags->common, flags->own); }; });

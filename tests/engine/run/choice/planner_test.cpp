@@ -80,6 +80,7 @@ class Planning : public ::testing::Test {
   explicit Planning(bool card = false) : devices_(idle_devices(card)) {}
   Planner planner(const std::string& plan, PlannerOptions options = {}) {
     options.plan = chosen_strategy(plan);
+    options.text.graph_tokens = {};  // any number of tokens
     return Planner(PlannedModel{model_, activations_, devices_, rates()}, std::move(options));
   }
   // Rates that begin with the content of the cache, for one planner.
@@ -195,6 +196,7 @@ TEST_F(Planning, drops_a_bonus_after_one_pass_that_does_not_confirm_it) {
   const auto planner_of = [&](const char* plan) {
     PlannerOptions options;
     options.plan = chosen_strategy(plan);
+    options.text.graph_tokens = {};
     return Planner(PlannedModel{model_, activations_, devices_, known}, std::move(options));
   };
   Planner rows = planner_of("rows"), only_gpu = planner_of("gpu-only");
@@ -336,7 +338,7 @@ TEST_F(Planning, explores_a_strategy_that_never_ran_with_so_many_tokens) {
 
 TEST_F(Planning, tells_apart_how_steps_are_submitted) {
   PlannerOptions follow;
-  follow.submit = Submit::follow;
+  follow.text.submit = Submit::follow;
   Planner ahead = planner("rows"), following = planner("rows", follow);
   const Plan plan = following.plan_for({1, 1}, 0);
   for (Planner* one : {&ahead, &following}) one->learn(plan, {1, 1}, 0, {}, 1e-3, 1);
@@ -499,7 +501,7 @@ TEST_F(Planning, makes_plans_anew_as_the_context_grows_and_fewer_the_deeper_it_i
 
 TEST_F(Planning, gives_the_npu_the_share_that_the_user_names) {
   PlannerOptions options;
-  options.split = {0.8};  // the vocabulary has 320 rows in 5 panels: 4
+  options.text.split = {0.8};  // the vocabulary has 320 rows in 5 panels: 4
   const auto rows = rows_of(planner("rows", options).make(find_strategy("rows"), {1, 1}, 0), "output");
   EXPECT_EQ(rows[0], 64);
   EXPECT_EQ(rows[1], 256);
