@@ -2,16 +2,20 @@
 //
 // Contract
 //   Texts: a text is a sequence (tandem/sequence.h): tokens whose keys and values are in the KV cache. An engine has
-//   any number of them, as long as the cache has pages. Passes: Engine::extend() appends tokens to one or several
-//   sequences in one pass through all layers, so that the weights are read once for all of them, and returns logits.
-//   The function extend() cuts a longer text into passes. Opening: open() opens the devices and loads the model. The
-//   constructor takes a loaded model, so several engines may share a machine. One of them may draft while another one
-//   verifies, for example. Each engine computes the same bits as it would alone. Bits: a sequence's logits have the
-//   same bits whichever texts share its passes, unless contract().bits_depend_on_passes. Errors: what does not fit is
-//   an Error before anything runs. After a device's Error each sequence has the tokens that it had. Threads: any thread
-//   may call an engine, one at a time. Passes run on a thread of the machine, so engines of one machine take turns, and
-//   no caller's thread is pinned. Ownership: an engine owns its plans, its activations and its cache. It shares the
-//   model, and through it the machine. Sequences and logits belong to the caller, and may outlive the engine.
+//   any number of them, as long as the cache has pages.
+//   Passes: Engine::extend() appends tokens to one or several sequences in one pass, and returns logits. The pass
+//   reads the weights once for all of them. The function extend() cuts a longer text into passes.
+//   Opening: open() opens the devices and loads the model. The constructor takes a loaded model, so several engines may
+//   share a machine. One of them may draft while another one verifies, for example. Each engine computes the same bits
+//   as it would alone.
+//   Bits: a sequence's logits have the same bits whichever texts share its passes, unless
+//   contract().bits_depend_on_passes.
+//   Errors: what does not fit is an Error before anything runs. After a device's Error each sequence has the tokens
+//   that it had.
+//   Threads: any thread may call an engine, one at a time. Passes run on a thread of the machine, so engines of one
+//   machine take turns, and no caller's thread is pinned.
+//   Ownership: an engine owns its plans, its activations and its cache. It shares the model, and through it the
+//   machine. Sequences and logits belong to the caller, and may outlive the engine.
 #pragma once
 
 #include <cstddef>
