@@ -28,7 +28,7 @@ nlohmann::json error_json(const Error& error);
 void print_json(const nlohmann::json& value);
 
 // Writes the members `columns` of each object as CSV (RFC 4180), with a line of names. Texts are in quotes, numbers are
-// not. Other values are their JSON text.
+// not. Other values are the text of their JSON, in quotes.
 void print_csv(const nlohmann::json& rows, std::span<const char* const> columns);
 
 // [{"tokens": 256, "plan": "sequence", "passes": 2}, ...]

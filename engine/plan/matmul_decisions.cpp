@@ -1,5 +1,7 @@
 #include "engine/plan/matmul_decisions.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "engine/plan/partition/part_operator.h"
@@ -7,7 +9,7 @@
 
 namespace tandem {
 
-// Of the devices that cut rows, those with graphs are one side.
+// Devices with graphs are one side, and the other devices that cut rows are the other side.
 Sides sides_of(std::span<const DeviceTraits> devices) {
   Sides sides;
   for (const int device : row_cutters(devices)) {
@@ -17,11 +19,16 @@ Sides sides_of(std::span<const DeviceTraits> devices) {
   return sides;
 }
 
-RowCut cut_between(std::span<const int> devices, const Operator& matmul, const PlanCosts& costs) {
+RowCut cut_between(const PlanRequest& request, std::span<const int> devices, const Operator& matmul) {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
   std::vector<double> seconds;
-  for (const int device : devices) seconds.push_back(costs.seconds(device, matmul, true));
+  for (const int device : devices) {
+    const bool runs = request.devices[static_cast<size_t>(device)].supports(matmul).yes;
+    seconds.push_back(runs ? request.costs.seconds(device, matmul, true) : kNever);
+  }
+  if (std::ranges::all_of(seconds, [](double each) { return each == kNever; })) return {{}, kNever};
   const auto& body = std::get<MatMul>(matmul.body);
-  return best_row_cut(body.row_end - body.row_begin, seconds, costs.sync_seconds);
+  return best_row_cut(body.row_end - body.row_begin, seconds, request.costs.sync_seconds);
 }
 
 const Decision& SolvedMatMuls::of(const Key& key, const std::function<Decision()>& solve) {
@@ -47,7 +54,7 @@ const Decision& MatMulDecisions::of(const Operator& matmul) {
                            const std::vector<int>& devices = sides_.of(part.side);
                            const Operator own = part_operator(matmul, part);
                            return devices.size() == 1 ? request_.costs.seconds(devices.front(), own, both)
-                                                      : cut_between(devices, own, request_.costs).seconds;
+                                                      : cut_between(request_, devices, own).seconds;
                          },
                          request_.costs.sync_seconds, request_.costs.copy_seconds};
     const auto decide = [&] { return solve(shape.S, shape.N, limits, costs); };

@@ -250,7 +250,12 @@ void Placer::place_as_tensor(std::span<const Operator> operators, bool exact_sha
   const Sides& both = decisions_->sides();
   for (const Operator& op : operators) {
     const bool is_exact = std::ranges::all_of(both.graphs, [&](int device) { return multiplies_exactly(device, op); });
-    is_exact ? place_decided(op) : place_uncut(op, both.general.front());
+    if (is_exact)
+      place_decided(op);
+    else if (std::holds_alternative<MatMul>(op.body))
+      place_on_side(op, both.general);
+    else
+      place_uncut(op, both.general.front());
   }
 }
 
@@ -262,13 +267,22 @@ void Placer::place_decided(const Operator& op) {
     const std::vector<int>& devices = decisions_->sides().of(side);
     for (const Part& part : cut.parts) {
       if (part.side != side) continue;
-      const Operator own = part_operator(op, part);
-      if (devices.size() == 1)
-        place_quietly(own, devices.front());
-      else
-        place_cut(own, devices, cut_between(devices, own, request_.costs).shares);
+      place_on_side(part_operator(op, part), devices);
     }
   }
+}
+
+// Devices that get no rows are left out, because they may not run the matmul.
+void Placer::place_on_side(const Operator& op, std::span<const int> devices) {
+  const RowCut cut = devices.size() > 1 ? cut_between(request_, devices, op) : RowCut{};
+  std::vector<int> taking;
+  std::vector<double> shares;
+  for (size_t i = 0; i < cut.shares.size(); ++i)
+    if (cut.shares[i] > 0) taking.push_back(devices[i]), shares.push_back(cut.shares[i]);
+  if (taking.size() > 1)
+    place_cut(op, taking, std::move(shares));
+  else
+    place_quietly(op, taking.empty() ? devices.front() : taking.front());
 }
 
 bool Placer::multiplies_exactly(int device, const Operator& op) const {

@@ -93,6 +93,7 @@ class Placer {
  private:
   void fall_back(const Operator& op, int device, const std::string& refusal);
   void place_decided(const Operator& op);
+  void place_on_side(const Operator& op, std::span<const int> devices);
   void place_uncut(const Operator& op, int first);
   int64_t attention_shares(const Operator& op, int first, int second);
   int helper_of(const Operator& op, int first) const;

@@ -75,6 +75,7 @@ PassPlans::Entry& PassPlans::prepare(const Batch& batch, int64_t position) {
       const double start = now_seconds();
       if (auto better = planner().better_than(entry->prepared->plan(), batch, position)) {
         executor.drop(std::exchange(entry->prepared, executor.prepare(std::move(*better))));
+        ++preparations_.plans;
         entry->ran = false;
       }
       entry->version = planner().version();

@@ -30,7 +30,7 @@
 
 namespace tandem {
 
-// Plans that were made and prepared, and the time that this took.
+// Plans that were made and prepared. The time includes comparisons that kept the old plan.
 struct Preparations {
   int64_t plans = 0;
   double seconds = 0;

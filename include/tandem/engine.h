@@ -58,7 +58,8 @@ class Engine {
   // Appends to each of these sequences in one pass. Returns logits [logit_rows, vocabulary], in the order of the
   // extensions and of their tokens. Errors before anything runs:
   //   - A sequence stands in the list twice, its context is full, or the cache has no free page.
-  //   - There are more sequences than TextOptions::sequences, or more tokens in all than TextOptions::chunk.
+  //   - There are more sequences than TextOptions::sequences.
+  //   - There are more tokens in all than TextOptions::chunk (0: kDefaultChunk), or than a context holds.
   //   - More tokens want logits than the larger one of TextOptions::logit_rows and TextOptions::sequences.
   //   - There are more runs of tokens than a pass has segments. Each token of a tree is one run. Another sequence has
   //     two runs if it is not alone and a part of its tokens gets logits, else one.

@@ -30,10 +30,11 @@ constexpr double kFarBehind = 1.4;
 constexpr int64_t kAlikeTokens = 2;
 constexpr double kContends = 1.2;
 // The second best plan is seldom a tenth slower. If a tenth of a pass is shorter than a comparison of plans, the choice
-// for a similar batch is good enough. Comparisons are timed here. (Measured: 0.7 to 1.4 ms of a dense model on Zen
-// 4, 1.8 to 4 ms of a mixture of experts on Zen 3.)
+// for a similar batch is good enough. The comparisons for new batches are timed. (Measured: 0.7 to 1.4 ms of a dense
+// model on Zen 4, 1.8 to 4 ms of a mixture of experts on Zen 3.)
 constexpr double kWonByComparing = 0.1;
 constexpr double kNewestComparison = 0.25;  // its weight in the mean
+constexpr double kLongestComparison = 4;    // counts as at most so many means
 // Beside a card, a plan that never ran is tried if it is predicted to take less than this part of the card's time. The
 // margin is wide because copies and turns through the host are not simulated.
 constexpr double kWorthTrying = 0.7;
@@ -205,7 +206,9 @@ Plan Planner::plan_for(const Batch& batch, int64_t position) {
   const std::vector<Operator> operators = this->operators(batch);
   const double start = now_seconds();
   const std::vector<Offer> offers = compare(strategies, operators, costs, batch, past);
-  comparing_seconds_ += kNewestComparison * (now_seconds() - start - comparing_seconds_);
+  // A comparison that lost its core must not end comparisons.
+  const double took = std::min(now_seconds() - start, kLongestComparison * comparing_seconds_);
+  comparing_seconds_ += kNewestComparison * (took - comparing_seconds_);
   Choice choice{offers.front().strategy, rates_.version(), offers.front().seconds, {}};
   for (const Offer& offer : offers)
     if (strategies.size() == candidates_.size() && offer.seconds <= kContends * choice.seconds)

@@ -12,7 +12,7 @@ namespace tandem {
 class TextService::State {
  public:
   State(Engine& engine, int64_t width) : batcher_(engine, width), thread_([this] { work(); }) {}
-  ~State();
+  void close();
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   std::future<Generation> write(std::vector<int32_t> prompt, GenerateOptions options);
@@ -34,14 +34,15 @@ class TextService::State {
 };
 
 TextService::TextService(Engine& engine, int64_t width) : state_(std::make_unique<State>(engine, width)) {}
-TextService::~TextService() = default;
+// Requests that end may still call write(), so the state stays until its thread has ended.
+TextService::~TextService() { state_->close(); }
 
 std::future<Generation> TextService::write(std::vector<int32_t> prompt, GenerateOptions options) {
   return state_->write(std::move(prompt), std::move(options));
 }
 
 // Closing interrupts all requests. The thread ends when none is left.
-TextService::State::~State() {
+void TextService::State::close() {
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;

@@ -27,6 +27,12 @@ TEST(MixedTraffic, keeps_nine_tenths_of_the_width_busy) {
   EXPECT_NEAR(static_cast<double>(requests.back().arrives) / 4000, 8.96, 0.5);
 }
 
+// 64 texts that write 4.5 tokens on average: 12.8 requests a pass.
+TEST(MixedTraffic, lets_several_requests_arrive_in_a_pass) {
+  const auto requests = mixed_requests({4000, 64, 10, 8, 7});
+  EXPECT_NEAR(4000 / static_cast<double>(requests.back().arrives + 1), 12.8, 1.5);
+}
+
 TEST(MixedTraffic, follows_from_the_seed_alone) {
   const auto of = [](uint64_t seed) {
     std::vector<int64_t> numbers;

@@ -103,6 +103,36 @@ TEST(FourToyDevices, share_a_matmul_by_sides_and_within_each_side) {
   EXPECT_DOUBLE_EQ(plan.decisions[0].decision.chosen.seconds, 0.75);
 }
 
+// An NPU would round weights of 32 bits, so the GPUs share the matmul. A GPU that refuses it gets no rows.
+TEST(TwoGpusBesideAnNpu, share_what_the_npu_would_round) {
+  MatMul matmul;
+  matmul.S = 1;
+  matmul.K = matmul.x_stride = 64;
+  matmul.row_end = matmul.y_stride = 512;
+  matmul.w = {packed_format(StorageType::f32), 512, 64, {}};
+  const std::vector<Operator> operators = {{"matmul", matmul}};
+  std::vector<DeviceTraits> devices = {testing::fake_gpu("opencl:0"), testing::fake_gpu("vulkan:0"),
+                                       testing::fake_npu()};
+  PlanCosts costs;
+  costs.seconds = [](int device, const Operator& op, bool) {
+    const MatMul& part = std::get<MatMul>(op.body);
+    return (device == 0 ? 1.0 : 3.0) * static_cast<double>(part.row_end - part.row_begin);
+  };
+  const auto rows = [&] {
+    std::vector<int64_t> on(devices.size());
+    for (const Step& step : find_strategy("tensor").make({operators, devices, {}, false, costs}).steps) {
+      for (const Operator& op : step.operators) {
+        const MatMul& part = std::get<MatMul>(op.body);
+        on[static_cast<size_t>(step.device)] += part.row_end - part.row_begin;
+      }
+    }
+    return on;
+  };
+  EXPECT_EQ(rows(), (std::vector<int64_t>{384, 128, 0}));
+  devices[0].supports = [](const Operator&) { return Support{false, "too wide"}; };
+  EXPECT_EQ(rows(), (std::vector<int64_t>{0, 512, 0}));
+}
+
 // The roles follow from what devices can do.
 TEST(Roles, name_the_first_device_that_can_play_them) {
   const std::vector<DeviceTraits> devices = {testing::fake_host(), testing::fake_npu(), testing::fake_gpu()};

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <span>
 #include <string>
 #include <utility>
@@ -26,7 +28,8 @@ namespace {
 
 // The sums of one repetition.
 struct Served {
-  int64_t prompt_tokens = 0, written_tokens = 0, passes = 0;
+  int64_t prompt_tokens = 0, written_tokens = 0;
+  Batcher::Totals ran;
   double seconds = 0;
   Preparations prepared;
   std::vector<std::vector<int32_t>> ids;  // written ones of each request
@@ -40,10 +43,17 @@ struct MixedRow {
   Verification verification;
 };
 
-// A request of one repetition begins at a place of its own in one endless text, so requests share no prefix.
-std::vector<int32_t> prompt_of(const Engine& engine, uint64_t seed, size_t request, int64_t tokens) {
-  const auto begin = static_cast<int64_t>(100'000 * (seed + 1) + 1000 * request);
-  return some_tokens(engine.model().vocabulary(), begin, begin + tokens);
+// Random tokens for each request of one repetition, so requests share no prefix. The generator's bits are standard.
+std::vector<std::vector<int32_t>> prompts_of(const Engine& engine, const std::vector<MixedRequest>& requests,
+                                             uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto vocabulary = static_cast<uint64_t>(engine.model().vocabulary());
+  std::vector<std::vector<int32_t>> prompts;
+  for (const MixedRequest& request : requests) {
+    std::vector<int32_t>& prompt = prompts.emplace_back();
+    while (std::ssize(prompt) < request.prompt) prompt.push_back(static_cast<int32_t>((random() >> 11) % vocabulary));
+  }
+  return prompts;
 }
 
 GenerateOptions options_for(int64_t tokens) {
@@ -64,6 +74,7 @@ Served serve(Engine& engine, const std::vector<MixedRequest>& requests, int64_t 
   Served served;
   served.ids.resize(requests.size());
   std::exception_ptr error;
+  std::vector<std::vector<int32_t>> prompts = prompts_of(engine, requests, seed);
   const Preparations before = engine.plans().preparations();
   const double start = now_seconds();
   size_t next = 0;
@@ -71,7 +82,7 @@ Served serve(Engine& engine, const std::vector<MixedRequest>& requests, int64_t 
     if (batcher.active() + batcher.waiting() == 0) pass = std::max(pass, requests[next].arrives);
     for (; next < requests.size() && requests[next].arrives <= pass; ++next) {
       const MixedRequest& request = requests[next];
-      batcher.add(prompt_of(engine, seed, next, request.prompt), options_for(request.written),
+      batcher.add(std::move(prompts[next]), options_for(request.written),
                   [&served, &error, next](Batcher::Result result) {
                     if (result.error) error = result.error;
                     served.ids[next] = std::move(result.generation.ids);
@@ -85,7 +96,7 @@ Served serve(Engine& engine, const std::vector<MixedRequest>& requests, int64_t 
   served.seconds = now_seconds() - start;
   const Preparations after = engine.plans().preparations();
   served.prepared = {after.plans - before.plans, after.seconds - before.seconds};
-  served.passes = batcher.totals().passes;
+  served.ran = batcher.totals();
   for (const std::vector<int32_t>& ids : served.ids) served.written_tokens += std::ssize(ids);
   return served;
 }
@@ -98,9 +109,11 @@ Verification verify_mixed(Engine& engine, const MixedRow& row, const BenchFlags&
   std::vector<MixedRequest> requests = mixed_requests(traffic_of(row, bench, 0));
   requests.resize(std::min(requests.size(), kCompared));
   const Served together = serve(engine, requests, row.width, 0);
+  const std::vector<std::vector<int32_t>> prompts = prompts_of(engine, requests, 0);
   for (size_t i = 0; i < requests.size(); ++i) {
-    const std::vector<int32_t> prompt = prompt_of(engine, 0, i, requests[i].prompt);
-    if (generate(engine, prompt, options_for(requests[i].written)).ids != together.ids[i])
+    const Generation alone = generate(engine, prompts[i], options_for(requests[i].written));
+    if (interrupted()) throw Interrupted();
+    if (alone.ids != together.ids[i])
       throw Error("a text among others differs from the same text alone", engine.machine().device_names(),
                   "Please report this with the devices and the model");
   }
@@ -124,8 +137,7 @@ nlohmann::json mixed_json(const MixedRow& row, const BenchFlags& bench, const En
           {"tg_most", row.most_written},
           {"speed", median(rates)},
           {"speed_tg", median(written)},
-          {"tokens_per_pass",
-           static_cast<double>(last.prompt_tokens + last.written_tokens) / static_cast<double>(last.passes)},
+          {"tokens_per_pass", static_cast<double>(last.ran.pass_tokens) / static_cast<double>(last.ran.passes)},
           {"plans_prepared", plans / static_cast<double>(row.repetitions.size())},
           {"ms_a_plan", plans > 0 ? seconds * 1e3 / plans : 0},
           {"preparing_share", median(shares)},

@@ -100,8 +100,7 @@ nlohmann::json bench_json(const std::vector<BenchRow>& rows, const CommonFlags& 
   return array;
 }
 
-// Columns have llama-bench's names if it has the figure. dump() puts texts in quotes, so a comma inside a text does not
-// separate columns.
+// Columns have llama-bench's names if it has the figure.
 void print_bench_csv(const nlohmann::json& array) {
   constexpr const char* kColumns[] = {"model_filename", "model_type", "model_size", "model_n_params", "backends",
                                       "device",         "plan",       "act",        "clock",          "n_threads",

@@ -1,6 +1,5 @@
 #include "engine/app/commands/bench/mixed_traffic.h"
 
-#include <algorithm>
 #include <random>
 
 namespace tandem::app {
@@ -20,11 +19,12 @@ int64_t uniform_length(std::mt19937_64& random, int64_t most) {
 std::vector<MixedRequest> mixed_requests(const MixedTraffic& traffic) {
   std::mt19937_64 random(traffic.seed);
   const double active_passes = static_cast<double>(traffic.most_written + 1) / 2;
-  const double arrival = std::min(0.5, kLoad * static_cast<double>(traffic.width) / active_passes);
+  const double a_pass = kLoad * static_cast<double>(traffic.width) / active_passes;  // requests that arrive
+  const double another = a_pass / (1 + a_pass);
   std::vector<MixedRequest> requests;
   int64_t pass = 0;
   while (static_cast<int64_t>(requests.size()) < traffic.requests) {
-    if (uniform(random) < arrival)
+    while (static_cast<int64_t>(requests.size()) < traffic.requests && uniform(random) < another)
       requests.push_back(
           {pass, uniform_length(random, traffic.most_prompt), uniform_length(random, traffic.most_written)});
     ++pass;

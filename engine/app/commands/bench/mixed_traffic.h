@@ -21,9 +21,9 @@ struct MixedTraffic {
   uint64_t seed = 0;
 };
 
-// In the order of their arrivals. The gaps between arrivals are geometric: in each pass one request arrives with the
-// same probability. It is as large as keeps nine tenths of the width busy, since a request is active for about as many
-// passes as it writes tokens.
+// In the order of their arrivals. The number of requests that arrive in a pass is geometric. Its mean keeps nine tenths
+// of the width busy if prompts take no passes of their own, since a request is active for about as many passes as it
+// writes tokens. Long prompts make a queue.
 std::vector<MixedRequest> mixed_requests(const MixedTraffic& traffic);
 
 }  // namespace tandem::app
