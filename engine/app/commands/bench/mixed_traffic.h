@@ -21,9 +21,9 @@ struct MixedTraffic {
   uint64_t seed = 0;
 };
 
-// In the order of their arrivals. The number of requests that arrive in a pass is geometric. Its mean keeps nine tenths
-// of the width busy if prompts take no passes of their own, since a request is active for about as many passes as it
-// writes tokens. Long prompts make a queue.
+// In the order of their arrivals. The number of requests that arrive in a pass is geometric. A request is active for
+// about as many passes as it writes tokens, so the mean is chosen to keep nine tenths of the width busy. Long prompts
+// take passes of their own and make a queue.
 std::vector<MixedRequest> mixed_requests(const MixedTraffic& traffic);
 
 }  // namespace tandem::app
