@@ -1,7 +1,5 @@
 #include "engine/plan/matmul_decisions.h"
 
-#include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "engine/plan/partition/part_operator.h"
@@ -17,18 +15,6 @@ Sides sides_of(std::span<const DeviceTraits> devices) {
     (has_graphs ? sides.graphs : sides.general).push_back(device);
   }
   return sides;
-}
-
-RowCut cut_between(const PlanRequest& request, std::span<const int> devices, const Operator& matmul) {
-  constexpr double kNever = std::numeric_limits<double>::infinity();
-  std::vector<double> seconds;
-  for (const int device : devices) {
-    const bool runs = request.devices[static_cast<size_t>(device)].supports(matmul).yes;
-    seconds.push_back(runs ? request.costs.seconds(device, matmul, true) : kNever);
-  }
-  if (std::ranges::all_of(seconds, [](double each) { return each == kNever; })) return {{}, kNever};
-  const auto& body = std::get<MatMul>(matmul.body);
-  return best_row_cut(body.row_end - body.row_begin, seconds, request.costs.sync_seconds);
 }
 
 const Decision& SolvedMatMuls::of(const Key& key, const std::function<Decision()>& solve) {

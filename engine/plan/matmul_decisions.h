@@ -22,10 +22,6 @@ struct Sides {
 };
 Sides sides_of(std::span<const DeviceTraits> devices);
 
-// H9 between devices of one side: the shares of the matmul's rows with which they end together, and their time. A
-// device that does not run it gets nothing. No shares and infinite seconds: no device runs it.
-RowCut cut_between(const PlanRequest& request, std::span<const int> devices, const Operator& matmul);
-
 // Decisions by the first device of each side, the matmul's shape, and the number of tokens that its buffers hold.
 class SolvedMatMuls {
  public:

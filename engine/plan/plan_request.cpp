@@ -1,6 +1,7 @@
 #include "engine/plan/plan_request.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "engine/plan/roles.h"
 
@@ -18,6 +19,18 @@ std::vector<int> row_cutters(std::span<const DeviceTraits> devices) {
   return cutters;
 }
 
+RowCut cut_between(const PlanRequest& request, std::span<const int> devices, const Operator& matmul) {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  std::vector<double> seconds;
+  for (const int device : devices) {
+    const bool runs = request.devices[static_cast<size_t>(device)].supports(matmul).yes;
+    seconds.push_back(runs ? request.costs.seconds(device, matmul, true) : kNever);
+  }
+  if (std::ranges::all_of(seconds, [](double each) { return each == kNever; })) return {{}, kNever};
+  const auto& body = std::get<MatMul>(matmul.body);
+  return best_row_cut(body.row_end - body.row_begin, seconds, request.costs.sync_seconds);
+}
+
 // The first matmul of a shape decides for all of them. A shape that some cutter refuses gets no shares, because its
 // matmuls are not cut.
 RowShares best_row_shares(const PlanRequest& request) {
@@ -29,10 +42,7 @@ RowShares best_row_shares(const PlanRequest& request) {
     const auto runs = [&](int device) { return request.devices[static_cast<size_t>(device)].supports(op).yes; };
     if (matmul == nullptr || shares.by_shape.contains(shape_of(*matmul)) || !std::ranges::all_of(cutters, runs))
       continue;
-    std::vector<double> seconds;
-    for (const int device : cutters) seconds.push_back(request.costs.seconds(device, op, true));
-    shares.by_shape[shape_of(*matmul)] =
-        best_row_cut(matmul->row_end - matmul->row_begin, seconds, request.costs.sync_seconds).shares;
+    shares.by_shape[shape_of(*matmul)] = cut_between(request, cutters, op).shares;
   }
   return shares;
 }

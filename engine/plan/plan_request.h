@@ -38,8 +38,12 @@ struct PlanRequest {
 // a missing GPU. The first device also runs the operators other than matmuls.
 std::vector<int> row_cutters(std::span<const DeviceTraits> devices);
 
-// H9: the best row cut (best_row_cut()) of every matmul that all of row_cutters() support. The times are request.costs
-// while the other devices work too.
+// H9: the shares of the matmul's rows with which these devices end together, and their time. The times are
+// request.costs while the other devices work too. A device that does not run the matmul gets nothing. No shares and
+// infinite seconds: no device runs it.
+RowCut cut_between(const PlanRequest& request, std::span<const int> devices, const Operator& matmul);
+
+// The shares of cut_between() for every matmul that all of row_cutters() support.
 RowShares best_row_shares(const PlanRequest& request);
 
 }  // namespace tandem

@@ -21,10 +21,9 @@ struct Cutters {
 // The first devices of both sides of a cut, or the first two devices of one side. Others take no part.
 Cutters cutters_of(const PlanRequest& request) {
   require_two_cutters(request, "staggered");
-  const Sides sides = sides_of(request.devices);
-  if (!sides.general.empty() && !sides.graphs.empty()) return {sides.general.front(), sides.graphs.front()};
-  const std::vector<int>& of_one_side = sides.general.empty() ? sides.graphs : sides.general;
-  return {of_one_side[0], of_one_side[1]};
+  const std::vector<int> cutters = row_cutters(request.devices);
+  const int graphs = first_with(request.devices, DeviceRole::graphs);
+  return {cutters[0], graphs >= 0 && graphs != cutters[0] ? graphs : cutters[1]};
 }
 
 // Times of a stage on both devices. The second device's time is infinite if it would round a matmul or has no graphs

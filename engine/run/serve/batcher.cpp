@@ -184,7 +184,7 @@ void Batcher::State::admit() {
   }
 }
 
-// A request whose prompt fits. The caller's sequence must be a beginning of the prompt. What is moved out of `next` is
+// A request whose prompt fits. The caller's sequence must be a beginning of the prompt. The members of `next` are
 // moved last, because the caller needs on_end after an exception.
 Batcher::State::ActiveRequest Batcher::State::begin(Request& next) {
   TANDEM_CHECK(!next.prompt.empty(), "a prompt has at least one token");

@@ -40,7 +40,6 @@ struct Served {
 struct MixedRow {
   int64_t width = 0, most_prompt = 0, most_written = 0;
   std::vector<Served> repetitions;
-  Verification verification;
 };
 
 // Random tokens for each request of one repetition, so requests share no prefix. The generator's bits are standard.
@@ -69,12 +68,12 @@ MixedTraffic traffic_of(const MixedRow& row, const BenchFlags& bench, uint64_t s
 }
 
 // Serves all requests. Time counts in passes, so an idle server goes to the next arrival at once.
-Served serve(Engine& engine, const std::vector<MixedRequest>& requests, int64_t width, uint64_t seed) {
+Served serve(Engine& engine, const std::vector<MixedRequest>& requests, std::vector<std::vector<int32_t>> prompts,
+             int64_t width) {
   Batcher batcher(engine, width);
   Served served;
   served.ids.resize(requests.size());
   std::exception_ptr error;
-  std::vector<std::vector<int32_t>> prompts = prompts_of(engine, requests, seed);
   const Preparations before = engine.plans().preparations();
   const double start = now_seconds();
   size_t next = 0;
@@ -103,13 +102,13 @@ Served serve(Engine& engine, const std::vector<MixedRequest>& requests, int64_t 
 
 // The numeric contract promises the ids that a request gets alone. Other devices may choose another token where two
 // logits are nearly equal, so nothing is compared there.
-Verification verify_mixed(Engine& engine, const MixedRow& row, const BenchFlags& bench, const Verification& with_host) {
+void verify_mixed(Engine& engine, const MixedRow& row, const BenchFlags& bench) {
   constexpr size_t kCompared = 8;
-  if (engine.contract().bits_depend_on_passes) return with_host;
+  if (engine.contract().bits_depend_on_passes) return;
   std::vector<MixedRequest> requests = mixed_requests(traffic_of(row, bench, 0));
   requests.resize(std::min(requests.size(), kCompared));
-  const Served together = serve(engine, requests, row.width, 0);
   const std::vector<std::vector<int32_t>> prompts = prompts_of(engine, requests, 0);
+  const Served together = serve(engine, requests, prompts, row.width);
   for (size_t i = 0; i < requests.size(); ++i) {
     const Generation alone = generate(engine, prompts[i], options_for(requests[i].written));
     if (interrupted()) throw Interrupted();
@@ -117,10 +116,10 @@ Verification verify_mixed(Engine& engine, const MixedRow& row, const BenchFlags&
       throw Error("a text among others differs from the same text alone", engine.machine().device_names(),
                   "Please report this with the devices and the model");
   }
-  return with_host;
 }
 
-nlohmann::json mixed_json(const MixedRow& row, const BenchFlags& bench, const Engine& engine) {
+nlohmann::json mixed_json(const MixedRow& row, const BenchFlags& bench, const Engine& engine,
+                          const Verification& with_host) {
   std::vector<double> rates, written, shares;
   double plans = 0, seconds = 0;
   for (const Served& each : row.repetitions) {
@@ -143,7 +142,7 @@ nlohmann::json mixed_json(const MixedRow& row, const BenchFlags& bench, const En
           {"preparing_share", median(shares)},
           {"repetitions", row.repetitions.size()},
           {"samples", rates},
-          {"verified", verification_json(row.verification)},
+          {"verified", verification_json(with_host)},
           {"device", engine.machine().device_names()},
           {"plan", engine.plans().name()},
           {"act", to_string(*engine.options().act)}};
@@ -168,7 +167,7 @@ std::vector<MixedRow> mixed_rows(const BenchFlags& bench) {
   std::vector<MixedRow> rows;
   for (const int64_t prompt : bench.n_prompt)
     for (const int64_t written : bench.n_gen)
-      for (const int64_t width : bench.parallel) rows.push_back({width, prompt, written, {}, Verification{}});
+      for (const int64_t width : bench.parallel) rows.push_back({width, prompt, written, {}});
   return rows;
 }
 
@@ -187,18 +186,19 @@ int bench_mixed_command(const CommonFlags& flags, const BenchFlags& bench) {
   const auto engine = open_engine(flags, needs);
   print_notes(flags, *engine, needs.context);
   const Verification with_host = verify_against_host(flags, *engine);
-  for (MixedRow& row : rows) row.verification = verify_mixed(*engine, row, bench, with_host);
+  for (const MixedRow& row : rows) verify_mixed(*engine, row, bench);
   TraceFile trace(flags, *engine);
   nlohmann::json out = nlohmann::json::array();
   for (MixedRow& row : rows) {
     const auto run = [&](uint64_t seed) {
       const std::vector<MixedRequest> requests = mixed_requests(traffic_of(row, bench, seed));
-      return engine->machine().orchestrator().run([&] { return serve(*engine, requests, row.width, seed); });
+      return engine->machine().orchestrator().run(
+          [&] { return serve(*engine, requests, prompts_of(*engine, requests, seed), row.width); });
     };
     run(1);
     engine->plans().ran().clear();
     for (int i = 0; i < bench.repetitions; ++i) row.repetitions.push_back(run(static_cast<uint64_t>(2 + i)));
-    out.push_back(mixed_json(row, bench, *engine));
+    out.push_back(mixed_json(row, bench, *engine, with_host));
   }
   trace.finish();
   constexpr const char* kColumns[] = {"pl",        "requests",        "pp_most",         "tg_most",
