@@ -1,4 +1,4 @@
-// How fast are the host's loops for 8-bit activations (packed/act_loops.h) by instruction set and packed format?
+// How fast are the host's loops for 8-bit activations (packed/loops/act_loops.h) by instruction set and packed format?
 //
 // Prints GB/s of packed weights for --tokens tokens (1, as in generation) on one thread, pinned to the last core that
 // it may use. It times weights from the L2 cache, and cold weights: 400 MB, in huge pages where the system gives them.
@@ -6,7 +6,7 @@
 // loop is verified against the plain definition, bit for bit, before it is timed. The best of five rounds counts.
 //
 // Usage: act_loops [--tokens N] [--columns K]
-#include "packed/act_loops.h"
+#include "packed/loops/act_loops.h"
 
 #include <sys/mman.h>
 

@@ -135,9 +135,13 @@ nlohmann::json prefill(const Shape& shape, int rounds) {
     ratios.push_back(ours.back() / theirs.back());
 #endif
   }
-  nlohmann::json row = {
-      {"test", "prefill fp16"}, {"S", S}, {"N", N}, {"K", K}, {"kernels", matmul.name()}, {"clock", "measured"},
-      {"gflops", median(ours)}};
+  nlohmann::json row = {{"test", "prefill fp16"},
+                        {"S", S},
+                        {"N", N},
+                        {"K", K},
+                        {"instruction_set", to_string(best_packed_loops().set())},
+                        {"clock", "measured"},
+                        {"gflops", median(ours)}};
 #ifdef TANDEM_HAVE_OPENBLAS
   row["openblas_gflops"] = median(theirs);
   row["ratio"] = median(ratios);
@@ -178,7 +182,7 @@ nlohmann::json decode(const char* name, PackedKind kind, const Shape& shape, int
           {"S", S},
           {"N", N},
           {"K", K},
-          {"kernels", matmul.name()},
+          {"instruction_set", to_string(best_packed_loops().set())},
           {"clock", "measured"},
           {"gb_per_s", median(rates)},
           {"read_gb_per_s", median(reads)}};
@@ -212,14 +216,14 @@ int main(int argc, char** argv) {
     return 0;
   }
   std::printf("measured in CPU time of one thread, medians\n%-14s %5s %6s %6s %8s %18s %18s %8s\n", "test", "S", "N",
-              "K", "kernels", "array", "judged by", "ratio");
+              "K", "instructions", "array", "judged by", "ratio");
   for (const auto& row : table) {
     const bool gemm = row.contains("gflops");
     const double value = gemm ? row["gflops"] : row["gb_per_s"],
                  peer = gemm ? row.value("openblas_gflops", 0.0) : row["read_gb_per_s"].get<double>();
     std::printf("%-14s %5ld %6ld %6ld %8s %10.1f %-7s %10.1f %-7s %8.2f\n", row["test"].get<std::string>().c_str(),
                 row["S"].get<long>(), row["N"].get<long>(), row["K"].get<long>(),
-                row["kernels"].get<std::string>().c_str(), value, gemm ? "GFLOP/s" : "GB/s", peer,
+                row["instruction_set"].get<std::string>().c_str(), value, gemm ? "GFLOP/s" : "GB/s", peer,
                 gemm ? "BLAS" : "read", peer > 0 ? value / peer : 0.0);
   }
   return 0;

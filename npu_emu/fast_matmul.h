@@ -1,11 +1,9 @@
-// The fast functional path of the array: y[s, n] = chain over k of fma(w[n, k], half(x[s, k]), acc), blocked for caches
-// and registers.
+// The fast functional path of the array: y[s, n] = chain over k of fma(w[n, k], half(x[s, k]), acc), in the loops over
+// packed weights that the host uses too (packed/loops).
 //
 // Contract
 //   Numbers: equal to the stepped simulation bit for bit, for every token count, slice and thread count, because each
-//   output is one chain. Calls of up to kGemvTokens tokens read the packed weights directly. With more tokens a 64 x 64
-//   tile is decoded once per residency, and all tokens stream past it. Only rows [row_begin, row_end) of y are written.
-//   row_begin is a multiple of 64.
+//   output is one chain. Only rows [row_begin, row_end) of y are written. row_begin is a multiple of 64.
 //   Ownership: borrows all memory of the call. The AlignedFloats belong to the caller, who reuses them between calls,
 //   one set per command in flight.
 //   Threads: one thread calls prepare_activations() first. Then any thread calls multiply() for each part = 0
@@ -16,8 +14,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "npu_emu/fast_kernels.h"
-#include "packed/act_loops.h"
+#include "packed/loops/loops.h"
 
 namespace tandem::npu_emu {
 
@@ -49,8 +46,7 @@ class AlignedFloats {
 
 class FastMatmul {
  public:
-  explicit FastMatmul(const FastKernels& kernels = best_kernels());
-  const char* name() const { return kernels_->name; }
+  explicit FastMatmul(const PackedLoops& loops = best_packed_loops()) : loops_(loops) {}
 
   // Rounds the activations to f16, or quantises them, and lays them out as the array's input buffers read them.
   void prepare_activations(const MatmulCall& call, AlignedFloats& activations) const;
@@ -59,16 +55,10 @@ class FastMatmul {
                 int parts) const;
 
  private:
-  void gemv(const MatmulCall& call, const float* x, AlignedFloats& sums, int64_t first_panel, int64_t last_panel) const;
-  void gemm(const MatmulCall& call, const float* x, AlignedFloats& sums, int64_t first_panel, int64_t last_panel) const;
-  void integers(const MatmulCall& call, const float* x, AlignedFloats& sums, int64_t first_panel,
-                int64_t last_panel) const;
-
-  const FastKernels* kernels_;
-  const ActLoops* act_;  // for act_i8; the best or the plain loops, as kernels_
+  PackedLoops loops_;
 };
 
 // Runs the whole product on one thread.
-void fast_matmul(const MatmulCall& call, const FastKernels& kernels = best_kernels());
+void fast_matmul(const MatmulCall& call, const PackedLoops& loops = best_packed_loops());
 
 }  // namespace tandem::npu_emu

@@ -24,8 +24,6 @@ enum class NumberFormat : uint8_t { fp16, int8, int4_fp16 };
 const char* to_string(NumberFormat format);                        // "fp16", "int8", "int4"
 std::optional<NumberFormat> number_format(std::string_view name);  // the inverse
 
-inline float round_to_half(float value) { return half_to_float(float_to_half(value)); }
-
 // Weight (row, column) of a panel as the cells hold it: the value of packed/decode.h, but dense values wider than a
 // half are rounded to one. This is the plain definition, and every faster path gives the same bits.
 float cell_weight(const PackedFormat& format, const std::byte* panel, int64_t column, int64_t row);

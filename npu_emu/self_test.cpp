@@ -11,7 +11,7 @@ namespace tandem::npu_emu {
 // weight must be a decoded one: w = fma(1, 1, 2^-20) = 1 + 2^-20. The first column leaves the sum -(1 + 2^-10), and
 // the activation is a = 1 + 2^-10. Fused, the result is 2^-20 + 2^-30; a product that is first rounded to 24 bits
 // loses the 2^-30.
-bool fma_is_fused(const npu_emu::FastKernels& kernels) {
+bool fma_is_fused(const ExactLoops& loops) {
   constexpr PackedFormat kFormat{PackedKind::i4, ScaleKind::half, MinKind::explicit_, 16, 0};
   std::vector<uint16_t> panel(panel_bytes(kFormat, kTileColumns) / 2);
   std::fill_n(panel.begin(), kPanelRows, float_to_half(0));                          // scale of columns 0..15
@@ -22,7 +22,8 @@ bool fma_is_fused(const npu_emu::FastKernels& kernels) {
   float x[kTileColumns] = {};
   x[0] = x[16] = 1 + 0x1p-10f;
   alignas(64) float sums[kPanelRows];
-  kernels.gemv_panel(kFormat, reinterpret_cast<const std::byte*>(panel.data()), kTileColumns, x, kTileColumns, 1, sums);
+  loops.gemv_panel(kFormat, true, reinterpret_cast<const std::byte*>(panel.data()), kTileColumns, x, kTileColumns, 1,
+                   sums);
   return std::all_of(sums, sums + kPanelRows, [](float sum) { return sum == 0x1p-20f + 0x1p-30f; });
 }
 

@@ -13,7 +13,7 @@
 
 #include "engine/measure/roofline_loops.h"
 #include "engine/run/pass/core_layout.h"
-#include "packed/act_loops.h"
+#include "packed/loops/loops.h"
 #include "sync/affinity.h"
 #include "sync/clock.h"
 #include "sync/error.h"
@@ -81,7 +81,7 @@ double fma_gflops(std::span<const int> cores) {
 
 // Multiply and add count as two, as for floats. The loops are the ones that the host and the NPU multiply with.
 double int8_gops(std::span<const int> cores) {
-  const ActLoops& loops = best_act_loops();
+  const ActLoops& loops = *best_packed_loops().act;
   std::vector<int64_t> kept(cores.size());
   const double products = rate(cores, [&](size_t thread, int64_t) {
     kept[thread] = loops.peak(kInt8Rounds);

@@ -59,12 +59,13 @@ TEST(FastMatmul, multiplies_codes_of_activations_as_the_plain_definition_does) {
               act_i8_product(format, setup.panels.data() + static_cast<size_t>(n / 64) * panel_bytes(format, 256), 256,
                              n % 64, codes.data());
       }
-      for (const FastKernels* kernels : all_kernels()) {
+      for (const PackedLoops& loops : all_packed_loops()) {
         std::fill(setup.y.begin(), setup.y.end(), kCanary);
         MatmulCall call = setup.call();
         call.act_i8 = true;
-        fast_matmul(call, *kernels);
-        ASSERT_TRUE(same_bits(expected, setup.y)) << kernels->name << " " << to_string(format) << " tokens " << tokens;
+        fast_matmul(call, loops);
+        ASSERT_TRUE(same_bits(expected, setup.y))
+            << to_string(loops.set()) << " " << to_string(format) << " tokens " << tokens;
       }
     }
   }
@@ -75,10 +76,11 @@ TEST(FastMatmul, gives_the_definitions_bits_in_every_format_on_every_instruction
     for (const int64_t tokens : {1, 2, 3, 4, 5, 8, 9}) {
       Problem setup(format, {tokens, format.dense() ? 67 : 256, 70}, static_cast<uint32_t>(tokens));
       const std::vector<float> expected = setup.expected();
-      for (const FastKernels* kernels : all_kernels()) {
+      for (const PackedLoops& loops : all_packed_loops()) {
         std::fill(setup.y.begin(), setup.y.end(), kCanary);
-        fast_matmul(setup.call(), *kernels);
-        ASSERT_TRUE(same_bits(expected, setup.y)) << kernels->name << " " << to_string(format) << " tokens " << tokens;
+        fast_matmul(setup.call(), loops);
+        ASSERT_TRUE(same_bits(expected, setup.y))
+            << to_string(loops.set()) << " " << to_string(format) << " tokens " << tokens;
       }
     }
   }
@@ -104,10 +106,11 @@ TEST(FastMatmul, gives_the_definitions_bits_whatever_scales_and_minima_meet) {
         }
       }
       const std::vector<float> expected = setup.expected();
-      for (const FastKernels* kernels : all_kernels()) {
+      for (const PackedLoops& loops : all_packed_loops()) {
         std::fill(setup.y.begin(), setup.y.end(), kCanary);
-        fast_matmul(setup.call(), *kernels);
-        ASSERT_TRUE(same_bits(expected, setup.y)) << kernels->name << " group " << group << " tokens " << tokens;
+        fast_matmul(setup.call(), loops);
+        ASSERT_TRUE(same_bits(expected, setup.y))
+            << to_string(loops.set()) << " group " << group << " tokens " << tokens;
       }
     }
   }
@@ -180,9 +183,9 @@ TEST(FastMatmul, writes_each_part_of_a_slice_of_the_rows_and_no_others) {
 }
 
 TEST(FastMatmul, fuses_its_multiply_add_on_every_instruction_set) {
-  ASSERT_FALSE(all_kernels().empty());
-  EXPECT_STREQ("plain", all_kernels().back()->name);
-  for (const FastKernels* kernels : all_kernels()) EXPECT_TRUE(fma_is_fused(*kernels)) << kernels->name;
+  ASSERT_FALSE(all_packed_loops().empty());
+  EXPECT_EQ(InstructionSet::portable, all_packed_loops().back().set());
+  for (const PackedLoops& loops : all_packed_loops()) EXPECT_TRUE(fma_is_fused(*loops.exact)) << to_string(loops.set());
 }
 
 }  // namespace

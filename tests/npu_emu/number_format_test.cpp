@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "npu_emu/fast_kernels.h"
+#include "packed/loops/exact_loops.h"
 
 namespace tandem::npu_emu {
 namespace {
@@ -39,12 +39,12 @@ TEST(NumberFormat, rounds_the_same_on_every_instruction_set) {
     if (!std::isnan(value)) values.push_back(value);
   }
   values.push_back(std::numeric_limits<float>::infinity());
-  for (const FastKernels* kernels : all_kernels()) {
+  for (const ExactLoops* loops : all_exact_loops()) {
     std::vector<float> rounded(values.size());
-    kernels->round_half(values.data(), rounded.data(), static_cast<int64_t>(values.size()));
+    loops->round_half(values.data(), rounded.data(), static_cast<int64_t>(values.size()));
     for (size_t i = 0; i < values.size(); ++i) {
       ASSERT_EQ(std::bit_cast<uint32_t>(round_to_half(values[i])), std::bit_cast<uint32_t>(rounded[i]))
-          << kernels->name << " " << values[i];
+          << to_string(loops->set) << " " << values[i];
     }
   }
 }

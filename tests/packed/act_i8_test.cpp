@@ -10,8 +10,8 @@
 #include <limits>
 #include <vector>
 
-#include "packed/act_loops.h"
 #include "packed/half.h"
+#include "packed/loops/act_loops.h"
 #include "tests/packed/random_panels.h"
 
 namespace tandem {

@@ -1,13 +1,12 @@
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <span>
 
 #include "engine/device/host/arithmetic.h"
 #include "engine/device/processor.h"
-#include "npu_emu/fast_kernels.h"
-#include "packed/act_loops.h"
+#include "packed/loops/loops.h"
+#include "packed/loops/matmul.h"
 
 namespace tandem::host {
 namespace {
@@ -27,37 +26,12 @@ Aligned<T> aligned(int64_t count) {
 }
 AlignedFloats aligned_floats(int64_t count) { return aligned<float>(count); }
 
-// The loops of the NPU's array that read packed weights directly, for the same instruction set; nullptr: there are
-// none. The portable loops have none, because other loops are compared with them.
-const npu_emu::FastKernels* direct_loops(const HostLoops& loops) {
-  for (const npu_emu::FastKernels* kernels : npu_emu::all_kernels())
-    if (std::strcmp(kernels->name, loops.name) == 0) return kernels;
-  return nullptr;
-}
-
-// The loops for 8-bit activations that belong to `loops`: the fastest ones for the fastest loops.
-const ActLoops& act_loops_of(const HostLoops& loops) {
-  if (&loops == &best_loops()) return best_act_loops();
-  for (const ActLoops* act : all_act_loops())
-    if (std::strcmp(act->name, loops.name) == 0) return *act;
-  return plain_act_loops();
-}
-
 // The numeric contract: one call operator for each kind of operator. Small operators run on the device's thread alone,
 // large ones share their parts among the workers.
 struct Contract {
   const HostLoops& loops;
   Workers& workers;
-  const ActLoops& act = act_loops_of(loops);
-  const npu_emu::FastKernels* direct = direct_loops(loops);
-
-  // Decoding a tile pays when several tokens use it. For few tokens, the direct loops multiply with codes as they
-  // read them.
-  void multiply_panel(const PanelArgs& args) const {
-    if (direct == nullptr || args.S > npu_emu::kGemvTokens || args.format->dense()) return loops.matmul_panel(args);
-    direct->gemv_panel(*args.format, args.panel, args.K, args.x, args.x_stride, args.S, args.sums);
-    for (int64_t s = 0; s < args.S; ++s) std::copy_n(args.sums + s * kPanelRows, args.rows, args.y + s * args.y_stride);
-  }
+  const PackedLoops& packed = *find_packed_loops(loops.set);
 
   // Calls part(begin, end, thread) over [0, count), on this thread alone when the work is small.
   template <typename Part>
@@ -74,31 +48,25 @@ struct Contract {
     const int64_t groups = K / kActGroup;
     Aligned<ActBlock> codes = aligned<ActBlock>(S * groups);
     share(kProductsOfCode * static_cast<double>(S * K), S, [&](int64_t begin, int64_t end, int) {
-      for (int64_t s = begin; s < end; ++s) act.quantise(x + s * stride, K, codes.get() + s * groups);
+      for (int64_t s = begin; s < end; ++s) packed.act->quantise(x + s * stride, K, codes.get() + s * groups);
     });
     return codes;
   }
 
-  // The shared parts are panels of 64 rows. Every thread has its own sums.
+  // The shared parts are panels of 64 rows. Every thread has its own scratch.
   void operator()(const MatMul& op) const {
     const int64_t first = op.row_begin / kPanelRows, panels = panel_count(op.row_end) - first;
-    const size_t size = panel_bytes(op.w.format, op.K);
-    const AlignedFloats sums = aligned_floats(workers.threads() * op.S * kPanelRows);
+    const int64_t own = scratch_floats(op.S);
+    const AlignedFloats scratch = aligned_floats(workers.threads() * own);
     const double multiplications = static_cast<double>(op.row_end - op.row_begin) * op.K * op.S;
     // The codes of all rows are made once, before the panels are shared.
     const Aligned<ActBlock> codes = op.act_i8 ? codes_of(op.x.as<float>(), op.x_stride, op.S, op.K) : nullptr;
+    PackedProduct product{op.w.format, op.w.data.as<std::byte>(), op.S,       op.K,
+                          op.row_end,  op.y.as<float>(),          op.y_stride};
+    product.x = {op.x.as<float>(), op.x_stride};
+    product.codes = codes.get();
     share(multiplications, panels, [&](int64_t begin, int64_t end, int thread) {
-      for (int64_t p = first + begin; p < first + end; ++p) {
-        const int64_t row = p * kPanelRows;
-        const auto* panel = op.w.data.as<std::byte>() + p * size;
-        const int rows = static_cast<int>(std::min(kPanelRows, op.row_end - row));
-        float *y = op.y.as<float>() + row, *own_sums = sums.get() + thread * op.S * kPanelRows;
-        if (codes)
-          act.multiply_panel({&op.w.format, panel, op.S, op.K, rows, codes.get(), y, op.y_stride, own_sums});
-        else
-          multiply_panel(
-              {&op.w.format, panel, op.S, op.K, rows, op.x.as<float>(), op.x_stride, y, op.y_stride, own_sums});
-      }
+      multiply_panels(packed, product, first + begin, first + end, scratch.get() + thread * own);
     });
   }
   // Every group of a row is normalised by itself, and all groups have the same weights.
@@ -289,33 +257,29 @@ struct Contract {
                 int64_t end) const {
     const auto n = static_cast<int64_t>(choices.size());
     const PackedMatrix matrix = op.w.matrix(m);
-    const size_t size = panel_bytes(matrix.format, matrix.columns);
-    const int64_t groups = matrix.columns / kActGroup;
-    const AlignedFloats sums = aligned_floats(n * kPanelRows), y = aligned_floats(n * kPanelRows),
+    const int64_t groups = matrix.columns / kActGroup,
+                  rows = std::min(end * kPanelRows, matrix.rows) - begin * kPanelRows;
+    const AlignedFloats scratch = aligned_floats(scratch_floats(n)), y = aligned_floats(n * rows),
                         x = aligned_floats(op.act_i8 ? 0 : n * matrix.columns);
-    const Aligned<ActBlock> codes = aligned<ActBlock>(op.act_i8 ? n * groups : 0);
+    const Aligned<ActBlock> codes = op.act_i8 ? aligned<ActBlock>(n * groups) : nullptr;
     for (int64_t i = 0; i < n; ++i) {
       // The choice of slot i of token s has the number s * slots + i.
       const int64_t s = choices[i] / op.slots, slot = choices[i] % op.slots;
       const float* row = op.x.as<float>() + s * op.x_stride + slot * op.x_slot;
       if (op.act_i8)
-        act.quantise(row, matrix.columns, codes.get() + i * groups);
+        packed.act->quantise(row, matrix.columns, codes.get() + i * groups);
       else
         std::copy_n(row, matrix.columns, x.get() + i * matrix.columns);
     }
-    for (int64_t p = begin; p < end; ++p) {
-      const int64_t row = p * kPanelRows, rows = std::min(kPanelRows, matrix.rows - row);
-      const auto* panel = matrix.data.as<std::byte>() + static_cast<size_t>(p) * size;
-      if (op.act_i8)
-        act.multiply_panel({&matrix.format, panel, n, matrix.columns, static_cast<int>(rows), codes.get(), y.get(),
-                            kPanelRows, sums.get()});
-      else
-        multiply_panel({&matrix.format, panel, n, matrix.columns, static_cast<int>(rows), x.get(), matrix.columns,
-                        y.get(), kPanelRows, sums.get()});
-      for (int64_t i = 0; i < n; ++i) {
-        const int64_t s = choices[i] / op.slots, slot = choices[i] % op.slots;
-        std::copy_n(y.get() + i * kPanelRows, rows, op.y.as<float>() + s * op.y_stride + slot * op.y_slot + row);
-      }
+    const auto* panels =
+        matrix.data.as<std::byte>() + static_cast<size_t>(begin) * panel_bytes(matrix.format, matrix.columns);
+    PackedProduct product{matrix.format, panels, n, matrix.columns, rows, y.get(), rows};
+    product.x = {x.get(), matrix.columns};
+    product.codes = codes.get();
+    multiply_panels(packed, product, 0, end - begin, scratch.get());
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t s = choices[i] / op.slots, slot = choices[i] % op.slots;
+      std::copy_n(y.get() + i * rows, rows, op.y.as<float>() + s * op.y_stride + slot * op.y_slot + begin * kPanelRows);
     }
   }
 };

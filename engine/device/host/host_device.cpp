@@ -70,7 +70,8 @@ DeviceInfo describe(HostArithmetic arithmetic, int threads, const std::vector<in
   const bool reference = arithmetic == HostArithmetic::reference;
   DeviceInfo info;
   info.id = "host";
-  info.name = reference ? "host reference (double-precision sums)" : std::string("host contract, ") + loops.name;
+  info.name =
+      reference ? "host reference (double-precision sums)" : std::string("host contract, ") + to_string(loops.set);
   info.driver = "built in";
   info.kind = DeviceKind::host;
   info.memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
@@ -104,9 +105,9 @@ std::unique_ptr<Device> open_host_beside(ThreadDevice& other, const DeviceOption
 }
 
 std::unique_ptr<Device> make_host_device(HostArithmetic arithmetic, int threads, const DeviceOptions& options,
-                                         const char* loops) {
-  const host::HostLoops* chosen = *loops ? host::find_loops(loops) : &host::best_loops();
-  if (!chosen) throw Error("this machine cannot run these loops", loops, "leave the name empty for the fastest");
+                                         InstructionSet set) {
+  const host::HostLoops* chosen = host::find_loops(set);
+  if (!chosen) throw Error("this machine cannot run these instructions", to_string(set), "name no instruction set");
   threads = std::max(1, threads);
   std::vector<int> cores = options.gpu_cores;
   cores.insert(cores.end(), options.npu_cores.begin(), options.npu_cores.end());

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "engine/device/device_factory.h"
+#include "packed/loops/loops.h"
 
 namespace tandem {
 
@@ -25,8 +26,8 @@ std::unique_ptr<Device> open_host_device(int index, const DeviceOptions& options
 // the two needs no wake-up. `other` outlives it.
 std::unique_ptr<Device> open_host_beside(ThreadDevice& other, const DeviceOptions& options);
 
-// threads >= 1. loops: "avx512", "avx2", "portable", or "" for the fastest. Error when the machine cannot run them.
+// threads >= 1. Error when the machine cannot run the instruction set.
 std::unique_ptr<Device> make_host_device(HostArithmetic arithmetic, int threads, const DeviceOptions& options = {},
-                                         const char* loops = "");
+                                         InstructionSet set = best_packed_loops().set());
 
 }  // namespace tandem

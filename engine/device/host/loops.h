@@ -1,4 +1,5 @@
 // The inner loops of the numeric contract, compiled once for each instruction set and chosen when the program starts.
+// Matmuls use the loops over packed weights (packed/loops) of the same instruction set.
 //
 // Contract: every variant gives the same bits (docs/numbers.md); the variants differ only in speed. Arguments are plain
 // pointers. The loops files are compiled with instructions that the machine may lack. So they must not instantiate
@@ -10,23 +11,10 @@
 
 #include "engine/device/operators/score_rule.h"
 #include "engine/tensor/activation.h"
-#include "engine/tensor/packed.h"
 #include "engine/tensor/routing.h"
+#include "packed/loops/instruction_set.h"
 
 namespace tandem::host {
-
-// A product with one panel: y[s, r] = one fma chain over k of panel row r and x[s], for all S tokens and `rows` rows.
-struct PanelArgs {
-  const PackedFormat* format;
-  const std::byte* panel;
-  int64_t S, K;
-  int rows;  // 1..64
-  const float* x;
-  int64_t x_stride;
-  float* y;  // row 0 of the panel
-  int64_t y_stride;
-  float* sums;  // scratch [S, 64], 64-byte aligned
-};
 
 // RmsNorm of one token and group.
 struct NormArgs {
@@ -120,8 +108,7 @@ struct ExpertSumArgs {
 };
 
 struct HostLoops {
-  const char* name;  // instruction set
-  void (*matmul_panel)(const PanelArgs& args);
+  InstructionSet set;
   void (*rms_norm)(const NormArgs& args);
   int attend_tile;  // the most queries of attend(): as many as the registers can serve with one load of K and V
   int fast_tile;    // the number of queries with the fewest loads for each product
@@ -137,9 +124,8 @@ struct HostLoops {
   void (*to_halves)(const float* from, uint16_t* to, int64_t count);  // rounds to nearest even
 };
 
-const HostLoops& best_loops();  // the fastest ones for this machine
-const HostLoops* find_loops(
-    const char* name);  // "avx512", "avx2", "portable"; nullptr when the machine cannot run them
+const HostLoops& best_loops();                    // the fastest ones for this machine
+const HostLoops* find_loops(InstructionSet set);  // nullptr: this machine cannot run them
 
 extern const HostLoops kPortableLoops;
 #if defined(__x86_64__)

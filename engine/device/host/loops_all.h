@@ -4,13 +4,11 @@
 // These headers build on the lanes.
 #include "engine/device/host/loops_attention.h"
 #include "engine/device/host/loops_experts.h"
-#include "engine/device/host/loops_matmul.h"
 #include "engine/device/host/loops_rows.h"
 
 namespace tandem::host {
 
-const HostLoops LOOPS_TABLE = {LOOPS_NAME, matmul_panel,  rms_norm,     kAttendTile, kFastTile,
-                               attend,     attend_splits, merge_splits, rope,        glu,
-                               scale,      softmax,       route,        expert_sum,  to_halves};
+const HostLoops LOOPS_TABLE = {LOOPS_SET, rms_norm, kAttendTile, kFastTile, attend, attend_splits, merge_splits,
+                               rope,      glu,      scale,       softmax,   route,  expert_sum,    to_halves};
 
 }  // namespace tandem::host

@@ -2,7 +2,7 @@
 // and inlined.
 //
 // The lanes are made of as many compiler vectors as the machine's registers need. Compiler vectors have +, *, / and
-// comparisons on every machine. Only fma and the conversions of halves and bytes name instructions. (One 64-byte vector
+// comparisons on every machine. Only fma and the conversions of halves name instructions. (One 64-byte vector
 // type for all machines is 100 times slower with AVX2. gcc 12 keeps vectors wider than a register in memory and takes
 // them apart into scalars.)
 #pragma once
@@ -12,6 +12,8 @@
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
+
+#include "packed/half.h"
 
 #define LANES_INLINE static inline __attribute__((always_inline, unused))
 #define EACH_PART _Pragma("GCC unroll 4") for (int i = 0; i < kParts; ++i)
@@ -107,12 +109,6 @@ LANES_INLINE void halves_from_part(uint16_t* to, Part v) {
 LANES_INLINE Part round_part(Part v) {
   return reinterpret_cast<Part>(_mm512_cvtph_ps(_mm512_cvtps_ph(reinterpret_cast<__m512>(v), 0)));
 }
-LANES_INLINE WordPart part_from_bytes(const uint8_t* from) {
-  return reinterpret_cast<WordPart>(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
-}
-LANES_INLINE WordPart part_from_signed(const int8_t* from) {
-  return reinterpret_cast<WordPart>(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
-}
 #elif defined(__AVX2__) && defined(__FMA__)
 LANES_INLINE Part fma_part(Part a, Part b, Part c) {
   return reinterpret_cast<Part>(
@@ -126,12 +122,6 @@ LANES_INLINE void halves_from_part(uint16_t* to, Part v) {
 }
 LANES_INLINE Part round_part(Part v) {
   return reinterpret_cast<Part>(_mm256_cvtph_ps(_mm256_cvtps_ph(reinterpret_cast<__m256>(v), 0)));
-}
-LANES_INLINE WordPart part_from_bytes(const uint8_t* from) {
-  return reinterpret_cast<WordPart>(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
-}
-LANES_INLINE WordPart part_from_signed(const int8_t* from) {
-  return reinterpret_cast<WordPart>(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
 }
 #else
 LANES_INLINE Part fma_part(Part a, Part b, Part c) {
@@ -150,16 +140,6 @@ LANES_INLINE Part round_part(Part v) {
   for (int n = 0; n < kPartLanes; ++n) v[n] = half_to_float(float_to_half(v[n]));
   return v;
 }
-LANES_INLINE WordPart part_from_bytes(const uint8_t* from) {
-  WordPart words = {};
-  for (int n = 0; n < kPartLanes; ++n) words[n] = from[n];
-  return words;
-}
-LANES_INLINE WordPart part_from_signed(const int8_t* from) {
-  WordPart words = {};
-  for (int n = 0; n < kPartLanes; ++n) words[n] = from[n];
-  return words;
-}
 #endif
 
 LANES_INLINE Lanes fma(Lanes a, Lanes b, Lanes c) {
@@ -176,39 +156,6 @@ LANES_INLINE Lanes round_f16(Lanes v) {
   EACH_PART v.p[i] = round_part(v.p[i]);
   return v;
 }
-LANES_INLINE Lanes from_bf16(const uint16_t* from) {
-  uint32_t words[16];
-  for (int n = 0; n < 16; ++n) words[n] = static_cast<uint32_t>(from[n]) << 16;
-  Lanes v;
-  std::memcpy(&v, words, sizeof v);
-  return v;
-}
-LANES_INLINE Words from_bytes(const uint8_t* from) {
-  Words words;
-  EACH_PART words.p[i] = part_from_bytes(from + kPartLanes * i);
-  return words;
-}
-LANES_INLINE Words from_signed(const int8_t* from) {
-  Words words;
-  EACH_PART words.p[i] = part_from_signed(from + kPartLanes * i);
-  return words;
-}
-LANES_INLINE Lanes to_float(Words words) {
-  Lanes v;
-  EACH_PART v.p[i] = __builtin_convertvector(words.p[i], Part);
-  return v;
-}
-LANES_INLINE Words load_words(const uint8_t* from) {
-  Words words;
-  EACH_PART std::memcpy(&words.p[i], from + 4 * kPartLanes * i, sizeof(WordPart));
-  return words;
-}
-// The four bits of each word, from bit `shift` on, as floats.
-LANES_INLINE Lanes nibbles(Words words, int shift) {
-  EACH_PART words.p[i] = words.p[i] >> shift & 15;
-  return to_float(words);
-}
-
 // The first `count` (< 16) values. The other lanes are `fill`, and memory behind `count` values is not touched.
 LANES_INLINE Lanes load_part(const float* from, int64_t count, float fill) {
   float lanes[16];

@@ -1,3 +1,3 @@
-#define LOOPS_NAME "portable"
+#define LOOPS_SET InstructionSet::portable
 #define LOOPS_TABLE kPortableLoops
 #include "engine/device/host/loops_all.h"

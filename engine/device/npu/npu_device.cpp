@@ -64,19 +64,19 @@ npu_emu::NpuParams params_of(const DeviceParameters& parameters) {
 
 // The description of the device: the chip's numbers from `params`, and the memory of this machine.
 DeviceInfo describe(const npu_emu::NpuParams& params, int index, const std::vector<int>& cores) {
-  const npu_emu::FastKernels& kernels = npu_emu::best_kernels();
+  const ExactLoops& loops = *best_packed_loops().exact;
   DeviceInfo info;
   info.id = "npu:" + std::to_string(index);
   info.name = params.name + " " + std::to_string(params.array.rows) + "x" + std::to_string(params.array.cols) + " " +
               npu_emu::to_string(params.dataflow);
-  info.driver = std::string("emulated, ") + kernels.name;
+  info.driver = std::string("emulated, ") + to_string(loops.set);
   info.kind = DeviceKind::npu;
   info.memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
   info.max_allocation_bytes = params.compiler.max_graph_bytes;
   // A unit is a thread that emulates the array, and no part of the array.
   info.compute_units = cores.empty() ? 1 : static_cast<int>(cores.size());
   info.cores = cores;
-  info.fused_fma = npu_emu::fma_is_fused(kernels);
+  info.fused_fma = npu_emu::fma_is_fused(loops);
   info.rounds_to_f16 = true;
   info.cuts_rows = info.static_graphs = true;
   info.models_time = true;

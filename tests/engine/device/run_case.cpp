@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <set>
 
 #include "engine/device/host/host_device.h"
@@ -59,17 +60,19 @@ std::vector<Target> targets() {
 
 namespace {
 
-// The loops of a host target, or "" for the fastest ones.
-const char* loops_of(const Target& target) {
+// The instruction set that a host target names.
+std::optional<InstructionSet> named_set(const Target& target) {
   const std::string_view name = target.name;
-  return name == "host_portable" ? "portable" : name == "host_avx2" ? "avx2" : "";
+  if (name == "host_portable") return InstructionSet::portable;
+  if (name == "host_avx2") return InstructionSet::avx2;
+  return {};
 }
 
 }  // namespace
 
 std::string missing(const Target& target) {
-  const char* loops = loops_of(target);
-  if (*loops && !host::find_loops(loops)) return std::string("this machine cannot run the loops ") + loops;
+  const auto set = named_set(target);
+  if (set && !host::find_loops(*set)) return std::string("this machine cannot run the loops ") + to_string(*set);
   for (const std::string& id : available_devices())
     if (id == target.id) return "";
   return std::string("there is no device ") + target.id;
@@ -86,8 +89,8 @@ std::unique_ptr<Device> open_target(const Target& target, vulkan::Messages& mess
     if (vulkan::validation_layers_present()) tuning.messages = &messages;
     return vulkan::open_device_tuned(0, options, tuning);
   }
-  const char* loops = loops_of(target);
-  return *loops ? make_host_device(HostArithmetic::contract, 2, options, loops) : open_device(target.id, options);
+  const auto set = named_set(target);
+  return set ? make_host_device(HostArithmetic::contract, 2, options, *set) : open_device(target.id, options);
 }
 
 std::vector<OpCase> telling(const Target& target, std::vector<OpCase> cases) {

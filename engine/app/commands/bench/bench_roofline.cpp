@@ -6,7 +6,7 @@
 #include <set>
 
 #include "engine/measure/roofline_loops.h"
-#include "packed/act_loops.h"
+#include "packed/loops/loops.h"
 
 namespace tandem::app {
 namespace {
@@ -85,7 +85,7 @@ void BenchRoofline::print_int8_peaks(const std::vector<BenchRow>& rows) const {
   }
   std::printf(
       "\nThe int8 peak is that of %s: multiply-adds of codes and 8-bit activations, counted as two operations.\n",
-      best_act_loops().name);
+      best_packed_loops().act->name);
 }
 
 // Two roofs stand side by side: bytes read against the memory's rate, and operations against the multiply-adds of the
@@ -135,7 +135,7 @@ void add_roofline(nlohmann::json& object, const BenchRow& row) {
   if (peaks.int8_all_gops == 0) return;  // the row used f32 products only
   object["int8_peak_gops"] = peaks.int8_all_gops;
   object["int8_peak_one_core_gops"] = peaks.int8_one_gops;
-  object["int8_instruction_set"] = best_act_loops().name;
+  object["int8_instruction_set"] = best_packed_loops().act->name;
   object["int8_share"] = is_roof ? nlohmann::json(of.int8_share) : nullptr;
 }
 

@@ -190,15 +190,17 @@ TEST_F(HostDeviceTest, closing_it_ends_a_wait_for_a_flag_that_nobody_raises) {
 }
 
 TEST(HostLoops, the_portable_ones_are_always_there) {
-  EXPECT_NE(host::find_loops("portable"), nullptr);
-  EXPECT_EQ(host::find_loops("sse9"), nullptr);
-  EXPECT_THROW(make_host_device(HostArithmetic::contract, 1, {}, "sse9"), Error);
+  EXPECT_NE(host::find_loops(InstructionSet::portable), nullptr);
+  for (const InstructionSet set : {InstructionSet::avx2, InstructionSet::avx512}) {
+    if (host::find_loops(set)) continue;
+    EXPECT_THROW(make_host_device(HostArithmetic::contract, 1, {}, set), Error);
+  }
 }
 
 std::vector<const host::HostLoops*> all_loops() {  // the loops that this machine can run
   std::vector<const host::HostLoops*> all;
-  for (const char* name : {"avx512", "avx2", "portable"})
-    if (const host::HostLoops* loops = host::find_loops(name)) all.push_back(loops);
+  for (const auto set : {InstructionSet::avx512, InstructionSet::avx2, InstructionSet::portable})
+    if (const host::HostLoops* loops = host::find_loops(set)) all.push_back(loops);
   return all;
 }
 
@@ -294,12 +296,12 @@ TEST(HostLoops, a_tile_of_queries_gives_the_bits_of_the_queries_one_by_one) {
         for (const KvType type : {KvType::f16, KvType::f32}) {
           AttentionCase attention(7, past, 1, group, head_dim, type);
           attention.op.score.soft_cap = head_dim == 64 ? 2.0f : 0.0f;
-          const auto expected = attention.in_tiles(*host::find_loops("portable"), 1);
+          const auto expected = attention.in_tiles(*host::find_loops(InstructionSet::portable), 1);
           for (const host::HostLoops* loops : all_loops())
             for (int tile = 1; tile <= loops->attend_tile; ++tile, ++compared)
               ASSERT_EQ(attention.in_tiles(*loops, tile), expected)
-                  << loops->name << ", tiles of " << tile << " past " << past << ", group " << group << ", dim "
-                  << head_dim << (type == KvType::f16 ? ", f16" : ", f32");
+                  << to_string(loops->set) << ", tiles of " << tile << " past " << past << ", group " << group
+                  << ", dim " << head_dim << (type == KvType::f16 ? ", f16" : ", f32");
         }
   EXPECT_GE(compared, 4 * 3 * 3 * 2);
 }
@@ -309,7 +311,7 @@ TEST(HostLoops, a_tile_may_hold_tokens_far_apart_in_any_order) {
     AttentionCase attention(5, 600, 1, 2, 64, KvType::f16);
     const int32_t positions[] = {604, 3, 255, 0, 256};
     std::memcpy(attention.op.positions.as<int32_t>(), positions, sizeof positions);
-    EXPECT_EQ(attention.in_tiles(*loops, loops->attend_tile), attention.in_tiles(*loops, 1)) << loops->name;
+    EXPECT_EQ(attention.in_tiles(*loops, loops->attend_tile), attention.in_tiles(*loops, 1)) << to_string(loops->set);
   }
 }
 
@@ -352,7 +354,7 @@ TEST(HostLoops, a_rotation_has_the_bits_of_the_pairs_formula) {
           }
         loops->rope({rotated.data(), kHeads, kHeadDim, turns.data(), rot_dim, interleaved});
         EXPECT_EQ(std::memcmp(rotated.data(), expected.data(), x.size() * sizeof(float)), 0)
-            << loops->name << ", " << rot_dim << " of " << kHeadDim << (interleaved ? ", interleaved" : "");
+            << to_string(loops->set) << ", " << rot_dim << " of " << kHeadDim << (interleaved ? ", interleaved" : "");
       }
 }
 
@@ -372,8 +374,8 @@ TEST(HostLoops, halves_are_rounded_to_nearest_even_at_any_count) {
       std::vector<uint16_t> halves(values.size() + 1, 0xabcd);
       loops->to_halves(values.data(), halves.data(), static_cast<int64_t>(count));
       for (size_t i = 0; i < count; ++i)
-        ASSERT_EQ(float_to_half(values[i]), halves[i]) << loops->name << " " << values[i];
-      ASSERT_EQ(0xabcd, halves[count]) << loops->name << " wrote past " << count;
+        ASSERT_EQ(float_to_half(values[i]), halves[i]) << to_string(loops->set) << " " << values[i];
+      ASSERT_EQ(0xabcd, halves[count]) << to_string(loops->set) << " wrote past " << count;
     }
   }
 }

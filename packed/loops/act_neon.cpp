@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-#include "packed/act_loops_tables.h"
+#include "packed/loops/act_loops_tables.h"
 
 #define ACT_INLINE static inline __attribute__((always_inline))
 
@@ -203,6 +203,6 @@ int64_t peak(int64_t rounds) {
 }  // namespace
 
 extern const ActLoops kNeonActLoops;
-const ActLoops kNeonActLoops = {"sdot", quantise_act, multiply_panel, 16 * kPeakChains, peak};
+const ActLoops kNeonActLoops = {"sdot", InstructionSet::portable, quantise_act, multiply_panel, 16 * kPeakChains, peak};
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-#include "packed/act_loops.h"
+#include "packed/loops/act_loops.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -11,7 +11,7 @@
 
 #include <vector>
 
-#include "packed/act_loops_tables.h"
+#include "packed/loops/act_loops_tables.h"
 
 namespace tandem {
 namespace {
@@ -60,7 +60,5 @@ std::span<const ActLoops* const> all_act_loops() {
   static const std::vector<const ActLoops*> loops = runnable();
   return loops;
 }
-
-const ActLoops& best_act_loops() { return *all_act_loops().front(); }
 
 }  // namespace tandem

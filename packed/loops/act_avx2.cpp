@@ -1,3 +1,3 @@
 #define ACT_TABLE kAvx2ActLoops
 #define ACT_NAME "avx2"
-#include "packed/act_simd.h"
+#include "packed/loops/act_simd.h"

@@ -1,17 +1,17 @@
-// Vector forms of the weight loader: decode packed weights to f32, for the instruction set that fast_simd.cpp is being
-// compiled for.
+// Decodes packed weights to f32 in vectors, for the instruction set that exact_simd.cpp is being compiled for.
 //
 // Contract: decode_codes() and decode_dense() pass every column to a callable, ascending, as kRowVectors vectors of
-//   rows. The bits are those of cell_weight(). With kAhead they prefetch the packed bytes that follow.
-#if defined(TANDEM_NPU_EMU_SIMD_DECODE_INL_H_) == defined(HWY_TARGET_TOGGLE)  // once for each instruction set
-#ifdef TANDEM_NPU_EMU_SIMD_DECODE_INL_H_
-#undef TANDEM_NPU_EMU_SIMD_DECODE_INL_H_
+//   rows. The bits are those of decode_weight(); with kHalves, dense values are rounded to halves. With kAhead they
+//   prefetch the packed bytes that follow.
+#if defined(TANDEM_PACKED_LOOPS_DECODE_INL_H_) == defined(HWY_TARGET_TOGGLE)  // once for each instruction set
+#ifdef TANDEM_PACKED_LOOPS_DECODE_INL_H_
+#undef TANDEM_PACKED_LOOPS_DECODE_INL_H_
 #else
-#define TANDEM_NPU_EMU_SIMD_DECODE_INL_H_
+#define TANDEM_PACKED_LOOPS_DECODE_INL_H_
 #endif
 
 #include "hwy/highway.h"
-#include "npu_emu/fast_kernels.h"
+#include "packed/loops/exact_loops.h"
 
 #ifndef TANDEM_UNROLL
 #if defined(__clang__)
@@ -22,7 +22,7 @@
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace tandem::npu_emu {
+namespace tandem {
 namespace HWY_NAMESPACE {
 // The instruction sets below AVX2 lack the fused multiply-add that the contract needs; they use the plain loops.
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
@@ -144,15 +144,13 @@ HWY_INLINE void decode_codes(const PackedFormat& format, const TileView& view, i
 template <PackedKind kKind>
 HWY_INLINE Vec load_dense(const std::byte* panel, int64_t index) {
   if constexpr (kKind == PackedKind::f16) return load_half(reinterpret_cast<const uint16_t*>(panel) + index);
-  if constexpr (kKind == PackedKind::f32) {
-    return to_half_and_back(hn::LoadU(F(), reinterpret_cast<const float*>(panel) + index));
-  }
+  if constexpr (kKind == PackedKind::f32) return hn::LoadU(F(), reinterpret_cast<const float*>(panel) + index);
   const auto bits =
       hn::PromoteTo(I(), hn::LoadU(hn::Rebind<uint16_t, F>(), reinterpret_cast<const uint16_t*>(panel) + index));
-  return to_half_and_back(hn::BitCast(F(), hn::ShiftLeft<16>(bits)));
+  return hn::BitCast(F(), hn::ShiftLeft<16>(bits));
 }
 
-template <int kRowVectors, bool kAhead, PackedKind kKind, typename Use>
+template <int kRowVectors, bool kAhead, PackedKind kKind, bool kHalves, typename Use>
 HWY_INLINE void decode_dense(const std::byte* panel, int64_t column, int64_t count, int64_t row, const Use& use) {
   for (int64_t k = 0; k < count; ++k) {
     const int64_t index = (column + k) * kPanelRows + row;
@@ -163,7 +161,10 @@ HWY_INLINE void decode_dense(const std::byte* panel, int64_t column, int64_t cou
     }
     Vec w[kRowVectors];
     TANDEM_UNROLL
-    for (int v = 0; v < kRowVectors; ++v) w[v] = load_dense<kKind>(panel, index + v * kLanes);
+    for (int v = 0; v < kRowVectors; ++v) {
+      w[v] = load_dense<kKind>(panel, index + v * kLanes);
+      if constexpr (kHalves && kKind != PackedKind::f16) w[v] = to_half_and_back(w[v]);
+    }
     use(k, w);
   }
 }
@@ -180,15 +181,18 @@ HWY_INLINE void with_codes(const PackedFormat& format, const Body& body) {
 }
 
 template <typename Body>
-HWY_INLINE void with_dense(PackedKind kind, const Body& body) {
-  if (kind == PackedKind::f16) return body.template operator()<PackedKind::f16>();
-  if (kind == PackedKind::bf16) return body.template operator()<PackedKind::bf16>();
-  body.template operator()<PackedKind::f32>();
+HWY_INLINE void with_dense(PackedKind kind, bool halves, const Body& body) {
+  if (kind == PackedKind::f16) return body.template operator()<PackedKind::f16, true>();
+  if (kind == PackedKind::bf16) {
+    halves ? body.template operator()<PackedKind::bf16, true>() : body.template operator()<PackedKind::bf16, false>();
+  } else {
+    halves ? body.template operator()<PackedKind::f32, true>() : body.template operator()<PackedKind::f32, false>();
+  }
 }
 }  // namespace
 #endif
 }  // namespace HWY_NAMESPACE
-}  // namespace tandem::npu_emu
+}  // namespace tandem
 HWY_AFTER_NAMESPACE();
 
 #endif  // once for each instruction set

@@ -1,3 +1,3 @@
 #define ACT_TABLE kAmxActLoops
 #define ACT_NAME "amx"
-#include "packed/act_simd.h"
+#include "packed/loops/act_simd.h"

@@ -1,4 +1,5 @@
-// Sums of sixteen tokens at a time by AMX tiles. packed/act_simd.h includes this file where it is compiled for them.
+// Sums of sixteen tokens at a time by AMX tiles. packed/loops/act_simd.h includes this file where it is compiled for
+// them.
 //
 // A product of tiles is the exact sums of 16 tokens and 16 rows over a group. It reads the chunk's words and the
 // tokens' codes in place. The sums leave the tiles through memory, with room for two groups. So the next group's

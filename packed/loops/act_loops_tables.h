@@ -1,7 +1,8 @@
-// The tables that packed/act_loops.cpp chooses from. Only that file and the files that fill them include this one.
+// The tables that packed/loops/act_loops.cpp chooses from. Only that file and the files that fill them include this
+// one.
 #pragma once
 
-#include "packed/act_loops.h"
+#include "packed/loops/act_loops.h"
 
 namespace tandem {
 

@@ -1,3 +1,3 @@
 #define ACT_TABLE kVnniActLoops
 #define ACT_NAME "vnni"
-#include "packed/act_simd.h"
+#include "packed/loops/act_simd.h"

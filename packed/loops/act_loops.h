@@ -11,6 +11,7 @@
 #include <span>
 
 #include "packed/act_i8.h"
+#include "packed/loops/instruction_set.h"
 
 namespace tandem {
 
@@ -26,7 +27,8 @@ struct ActPanel {
 };
 
 struct ActLoops {
-  const char* name;  // of the instruction set
+  const char* name;    // of the instructions: "amx", "vnni", "avx_vnni", "avx2", "sdot", "plain"
+  InstructionSet set;  // the one that these instructions are added to
   void (*quantise)(const float* x, int64_t columns, ActBlock* to);
   void (*multiply_panel)(const ActPanel& args);
   // Measures a core's peak: independent chains of products of 4-bit codes and activations, without the rest of
@@ -38,7 +40,6 @@ struct ActLoops {
 };
 
 std::span<const ActLoops* const> all_act_loops();  // the tables that this processor can run, best first
-const ActLoops& best_act_loops();
-const ActLoops& plain_act_loops();  // runs on any processor
+const ActLoops& plain_act_loops();                 // runs on any processor
 
 }  // namespace tandem

@@ -1,19 +1,19 @@
-// Multiplies a panel of packed weights with 1 to 4 tokens, for the instruction set that fast_simd.cpp is being
+// Multiplies a panel of packed weights with 1 to 4 tokens, for the instruction set that exact_simd.cpp is being
 // compiled for.
 //
-// Contract: gemv_panel() as in FastKernels. Sums of a tile stay in registers; between tiles they are in the
+// Contract: gemv_panel() as in ExactLoops. Sums of a tile stay in registers; between tiles they are in the
 //   caller's scratch.
-#if defined(TANDEM_NPU_EMU_SIMD_GEMV_INL_H_) == defined(HWY_TARGET_TOGGLE)  // once for each instruction set
-#ifdef TANDEM_NPU_EMU_SIMD_GEMV_INL_H_
-#undef TANDEM_NPU_EMU_SIMD_GEMV_INL_H_
+#if defined(TANDEM_PACKED_LOOPS_GEMV_INL_H_) == defined(HWY_TARGET_TOGGLE)  // once for each instruction set
+#ifdef TANDEM_PACKED_LOOPS_GEMV_INL_H_
+#undef TANDEM_PACKED_LOOPS_GEMV_INL_H_
 #else
-#define TANDEM_NPU_EMU_SIMD_GEMV_INL_H_
+#define TANDEM_PACKED_LOOPS_GEMV_INL_H_
 #endif
 
-#include "npu_emu/simd_decode-inl.h"
+#include "packed/loops/decode-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tandem::npu_emu {
+namespace tandem {
 namespace HWY_NAMESPACE {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
 namespace {
@@ -54,6 +54,7 @@ struct Sums {
 
 struct GemvArguments {
   const PackedFormat& format;
+  bool halves;
   const std::byte* panel;
   int64_t columns;
   const float* x;
@@ -195,8 +196,9 @@ HWY_INLINE void gemv_i4_group(const GemvArguments& g, const TileView& view, int6
   }
 }
 
+// The kernels are functions of their own: inlined, gcc takes some for cold and does not align their loops.
 template <int kCount, bool kWithMin>
-void gemv_i4(const GemvArguments& g) {
+HWY_NOINLINE void gemv_i4(const GemvArguments& g) {
   for (int64_t tile = 0; tile < g.columns / kTileColumns; ++tile) {
     const TileView view = tile_view(g.format, g.panel, tile);
     const float* x = g.x + tile * kTileColumns;
@@ -211,7 +213,7 @@ void gemv_i4(const GemvArguments& g) {
 }
 
 template <int kCount, bool kWithMin>
-void gemv_i8(const GemvArguments& g) {
+HWY_NOINLINE void gemv_i8(const GemvArguments& g) {
   for (int64_t tile = 0; tile < g.columns / kTileColumns; ++tile) {
     const TileView view = tile_view(g.format, g.panel, tile);
     const float* x = g.x + tile * kTileColumns;
@@ -238,23 +240,27 @@ struct GemvCodes {
   }
 };
 
+template <int kCount, PackedKind kKind, bool kHalves>
+HWY_NOINLINE void gemv_dense(const GemvArguments& g) {
+  for (int64_t column = 0; column < g.columns; column += kResidentColumns) {
+    const int64_t count = column + kResidentColumns <= g.columns ? kResidentColumns : g.columns - column;
+    for (int64_t row = 0; row < kPanelRows; row += kChunk) {
+      Sums<kCount> sums;
+      sums.load(g.acc + row);
+      decode_dense<kVectors, true, kKind, kHalves>(g.panel, column, count, row,
+                                                   [&](int64_t k, const Vec(&w)[kVectors])
+                                                       HWY_ATTR { sums.add(w, g.x + column + k, g.x_stride); });
+      sums.store(g.acc + row);
+    }
+  }
+}
+
 template <int kCount>
 struct GemvDense {
   const GemvArguments& arguments;
-  template <PackedKind kKind>
+  template <PackedKind kKind, bool kHalves>
   void operator()() const {
-    const GemvArguments& g = arguments;
-    for (int64_t column = 0; column < g.columns; column += kResidentColumns) {
-      const int64_t count = column + kResidentColumns <= g.columns ? kResidentColumns : g.columns - column;
-      for (int64_t row = 0; row < kPanelRows; row += kChunk) {
-        Sums<kCount> sums;
-        sums.load(g.acc + row);
-        decode_dense<kVectors, true, kKind>(g.panel, column, count, row,
-                                            [&](int64_t k, const Vec(&w)[kVectors])
-                                                HWY_ATTR { sums.add(w, g.x + column + k, g.x_stride); });
-        sums.store(g.acc + row);
-      }
-    }
+    gemv_dense<kCount, kKind, kHalves>(arguments);
   }
 };
 
@@ -262,15 +268,15 @@ template <int kCount>
 void gemv_tokens(const GemvArguments& arguments) {
   for (int64_t i = 0; i < kCount * kPanelRows; ++i) arguments.acc[i] = 0;
   if (arguments.format.dense()) {
-    with_dense(arguments.format.kind, GemvDense<kCount>{arguments});
+    with_dense(arguments.format.kind, arguments.halves, GemvDense<kCount>{arguments});
   } else {
     with_codes(arguments.format, GemvCodes<kCount>{arguments});
   }
 }
 
-void gemv_panel(const PackedFormat& format, const std::byte* panel, int64_t columns, const float* x, int64_t x_stride,
-                int64_t tokens, float* acc) {
-  const GemvArguments arguments{format, panel, columns, x, x_stride, acc};
+void gemv_panel(const PackedFormat& format, bool halves, const std::byte* panel, int64_t columns, const float* x,
+                int64_t x_stride, int64_t tokens, float* acc) {
+  const GemvArguments arguments{format, halves, panel, columns, x, x_stride, acc};
   switch (tokens) {
     case 1:
       return gemv_tokens<1>(arguments);
@@ -285,7 +291,7 @@ void gemv_panel(const PackedFormat& format, const std::byte* panel, int64_t colu
 }  // namespace
 #endif
 }  // namespace HWY_NAMESPACE
-}  // namespace tandem::npu_emu
+}  // namespace tandem
 HWY_AFTER_NAMESPACE();
 
 #endif  // once for each instruction set

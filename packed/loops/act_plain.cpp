@@ -4,8 +4,8 @@
 #include <cstring>
 #include <numeric>
 
-#include "packed/act_loops.h"
 #include "packed/decode.h"
+#include "packed/loops/act_loops.h"
 
 namespace tandem {
 namespace {
@@ -70,7 +70,7 @@ int64_t peak(int64_t rounds) {
   return std::accumulate(sums, sums + kPeakRows, int64_t{0});
 }
 
-constexpr ActLoops kPlain = {"plain", quantise_act, multiply_panel, kPeakRows, peak};
+constexpr ActLoops kPlain = {"plain", InstructionSet::portable, quantise_act, multiply_panel, kPeakRows, peak};
 
 }  // namespace
 

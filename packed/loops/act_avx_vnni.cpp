@@ -1,3 +1,3 @@
 #define ACT_TABLE kAvxVnniActLoops
 #define ACT_NAME "avx_vnni"
-#include "packed/act_simd.h"
+#include "packed/loops/act_simd.h"

@@ -1,0 +1,67 @@
+// The loops that multiply packed weights with f32 activations, one table per instruction set.
+//
+// Contract
+//   Every table computes the same bits: acc = fma(w, x, acc) in f32, k ascending, one chain for each output. w is the
+//   value of packed/decode.h. Where a call asks for halves, dense weights that are wider than a half are rounded to
+//   one, as the NPU's array holds them.
+//   Threads: pure functions over the caller's memory. Pointers to scratch (tile, acc) are 64-byte aligned.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "packed/format.h"
+#include "packed/loops/instruction_set.h"
+
+namespace tandem {
+
+inline constexpr int64_t kResidentColumns =
+    64;  // k extent of a resident tile; with 64 rows it is 16 KiB of f32, a third of L1
+inline constexpr int64_t kGemvTokens = 4;  // most tokens that read packed weights directly (4 x 4 zmm accumulators)
+
+// The part of a panel that is decoded at a time: columns [column, column + count), count <= 64, column a multiple
+// of 64.
+struct ResidentTile {
+  const PackedFormat& format;
+  const std::byte* panel;
+  int64_t column, count;
+  bool halves;             // dense weights are rounded to halves
+  const std::byte* ahead;  // bytes that are needed next: prefetched while this tile multiplies, never read
+  uint64_t ahead_bytes;
+};
+
+// The activations that pass a tile: x[token * stride + k], k relative to the tile's first column.
+struct TileInput {
+  const float* x;
+  int64_t stride, tokens;
+};
+
+// The place of a tile's partial sums: they enter and leave in acc[tokens][64]. Finished chains leave straight to y, so
+// that nothing is copied.
+struct PartialSums {
+  float* acc = nullptr;
+  bool fresh = false;  // the chains begin at zero, and no sums enter
+  float* y = nullptr;  // row 0 of the panel, any alignment; nullptr: the sums stay in acc
+  int64_t y_stride = 0;
+
+  float* leave(int64_t token) const { return y ? y + token * y_stride : acc + token * kPanelRows; }
+};
+
+struct ExactLoops {
+  InstructionSet set;
+
+  // Decodes the weights to the scratch tile[64][64], and streams the tokens past them.
+  void (*multiply_tile)(const ResidentTile& weights, const TileInput& input, const PartialSums& sums, float* tile);
+  // Multiplies a whole panel with 1..4 tokens and reads the weights packed: acc[tokens][64] = chain over all K
+  // from zero.
+  void (*gemv_panel)(const PackedFormat& format, bool halves, const std::byte* panel, int64_t columns, const float* x,
+                     int64_t x_stride, int64_t tokens, float* acc);
+  // out[i] = in[i] rounded to f16.
+  void (*round_half)(const float* in, float* out, int64_t count);
+};
+
+const ExactLoops& plain_exact_loops();                 // std::fma, any processor
+std::span<const ExactLoops* const> all_exact_loops();  // those this processor can run, best first
+
+}  // namespace tandem

@@ -1,0 +1,125 @@
+// Matmuls over packed weights give the bits of their definition on every instruction set, however the tokens lie in
+// memory.
+#include "packed/loops/matmul.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "packed/decode.h"
+#include "packed/half.h"
+#include "tests/packed/random_panels.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t kRows = 70;  // a whole panel and a part of one
+constexpr float kUntouched = -777.25F;
+
+struct Case {
+  PackedFormat format;
+  int64_t tokens, columns;
+  bool halves;
+  std::vector<std::byte> panels;
+  std::vector<float> x;  // [tokens][columns]
+
+  Case(const PackedFormat& packed, int64_t S, int64_t K, bool rounds)
+      : format(packed), tokens(S), columns(K), halves(rounds) {
+    std::mt19937 random(static_cast<uint32_t>(S * 1000 + K));
+    panels = test::random_panels(format, kRows, K);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    for (int64_t i = 0; i < S * K; ++i) x.push_back(uniform(random));
+  }
+  float weight(int64_t row, int64_t k) const {
+    const std::byte* panel = panels.data() + static_cast<size_t>(row / kPanelRows) * panel_bytes(format, columns);
+    const float value = decode_weight(format, panel, k, row % kPanelRows);
+    return halves && format.dense() ? round_to_half(value) : value;
+  }
+  // One chain for each output: y[tokens][kRows + 1], whose last column no product may touch.
+  std::vector<float> expected() const {
+    std::vector<float> w, y;
+    for (int64_t n = 0; n < kRows; ++n)
+      for (int64_t k = 0; k < columns; ++k) w.push_back(weight(n, k));
+    for (int64_t s = 0; s < tokens; ++s) {
+      for (int64_t n = 0; n < kRows; ++n) {
+        float sum = 0;
+        for (int64_t k = 0; k < columns; ++k)
+          sum = std::fma(w[static_cast<size_t>(n * columns + k)], x[static_cast<size_t>(s * columns + k)], sum);
+        y.push_back(sum);
+      }
+      y.push_back(kUntouched);
+    }
+    return y;
+  }
+  std::vector<float> found(const PackedLoops& loops, const TokenLayout& layout) const {
+    std::vector<float> y(static_cast<size_t>(tokens * (kRows + 1)), kUntouched);
+    PackedProduct product{format, panels.data(), tokens, columns, kRows, y.data(), kRows + 1};
+    product.x = layout;
+    product.halves = halves;
+    const auto scratch = test::aligned_floats(scratch_floats(tokens));
+    multiply_panels(loops, product, 0, 2, scratch.get());
+    return y;
+  }
+  // The tokens as tiles read them best: [columns / 64][tokens][64].
+  std::vector<float> tiled() const {
+    const int64_t tiles = (columns + kResidentColumns - 1) / kResidentColumns;
+    std::vector<float> to(static_cast<size_t>(tiles * tokens * kResidentColumns), std::nanf(""));
+    for (int64_t s = 0; s < tokens; ++s)
+      for (int64_t k = 0; k < columns; ++k)
+        to[static_cast<size_t>((k / kResidentColumns * tokens + s) * kResidentColumns + k % kResidentColumns)] =
+            x[static_cast<size_t>(s * columns + k)];
+    return to;
+  }
+};
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+std::string name_of(const Case& product, const PackedLoops& loops) {
+  return std::string(to_string(loops.set())) + " " + to_string(product.format) + " tokens " +
+         std::to_string(product.tokens) + (product.halves ? " in halves" : "");
+}
+
+TEST(PackedMatmul, gives_the_definitions_bits_for_every_number_of_tokens) {
+  for (const PackedFormat& format : test::all_formats())
+    for (const bool halves : {false, true}) {
+      if (halves && !format.dense()) continue;  // codes are never rounded
+      for (const int64_t tokens : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 17, 23}) {
+        const Case product(format, tokens, format.dense() ? 131 : 256, halves);
+        const std::vector<float> expected = product.expected(), tiled = product.tiled();
+        for (const PackedLoops& loops : all_packed_loops()) {
+          EXPECT_TRUE(same_bits(expected, product.found(loops, {product.x.data(), product.columns})))
+              << name_of(product, loops);
+          if (tokens <= kGemvTokens) continue;
+          const TokenLayout layout{tiled.data(), kResidentColumns, tokens * kResidentColumns};
+          EXPECT_TRUE(same_bits(expected, product.found(loops, layout))) << name_of(product, loops) << " in tiles";
+        }
+      }
+    }
+}
+
+// More tokens than the partial sums of one residency: chunks of about the same size follow each other.
+TEST(PackedMatmul, goes_through_many_tokens_in_chunks) {
+  const Case product({PackedKind::i4, ScaleKind::half, MinKind::zero_point, 32, 8}, 1025, 96, false);
+  const std::vector<float> expected = product.expected();
+  for (const PackedLoops& loops : all_packed_loops())
+    EXPECT_TRUE(same_bits(expected, product.found(loops, {product.x.data(), product.columns})))
+        << name_of(product, loops);
+}
+
+TEST(PackedLoops, are_listed_best_first_and_the_portable_ones_run_everywhere) {
+  EXPECT_EQ(InstructionSet::portable, all_packed_loops().back().set());
+  EXPECT_EQ(best_packed_loops().set(), all_packed_loops().front().set());
+  for (const PackedLoops& loops : all_packed_loops()) {
+    EXPECT_EQ(loops.exact, find_packed_loops(loops.set())->exact);
+    EXPECT_LE(loops.act->set, loops.set()) << loops.act->name;
+  }
+}
+
+}  // namespace
+}  // namespace tandem
