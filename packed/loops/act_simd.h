@@ -8,8 +8,7 @@
 // together. With 8-bit codes it holds row 16 l + 4 i + b.
 //
 // These are intrinsics, where the exact loops use Highway. With Highway's vector types gcc 12 adds first products to
-// zeros and spills more registers: 0.81 to 0.98 times as fast with AVX2 (Zen 3). Highway 1.0 has no AVX-VNNI and no
-// AMX.
+// zeros and spills more registers: 0.81 to 0.98 times as fast with AVX2 (Zen 3). Highway 1.0 lacks AVX-VNNI, AMX.
 #pragma once
 
 #include <immintrin.h>
