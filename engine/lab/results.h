@@ -56,7 +56,7 @@ struct CacheLine {
   bool steady() const;                           // both readings agree within a quarter
 };
 
-// A card's read of the host's memory: one round trip across the bus (engine/device/lab/litmus.h).
+// A card's read of the host's memory: one round trip across the bus (engine/lab/litmus_runs.h).
 struct BusTrip {
   Distribution round_trip;
 };

@@ -8,6 +8,7 @@
 #include "engine/device/lab/lab.h"
 #include "engine/lab/cache_line.h"
 #include "engine/lab/core_load.h"
+#include "engine/lab/litmus_runs.h"
 #include "engine/lab/measure_policy.h"
 #include "engine/lab/targets.h"
 #include "sync/affinity.h"

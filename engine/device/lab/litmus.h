@@ -1,7 +1,7 @@
-// Litmus tests of memory ordering between two processors.
+// Litmus tests of memory ordering between two processors: the tests, and the sides that devices run.
 //
-// Both run a few lines each on one memory, many times, and every outcome is counted. The counts show that the order
-// which flags rely on (sync/flag.h) holds between each pair of processors.
+// Both run a few lines each on one memory, many times, and every outcome is counted (engine/lab/litmus_runs.h). The
+// counts show that the order which flags rely on (sync/flag.h) holds between each pair of processors.
 //
 // Tests ("a" runs the left side, "b" the right one; R: the round's number, old: a smaller one)
 //   message passing   left: data = R, flag = R (release); right: reads flag (acquire), then data. Forbidden: the flag
@@ -27,7 +27,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "sync/pool.h"
@@ -44,8 +43,6 @@ enum class LitmusTest : uint32_t {
   broken_false_sharing = 7,
   dependent_reads = 8,  // no test: `looks` reads from line `round` on, each of the line that the last one named
 };
-const char* name_of(LitmusTest test);
-const std::vector<LitmusTest>& litmus_tests();  // all but the broken ones
 
 constexpr uint32_t kLitmusInstances = 128;
 
@@ -75,34 +72,5 @@ class LitmusAgent {
 
 // An agent with its own thread. cores: where the thread may run; empty: anywhere.
 std::unique_ptr<LitmusAgent> make_thread_litmus_agent(std::string name, const std::vector<int>& cores);
-
-struct LitmusOutcome {
-  std::string what;
-  uint64_t count = 0;
-  bool forbidden = false;
-};
-
-struct LitmusCounts {
-  uint64_t launches = 0, instances = 0, together = 0, forbidden = 0;
-  std::vector<LitmusOutcome> outcomes;  // every possible outcome of the test, even with count 0
-};
-
-struct LitmusLimits {
-  uint64_t launches = 100000;
-  std::chrono::milliseconds time{30000};  // both sides may share a core, or other processes may hold their cores
-};
-
-// Launches until both sides were together at `iterations` instances, or until a limit is reached; counts.together gives
-// the number reached. a and b are different agents. Error when an agent fails or does not end.
-LitmusCounts run_litmus(LitmusAgent& a, LitmusAgent& b, LitmusTest test, uint64_t iterations, LitmusLimits limits = {});
-
-std::string to_string(const LitmusCounts& counts);  // one line
-
-// Seconds of one read of the host's memory by the device, up to `rounds` values. A kernel reads a chain of lines, each
-// of which names the next one, so every read waits for the one before it. A value is the difference between a launch
-// with a long chain and one with a short chain, divided by the difference in reads. Behind a bus, this is a round trip
-// across it. Ends after `time`, with at least one value. Error when a kernel fails or reads other bytes.
-std::vector<double> dependent_read_seconds(LitmusAgent& device, int rounds,
-                                           std::chrono::milliseconds time = std::chrono::milliseconds(500));
 
 }  // namespace tandem

@@ -11,6 +11,7 @@
 
 #include "engine/device/lab/lab.h"
 #include "engine/device/lab/litmus_layout.h"
+#include "engine/lab/litmus_runs.h"
 #include "engine/lab/measure_policy.h"
 #include "sync/affinity.h"
 #include "sync/error.h"

@@ -12,6 +12,7 @@
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
 #include "engine/device/lab/lab.h"
+#include "engine/lab/litmus_runs.h"
 #include "engine/run/engine.h"
 #include "sync/long_wait.h"
 

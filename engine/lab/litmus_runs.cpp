@@ -1,4 +1,4 @@
-#include "engine/device/lab/litmus.h"
+#include "engine/lab/litmus_runs.h"
 
 #include <array>
 #include <cstring>

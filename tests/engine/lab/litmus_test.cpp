@@ -1,6 +1,4 @@
 // Memory ordering between every two processors that can be opened here, in both directions.
-#include "engine/device/lab/litmus.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +9,7 @@
 
 #include "engine/device/lab/lab.h"
 #include "engine/device/registry.h"
+#include "engine/lab/litmus_runs.h"
 #include "sync/error.h"
 #include "tests/engine/device/open_once.h"
 #include "tests/support/program_folder.h"

@@ -1,9 +1,9 @@
-// Measures the time of a device's read of the host's memory: a round trip across the bus (engine/device/lab/litmus.h).
+// Measures the time of a device's read of the host's memory: a round trip across the bus (engine/lab/litmus_runs.h).
 #include <algorithm>
 #include <memory>
 
-#include "engine/device/lab/litmus.h"
 #include "engine/device/lab/litmus_layout.h"
+#include "engine/lab/litmus_runs.h"
 #include "sync/clock.h"
 #include "sync/error.h"
 
