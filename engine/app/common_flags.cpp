@@ -50,17 +50,12 @@ void add_model_flag(CLI::App& app, CommonFlags& flags) {
       ->required();
 }
 
-// Functions take the values, because each value sets several fields: the text, and that there is one.
+// Functions take the values of -f, because each value sets several fields.
 void add_text_flags(CLI::App& app, CommonFlags& flags, bool several) {
   // Not an option group: the parser treats a group as a command without a name, and an empty argument would call
   // it for ever.
   app.add_option_function<std::string>(
-      "-p,--prompt",
-      [&flags](const std::string& text) {
-        flags.text.prompt = text;
-        flags.text.has_prompt = true;
-      },
-      "the text");
+      "-p,--prompt", [&flags](const std::string& text) { flags.text.prompt = text; }, "the text");
   reads_file(
       app.add_option_function<std::vector<std::string>>(
           "-f,--file",

@@ -14,7 +14,7 @@ struct TextFlags {
   std::string prompt;  // -p
   std::string file;    // -f; the last one if there are several
   std::vector<std::string> files;
-  bool has_prompt = false, has_file = false;
+  bool has_file = false;
 };
 
 std::string read_file(const std::string& path);  // through InputFile; Error above 256 MiB

@@ -18,9 +18,9 @@ std::string_view take_until(char end, std::string_view& text) {
 std::optional<int> number(std::string_view digits) {
   constexpr size_t kMostDigits = 4;
   int value = 0;
-  if (digits.size() > kMostDigits) return std::nullopt;
+  if (digits.size() > kMostDigits || digits.starts_with('-')) return std::nullopt;  // "-0" is a number to from_chars
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size() || value < 0) return std::nullopt;
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
   return value;
 }
 

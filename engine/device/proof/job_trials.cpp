@@ -41,7 +41,9 @@ void JobTrials::require(uint64_t key, const std::string& object, std::string_vie
     if (const auto how = files()->fatal(key)) refuse(*how);
     const auto answer = ask(question);
     if (answer.given) {
-      if (nlohmann::json::parse(answer.line, nullptr, false).value("ok", false)) known_.insert(key);
+      // A driver may write lines of its own to the child's standard output.
+      const auto said = nlohmann::json::parse(answer.line, nullptr, false);
+      if (said.is_object() && said.value("ok", nlohmann::json()) == true) known_.insert(key);
       return;
     }
     // If the machine lacked something, the end says nothing about the job. So it is not noted as fatal.

@@ -32,8 +32,8 @@ TEST(DeviceId, is_a_prefix_a_number_and_parameters) {
 }
 
 TEST(DeviceId, is_refused_where_a_part_is_missing_or_is_none) {
-  for (const char* text : {"", ":0", "0", "npu:", "npu:x", "npu:-1", "npu:0x", "npu:12345", "NPU:0", "npu 0", "npu:0?",
-                           "?a=b", "npu:0?=b", "npu:0?a=1&a=2", "npu:0?&a=1"})
+  for (const char* text : {"", ":0", "0", "npu:", "npu:x", "npu:-1", "npu:-0", "npu:0x", "npu:12345", "NPU:0", "npu 0",
+                           "npu:0?", "?a=b", "npu:0?=b", "npu:0?a=1&a=2", "npu:0?&a=1"})
     EXPECT_FALSE(parse_device_id(text)) << text;
 }
 

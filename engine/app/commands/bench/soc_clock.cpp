@@ -58,11 +58,11 @@ SocClock::Figures SocClock::tokens(int64_t count, int64_t position) const {
   return {run.seconds * static_cast<double>(count), run.joules * static_cast<double>(count)};
 }
 
-// Vectors such as norms do not count: they are F32 in nearly every file.
+// Vectors such as norms do not count: they are F32 in nearly every file. Experts are matrices, one behind the other.
 StorageType usual_type(const GgufFile& file) {
   std::map<StorageType, size_t> bytes;
   for (const GgufTensor& tensor : file.tensors()) {
-    if (tensor.shape.size() == 2) bytes[tensor.type] += tensor.bytes;
+    if (tensor.shape.size() >= 2) bytes[tensor.type] += tensor.bytes;
   }
   if (bytes.empty()) throw Error("there are no matrices in the file", file.path());
   return std::ranges::max_element(bytes, {}, [](const auto& entry) { return entry.second; })->first;

@@ -39,6 +39,9 @@ int64_t elements(const GgufTensor& tensor) {
   return product;
 }
 
+// The elements of one matrix: experts are matrices of one tensor, one behind the other.
+int64_t matrix_elements(const GgufTensor& tensor) { return tensor.shape[0] * tensor.shape[1]; }
+
 // Counts tensors by their type, those with most bytes first. The largest matrix stands for its type when devices are
 // asked: a limit of a device shows there first.
 std::vector<TypeCount> count_types(const GgufFile& file) {
@@ -49,7 +52,7 @@ std::vector<TypeCount> count_types(const GgufFile& file) {
     ++count.tensors;
     count.parameters += elements(tensor);
     count.bytes += tensor.bytes;
-    if (tensor.shape.size() == 2 && (!count.matrix || elements(tensor) > elements(*count.matrix)))
+    if (tensor.shape.size() >= 2 && (!count.matrix || matrix_elements(tensor) > matrix_elements(*count.matrix)))
       count.matrix = tensor;
   }
   std::vector<TypeCount> sorted;
