@@ -104,7 +104,8 @@ bool copies_asked_for(const DeviceId& id) {
 
 }  // namespace
 
-// The fields of a row are those of DeviceFactory, in their order. GPUs come first, and added kinds come last.
+// The fields of a row are those of DeviceFactory, in their order. GPUs come first, and added kinds come last. The
+// first row of a kind is the default of its kind: "host" stands before other devices of the host's cores.
 std::vector<DeviceFactory> device_factories() {
   std::vector<DeviceFactory> all = {
       {"opencl",

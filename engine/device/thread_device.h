@@ -28,7 +28,8 @@ namespace tandem {
 class ThreadWork {
  public:
   virtual ~ThreadWork() = default;
-  // Runs on the device's thread. ended: called after each operator, in their order; empty: no caller needs it.
+  // Runs the whole program once, on the device's thread. A pass may run several programs of a device. ended: called
+  // after each operator, in their order; empty: no caller needs it.
   virtual void run(const std::function<void()>& ended) = 0;
   virtual double compile_seconds() const { return 0; }  // as Program::compile_seconds()
 };

@@ -170,7 +170,8 @@ GgufWriter keys_of(const ModelConfig& config) {
                                                    {"attention.value_length", config.head_dim_v},
                                                    {"vocab_size", config.vocabulary}};
   for (const auto& [key, value] : sizes) writer.set(prefix + key, static_cast<uint32_t>(value));
-  writer.set(prefix + "attention.layer_norm_rms_epsilon", config.norm_eps);
+  writer.set(prefix + (config.layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon"),
+             config.norm_eps);
   set_rotation(writer, prefix, config);
   set_variants(writer, prefix, config);
   if (config.experts) set_experts(writer, prefix, *config.experts);

@@ -211,8 +211,7 @@ void multiply_tile(const ResidentTile& weights, const TileInput& input, const Pa
   };
   const float* columns = tile;
   int64_t token = 0;
-  if (weights.format.kind == PackedKind::f32 && !weights.halves &&
-      input.tokens >= kEnoughToReadInPlace) {  // needs no decoding
+  if (weights.format.kind == PackedKind::f32 && !weights.halves && input.tokens >= kEnoughToReadInPlace) {
     columns = reinterpret_cast<const float*>(weights.panel) + weights.column * kPanelRows;
   } else if (!takes_tokens_beside(weights.format, input.tokens)) {
     decode<NoSums>(weights, 0, nullptr, sums, tile);

@@ -2,9 +2,9 @@
 //
 // Contract
 //   Numbers: each output is one chain (packed/loops/exact_loops.h), or exact sums of groups (packed/act_i8.h). So no
-//   bit depends on the number of tokens, panels or threads. Only rows below `row_end` of y are written. Ownership: all
-//   memory is the caller's. Threads: panels are independent, so any threads may take any of them, each with its own
-//   scratch.
+//   bit depends on the number of tokens, panels or threads. Only rows below `row_end` of y are written.
+//   Ownership: all memory is the caller's.
+//   Threads: panels are independent, so any threads may take any of them, each with its own scratch.
 #pragma once
 
 #include <cstddef>

@@ -180,7 +180,7 @@ void Machine::open_devices_here() {
 
 // Beside a GPU the host leaves the GPU's cores alone. It works on the NPU's thread then, if the NPU shares its thread.
 std::unique_ptr<Device> Machine::open_one(const std::string& id) const {
-  if (device_kind(id) != DeviceKind::host) return open_device(id, device_options_);
+  if (device_factory(id).prefix != first_device(DeviceKind::host)) return open_device(id, device_options_);
   Device* npu = first_with(&DeviceInfo::static_graphs);
   if (first_with(&DeviceInfo::queued) && npu && npu->info().shares_thread) return open_host_on(*npu, device_options_);
   return open_device(id, waits_for_gpu() ? for_gpu_cores(device_options_) : device_options_);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "engine/device/registry.h"
+#include "engine/device/thread_device.h"
 #include "engine/run/choice/machine_rates.h"
 #include "tandem/generate.h"
 #include "tests/engine/run/golden.h"
@@ -14,6 +16,35 @@
 
 namespace tandem::testing {
 namespace {
+
+// A device of the host's kind that computes nothing.
+class IdleProcessor final : public Processor {
+ public:
+  Support supports(const Operator&) const override { return {false, "it computes nothing"}; }
+  Cost estimate(std::span<const Operator>) const override { return {}; }
+  std::unique_ptr<ThreadWork> prepare(std::span<const Operator>) override { throw Error("it computes nothing", ""); }
+};
+
+std::unique_ptr<Device> open_idle_device(int index, const DeviceOptions& options) {
+  DeviceInfo info;
+  info.id = "idle:" + std::to_string(index);
+  info.kind = DeviceKind::host;
+  return std::make_unique<ThreadDevice>(std::move(info), std::make_unique<IdleProcessor>(), options, options.npu_cores);
+}
+DeviceCount one_idle_device() { return {1, 0}; }
+
+TEST(AddedDevice, of_the_hosts_kind_is_opened_itself_beside_a_gpu_and_an_npu) {
+  const std::string gpu = best_gpu();
+  if (gpu.empty()) GTEST_SKIP() << "skipped: there is no GPU, whose cores the host would leave alone";
+  add_device_factory({"idle", DeviceKind::host, "a toy", one_idle_device, open_idle_device});
+  EngineOptions options = HostEngines("added_device").options();
+  options.devices = {gpu, "npu:0", "idle:0"};
+  options.plan = "gpu-only";
+  const auto engine = Engine::open(options);
+  std::vector<std::string> ids;
+  for (const auto& device : engine->machine().devices()) ids.push_back(device->info().id);
+  EXPECT_THAT(ids, ::testing::Contains("idle:0"));
+}
 
 class SlowDevice : public ::testing::Test {
  protected:

@@ -390,7 +390,7 @@ TEST(Registry, an_unknown_device_is_an_error_that_lists_what_is_there) {
     }
   }
   EXPECT_EQ(open_device("host", {})->info().id, "host");
-  EXPECT_EQ(available_devices().back(), "host");
+  EXPECT_EQ(std::ranges::count(available_devices(), "host"), 1);
 }
 
 }  // namespace
