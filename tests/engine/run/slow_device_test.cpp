@@ -37,7 +37,8 @@ TEST(AddedDevice, of_the_hosts_kind_is_opened_itself_beside_a_gpu_and_an_npu) {
   const std::string gpu = best_gpu();
   if (gpu.empty()) GTEST_SKIP() << "skipped: there is no GPU, whose cores the host would leave alone";
   add_device_factory({"idle", DeviceKind::host, "a toy", one_idle_device, open_idle_device});
-  EngineOptions options = HostEngines("added_device").options();
+  const HostEngines engines("added_device");
+  EngineOptions options = engines.options();
   options.devices = {gpu, "npu:0", "idle:0"};
   options.plan = "gpu-only";
   const auto engine = Engine::open(options);
