@@ -1,5 +1,5 @@
-// The fast functional path of the array: y[s, n] = chain over k of fma(w[n, k], half(x[s, k]), acc), in the loops over
-// packed weights that the host uses too (packed/loops).
+// The fast functional path of the array: y[s, n] = chain over k of fma(w[n, k], half(x[s, k]), acc). The host uses the
+// same loops over packed weights (packed/loops/matmul.h).
 //
 // Contract
 //   Numbers: equal to the stepped simulation bit for bit, for every token count, slice and thread count, because each

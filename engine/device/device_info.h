@@ -10,7 +10,7 @@
 
 namespace tandem {
 
-// What a device is, for commands that choose devices. Plans ask for its properties below instead.
+// Commands that choose devices ask for the kind; plans ask for the properties below instead.
 //   gpu   may be chosen as the default GPU (best_gpu()); conformance tests take it on every plan
 //   npu   `run` and others open the host beside it, for the operators that it lacks
 //   host  the processor's own cores: the fallback for every operator; litmus tests and faults leave it out

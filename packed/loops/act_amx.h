@@ -1,5 +1,4 @@
-// Sums of sixteen tokens at a time by AMX tiles. packed/loops/act_simd.h includes this file where it is compiled for
-// them.
+// Sums of sixteen tokens at a time by AMX tiles. packed/loops/act_simd.h includes this file if it is compiled for AMX.
 //
 // A product of tiles is the exact sums of 16 tokens and 16 rows over a group. It reads the chunk's words and the
 // tokens' codes in place. The sums leave the tiles through memory, with room for two groups. So the next group's

@@ -1,5 +1,4 @@
-// The tables that packed/loops/act_loops.cpp chooses from. Only that file and the files that fill them include this
-// one.
+// The tables that packed/loops/act_loops.cpp chooses from. Only that file and the files with the tables include this.
 #pragma once
 
 #include "packed/loops/act_loops.h"

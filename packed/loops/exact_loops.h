@@ -2,7 +2,7 @@
 //
 // Contract
 //   Every table computes the same bits: acc = fma(w, x, acc) in f32, k ascending, one chain for each output. w is the
-//   value of packed/decode.h. Where a call asks for halves, dense weights that are wider than a half are rounded to
+//   value of packed/decode.h. A call may ask for halves: dense weights that are wider than a half are then rounded to
 //   one, as the NPU's array holds them.
 //   Threads: pure functions over the caller's memory. Pointers to scratch (tile, acc) are 64-byte aligned.
 #pragma once

@@ -1,5 +1,4 @@
-// Matmuls over packed weights give the bits of their definition on every instruction set, however the tokens lie in
-// memory.
+// Matmuls over packed weights give the bits of their definition on every instruction set and in every token layout.
 #include "packed/loops/matmul.h"
 
 #include <gtest/gtest.h>
