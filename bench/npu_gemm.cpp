@@ -215,13 +215,13 @@ int main(int argc, char** argv) {
     std::printf("%s\n", nlohmann::json({{"schema", 1}, {"bench", "npu_gemm"}, {"rows", table}}).dump(2).c_str());
     return 0;
   }
-  std::printf("measured in CPU time of one thread, medians\n%-14s %5s %6s %6s %8s %18s %18s %8s\n", "test", "S", "N",
+  std::printf("measured in CPU time of one thread, medians\n%-14s %5s %6s %6s %12s %18s %18s %8s\n", "test", "S", "N",
               "K", "instructions", "array", "judged by", "ratio");
   for (const auto& row : table) {
     const bool gemm = row.contains("gflops");
     const double value = gemm ? row["gflops"] : row["gb_per_s"],
                  peer = gemm ? row.value("openblas_gflops", 0.0) : row["read_gb_per_s"].get<double>();
-    std::printf("%-14s %5ld %6ld %6ld %8s %10.1f %-7s %10.1f %-7s %8.2f\n", row["test"].get<std::string>().c_str(),
+    std::printf("%-14s %5ld %6ld %6ld %12s %10.1f %-7s %10.1f %-7s %8.2f\n", row["test"].get<std::string>().c_str(),
                 row["S"].get<long>(), row["N"].get<long>(), row["K"].get<long>(),
                 row["instruction_set"].get<std::string>().c_str(), value, gemm ? "GFLOP/s" : "GB/s", peer,
                 gemm ? "BLAS" : "read", peer > 0 ? value / peer : 0.0);

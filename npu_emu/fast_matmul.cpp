@@ -8,12 +8,6 @@
 
 namespace tandem::npu_emu {
 
-namespace {
-
-int64_t tiles_of(int64_t columns) { return (columns + kResidentColumns - 1) / kResidentColumns; }
-
-}  // namespace
-
 void AlignedFloats::Free::operator()(float* data) const { std::free(data); }
 
 // Grows and never shrinks. The old content is lost when it grows. aligned_alloc() wants whole multiples of
@@ -40,7 +34,7 @@ void FastMatmul::prepare_activations(const MatmulCall& call, AlignedFloats& acti
     return;
   }
   const int64_t columns = S <= kGemvTokens ? K : kResidentColumns;  // of a slice
-  float* out = activations.reserve(S <= kGemvTokens ? S * K : tiles_of(K) * S * kResidentColumns);
+  float* out = activations.reserve(S <= kGemvTokens ? S * K : resident_tiles(K) * S * kResidentColumns);
   for (int64_t first = 0; first < K; first += columns)
     for (int64_t s = 0; s < S; ++s, out += columns)
       loops_.exact->round_half(call.x + s * call.x_stride + first, out, std::min(columns, K - first));

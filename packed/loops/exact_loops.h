@@ -20,6 +20,8 @@ inline constexpr int64_t kResidentColumns =
     64;  // k extent of a resident tile; with 64 rows it is 16 KiB of f32, a third of L1
 inline constexpr int64_t kGemvTokens = 4;  // most tokens that read packed weights directly (4 x 4 zmm accumulators)
 
+inline int64_t resident_tiles(int64_t columns) { return (columns + kResidentColumns - 1) / kResidentColumns; }
+
 // The part of a panel that is decoded at a time: columns [column, column + count), count <= 64, column a multiple
 // of 64.
 struct ResidentTile {

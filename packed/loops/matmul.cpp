@@ -11,8 +11,6 @@ namespace {
 constexpr int64_t kChunkTokens = 1024;
 constexpr int64_t kTileFloats = kResidentColumns * kPanelRows;
 
-int64_t divided(int64_t count, int64_t by) { return (count + by - 1) / by; }
-
 void store_rows(const float* sums, int64_t tokens, int64_t rows, float* y, int64_t y_stride) {
   for (int64_t s = 0; s < tokens; ++s)
     std::memcpy(y + s * y_stride, sums + s * kPanelRows, static_cast<size_t>(rows) * sizeof(float));
@@ -34,7 +32,7 @@ Panel panel_of(const PackedProduct& product, int64_t panel) {
 // to y if the panel has all 64 rows.
 void gemm(const ExactLoops& loops, const PackedProduct& product, const Panel& panel, int64_t token, int64_t tokens,
           float* scratch) {
-  const int64_t tiles = divided(product.columns, kResidentColumns);
+  const int64_t tiles = resident_tiles(product.columns);
   const bool whole = panel.rows == kPanelRows;
   float *tile = scratch, *acc = scratch + kTileFloats, *y = panel.y + token * product.y_stride;
   const float* x = product.x.first + token * product.x.token_stride;
@@ -56,13 +54,14 @@ void gemm(const ExactLoops& loops, const PackedProduct& product, const Panel& pa
 
 }  // namespace
 
-int64_t scratch_floats(int64_t tokens) { return kTileFloats + tokens * kPanelRows; }
+// Few tokens need no decoded tile, and a host with many threads asks for their scratch in every matmul of a token.
+int64_t scratch_floats(int64_t tokens) { return (tokens > kGemvTokens ? kTileFloats : 0) + tokens * kPanelRows; }
 
 // Few tokens are bound by reading weights, which stream as they are packed (gemv). With many tokens a decoded tile
 // stays in the cache while tokens pass it (gemm). Chunks of tokens have about the same size, so that none is small.
 void multiply_panels(const PackedLoops& loops, const PackedProduct& product, int64_t first_panel, int64_t last_panel,
                      float* scratch) {
-  const int64_t tokens = product.tokens, chunks = divided(tokens, kChunkTokens);
+  const int64_t tokens = product.tokens, chunks = (tokens + kChunkTokens - 1) / kChunkTokens;
   for (int64_t p = first_panel; p < last_panel; ++p) {
     const Panel panel = panel_of(product, p);
     if (product.codes) {

@@ -65,8 +65,7 @@ struct Case {
   }
   // The tokens as tiles read them best: [columns / 64][tokens][64].
   std::vector<float> tiled() const {
-    const int64_t tiles = (columns + kResidentColumns - 1) / kResidentColumns;
-    std::vector<float> to(static_cast<size_t>(tiles * tokens * kResidentColumns), std::nanf(""));
+    std::vector<float> to(static_cast<size_t>(resident_tiles(columns) * tokens * kResidentColumns), std::nanf(""));
     for (int64_t s = 0; s < tokens; ++s)
       for (int64_t k = 0; k < columns; ++k)
         to[static_cast<size_t>((k / kResidentColumns * tokens + s) * kResidentColumns + k % kResidentColumns)] =
