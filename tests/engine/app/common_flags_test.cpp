@@ -58,7 +58,6 @@ TEST(CommonFlags, take_the_values_of_the_command_line) {
                              "--stop",       "-c",
                              "-vv",          "--strict-device"});
   EXPECT_EQ(flags.text.prompt, "Hi");
-  EXPECT_TRUE(flags.text.has_prompt);
   EXPECT_FALSE(flags.text.has_file);
   EXPECT_EQ(flags.generate.predict, -1);
   EXPECT_EQ(flags.ctx_size, 512);
@@ -85,7 +84,6 @@ TEST(CommonFlags, take_the_values_of_the_command_line) {
 TEST(CommonFlags, leave_the_defaults_when_nothing_is_said) {
   unsetenv("TANDEM_DEVICE");
   CommonFlags flags = parse({"-p", ""});
-  EXPECT_TRUE(flags.text.has_prompt);  // an empty prompt is a prompt
   EXPECT_EQ(flags.generate.predict, 128);
   EXPECT_TRUE(flags.engine.split.empty());
   EXPECT_EQ(flags.generate.sampler.temperature, 0);
