@@ -82,6 +82,7 @@ const std::vector<FloorFolder>& floor_table() {
       {"engine/plan/model_clock", 5, 4},
       {"engine/plan", 5, 2},
       {"engine/moe", 5, 1},
+      {"engine/draft", 5, 1},
       {"engine/run/pass", 6, 1},
       {"engine/run/choice", 6, 2},
       {"engine/run/machine", 6, 3},

@@ -1,0 +1,137 @@
+#include "engine/app/commands/drafts/case_reader.h"
+
+#include <limits>
+#include <utility>
+
+#include "engine/app/text_input.h"
+#include "sync/error.h"
+#include "sync/json_text.h"
+
+namespace tandem::app {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kMostId = std::numeric_limits<int32_t>::max();
+
+bool is_whole(const json& value, int64_t least, int64_t most) {
+  if (!value.is_number_integer()) return false;
+  if (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(most)) return false;
+  return value.get<int64_t>() >= least && value.get<int64_t>() <= most;
+}
+
+std::string range_of(int64_t least, int64_t most) {
+  return "from " + std::to_string(least) + " to " + std::to_string(most);
+}
+
+}  // namespace
+
+CaseReader::CaseReader(const json& object, std::string where) : object_(object), where_(std::move(where)) {
+  if (!object.is_object()) throw Error("a case cannot be read", where_, "expected an object of keys and values");
+}
+
+void CaseReader::fail(const std::string& key, const std::string& expected) const {
+  throw Error("a case cannot be read", where_ + ": " + key, "expected " + expected);
+}
+
+bool CaseReader::has(const char* key) {
+  asked_.insert(key);
+  return object_.contains(key);
+}
+
+const json& CaseReader::value(const char* key) {
+  if (!has(key)) fail(key, "this key");
+  return object_[key];
+}
+
+const json& CaseReader::list(const char* key) {
+  const json& values = value(key);
+  if (!values.is_array()) fail(key, "a list");
+  return values;
+}
+
+int64_t CaseReader::whole(const char* key, int64_t least, int64_t most) {
+  const json& number = value(key);
+  if (!is_whole(number, least, most)) fail(key, "a whole number " + range_of(least, most));
+  return number.get<int64_t>();
+}
+
+int64_t CaseReader::whole_or(const char* key, int64_t least, int64_t most, int64_t absent) {
+  return has(key) ? whole(key, least, most) : absent;
+}
+
+std::string CaseReader::word(const char* key) {
+  const json& text = value(key);
+  if (!text.is_string()) fail(key, "a word");
+  return text.get<std::string>();
+}
+
+std::vector<int32_t> CaseReader::ids(const char* key) {
+  std::vector<int32_t> ids;
+  for (const json& each : list(key)) {
+    if (!is_whole(each, 0, kMostId)) fail(key, "a list of token ids");
+    ids.push_back(each.get<int32_t>());
+  }
+  return ids;
+}
+
+std::vector<std::vector<int32_t>> CaseReader::id_lists(const char* key) {
+  std::vector<std::vector<int32_t>> lists;
+  for (const json& each : list(key)) {
+    if (!each.is_array()) fail(key, "a list of lists of token ids");
+    std::vector<int32_t>& ids = lists.emplace_back();
+    for (const json& id : each) {
+      if (!is_whole(id, 0, kMostId)) fail(key, "a list of lists of token ids");
+      ids.push_back(id.get<int32_t>());
+    }
+  }
+  return lists;
+}
+
+std::vector<int64_t> CaseReader::wholes(const char* key, int64_t least) {
+  constexpr int64_t kMost = int64_t{1} << 40;  // sums of them stay far below 2^63
+  std::vector<int64_t> numbers;
+  for (const json& each : list(key)) {
+    if (!is_whole(each, least, kMost)) fail(key, "a list of whole numbers from " + std::to_string(least) + " on");
+    numbers.push_back(each.get<int64_t>());
+  }
+  return numbers;
+}
+
+std::vector<double> CaseReader::numbers(const char* key, double least, double most) {
+  std::vector<double> numbers;
+  for (const json& each : list(key)) {
+    if (!each.is_number() || !(each.get<double>() >= least && each.get<double>() <= most))
+      fail(key, "a list of numbers from " + json(least).dump() + " to " + json(most).dump());
+    numbers.push_back(each.get<double>());
+  }
+  return numbers;
+}
+
+std::vector<CaseReader> CaseReader::objects(const char* key) {
+  std::vector<CaseReader> readers;
+  const json& values = list(key);
+  for (size_t i = 0; i < values.size(); ++i)
+    readers.emplace_back(values[i], where_ + ": " + key + "[" + std::to_string(i) + "]");
+  return readers;
+}
+
+int64_t CaseReader::count(const char* key) {
+  const json& counted = value(key);
+  if (counted.is_null()) return 0;
+  return counted.is_array() ? std::ssize(ids(key)) : whole(key, 0, kMostId);
+}
+
+void CaseReader::require_all_read() const {
+  for (const auto& [key, each] : object_.items())
+    if (!asked_.contains(key)) throw Error("a case cannot be read", where_ + ": " + key, "No such key is known here");
+}
+
+json read_cases(const std::string& path) {
+  const json file = parse_json(read_file(path));
+  const bool has_cases = file.is_object() && file.contains("cases") && file["cases"].is_array() && file.size() == 1;
+  if (!has_cases) throw Error("the cases cannot be read", path, R"(expected JSON: {"cases": [...]})");
+  return file["cases"];
+}
+
+}  // namespace tandem::app

@@ -1,0 +1,141 @@
+#include "engine/draft/suffix_index.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace tandem {
+namespace {
+
+constexpr size_t kBlock = 64;
+
+// The states of an automaton in the order of their strings read backwards. Strings of a state's children by links are
+// longer than its own, and differ in the token before those.
+class BackwardOrder {
+ public:
+  explicit BackwardOrder(const SuffixAutomaton& texts) : texts_(texts), begins_(size_t(texts.states()) + 1) {
+    for (int32_t state = 1; state < texts.states(); ++state) ++begins_[size_t(texts.link(state)) + 1];
+    for (size_t i = 1; i < begins_.size(); ++i) begins_[i] += begins_[i - 1];
+    children_.resize(begins_.back());
+    std::vector<uint32_t> free = begins_;
+    for (int32_t state = 1; state < texts.states(); ++state) children_[free[size_t(texts.link(state))]++] = state;
+  }
+
+  template <typename Use>
+  void for_each(const Use& use) {
+    std::vector<int32_t> waiting{SuffixAutomaton::kRoot};
+    while (!waiting.empty()) {
+      const int32_t state = waiting.back();
+      waiting.pop_back();
+      use(state);
+      const auto children =
+          std::span(children_).subspan(begins_[size_t(state)], begins_[size_t(state) + 1] - begins_[size_t(state)]);
+      std::ranges::sort(children, std::greater(), [&](int32_t child) { return token_before(child, state); });
+      waiting.insert(waiting.end(), children.begin(), children.end());
+    }
+  }
+
+ private:
+  int32_t token_before(int32_t child, int32_t state) const {
+    return texts_.tokens()[size_t(texts_.first_end(child) - texts_.length(state))];
+  }
+  const SuffixAutomaton& texts_;
+  std::vector<uint32_t> begins_;  // of each state's children
+  std::vector<int32_t> children_;
+};
+
+}  // namespace
+
+// A state is a whole prefix if its longest string begins where the tokens begin.
+SuffixIndex::SuffixIndex(const SuffixAutomaton& texts) : tokens_(texts.tokens().begin(), texts.tokens().end()) {
+  const auto is_followed = [&](int32_t end) {
+    const auto next = static_cast<size_t>(end) + 1;
+    return tokens_[next - 1] != kSeparator && next < tokens_.size() && tokens_[next] != kSeparator;
+  };
+  BackwardOrder(texts).for_each([&](int32_t state) {
+    const int32_t end = texts.first_end(state);
+    if (end >= 0 && texts.length(state) == end + 1 && is_followed(end)) order_.push_back(end);
+  });
+  order_.shrink_to_fit();
+  for (size_t begin = 0; begin < order_.size(); begin += kBlock) {
+    const auto [first, last] =
+        std::ranges::minmax(std::span(order_).subspan(begin, std::min(kBlock, order_.size() - begin)));
+    block_firsts_.push_back(first);
+    block_lasts_.push_back(last);
+  }
+}
+
+size_t SuffixIndex::bytes() const {
+  return (tokens_.capacity() + order_.capacity() + block_lasts_.capacity() + block_firsts_.capacity()) *
+         sizeof(int32_t);
+}
+
+// How many of the last tokens agree, if the first `from` of them are known to do so.
+int32_t SuffixIndex::matching(size_t entry, std::span<const int32_t> context, int32_t from) const {
+  const int32_t end = order_[entry], most = std::min<int32_t>(end + 1, int32_t(context.size()));
+  const int32_t* const text = tokens_.data() + end;
+  const int32_t* const last = context.data() + context.size() - 1;
+  while (from < most && text[-from] == last[-from]) ++from;
+  return from;
+}
+
+// Finds the place of the context in the order. The longest match is a neighbour of that place, and all others of its
+// length lie around it.
+SuffixIndex::Range SuffixIndex::longest_match(std::span<const int32_t> context) const {
+  if (context.empty() || order_.empty()) return {};
+  size_t low = 0,
+         high = order_.size();     // entries before `low` are smaller than the context, those from `high` on are not
+  int32_t before = 0, behind = 0;  // tokens that the entries beside low and high share with the context
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    const int32_t same = matching(middle, context, std::min(before, behind));
+    const int32_t end = order_[middle];
+    const bool is_smaller = same < int32_t(context.size()) &&
+                            (same > end || tokens_[size_t(end - same)] < context[context.size() - 1 - size_t(same)]);
+    if (is_smaller)
+      low = middle + 1, before = same;
+    else
+      high = middle, behind = same;
+  }
+  Range range{low, low, std::max(before, behind)};
+  if (range.length == 0) return {};
+  const auto matches = [&](size_t entry) { return matching(entry, context, 0) >= range.length; };
+  // Steps that double find the ends of the range, which is short if the match is long.
+  for (size_t step = 1; step > 0;) {
+    const bool fits = range.begin >= step && matches(range.begin - step);
+    if (fits) range.begin -= step;
+    step = fits ? step * 2 : step / 2;
+  }
+  for (size_t step = 1; step > 0;) {
+    const bool fits = range.end + step <= order_.size() && matches(range.end + step - 1);
+    if (fits) range.end += step;
+    step = fits ? step * 2 : step / 2;
+  }
+  return range;
+}
+
+namespace {
+
+// The best of the entries [begin, end), with whole blocks by their best.
+template <typename Better>
+int32_t best_of(std::span<const int32_t> order, std::span<const int32_t> blocks, size_t begin, size_t end,
+                const Better& better) {
+  int32_t best = order[begin];
+  for (size_t i = begin; i < end;) {
+    const bool whole = i % kBlock == 0 && i + kBlock <= end;
+    const int32_t each = whole ? blocks[i / kBlock] : order[i];
+    if (better(each, best)) best = each;
+    i += whole ? kBlock : 1;
+  }
+  return best;
+}
+
+}  // namespace
+
+int32_t SuffixIndex::last_end(const Range& range) const {
+  return best_of(order_, block_lasts_, range.begin, range.end, std::greater());
+}
+int32_t SuffixIndex::first_end(const Range& range) const {
+  return best_of(order_, block_firsts_, range.begin, range.end, std::less());
+}
+
+}  // namespace tandem

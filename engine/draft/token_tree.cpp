@@ -1,0 +1,97 @@
+#include "engine/draft/token_tree.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace tandem {
+namespace {
+
+// All candidates as one tree, in the order in which they begin nodes.
+struct Trie {
+  struct Node {
+    int32_t id, parent, depth;
+    double weight;
+    TokenTree::Origin origin;
+    int32_t child = -1, sibling = -1;  // the first child, and the next one of the same parent
+  };
+  std::vector<Node> nodes;
+  int32_t first = -1;  // the first node behind the newest token
+
+  int32_t child_of(int32_t parent, int32_t id) const {
+    int32_t each = parent < 0 ? first : nodes[static_cast<size_t>(parent)].child;
+    while (each >= 0 && nodes[static_cast<size_t>(each)].id != id) each = nodes[static_cast<size_t>(each)].sibling;
+    return each;
+  }
+  int32_t add(int32_t parent, const Node& node) {
+    const auto added = static_cast<int32_t>(nodes.size());
+    int32_t& head = parent < 0 ? first : nodes[static_cast<size_t>(parent)].child;
+    const int32_t sibling = head;
+    head = added;
+    nodes.push_back(node);
+    nodes.back().sibling = sibling;
+    return added;
+  }
+};
+
+Trie trie_of(std::span<const DraftCandidate> candidates) {
+  Trie trie;
+  for (size_t c = 0; c < candidates.size(); ++c) {
+    const DraftCandidate& candidate = candidates[c];
+    const size_t tokens = std::min(candidate.tokens.size(), static_cast<size_t>(kMostCandidateTokens));
+    double weight = 1;
+    int32_t node = -1;
+    for (size_t i = 0; i < tokens; ++i) {
+      weight *= candidate.probabilities[i];
+      const auto depth = static_cast<int32_t>(i);
+      int32_t next = trie.child_of(node, candidate.tokens[i]);
+      if (next < 0) next = trie.add(node, {candidate.tokens[i], node, depth, weight, {static_cast<int32_t>(c), depth}});
+      double& known = trie.nodes[static_cast<size_t>(next)].weight;
+      known = std::max(known, weight);
+      node = next;
+    }
+  }
+  return trie;
+}
+
+}  // namespace
+
+// A child's weight is at most its parent's, and it is deeper, so it is ranked behind its parent.
+TokenTree merged(std::span<const DraftCandidate> candidates, int64_t cap) {
+  const Trie trie = trie_of(candidates);
+  const auto& nodes = trie.nodes;
+  std::vector<int32_t> order(nodes.size());
+  std::iota(order.begin(), order.end(), 0);
+  const size_t kept = std::min(order.size(), static_cast<size_t>(std::max<int64_t>(cap, 0)));
+  const auto ranked_before = [&](int32_t a, int32_t b) {
+    const auto &one = nodes[static_cast<size_t>(a)], &other = nodes[static_cast<size_t>(b)];
+    if (one.weight != other.weight) return one.weight > other.weight;
+    return one.depth != other.depth ? one.depth < other.depth : a < b;
+  };
+  std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(kept), ranked_before);
+  order.resize(kept);
+  std::vector<int32_t> ranks(nodes.size(), -1);
+  TokenTree tree;
+  for (const int32_t index : order) {
+    const auto& node = nodes[static_cast<size_t>(index)];
+    ranks[static_cast<size_t>(index)] = static_cast<int32_t>(tree.ids.size());
+    tree.ids.push_back(node.id);
+    tree.parents.push_back(node.parent < 0 ? -1 : ranks[static_cast<size_t>(node.parent)]);
+    tree.positions.push_back(node.depth);
+    tree.weights.push_back(node.weight);
+    tree.origins.push_back(node.origin);
+  }
+  return tree;
+}
+
+std::vector<uint8_t> mask_of(std::span<const int32_t> parents) {
+  const size_t nodes = parents.size();
+  std::vector<uint8_t> mask(nodes * nodes, 0);
+  for (size_t node = 0; node < nodes; ++node) {
+    uint8_t* const row = mask.data() + node * nodes;
+    if (parents[node] >= 0) std::copy_n(mask.data() + static_cast<size_t>(parents[node]) * nodes, nodes, row);
+    row[node] = 1;
+  }
+  return mask;
+}
+
+}  // namespace tandem
