@@ -122,6 +122,29 @@ void add_sampling_flags(CLI::App& app, CommonFlags& flags) {
   app.add_flag("--ignore-eos", flags.generate.ignore_end, "go on after the model's end token");
 }
 
+void add_spec_flags(CLI::App& app, CommonFlags& flags) {
+  const FlagGroup group(app, "Speculative decoding (docs/sdnpu.md)");
+  SpecOptions& spec = flags.generate.spec;
+  add_named<SpecMode>(
+      app, "--spec,--spec-type", spec.mode,
+      {{"none", SpecMode::none},
+       {"auto", SpecMode::automatic},
+       {"pld", SpecMode::pld},
+       {"sam", SpecMode::sam},
+       {"sdnpu", SpecMode::sdnpu}},
+      "drafts of the next tokens, taken from what was read and written before; the text is the same: "
+      "auto (as many as pay by measured times), sdnpu (the same, also where bits depend on passes), pld "
+      "or sam (the paper's baselines: whenever something matches), none");
+  app.add_option("--draft-max", spec.draft_max, "most drafts of a text in a pass")
+      ->transform(whole({0, 63}))
+      ->capture_default_str();
+  reads_file(app.add_option("--prediction", flags.predictions,
+                            "a file of text that the answer may look like, as an edit's old text; may be given several "
+                            "times"))
+      ->expected(1)
+      ->take_all();
+}
+
 // Elements are separated by commas alone. With extra arguments allowed, the flag would also take the words behind it.
 void add_device_flag(CLI::App& app, CommonFlags& flags) {
   app.add_option(

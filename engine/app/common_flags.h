@@ -34,11 +34,12 @@ struct CommonFlags {
   std::string sync = "predict";
   double deadline_seconds = 120;  // limit of every wait
   std::string submit = "ahead";
-  std::string compile = "background";  // or "now"
-  bool pack_cache = false;             // keeps packed weights on disk
-  std::string soc;                     // also report the model clock of this chip; "": none
-  std::string trace;                   // Perfetto file; "": none
-  std::string save_state, load_state;  // only for `run`
+  std::string compile = "background";    // or "now"
+  bool pack_cache = false;               // keeps packed weights on disk
+  std::vector<std::string> predictions;  // files; `generate.spec` has the other options of drafts
+  std::string soc;                       // also report the model clock of this chip; "": none
+  std::string trace;                     // Perfetto file; "": none
+  std::string save_state, load_state;    // only for `run`
   bool json = false;
   int verbosity = 0;  // -q: -1, -v: 1, -vv: 2
 
@@ -69,6 +70,7 @@ void add_model_flag(CLI::App& app, CommonFlags& flags);  // -m, required
 void add_text_flags(CLI::App& app, CommonFlags& flags, bool several = false);
 void require_one_text(const CLI::App& app);                  // exactly one of -p, -f (and --ids), else wrong usage
 void add_sampling_flags(CLI::App& app, CommonFlags& flags);  // -n -s --temp ... --stop
+void add_spec_flags(CLI::App& app, CommonFlags& flags);      // --spec, --draft-max, --prediction
 void add_device_flag(CLI::App& app, CommonFlags& flags);     // --device
 void add_plan_flag(CLI::App& app, CommonFlags& flags, const std::string& explains);  // --plan, --all
 // -c -t --device --plan --act ... --trace, and last the flags of research systems

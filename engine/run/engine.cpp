@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/draft/acceptance_rates.h"
 #include "engine/plan/strategy.h"
 #include "engine/run/activation_sizes.h"
 #include "engine/run/cache/extension.h"
@@ -59,6 +60,7 @@ class Engine::State : public DeviceUser {
   std::unique_ptr<TextCache> cache_;
   std::unique_ptr<ExpertUse> expert_use_;
   std::unique_ptr<PassPlans> plans_;
+  AcceptanceRates draft_rates_;
   Batch last_batch_{0, 0};
   std::vector<std::string> diagnostics_;
   BitsContract contract_;
@@ -80,10 +82,11 @@ class Engine::State : public DeviceUser {
 // yet, the devices open without the GPU, or this process compiles.
 std::unique_ptr<Engine> Engine::open(const EngineOptions& options) {
   const Strategy* asked = chosen_strategy(options.plan);  // Error for an unknown name, before anything is loaded
-  MachineOptions machine_options = options;
-  if (options.sequences > 1) machine_options.listed_tokens = std::max(options.listed_tokens, kListedTokens);
-  auto machine = std::make_shared<Machine>(machine_options, asked);
   GgufFile file = GgufFile::open(options.model_path);
+  MachineOptions machine_options = options;
+  if (options.sequences > 1 || (options.drafts && has_kernels_of_many(options, file)))
+    machine_options.listed_tokens = std::max(options.listed_tokens, kListedTokens);
+  auto machine = std::make_shared<Machine>(machine_options, asked);
   begin_without_kernels(options, file, *machine);
   return std::make_unique<Engine>(std::make_shared<LoadedModel>(std::move(machine), options, std::move(file)), options);
 }
@@ -283,6 +286,7 @@ TextCache& Engine::cache() { return *state_->cache_; }
 const TextCache& Engine::cache() const { return *state_->cache_; }
 PassPlans& Engine::plans() { return *state_->plans_; }
 const PassPlans& Engine::plans() const { return *state_->plans_; }
+AcceptanceRates& Engine::draft_rates() { return state_->draft_rates_; }
 LoadedModel& Engine::model() const { return *state_->model_; }
 Machine& Engine::machine() const { return *state_->machine_; }
 const TextOptions& Engine::options() const { return state_->options_; }

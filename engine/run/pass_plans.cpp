@@ -13,7 +13,7 @@
 namespace tandem {
 namespace {
 
-constexpr size_t kPreparedPlans = 12;
+constexpr size_t kPreparedPlans = 16;
 // Up to this number of tokens, kernels have the number as a constant (engine/device/gpu/lower_support.h).
 constexpr int64_t kSmallBatch = 8;
 // Weight of a contended pass's samples: other programs used the cores. An uncontended pass has weight 1.
@@ -21,6 +21,9 @@ constexpr double kContendedWeight = 0.25;
 // So many first passes of a kind with many tokens are measured. Measuring one takes a millisecond, and only few of them
 // run before the next plan is chosen.
 constexpr int64_t kWatchedLongPasses = 5;
+// What the first pass of a number of tokens takes longer than others, on two cores of a server. Without a list kernel
+// it loads kernels of its own.
+constexpr double kOpeningSeconds = 0.002, kOpeningSecondsOfKernels = 0.010;
 
 }  // namespace
 
@@ -32,7 +35,17 @@ PassPlans::PassPlans(const LoadedModel& model, const Activations& activations, T
       options_(std::move(options)),
       asked_(asked),
       counts_(counts),
-      prepared_(kPreparedPlans) {}
+      prepared_(kPreparedPlans),
+      times_(new_times()) {}
+
+PassTimes PassPlans::new_times() {
+  const Device* gpu = machine_.first_with(&DeviceInfo::queued);
+  const bool is_listed = gpu == nullptr || gpu->info().listed_tokens > 1;
+  const auto predict = [this](int64_t tokens, int64_t position) {
+    return planner().shared_seconds({tokens, tokens}, position);
+  };
+  return {predict, is_listed ? kOpeningSeconds : kOpeningSecondsOfKernels};
+}
 
 Planner& PassPlans::planner() const {
   if (!planner_)
@@ -49,6 +62,7 @@ void PassPlans::release() noexcept {
 void PassPlans::rebuild() {
   planner_ = std::make_unique<Planner>(PlannedModel{model_.model(), activations_, machine_.devices(), machine_.rates()},
                                        PlannerOptions{asked_, options_, counts_});
+  times_ = new_times();
 }
 
 void PassPlans::prepare_kernels(std::span<const Batch> batches) const {

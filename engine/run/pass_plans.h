@@ -1,7 +1,7 @@
 // The plans of an engine's passes: chosen, prepared on the devices, run, and learned from.
 //
 // Contract
-//   Prepared plans: the last twelve, one for each kind of pass. prepare() makes one, or finds it. If the planner has
+//   Prepared plans: the last sixteen, one for each kind of pass. prepare() makes one, or finds it. If the planner has
 //   learned enough since, prepare() compares plans again, and replaces a plan by one that is faster by a margin.
 //   Devices: release() drops everything that is prepared, before a machine's devices change. rebuild() makes a planner
 //   for the present devices. Without a planner, planner() and every call that plans throw an Error.
@@ -20,6 +20,7 @@
 #include "engine/graph/activations.h"
 #include "engine/graph/decoder.h"
 #include "engine/plan/strategy.h"
+#include "engine/run/choice/pass_times.h"
 #include "engine/run/choice/planner.h"
 #include "engine/run/choice/plans_ran.h"
 #include "engine/run/machine/loaded_model.h"
@@ -73,6 +74,7 @@ class PassPlans {
   const Preparations& preparations() const { return preparations_; }
   // Graphs that the NPU compiled in all passes, because it had none for their number of tokens.
   const GraphCompiles& online_compiles() const { return online_compiles_; }
+  PassTimes& times() { return times_; }  // of passes with drafts (M4)
   PlansRan& ran() { return ran_; }
   const PlansRan& ran() const { return ran_; }
   // The plan that the user asked for, with the plans that ran if they differ: "tensor", "auto: prefill sequence,
@@ -87,6 +89,7 @@ class PassPlans {
     bool operator==(const Key&) const = default;
   };
   bool is_measured(Entry& entry);
+  PassTimes new_times();
 
   const LoadedModel& model_;
   Machine& machine_;
@@ -104,6 +107,7 @@ class PassPlans {
   } chunks_;  // how the last prompt is cut
   GraphCompiles online_compiles_;
   Preparations preparations_;
+  PassTimes times_;
   PlansRan ran_;
 };
 

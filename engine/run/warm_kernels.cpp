@@ -1,5 +1,6 @@
 #include "engine/run/warm_kernels.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -59,23 +60,27 @@ EngineOptions options_to_warm(const std::string& model, const std::string& gpu, 
   options.act = act;
   options.kv_type = kv_type;
   options.context = 512;
+  options.logit_rows = *std::ranges::max_element(kTokens);
   options.only_layers_of_every_kind = true;
   options.program_folder = gpu::default_cache_folder();
   options.measurements = "";  // the model is not whole, so its times are not kept
   return options;
 }
 
-// Runs each number of tokens without and with recording, which may need other kernels.
+// Runs each number of tokens without and with recording, which may need other kernels. Logits for all tokens are what
+// drafts need.
 void warm_kernels(Engine& engine, const WarmProgress& progress) {
   int64_t done = 0;
   const auto total = static_cast<int64_t>(2 * std::size(kTokens));
   for (const int64_t S : kTokens) {
     const std::vector<int32_t> ids(static_cast<size_t>(S), 0);
-    engine.plans().prepare_kernels(std::vector<Batch>{{S, 1}});
+    engine.plans().prepare_kernels(std::vector<Batch>{{S, 1}, {S, S}});
     for (const bool recorded : {false, true}) {
       Timeline timeline;
       Sequence text = engine.cache().new_sequence();
       engine.machine().record(recorded ? &timeline : nullptr);
+      engine.extend(std::vector<Extension>{{&text, ids, S}});
+      text.rewind(0);
       engine.extend(std::vector<Extension>{{&text, ids}});
       engine.machine().record(nullptr);
       if (!progress(++done, total)) return;

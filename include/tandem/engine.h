@@ -33,6 +33,7 @@
 
 namespace tandem {
 
+class AcceptanceRates;
 struct ActivationSizes;
 class ExpertUse;
 class PassPlans;
@@ -88,6 +89,7 @@ class Engine {
   // For this project's own programs (engine/run/engine.h).
   PassPlans& plans();  // plans for batches, their costs, and which of them ran
   const PassPlans& plans() const;
+  AcceptanceRates& draft_rates();  // of the drafts of all texts
   const ActivationSizes& sizes() const;
   size_t activation_bytes() const;           // buffers that all layers reuse (H10)
   std::vector<RoutedLayer> routing() const;  // of the last pass; empty: the model has no experts, or nothing ran

@@ -10,6 +10,7 @@
 #include <exception>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,6 +20,8 @@
 #include "tandem/engine.h"
 
 namespace tandem {
+
+class DraftHistory;
 
 // How the next token is chosen from logits. The chain of steps: repeat penalty, temperature, top-k, top-p, min-p, draw.
 // The result is the same for a seed on every machine.
@@ -32,12 +35,42 @@ struct SamplerOptions {
   uint64_t seed = 0;
 };
 
+// Speculative decoding: drafts of the next tokens, taken from what was read and written before, are verified in one
+// pass (docs/sdnpu.md). Tokens and their bits are those of plain decoding.
+//   automatic: as many drafts as pay by measured times of passes, often none. None where a token's bits depend on its
+//   pass. pld, sam: the baselines of the paper. They draft whenever something matches. sdnpu: like automatic, but where
+//   bits depend on passes it drafts, too.
+enum class SpecMode { none, automatic, pld, sam, sdnpu };
+const char* to_string(SpecMode mode);  // "none", "auto", "pld", "sam", "sdnpu"
+
+struct SpecOptions {
+  SpecMode mode = SpecMode::automatic;
+  int64_t draft_max = 15;  // most drafts of a text in a pass, 0 to 63; TextOptions::logit_rows bounds them too
+  // Texts that the answer may look like: an edit's old text, for example.
+  std::vector<std::vector<int32_t>> predictions;
+  std::shared_ptr<DraftHistory> history;  // earlier outputs, which texts may share; null: none
+};
+
+// What drafts did for a text.
+struct DraftTotals {
+  int64_t passes = 0;    // with drafts
+  int64_t drafts = 0;    // that ran
+  int64_t accepted = 0;  // that the text kept
+  struct Source {
+    int64_t drafts = 0, accepted = 0;
+  };
+  std::map<std::string, Source> sources;   // the same by source: "context", "history", "prediction" ...
+  std::map<int64_t, double> pass_seconds;  // the median time of the last passes, by their tokens
+  std::string why_none;                    // why the text could have no drafts; empty: it could
+};
+
 struct GenerateOptions {
   int64_t predict = 128;  // most tokens; < 0: until a stop or the context is full
   SamplerOptions sampler;
-  std::vector<std::string> stop;   // stop strings; they are not part of the text
-  bool ignore_end = false;         // continue after an end token
-  bool print_special = false;      // special tokens are part of the text
+  std::vector<std::string> stop;  // stop strings; they are not part of the text
+  bool ignore_end = false;        // continue after an end token
+  bool print_special = false;     // special tokens are part of the text
+  SpecOptions spec;
   std::function<void()> on_ready;  // called when plans are made and nothing is printed yet; timing begins after it
   // Called with each piece of the text.
   std::function<void(std::string_view)> on_text;
@@ -59,6 +92,8 @@ struct Generation {
   int64_t cached_prefix_tokens = 0;  // the part of prompt_tokens that did not run
   double prompt_seconds = 0;         // until the first logits
   double predicted_seconds = 0;      // after that
+  int64_t predicted_passes = 0;      // passes after the prompt
+  DraftTotals drafts;
 };
 
 // One request of a Batcher, whose plans and kernels are prepared before the clock starts.

@@ -55,6 +55,9 @@ struct TextOptions {
   // Sequences that may have tokens in one pass, 1 to kMostSequences. The cache has room for so many full contexts. With
   // more than one, a pass may also have trees of drafts (Extension::parents), if all devices share the host's memory.
   int64_t sequences = 1;
+  // Passes may have drafts: chains of them with logits for each token, and trees where several sequences may have them.
+  // Passes of a few tokens are lists if the kernels for that are compiled already (MachineOptions::listed_tokens).
+  bool drafts = false;
   // Numbers of tokens for which the NPU has graphs, rising (H3). A batch of another length is cut or padded. Only the
   // plan `online` compiles a graph for it.
   std::vector<int64_t> graph_tokens = {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512, 1024};

@@ -62,6 +62,7 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   options.context = needs.context > 0 ? needs.context : flags.ctx_size;
   if (options.chunk == 0) options.chunk = needs.chunk;
   options.logit_rows = needs.logit_rows;
+  options.drafts = needs.drafts;
   options.sequences = needs.sequences;
   options.sync_policy = sync::policy_named(flags.sync);
   options.wait_deadline = std::chrono::milliseconds(std::llround(flags.deadline_seconds * 1000));

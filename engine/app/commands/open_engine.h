@@ -20,6 +20,7 @@ struct EngineNeeds {
   int64_t context = 0;  // 0: from the flags or the model
   int64_t chunk = 0;    // 0: from the flags or the engine
   int64_t logit_rows = 1;
+  bool drafts = false;          // passes may have drafts
   int64_t sequences = 1;        // texts that share passes
   bool may_join_later = false;  // a GPU may join later if its kernels are not compiled yet (--compile background)
   TextAsked first_text = {};    // for that case: the size of the first text

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/device/proof/room.h"
+#include "engine/device/registry.h"
 #include "engine/model/weights.h"
 #include "engine/run/machine/first_text.h"
 #include "engine/run/machine/kernel_set.h"
@@ -17,10 +18,14 @@ namespace tandem {
 namespace {
 
 // The mark of the kernels that texts of this engine need, with the program that compiles them.
-std::unique_ptr<Warming> warming_for(const EngineOptions& options, const GgufFile& file, ActType act) {
-  const KernelsFor texts = options.sequences > 1 ? KernelsFor::many_texts : KernelsFor::one_text;
+std::unique_ptr<Warming> warming_for(const EngineOptions& options, const GgufFile& file, ActType act,
+                                     KernelsFor texts) {
   return std::make_unique<Warming>(kernels_mark(file, read_config(file), options.kv_type, act, texts),
                                    options.warming_program);
+}
+
+KernelsFor texts_of(const EngineOptions& options) {
+  return options.sequences > 1 ? KernelsFor::many_texts : KernelsFor::one_text;
 }
 
 bool start(Warming& warming, const EngineOptions& options, ActType act) {
@@ -45,7 +50,7 @@ FirstText first_text(const EngineOptions& options, const GgufFile& file, const M
 // host and joins only between two texts, so a text that is long enough waits.
 void begin_on_card(const KnownGpu& card, const EngineOptions& options, const GgufFile& file, Machine& machine) {
   const ActType act = options.act.value_or(ActType::f32);  // what default_act() returns for a card alone
-  auto warming = warming_for(options, file, act);
+  auto warming = warming_for(options, file, act, texts_of(options));
   if (warming->done()) return;
   const FirstText text = first_text(options, file, machine, card);
   if (text.waits() || !start(*warming, options, act))
@@ -64,7 +69,7 @@ void begin_without_kernels(const EngineOptions& options, const GgufFile& file, M
   if (const auto card = machine.card()) return begin_on_card(*card, options, file, machine);
   const ActType act = options.act.value_or(ActType::f16);
   if (act == ActType::f32) return;
-  auto warming = warming_for(options, file, act);
+  auto warming = warming_for(options, file, act, texts_of(options));
   if (warming->done()) return;
   std::error_code ignored;
   std::filesystem::remove(warming->path(), ignored);  // a mark that no longer holds
@@ -76,6 +81,12 @@ void begin_without_kernels(const EngineOptions& options, const GgufFile& file, M
   if (!start(*warming, options, act)) return;
   machine.wait_for_gpu(std::move(warming),
                        "the GPU's kernels are being compiled in the background; it joins in when they are there");
+}
+
+bool has_kernels_of_many(const EngineOptions& options, const GgufFile& file) {
+  if (options.warming_program.empty()) return false;
+  const ActType act = options.act.value_or(default_card() ? ActType::f32 : ActType::f16);
+  return warming_for(options, file, act, KernelsFor::many_texts)->done();
 }
 
 }  // namespace tandem

@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <deque>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "engine/run/cache/extension.h"
 #include "engine/run/engine.h"
 #include "engine/run/serve/generate.h"
+#include "engine/run/serve/speculation.h"
 #include "sync/clock.h"
 #include "sync/error.h"
 #include "tandem/generate.h"
@@ -39,14 +41,20 @@ class Batcher::State {
     double began = 0, first_logits = 0;  // seconds of the clock
     std::deque<int64_t> chunks{};        // of the rest of the prompt, while the request is alone; empty: not cut yet
     std::optional<int32_t> next{};       // the sampled token that has not run yet; nothing: the prompt is being read
-    bool cut = false;                    // interrupted while the prompt was read
-    std::exception_ptr error{};          // the error that the request ends with
+    std::unique_ptr<TextSpeculation> speculation{};  // null: the text gets no drafts
+    std::string no_drafts_because{};                 // empty if there is one
+    std::vector<int32_t> pass_ids{};                 // of the pass: `next` and the drafts behind it
+    int64_t passes = 0;                              // that wrote tokens
+    bool cut = false;                                // interrupted while the prompt was read
+    std::exception_ptr error{};                      // the error that the request ends with
 
     Sequence& sequence() { return given ? *given : own; }
     const Sequence& sequence() const { return given ? *given : own; }
   };
 
-  State(Engine& engine, int64_t width) : engine_(engine), width_(width) { TANDEM_CHECK(width > 0, "active requests"); }
+  State(Engine& engine, int64_t width) : engine_(engine), width_(width), speculation_(engine) {
+    TANDEM_CHECK(width > 0, "active requests");
+  }
   int64_t active() const { return std::ssize(active_); }
   bool step();
 
@@ -62,17 +70,23 @@ class Batcher::State {
   bool awaits_shared_prefix(const Request& next) const;
   void admit();
   ActiveRequest begin(Request& next);
+  std::unique_ptr<TextSpeculation> speculation_of(const Request& next);
   Sequence fork_or_new(std::span<const int32_t> prompt);
   int64_t next_tokens(ActiveRequest& request, int64_t room);
+  void choose_drafts();
   std::vector<Extension> next_pass();
   void evict_finished(std::span<const Extension> pass);
   void report_progress(const ActiveRequest& request) const;
   void take_logits(ActiveRequest& request, std::span<const float> logits);
+  std::vector<int32_t> choices_of(std::span<const float> logits, std::span<const int32_t> got) const;
+  int64_t accept_drafts(ActiveRequest& request, std::span<const float> logits, std::span<const int32_t> drafts);
   void find_not_finite();
   void end_completed();
   void end(size_t index);
 
   const int64_t width_;
+  Speculation speculation_;
+  std::vector<Speculation::Text> writers_;  // of the pass, if it reads no prompt
   std::vector<ActiveRequest> active_;
   std::deque<Sequence> finished_;  // in the order of their ends; kept for prompts that share a prefix
 };
@@ -107,7 +121,9 @@ bool Batcher::State::step() {
   try {
     pass = next_pass();
     evict_finished(pass);
+    const double start = now_seconds();
     of_pass = engine_.extend(pass);
+    if (!writers_.empty()) speculation_.learn(writers_, now_seconds() - start);
   } catch (...) {
     for (ActiveRequest& request : active_) request.error = std::current_exception();
     end_completed();
@@ -125,8 +141,9 @@ bool Batcher::State::step() {
   for (const Extension& each : pass) {
     // Rows of logits stand in the order of the extensions, so each request takes the first of the rows that are left.
     if (each.logit_rows == 0) continue;
-    take_logits(request_of(each), logits.first(vocabulary));
-    logits = logits.subspan(vocabulary);
+    const size_t values = static_cast<size_t>(each.logit_rows) * vocabulary;
+    take_logits(request_of(each), logits.first(values));
+    logits = logits.subspan(values);
   }
   find_not_finite();
   for (ActiveRequest& request : active_)
@@ -196,9 +213,23 @@ Batcher::State::ActiveRequest Batcher::State::begin(Request& next) {
   Sequence own = next.sequence ? engine_.cache().new_sequence() : fork_or_new(next.prompt);
   const int64_t shared = own.position(), cached = given + shared;
   totals_.shared_tokens += shared;
+  std::string refusal = speculation_.refusal(next.options.spec);
+  std::unique_ptr<TextSpeculation> speculation = refusal.empty() ? speculation_of(next) : nullptr;
   Continuation continuation(engine_.model().tokenizer(), next.prompt, std::move(next.options));
-  return {next.sequence,          std::move(own), std::move(next.prompt), std::move(continuation),
-          std::move(next.on_end), cached,         now_seconds()};
+  ActiveRequest request{next.sequence,          std::move(own), std::move(next.prompt), std::move(continuation),
+                        std::move(next.on_end), cached,         now_seconds()};
+  request.speculation = std::move(speculation);
+  request.no_drafts_because = std::move(refusal);
+  return request;
+}
+
+std::unique_ptr<TextSpeculation> Batcher::State::speculation_of(const Request& next) {
+  IsEnd is_end;
+  if (!next.options.ignore_end)
+    is_end = [&tokenizer = engine_.model().tokenizer()](int32_t token) { return tokenizer.is_end(token); };
+  auto speculation = std::make_unique<TextSpeculation>(speculation_, next.options.spec, std::move(is_end));
+  speculation->append(next.prompt);
+  return speculation;
 }
 
 // A fork of the sequence with the longest shared prefix, or a new sequence. The last token of a prompt always runs,
@@ -240,8 +271,20 @@ int64_t Batcher::State::next_tokens(ActiveRequest& request, int64_t room) {
   return tokens;
 }
 
-// Requests that write come first, with one token each, so a long prompt does not stop their texts. Prompts share the
-// room that is left, in order.
+// A pass that reads a prompt takes long, whatever the drafts. So drafts run only in passes without prompts.
+void Batcher::State::choose_drafts() {
+  writers_.clear();
+  if (std::ranges::any_of(active_, [](const ActiveRequest& request) { return !request.next; })) return;
+  for (const ActiveRequest& request : active_) {
+    const int64_t position = request.sequence().position();
+    const int64_t room = std::min(engine_.sizes().context - position, request.continuation.most_left()) - 1;
+    writers_.push_back({request.speculation.get(), position, room});
+  }
+  speculation_.choose(writers_, std::min(engine_.sizes().logit_rows, engine_.sizes().tokens));
+}
+
+// Requests that write come first, with one token each and its drafts, so a long prompt does not stop their texts.
+// Prompts share the room that is left, in order.
 std::vector<Extension> Batcher::State::next_pass() {
   std::vector<Extension> pass;
   int64_t room = engine_.sizes().tokens;
@@ -249,8 +292,15 @@ std::vector<Extension> Batcher::State::next_pass() {
     pass.push_back({&request.sequence(), ids, logit_rows});
     room -= std::ssize(ids);
   };
+  choose_drafts();
   for (ActiveRequest& request : active_) {
-    if (request.next && room > 0) add(request, {&*request.next, 1}, 1);
+    if (!request.next || room == 0) continue;
+    request.pass_ids = {*request.next};
+    if (!writers_.empty() && request.speculation) {
+      const auto drafts = request.speculation->drafts();
+      request.pass_ids.insert(request.pass_ids.end(), drafts.begin(), drafts.end());
+    }
+    add(request, request.pass_ids, std::ssize(request.pass_ids));
   }
   for (ActiveRequest& request : active_) {
     if (request.next || room == 0) continue;
@@ -263,11 +313,47 @@ std::vector<Extension> Batcher::State::next_pass() {
 
 void Batcher::State::take_logits(ActiveRequest& request, std::span<const float> logits) {
   if (request.error) return;
-  if (request.first_logits == 0) request.first_logits = now_seconds();
+  if (request.first_logits == 0)
+    request.first_logits = now_seconds();
+  else
+    ++request.passes;
+  const bool writes = request.next.has_value();
+  const auto drafts = writes ? std::span(request.pass_ids).subspan(1) : std::span<const int32_t>();
+  const int64_t position = request.sequence().position() - std::ssize(drafts);
+  const size_t known = request.continuation.ids().size();
+  int64_t accepted = 0;
   request.next.reset();
+  guard(request, [&] { accepted = accept_drafts(request, logits, drafts); });
+  if (accepted < std::ssize(drafts)) request.sequence().rewind(position + accepted);
+  if (!request.speculation) return;
   guard(request, [&] {
-    request.next = request.continuation.next(logits, request.sequence().position() < engine_.sizes().context);
+    request.speculation->take_verdict(accepted, choices_of(logits, request.continuation.ids().subspan(known)));
+    request.speculation->append(request.continuation.ids().subspan(known));
   });
+}
+
+// S5: the tokens that the text got, and behind them the most likely token of each other row.
+std::vector<int32_t> Batcher::State::choices_of(std::span<const float> logits, std::span<const int32_t> got) const {
+  const auto vocabulary = static_cast<size_t>(engine_.model().config().vocabulary);
+  std::vector<int32_t> choices(got.begin(), got.end());
+  while (choices.size() * vocabulary < logits.size())
+    choices.push_back(greedy_choice(logits.subspan(choices.size() * vocabulary, vocabulary)));
+  return choices;
+}
+
+// S4: the sampler chooses behind the newest token, and then behind each draft that it chose, as it would in plain
+// decoding. The first row that chooses another token ends this. Returns how many drafts are part of the text and may
+// have a token behind them.
+int64_t Batcher::State::accept_drafts(ActiveRequest& request, std::span<const float> logits,
+                                      std::span<const int32_t> drafts) {
+  const size_t vocabulary = logits.size() / (drafts.size() + 1);
+  const int64_t position = request.sequence().position() - std::ssize(drafts);
+  for (size_t accepted = 0;; ++accepted) {
+    const bool has_room = position + static_cast<int64_t>(accepted) < engine_.sizes().context;
+    request.next = request.continuation.next(logits.subspan(accepted * vocabulary, vocabulary), has_room);
+    if (!request.next || accepted == drafts.size() || *request.next != drafts[accepted])
+      return static_cast<int64_t>(accepted);
+  }
 }
 
 // Tells the caller how much of a prompt of several chunks has run.
@@ -300,6 +386,9 @@ void Batcher::State::end(size_t index) {
   result.generation.cached_prefix_tokens = request.cached_prefix_tokens;
   result.generation.prompt_seconds = (request.first_logits > 0 ? request.first_logits : now) - request.began;
   if (request.first_logits > 0) result.generation.predicted_seconds = now - request.first_logits;
+  result.generation.predicted_passes = request.passes;
+  if (request.speculation) result.generation.drafts = request.speculation->totals();
+  result.generation.drafts.why_none = request.no_drafts_because;
   if (can_be_shared) guard(request, [&] { finished_.push_back(std::move(request.own)); });
   result.error = request.error;
   request.on_end(std::move(result));

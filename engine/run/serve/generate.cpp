@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "engine/run/engine.h"
@@ -38,6 +39,11 @@ Continuation::Continuation(const Tokenizer& tokenizer, std::span<const int32_t> 
 
 bool Continuation::is_complete() const {
   return options_.predict >= 0 && static_cast<int64_t>(result_.ids.size()) >= options_.predict;
+}
+
+int64_t Continuation::most_left() const {
+  if (options_.predict < 0) return std::numeric_limits<int64_t>::max();
+  return options_.predict - std::ssize(result_.ids);
 }
 
 void Continuation::print(const std::string& text) {

@@ -50,8 +50,10 @@ class Continuation {
     if (options_.on_prompt) options_.on_prompt(done, total);
   }
   void interrupt() { result_.reason = StopReason::interrupted; }
-  StopReason reason() const { return result_.reason; }  // after the end of the text
-  Generation finish();                                  // hands over text that is held back; the result has no times
+  std::span<const int32_t> ids() const { return result_.ids; }  // generated so far
+  int64_t most_left() const;                                    // tokens that may follow them
+  StopReason reason() const { return result_.reason; }          // after the end of the text
+  Generation finish();   // hands over text that is held back; the result has no times
   Generation abandon();  // the same for a request that ends with an error: nothing more is handed over
 
  private:

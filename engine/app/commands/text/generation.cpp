@@ -50,11 +50,31 @@ int64_t decoded_tokens(const Generation& g) { return std::max<int64_t>(0, static
 
 double per_second(int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
 
+// Each text has a row for its newest token. Drafts of several texts share as many rows as one text may have drafts.
+int64_t logit_rows(const CommonFlags& flags, int64_t texts) {
+  const SpecOptions& spec = flags.generate.spec;
+  return texts + (spec.mode == SpecMode::none ? 0 : spec.draft_max);
+}
+
+double tokens_a_pass(const Generation& g) {
+  return g.predicted_passes > 0 ? static_cast<double>(decoded_tokens(g)) / static_cast<double>(g.predicted_passes) : 0;
+}
+
+nlohmann::json drafts_json(const Generation& g, const SpecOptions& spec) {
+  nlohmann::json sources = nlohmann::json::object(), passes = nlohmann::json::object();
+  for (const auto& [name, source] : g.drafts.sources)
+    sources[name] = {{"drafts", source.drafts}, {"accepted", source.accepted}};
+  for (const auto& [tokens, seconds] : g.drafts.pass_seconds) passes[std::to_string(tokens)] = seconds * 1e3;
+  return {{"mode", to_string(spec.mode)},  {"why_none", g.drafts.why_none}, {"tokens_a_pass", tokens_a_pass(g)},
+          {"sources", std::move(sources)}, {"clock", "measured"},           {"pass_ms", std::move(passes)}};
+}
+
 // The text, what is needed to generate it again, and times and sizes. The rate of the prompt counts only tokens that
 // ran, without those of a saved or shared beginning. The rate of generation leaves out the first token, whose logits
 // came with the prompt.
 nlohmann::json generation_json(const Generation& g, std::span<const int32_t> prompt, bool is_chat,
-                               const SamplerOptions& sampler, const Engine& engine) {
+                               const GenerateOptions& options, const Engine& engine) {
+  const SamplerOptions& sampler = options.sampler;
   return {{"text", g.text},
           {"prompt_ids", std::vector<int32_t>(prompt.begin(), prompt.end())},
           {"ids", g.ids},
@@ -74,7 +94,12 @@ nlohmann::json generation_json(const Generation& g, std::span<const int32_t> pro
             {"prompt_per_second", per_second(g.prompt_tokens - g.cached_prefix_tokens, g.prompt_seconds)},
             {"predicted_tokens", g.ids.size()},
             {"predicted_ms", g.predicted_seconds * 1e3},
+            {"predicted_passes", g.predicted_passes},
+            {"draft_n", g.drafts.drafts},
+            {"draft_n_accepted", g.drafts.accepted},
+            {"draft_passes", g.drafts.passes},
             {"predicted_per_second", per_second(decoded_tokens(g), g.predicted_seconds)}}},
+          {"spec", drafts_json(g, options.spec)},
           {"device", engine.machine().device_names()},
           {"plan", engine.plans().name()},
           {"plan_asked", engine.options().plan},

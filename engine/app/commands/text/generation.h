@@ -21,10 +21,13 @@ GenerateOptions generate_options(const CommonFlags& flags);  // Ctrl-C interrupt
 // Number of tokens whose logits were computed after the prompt's. The first token came with the prompt.
 int64_t decoded_tokens(const Generation& g);
 double per_second(int64_t tokens, double seconds);  // 0 if nothing was timed
+// Rows of logits that a pass of so many texts needs, with drafts.
+int64_t logit_rows(const CommonFlags& flags, int64_t texts);
+double tokens_a_pass(const Generation& g);  // of those behind the first one; 0: there was no such pass
 
 // The object of `tandem run --json`. is_chat: the prompt was put as a user's turn.
 nlohmann::json generation_json(const Generation& g, std::span<const int32_t> prompt, bool is_chat,
-                               const SamplerOptions& sampler, const Engine& engine);
+                               const GenerateOptions& options, const Engine& engine);
 // Prints a drawn seed to stderr. Prints nothing with -q, or if the user chose the seed.
 void print_drawn(const CommonFlags& flags, const Seed& seed);
 

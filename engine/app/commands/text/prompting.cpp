@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/app/commands/text/generation.h"
+#include "engine/app/text_input.h"
 #include "engine/model/chat/chat_prompt.h"
 #include "sync/error.h"
 
@@ -72,6 +73,9 @@ std::vector<int32_t> Prompting::turn_ids(const std::string& text) const {
 
 GenerateOptions Prompting::options() const {
   GenerateOptions options = generate_options(flags_);
+  for (const std::string& path : flags_.predictions)
+    options.spec.predictions.push_back(
+        tokenizer_.encode(read_file(path), {.add_bos_eos = false, .parse_special = false}));
   // A vocabulary without that token writes its characters as text, so they become a stop text.
   const std::vector<int32_t> end = tokenizer_.encode(kChatMlEnd, {.add_bos_eos = false, .parse_special = true});
   const bool is_token = end.size() == 1 && tokenizer_.is_end(end.front());

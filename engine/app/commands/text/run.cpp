@@ -71,6 +71,9 @@ void print_summary(const Generation& g, const Engine& engine) {
                static_cast<long long>(g.prompt_tokens), per_second(g.prompt_tokens, g.prompt_seconds), g.ids.size(),
                per_second(decoded_tokens(g), g.predicted_seconds), to_string(g.reason),
                engine.machine().device_names().c_str(), engine.plans().name().c_str());
+  if (g.drafts.passes > 0)
+    std::fprintf(stderr, "drafts: %lld of %lld accepted, %.2f tokens a pass\n",
+                 static_cast<long long>(g.drafts.accepted), static_cast<long long>(g.drafts.drafts), tokens_a_pass(g));
 }
 
 // Estimates the text's length before there is a tokenizer: a token has about four bytes. The estimate decides only
@@ -105,7 +108,10 @@ Sequence saved_beginning(const CommonFlags& flags, std::span<const int32_t> prom
 // run into it.
 int run_command(const CommonFlags& flags) {
   apply_verbosity(flags);
-  const auto engine = open_engine(flags, {.may_join_later = true, .first_text = asked_of(flags)});
+  const auto engine = open_engine(flags, {.logit_rows = logit_rows(flags, 1),
+                                          .drafts = flags.generate.spec.mode != SpecMode::none,
+                                          .may_join_later = true,
+                                          .first_text = asked_of(flags)});
   print_notes(flags, *engine);
   const std::optional<SocClock> clock = clock_of(flags, *engine);
   const Prompting prompting(flags, engine->model());
@@ -132,7 +138,7 @@ int run_command(const CommonFlags& flags) {
   if (!flags.save_state.empty()) engine->cache().save(flags.save_state, sequence, while_unread(flags.save_state));
 
   if (flags.json) {
-    nlohmann::json object = generation_json(result, prompt, prompting.is_chat(), options.sampler, *engine);
+    nlohmann::json object = generation_json(result, prompt, prompting.is_chat(), options, *engine);
     if (clock) object["model_clock"] = to_json(run_on(*clock, result), result);
     print_json(object);
   } else if (to_terminal) {

@@ -74,10 +74,9 @@ class Asking {
       GenerateOptions options = prompting_.options();
       if (line.predict) options.predict = *line.predict;
       if (line.seed) options.sampler.seed = line.seed->value;
-      // A copy, because the options move to the batcher and the answer reports the sampler's values.
-      const SamplerOptions sampler = options.sampler;
-      batcher_.add(prompt, std::move(options), [this, asked, prompt, sampler](Batcher::Result result) {
-        result.error ? answers_.fail(asked, result.error) : answer(asked, prompt, sampler, result.generation);
+      // The answer reports the values of the options, too.
+      batcher_.add(prompt, options, [this, asked, prompt, options](Batcher::Result result) {
+        result.error ? answers_.fail(asked, result.error) : answer(asked, prompt, options, result.generation);
       });
     } catch (const Error&) {
       answers_.fail(asked, std::current_exception());
@@ -85,9 +84,9 @@ class Asking {
   }
 
   // Prints one finished generation and adds it to the sums.
-  void answer(const Prompts::Asked& asked, const std::vector<int32_t>& prompt, const SamplerOptions& sampler,
+  void answer(const Prompts::Asked& asked, const std::vector<int32_t>& prompt, const GenerateOptions& options,
               const Generation& result) {
-    answers_.add(asked, generation_json(result, prompt, prompting_.is_chat(), sampler, engine_));
+    answers_.add(asked, generation_json(result, prompt, prompting_.is_chat(), options, engine_));
     prompting_.explain_empty(result, describe(asked.name, many_));
     sums_.stopped |= result.reason == StopReason::interrupted;
     ++sums_.prompts;
@@ -112,6 +111,8 @@ int run_many_command(const CommonFlags& flags, const ManyPrompts& many) {
   apply_verbosity(flags);
   EngineNeeds needs;
   needs.sequences = many.parallel;
+  needs.logit_rows = logit_rows(flags, many.parallel);
+  needs.drafts = flags.generate.spec.mode != SpecMode::none;
   needs.may_join_later = true;
   const auto engine = open_engine(flags, needs);
   print_notes(flags, *engine);

@@ -84,6 +84,7 @@ void add_run(CLI::App& app, Action& action) {
       app.add_option("--load-state", flags->common.load_state,
                      "go on from such a file: what the prompt begins with as the saved text does is not run again"));
   add_sampling_flags(app, flags->common);
+  add_spec_flags(app, flags->common);
   add_engine_flags(app, flags->common);
   add_compile_flag(app, flags->common);
   add_output_flags(app, flags->common);

@@ -11,7 +11,9 @@ namespace {
 
 // The files in which each command is tested.
 const std::map<std::string, std::vector<std::string>> kTestsOf = {
-    {"run", {"run_chat", "run_text", "run_lines", "run_sampling", "run_devices", "interrupt", "warm", "moe_plans"}},
+    {"run",
+     {"run_chat", "run_text", "run_lines", "run_sampling", "run_spec", "run_devices", "interrupt", "warm",
+      "moe_plans"}},
     {"eval", {"eval", "moe_plans"}},
     {"tokenize", {"tokenize"}},
     {"devices", {"info"}},

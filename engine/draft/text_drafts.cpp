@@ -1,0 +1,157 @@
+#include "engine/draft/text_drafts.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+namespace tandem {
+namespace {
+
+// Tokens with a smaller chance are not worth their place in any pass.
+constexpr double kLeastWeight = 1.0 / 128;
+constexpr double kMemory = 32;         // tokens that a text expected of a source; older ones count less
+constexpr int kMatchLengths = 3;       // the longest match and the next shorter ones
+constexpr size_t kBranches = 4;        // continuations of one match
+constexpr size_t kContinuations = 12;  // of which the newest ones are taken
+
+DraftHistory records_of(const std::vector<std::vector<int32_t>>& texts) {
+  DraftHistory records;
+  for (const std::vector<int32_t>& text : texts) records.add(text);
+  return records;
+}
+
+}  // namespace
+
+TextDrafts::TextDrafts(TextDraftOptions options, AcceptanceRates& rates)
+    : options_(std::move(options)),
+      rates_(rates),
+      predictions_(records_of(options_.predictions)),
+      prediction_matcher_(predictions_),
+      history_matcher_(options_.history ? *options_.history : no_history_) {}
+
+void TextDrafts::append(int32_t token) {
+  // A candidate's token is tried if all tokens before it were right. Its size is then still beyond `judged_`.
+  for (size_t c = 0; c < candidates_.size(); ++c) {
+    DraftCandidate& candidate = candidates_[c];
+    if (judged_ >= candidate.tokens.size()) continue;
+    const bool right = candidate.tokens[judged_] == token;
+    const auto length = classes_[c].length + static_cast<int64_t>(judged_);
+    const DraftClass of{classes_[c].source, length, judged_ > 0 ? DraftPlace::later : classes_[c].place};
+    judge(of, right);
+    if (!right) candidate.tokens.resize(judged_);
+  }
+  ++judged_;
+  context_.append(token);
+}
+
+void TextDrafts::find_candidates() {
+  candidates_.clear();
+  classes_.clear();
+  judged_ = 0;
+  if (options_.rule != DraftRule::sdnpu) {
+    DraftHistory& history = options_.history ? *options_.history : no_history_;
+    Draft draft = options_.rule == DraftRule::pld
+                      ? draft_by_prompt_lookup(context_.tokens(), options_.max)
+                      : draft_by_suffix_automaton(context_, history_matcher_, history, options_.max);
+    if (draft.tokens.empty()) return;
+    std::vector<double> sure(draft.tokens.size(), 1.0);
+    candidates_.push_back({std::move(draft.tokens), std::move(sure)});
+    classes_.push_back({draft.match.source, draft.match.length, DraftPlace::newest});
+    return;
+  }
+  propose_from_context();
+  if (predictions_.records() > 0) propose_from_records(prediction_matcher_, predictions_, DraftSource::prediction);
+  if (options_.history) propose_from_records(history_matcher_, *options_.history, DraftSource::history);
+  int64_t fresh = 0;
+  for (const DraftCandidate& candidate : candidates_) fresh = std::max(fresh, std::ssize(candidate.tokens));
+  runs_.begin_step(fresh);
+  propose_reused();
+}
+
+void TextDrafts::judge(const DraftClass& of, bool right) {
+  Luck& luck = luck_[static_cast<size_t>(of.source)];
+  const double kept = luck.expected > kMemory ? kMemory / luck.expected : 1;
+  luck.expected = luck.expected * kept + rates_.probability(of);
+  luck.accepted = luck.accepted * kept + (right ? 1 : 0);
+  rates_.add(of, right);
+}
+
+// The odds of the class, times the ratio of this text's accepted tokens to those that the classes expected. One more
+// token of each stands for what is not known yet.
+double TextDrafts::chance(const DraftClass& of) const {
+  const Luck& luck = luck_[static_cast<size_t>(of.source)];
+  const double probability = rates_.probability(of);
+  const double odds = probability / (1 - probability) * (luck.accepted + 1) / (luck.expected + 1);
+  return odds / (1 + odds);
+}
+
+// Adds a candidate as long as its tokens have a chance. Its tokens match with one token more each.
+void TextDrafts::propose(std::vector<int32_t> tokens, const DraftClass& first) {
+  DraftCandidate candidate;
+  double weight = 1;
+  DraftClass of = first;
+  for (const int32_t token : tokens) {
+    const double probability = chance(of);
+    weight *= probability;
+    if (weight < kLeastWeight && !candidate.tokens.empty()) break;
+    candidate.tokens.push_back(token);
+    candidate.probabilities.push_back(probability);
+    ++of.length;
+    of.place = DraftPlace::later;
+  }
+  if (candidate.tokens.empty()) return;
+  candidates_.push_back(std::move(candidate));
+  classes_.push_back(first);
+}
+
+// The longest match of the text's end, and shorter ones, each with its continuations, the newest first. A token that
+// follows a longer match is not tried again behind a shorter one.
+void TextDrafts::propose_from_context() {
+  const std::span<const int32_t> text = context_.tokens();
+  std::vector<int32_t> tried;
+  int32_t state = context_.repeated();
+  for (int level = 0; level < kMatchLengths && state > SuffixAutomaton::kRoot; ++level, state = context_.link(state)) {
+    const int64_t length = context_.length(state);
+    if (length < options_.match_min) return;
+    // Places of the last tokens that match. The first one is the rule's (D2).
+    std::vector<int32_t> ends{context_.last_end(state)};
+    context_.for_each_next(state, [&](int32_t next) {
+      ends.push_back(context_.last_end(next) - 1);
+      return ends.size() <= kContinuations;
+    });
+    std::ranges::sort(std::span(ends).subspan(1), std::greater());
+    const bool is_single = context_.first_end(state) == ends[0];
+    size_t taken = 0;
+    for (size_t i = 0; i < ends.size() && taken < kBranches; ++i) {
+      const int32_t first = text[static_cast<size_t>(ends[i]) + 1];
+      if (std::ranges::find(tried, first) != tried.end()) continue;
+      tried.push_back(first);
+      const DraftPlace place = level > 0 || taken > 0 ? DraftPlace::other
+                               : ends.size() > 2      ? DraftPlace::newest
+                               : is_single            ? DraftPlace::once
+                                                      : DraftPlace::again;
+      propose(continuation_in_context(text, ends[i], options_.max, options_.is_end),
+              {DraftSource::context, length, place});
+      ++taken;
+    }
+  }
+}
+
+void TextDrafts::propose_from_records(HistoryMatcher& matcher, const DraftHistory& records, DraftSource source) {
+  const Match match = matcher.longest(context_.tokens(), Occurrence::last);
+  if (match.length == 0 || match.length < options_.match_min) return;
+  propose(continuation_in_record(records.record(match.record), match.end, options_.max, options_.is_end),
+          {source, match.length, DraftPlace::newest});
+}
+
+void TextDrafts::propose_reused() {
+  for (const ReusedRuns::Run& run : runs_.runs()) propose(run.tokens, {DraftSource::reused, 1, DraftPlace::newest});
+}
+
+void TextDrafts::add_verdict(std::span<const int32_t> chain, std::span<const int32_t> choices) {
+  const DraftRun run = judge_chain(chain, choices).run;
+  const auto begin = chain.begin() + run.begin;
+  runs_.add({begin, begin + run.length});
+}
+
+}  // namespace tandem

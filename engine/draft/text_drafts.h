@@ -1,0 +1,78 @@
+// Candidates for what one text says next, from all sources, with their chances.
+//
+// The text's own end is looked up in the text (S3), in texts given with the request, and in a history (S6). Runs of
+// rejected drafts are offered again (S5). What follows the longest match comes first. Other continuations of it, and
+// those of shorter matches, are further candidates. A chance is the rate of its class, corrected by how this text fared
+// with the source so far.
+//
+// Contract: one object for each text, used by one thread at a time. It borrows the rates, and shares the history.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/draft/acceptance_rates.h"
+#include "engine/draft/draft_history.h"
+#include "engine/draft/drafting.h"
+#include "engine/draft/reuse.h"
+#include "engine/draft/suffix_automaton.h"
+#include "engine/draft/token_tree.h"
+
+namespace tandem {
+
+struct TextDraftOptions {
+  DraftRule rule = DraftRule::sdnpu;
+  int64_t max = kMostCandidateTokens;  // tokens of a candidate
+  int64_t match_min = 1;
+  std::vector<std::vector<int32_t>> predictions{};  // texts that the answer may look like
+  std::shared_ptr<DraftHistory> history{};          // null: none
+  IsEnd is_end{};
+};
+
+class TextDrafts {
+ public:
+  TextDrafts(TextDraftOptions options, AcceptanceRates& rates);
+  TextDrafts(const TextDrafts&) = delete;
+  TextDrafts& operator=(const TextDrafts&) = delete;
+
+  // The text grows: its prompt first, then each token that it keeps. Candidates that were found before are judged by
+  // it.
+  void append(int32_t token);
+  std::span<const int32_t> tokens() const { return context_.tokens(); }
+  // Looks for candidates behind the text. The first one is the rule's own draft, if there is one. The baselines have no
+  // other, and are sure of it.
+  void find_candidates();
+  const std::vector<DraftCandidate>& candidates() const { return candidates_; }  // that were found last
+  DraftSource source_of(size_t candidate) const { return classes_[candidate].source; }
+  // S5: what the model chose at each place of a chain of drafts that ran, and behind it.
+  void add_verdict(std::span<const int32_t> chain, std::span<const int32_t> choices);
+
+ private:
+  // Tokens of a source in this text: how many the rates expected to be accepted, and how many were.
+  struct Luck {
+    double expected = 0, accepted = 0;
+  };
+  void judge(const DraftClass& of, bool right);
+  double chance(const DraftClass& of) const;
+  void propose(std::vector<int32_t> tokens, const DraftClass& first);
+  void propose_from_context();
+  void propose_from_records(HistoryMatcher& matcher, const DraftHistory& records, DraftSource source);
+  void propose_reused();
+
+  const TextDraftOptions options_;
+  AcceptanceRates& rates_;
+  SuffixAutomaton context_;
+  DraftHistory predictions_, no_history_;
+  HistoryMatcher prediction_matcher_, history_matcher_;
+  ReusedRuns runs_;
+  std::array<Luck, kDraftSources> luck_{};
+  std::vector<DraftCandidate> candidates_;
+  std::vector<DraftClass> classes_;  // of the candidates' first tokens
+  size_t judged_ = 0;                // tokens that were appended since candidates were found
+};
+
+}  // namespace tandem

@@ -1,0 +1,79 @@
+#include "engine/run/choice/pass_times.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <iterator>
+#include <limits>
+
+#include "engine/plan/prediction/statistics.h"
+
+namespace tandem {
+namespace {
+
+constexpr size_t kRemembered = 5;   // passes of a width
+constexpr double kWishedTimes = 2;  // the cost of opening, before a width is opened
+
+void remember(std::vector<double>& values, double value) {
+  if (values.size() == kRemembered) values.erase(values.begin());
+  values.push_back(value);
+}
+
+}  // namespace
+
+bool is_draft_width(int64_t tokens) { return tokens > 0 && std::has_single_bit(static_cast<uint64_t>(tokens)); }
+
+std::vector<double> PassTimes::seconds(int64_t texts, int64_t most, int64_t position, bool only_open) {
+  std::vector<double> seconds;
+  for (int64_t n = 0; n <= most; ++n) {
+    const Width width = width_of(texts, texts + n);
+    // Several texts without drafts run at any width.
+    const bool runs = n == 0 || (is_draft_width(texts + n) && (!only_open || widths_[width].is_open));
+    seconds.push_back(runs ? predicted(width, position) * ratio(width) : std::numeric_limits<double>::infinity());
+  }
+  return seconds;
+}
+
+void PassTimes::learn(int64_t texts, int64_t tokens, int64_t position, double seconds) {
+  const Width width = width_of(texts, tokens);
+  Known& known = widths_[width];
+  known.is_open = true;
+  if (!std::exchange(known.ran, true)) return;  // the first pass is longer than others
+  remember(known.ratios, seconds / predicted(width, position));
+  remember(known.seconds, seconds);
+}
+
+void PassTimes::add_wish(int64_t texts, int64_t tokens, double gained_seconds) {
+  Known& known = widths_[width_of(texts, tokens)];
+  known.wished_seconds += gained_seconds;
+  if (known.wished_seconds > kWishedTimes * opening_seconds_) known.is_open = true;
+}
+
+std::map<int64_t, double> PassTimes::measured() const {
+  std::map<int64_t, double> times;
+  for (const auto& [width, known] : widths_)
+    if (!width.several_texts && !known.seconds.empty()) times[width.tokens] = median(known.seconds);
+  return times;
+}
+
+// A prediction takes the time to list all operators, so it is kept for a page of positions.
+double PassTimes::predicted(const Width& width, int64_t position) {
+  constexpr int64_t kPage = 256;
+  const auto [place, added] = predicted_.try_emplace({width, position / kPage}, 0);
+  if (added) place->second = predict_(width.tokens, position / kPage * kPage);
+  return place->second;
+}
+
+double PassTimes::ratio(const Width& width) const {
+  const Known* nearest = nullptr;
+  int64_t distance = 0;
+  for (const auto& [other, known] : widths_) {
+    const int64_t away =
+        std::abs(other.tokens - width.tokens) + (other.several_texts == width.several_texts ? 0 : 1000);
+    if (known.ratios.empty() || (nearest && away >= distance)) continue;
+    nearest = &known, distance = away;
+  }
+  return nearest ? median(nearest->ratios) : 1;
+}
+
+}  // namespace tandem

@@ -1,0 +1,62 @@
+// M4: what a pass of so many tokens takes here, when each of them gets logits.
+//
+// A time is a prediction of the planner, times the median of what the last passes of this width took beside theirs.
+// Widths without passes take the ratio of the nearest width. The first pass of a width makes a plan, loads kernels and
+// touches new memory. So a width is opened only when the passes that wanted it would have gained that cost twice:
+// expected gains may not come.
+//
+// Contract: Threads: the orchestrator's. A change of the devices needs a new object, because plans and times change.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace tandem {
+
+class PassTimes {
+ public:
+  // The predicted time of a pass of so many tokens behind so many positions.
+  using Predict = std::function<double(int64_t tokens, int64_t position)>;
+  // opening_seconds: what the first pass of a width takes longer than others.
+  PassTimes(Predict predict, double opening_seconds)
+      : predict_(std::move(predict)), opening_seconds_(opening_seconds) {}
+
+  // T(texts + n) for n = 0 to `most` drafts. position: of the longest text. only_open: infinite where the width is not
+  // open. Widths that are never run are infinite in any case.
+  std::vector<double> seconds(int64_t texts, int64_t most, int64_t position, bool only_open);
+  void learn(int64_t texts, int64_t tokens, int64_t position, double seconds);
+  // A pass of this width would have gained so many seconds, if it were open.
+  void add_wish(int64_t texts, int64_t tokens, double gained_seconds);
+
+  // What was measured: the median time of each width that ran, with one text, by tokens.
+  std::map<int64_t, double> measured() const;
+
+ private:
+  struct Width {
+    bool several_texts = false;
+    int64_t tokens = 0;
+    auto operator<=>(const Width&) const = default;
+  };
+  struct Known {
+    std::vector<double> ratios, seconds;  // of the last passes: measured over predicted, and measured
+    bool ran = false, is_open = false;
+    double wished_seconds = 0;
+  };
+  static Width width_of(int64_t texts, int64_t tokens) { return {texts > 1, tokens}; }
+  double predicted(const Width& width, int64_t position);
+  double ratio(const Width& width) const;
+
+  Predict predict_;
+  double opening_seconds_;
+  std::map<Width, Known> widths_;
+  std::map<std::pair<Width, int64_t>, double> predicted_;  // by width and page of the position
+};
+
+// Whether passes with drafts have so many tokens: powers of two, because each number takes a plan of its own.
+bool is_draft_width(int64_t tokens);
+
+}  // namespace tandem

@@ -1,0 +1,76 @@
+// `tandem run --spec`: drafts change how a text is computed, and never the text.
+#include "tests/engine/app/commands/whole.h"
+
+namespace tandem::testing {
+namespace {
+
+Arguments story(const Arguments& more) {
+  return Arguments{"run", "-m", stories(), "-p", "Once upon a time", "-n", "150", "--ignore-eos"} + on_host() + more;
+}
+
+TEST(RunSpec, writes_the_same_text_in_every_mode) {
+  const json plain = json_of(story({"--spec", "none"}));
+  EXPECT_EQ(plain["spec"]["mode"], "none");
+  EXPECT_EQ(plain["spec"]["why_none"], "speculative decoding was not asked for");
+  EXPECT_EQ(plain["timings"]["draft_n"], 0);
+  for (const char* mode : {"auto", "pld", "sam", "sdnpu"}) {
+    const json drafted = json_of(story({"--spec-type", mode}));
+    EXPECT_EQ(drafted["ids"], plain["ids"]) << mode;
+    EXPECT_EQ(drafted["text"], plain["text"]) << mode;
+    EXPECT_EQ(drafted["spec"]["mode"], mode);
+    EXPECT_EQ(drafted["spec"]["why_none"], "");
+    const json& timings = drafted["timings"];
+    EXPECT_LE(timings["draft_n_accepted"], timings["draft_n"]) << mode;
+    EXPECT_EQ(timings["predicted_passes"].get<int64_t>() + timings["draft_n_accepted"].get<int64_t>(), 149) << mode;
+  }
+}
+
+TEST(RunSpec, drafts_by_default_and_as_many_as_asked_for) {
+  EXPECT_EQ(json_of(story({}))["spec"]["mode"], "auto");
+  const json two = json_of(story({"--spec", "sam", "--draft-max", "2"}));
+  EXPECT_GT(two["timings"]["draft_n"], 0);
+  EXPECT_LE(two["timings"]["draft_n"], 2 * two["timings"]["draft_passes"].get<int64_t>());
+  const json none = json_of(story({"--spec", "sam", "--draft-max", "0"}));
+  EXPECT_EQ(none["timings"]["draft_n"], 0);
+  EXPECT_EQ(none["spec"]["why_none"], "passes have no room for drafts");
+}
+
+TEST(RunSpec, drafts_from_a_text_that_the_answer_may_look_like) {
+  const Folder folder;
+  const json plain = json_of(story({"--spec", "none"}));
+  const std::string same = folder.write("same.txt", plain["text"]), other = folder.write("other.txt", "Nothing of it.");
+  const json drafted = json_of(story({"--spec", "sdnpu", "--prediction", same, "--prediction", other}));
+  EXPECT_EQ(drafted["ids"], plain["ids"]);
+  EXPECT_GT(drafted["spec"]["sources"]["prediction"]["accepted"], 20);
+  EXPECT_GT(drafted["spec"]["tokens_a_pass"], 1.2);
+}
+
+TEST(RunSpec, writes_many_texts_as_it_writes_each_alone) {
+  const Folder folder;
+  const std::string lines =
+      folder.write("prompts.jsonl", "{\"prompt\": \"Once upon a time\"}\n{\"prompt\": \"Lily had a cat. Lily had\"}\n");
+  const Arguments many = Arguments{"run", "-m", stories(), "--jsonl", lines, "-n", "80", "--json"} + on_host();
+  const Ended plain = tandem(many + Arguments{"--spec", "none"}), drafted = tandem(many + Arguments{"--spec", "sam"});
+  std::istringstream one(plain.out), other(drafted.out);
+  int texts = 0;
+  for (std::string a, b; std::getline(one, a) && std::getline(other, b); ++texts)
+    EXPECT_EQ(json::parse(a)["ids"], json::parse(b)["ids"]);
+  EXPECT_EQ(texts, 2) << drafted.err;
+}
+
+TEST(RunSpec, says_how_many_drafts_were_accepted) {
+  EXPECT_THAT(tandem(story({"--spec", "sam"})).err, HasSubstr(" accepted, "));
+  EXPECT_THAT(tandem(story({"--spec", "none"})).err, Not(HasSubstr("drafts:")));
+}
+
+TEST(RunSpec, refuses_values_that_make_no_sense) {
+  EXPECT_EQ(tandem(story({"--spec", "eagle"})).status, 2);
+  EXPECT_EQ(tandem(story({"--draft-max", "64"})).status, 2);
+  EXPECT_EQ(tandem(story({"--draft-max", "-1"})).status, 2);
+  const Ended missing = tandem(story({"--prediction", "/nowhere/text.txt"}));
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_THAT(missing.err, HasSubstr("/nowhere/text.txt"));
+}
+
+}  // namespace
+}  // namespace tandem::testing
