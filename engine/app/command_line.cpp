@@ -11,6 +11,7 @@
 
 #include "engine/app/command_words.h"
 #include "engine/app/commands/commands.h"
+#include "engine/app/commands/drafts/history.h"
 #include "engine/app/commands/drafts/spec.h"
 #include "engine/app/commands/models/expert_use.h"
 #include "engine/app/commands/sync/bench_sync.h"
@@ -153,6 +154,7 @@ std::span<const Command> commands() {
       {kUse, "tokenize", "text to token ids and back", add_tokenize},
       {kUse, "devices", "what can compute here, and what was proven about it", add_devices},
       {kUse, "info", "what is in a model file, and what will run where", add_info},
+      {kUse, "history", "the file of earlier texts that drafts continue (run --history)", add_history},
       {kUse, "warm", "compile a GPU's kernels for a kind of model ahead of time", add_warm},
       {kUse, "bench", "speed of prompt processing and token generation", add_bench},
       {kMeasure, "bench-sync", "what waiting for a device costs, by policy", add_bench_sync},

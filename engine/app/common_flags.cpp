@@ -143,6 +143,13 @@ void add_spec_flags(CLI::App& app, CommonFlags& flags) {
                             "times"))
       ->expected(1)
       ->take_all();
+  writes_file(app.add_option("--history", flags.history,
+                             "S6: a file of earlier outputs of this tokenizer, which drafts continue; this output is "
+                             "added to it, readable for its owner alone"));
+  app.add_flag("--history-prompts", spec.history_of_prompts, "keep prompts in the history, too");
+  app.add_option("--history-max", flags.history_mebibytes, "MiB of the history; beyond them the oldest texts leave it")
+      ->transform(whole({1, 1024}))
+      ->capture_default_str();
 }
 
 // Elements are separated by commas alone. With extra arguments allowed, the flag would also take the words behind it.

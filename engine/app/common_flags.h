@@ -37,9 +37,11 @@ struct CommonFlags {
   std::string compile = "background";    // or "now"
   bool pack_cache = false;               // keeps packed weights on disk
   std::vector<std::string> predictions;  // files; `generate.spec` has the other options of drafts
-  std::string soc;                       // also report the model clock of this chip; "": none
-  std::string trace;                     // Perfetto file; "": none
-  std::string save_state, load_state;    // only for `run`
+  std::string history;                   // a file; "": none
+  int64_t history_mebibytes = 64;
+  std::string soc;                     // also report the model clock of this chip; "": none
+  std::string trace;                   // Perfetto file; "": none
+  std::string save_state, load_state;  // only for `run`
   bool json = false;
   int verbosity = 0;  // -q: -1, -v: 1, -vv: 2
 

@@ -22,6 +22,7 @@
 namespace tandem {
 
 class DraftHistory;
+class Tokenizer;
 
 // How the next token is chosen from logits. The chain of steps: repeat penalty, temperature, top-k, top-p, min-p, draw.
 // The result is the same for a seed on every machine.
@@ -43,12 +44,37 @@ struct SamplerOptions {
 enum class SpecMode { none, automatic, pld, sam, sdnpu };
 const char* to_string(SpecMode mode);  // "none", "auto", "pld", "sam", "sdnpu"
 
+// Earlier texts that drafts continue: in memory alone, or in a file that outlives the process (docs/sdnpu.md).
+//
+// Contract: texts of one tokenizer may share a history. Threads: those of the engine's calls. A text that has ended is
+// added by the engine that wrote it.
+class TextHistory {
+ public:
+  TextHistory();
+  // Reads the file; it need not exist. most_bytes: beyond it the oldest texts leave the file. Error: it cannot be read,
+  // is something else, or has ids of another vocabulary.
+  TextHistory(const std::string& path, const Tokenizer& tokenizer, int64_t most_bytes);
+  ~TextHistory();
+  TextHistory(const TextHistory&) = delete;
+  TextHistory& operator=(const TextHistory&) = delete;
+
+  void add(std::span<const int32_t> ids);
+  // Why the last text could not be kept in the file, for users. Empty: it was kept, or there is no file.
+  const std::string& problem() const;
+  DraftHistory& records();  // for this project's own programs
+
+ private:
+  class State;
+  const std::unique_ptr<State> state_;
+};
+
 struct SpecOptions {
   SpecMode mode = SpecMode::automatic;
   int64_t draft_max = 15;  // most drafts of a text in a pass, 0 to 63; TextOptions::logit_rows bounds them too
   // Texts that the answer may look like: an edit's old text, for example.
   std::vector<std::vector<int32_t>> predictions;
-  std::shared_ptr<DraftHistory> history;  // earlier outputs, which texts may share; null: none
+  std::shared_ptr<TextHistory> history;  // earlier outputs; this one is added when it has ended; null: none
+  bool history_of_prompts = false;       // the prompt is added in front of the output
 };
 
 // What drafts did for a text.

@@ -123,7 +123,7 @@ def missing_flags(tandem, code):
     match = re.match(r"(?:build/)?tandem\s+([a-z-]+)(?:\s+([a-z]+))?(.*)", code)
     if not match or match[1].startswith("-"):
         return
-    words = (match[1], match[2]) if match[1] in ("npu", "spec") and match[2] else (match[1],)
+    words = (match[1], match[2]) if match[1] in ("npu", "spec", "history") and match[2] else (match[1],)
     text = tandem.help(*words)
     if text is None:
         yield f"tandem {' '.join(words)}"

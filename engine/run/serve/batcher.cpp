@@ -43,10 +43,12 @@ class Batcher::State {
     std::optional<int32_t> next{};       // the sampled token that has not run yet; nothing: the prompt is being read
     std::unique_ptr<TextSpeculation> speculation{};  // null: the text gets no drafts
     std::string no_drafts_because{};                 // empty if there is one
-    std::vector<int32_t> pass_ids{};                 // of the pass: `next` and the drafts behind it
-    int64_t passes = 0;                              // that wrote tokens
-    bool cut = false;                                // interrupted while the prompt was read
-    std::exception_ptr error{};                      // the error that the request ends with
+    std::shared_ptr<TextHistory> history{};          // gets the text when it has ended; null: none
+    bool history_of_prompts = false;
+    std::vector<int32_t> pass_ids{};  // of the pass: `next` and the drafts behind it
+    int64_t passes = 0;               // that wrote tokens
+    bool cut = false;                 // interrupted while the prompt was read
+    std::exception_ptr error{};       // the error that the request ends with
 
     Sequence& sequence() { return given ? *given : own; }
     const Sequence& sequence() const { return given ? *given : own; }
@@ -82,6 +84,7 @@ class Batcher::State {
   int64_t accept_drafts(ActiveRequest& request, std::span<const float> logits, std::span<const int32_t> drafts);
   void find_not_finite();
   void end_completed();
+  static void keep_in_history(const ActiveRequest& request, const Generation& written);
   void end(size_t index);
 
   const int64_t width_;
@@ -213,13 +216,18 @@ Batcher::State::ActiveRequest Batcher::State::begin(Request& next) {
   Sequence own = next.sequence ? engine_.cache().new_sequence() : fork_or_new(next.prompt);
   const int64_t shared = own.position(), cached = given + shared;
   totals_.shared_tokens += shared;
-  std::string refusal = speculation_.refusal(next.options.spec);
+  const SpecOptions& spec = next.options.spec;
+  std::shared_ptr<TextHistory> history = spec.history;
+  const bool history_of_prompts = spec.history_of_prompts;
+  std::string refusal = speculation_.refusal(spec);
   std::unique_ptr<TextSpeculation> speculation = refusal.empty() ? speculation_of(next) : nullptr;
   Continuation continuation(engine_.model().tokenizer(), next.prompt, std::move(next.options));
   ActiveRequest request{next.sequence,          std::move(own), std::move(next.prompt), std::move(continuation),
                         std::move(next.on_end), cached,         now_seconds()};
   request.speculation = std::move(speculation);
   request.no_drafts_because = std::move(refusal);
+  request.history = std::move(history);
+  request.history_of_prompts = history_of_prompts;
   return request;
 }
 
@@ -372,6 +380,15 @@ void Batcher::State::find_not_finite() {
   }
 }
 
+// A text that was interrupted is not what the model would have written.
+void Batcher::State::keep_in_history(const ActiveRequest& request, const Generation& written) {
+  if (!request.history || written.reason == StopReason::interrupted) return;
+  if (!request.history_of_prompts) return request.history->add(written.ids);
+  std::vector<int32_t> text = request.prompt;
+  text.insert(text.end(), written.ids.begin(), written.ids.end());
+  request.history->add(text);
+}
+
 // The sequence stays among the finished ones, so that a later prompt can share its prefix. A sequence with logits that
 // are not finite may have bad keys and values, and is not shared. A caller's sequence stays with the caller.
 void Batcher::State::end(size_t index) {
@@ -389,6 +406,7 @@ void Batcher::State::end(size_t index) {
   result.generation.predicted_passes = request.passes;
   if (request.speculation) result.generation.drafts = request.speculation->totals();
   result.generation.drafts.why_none = request.no_drafts_because;
+  if (!request.error) guard(request, [&] { keep_in_history(request, result.generation); });
   if (can_be_shared) guard(request, [&] { finished_.push_back(std::move(request.own)); });
   result.error = request.error;
   request.on_end(std::move(result));

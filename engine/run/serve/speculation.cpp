@@ -30,7 +30,8 @@ TextDraftOptions draft_options(const SpecOptions& options, IsEnd is_end) {
   if (options.mode == SpecMode::pld) drafts.max = kPldTokens;
   if (options.mode == SpecMode::sam) drafts.max = kSamTokens;
   drafts.predictions = options.predictions;
-  drafts.history = options.history;
+  // The records live as long as the history.
+  if (options.history) drafts.history = {options.history, &options.history->records()};
   drafts.is_end = std::move(is_end);
   return drafts;
 }
@@ -85,6 +86,7 @@ void TextSpeculation::take_verdict(int64_t accepted, std::span<const int32_t> ch
   source.drafts += std::ssize(drafts_);
   source.accepted += accepted;
   if (!is_baseline(options_.mode)) candidates_.add_verdict(drafts_, choices);
+  drafts_.clear();  // the next pass may read a prompt, and has no drafts then
 }
 
 DraftTotals TextSpeculation::totals() const {

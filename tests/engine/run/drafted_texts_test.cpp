@@ -14,7 +14,7 @@ constexpr SpecMode kModes[] = {SpecMode::sdnpu, SpecMode::sam, SpecMode::pld, Sp
 SpecOptions drafts_of(SpecMode mode, std::span<const int32_t> prompt, std::span<const int32_t> written) {
   SpecOptions spec;
   spec.mode = mode;
-  spec.history = std::make_shared<DraftHistory>();
+  spec.history = std::make_shared<TextHistory>();
   std::vector<int32_t> earlier(prompt.begin(), prompt.end());
   for (size_t i = 0; i < written.size(); ++i) earlier.push_back(i % 13 == 12 ? written[i] ^ 1 : written[i]);
   spec.history->add(earlier);

@@ -1,6 +1,7 @@
 #include "engine/app/commands/text/prompting.h"
 
 #include <cstdio>
+#include <memory>
 #include <utility>
 
 #include "engine/app/commands/text/generation.h"
@@ -51,10 +52,30 @@ Prompting::Prompting(const CommonFlags& flags, const LoadedModel& model)
   } else {
     why_not_ = "the model has no chat template";
   }
+  for (const std::string& path : flags.predictions)
+    predictions_.push_back(tokenizer_.encode(read_file(path), {.add_bos_eos = false, .parse_special = false}));
+  if (!flags.history.empty()) open_history();
+}
+
+// A text can be written without its history, so what is wrong with the file is a note.
+void Prompting::open_history() {
+  try {
+    history_ = std::make_shared<TextHistory>(flags_.history, tokenizer_, flags_.history_mebibytes << 20);
+  } catch (const Error& error) {
+    no_history_because_ = error.what();
+  }
+}
+
+void Prompting::explain_history() const {
+  if (flags_.quiet() || !history_ || history_->problem().empty()) return;
+  std::fprintf(stderr, "note: the text was not kept in the history: %s\n", history_->problem().c_str());
 }
 
 void Prompting::print_note() const {
-  if (!flags_.chat || knows_template() || flags_.quiet()) return;
+  if (flags_.quiet()) return;
+  if (!no_history_because_.empty())
+    std::fprintf(stderr, "note: the history is not used: %s\n", no_history_because_.c_str());
+  if (!flags_.chat || knows_template()) return;
   std::fprintf(stderr, "note: %s; the text is continued instead of answered (--chat)\n", why_not_.c_str());
 }
 
@@ -73,9 +94,8 @@ std::vector<int32_t> Prompting::turn_ids(const std::string& text) const {
 
 GenerateOptions Prompting::options() const {
   GenerateOptions options = generate_options(flags_);
-  for (const std::string& path : flags_.predictions)
-    options.spec.predictions.push_back(
-        tokenizer_.encode(read_file(path), {.add_bos_eos = false, .parse_special = false}));
+  options.spec.predictions = predictions_;
+  options.spec.history = history_;
   // A vocabulary without that token writes its characters as text, so they become a stop text.
   const std::vector<int32_t> end = tokenizer_.encode(kChatMlEnd, {.add_bos_eos = false, .parse_special = true});
   const bool is_token = end.size() == 1 && tokenizer_.is_end(end.front());

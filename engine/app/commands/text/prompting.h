@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,22 +20,28 @@ class Prompting {
   Prompting(const CommonFlags& flags, const LoadedModel& model);
 
   bool is_chat() const { return flags_.chat && knows_template(); }
-  void print_note() const;  // to stderr, if --chat has no effect; nothing with -q
+  void print_note() const;  // to stderr, if --chat or --history has no effect; nothing with -q
 
   // The prompt's tokens; never empty. A text without tokens becomes the model's start token; Error if it has none.
   std::vector<int32_t> ids(const std::string& text) const;
   // The sampler's options. Ctrl-C interrupts the generation. An answer ends with its turn.
   GenerateOptions options() const;
+  // Says on stderr why the last text could not be kept in the history. Nothing with -q, or if it was kept.
+  void explain_history() const;
   // Says on stderr, after `name` if there is one, why a result has no text. Says nothing if it has text. With -q it
   // speaks only of a model that ended the text by itself; other reasons are the user's own choice.
   void explain_empty(const Generation& result, const std::string& name) const;
 
  private:
   bool knows_template() const { return why_not_.empty(); }
+  void open_history();
   std::vector<int32_t> turn_ids(const std::string& text) const;
   const CommonFlags& flags_;
   const Tokenizer& tokenizer_;
   std::string template_, why_not_;
+  std::vector<std::vector<int32_t>> predictions_;
+  std::shared_ptr<TextHistory> history_;  // null: none was asked for, or it cannot be used
+  std::string no_history_because_;
 };
 
 }  // namespace tandem::app

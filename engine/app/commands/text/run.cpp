@@ -157,6 +157,7 @@ int run_command(const CommonFlags& flags) {
     if (clock) print_summary(run_on(*clock, result), result);
   }
   prompting.explain_empty(result, "");
+  prompting.explain_history();
   if (result.reason == StopReason::context_full && !flags.quiet()) {
     std::fprintf(stderr, "the context of %lld tokens is full; ask for a larger one with --ctx-size\n",
                  static_cast<long long>(engine->sizes().context));

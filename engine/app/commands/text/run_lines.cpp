@@ -88,6 +88,7 @@ class Asking {
               const Generation& result) {
     answers_.add(asked, generation_json(result, prompt, prompting_.is_chat(), options, engine_));
     prompting_.explain_empty(result, describe(asked.name, many_));
+    prompting_.explain_history();
     sums_.stopped |= result.reason == StopReason::interrupted;
     ++sums_.prompts;
     sums_.prompt_tokens += result.prompt_tokens;

@@ -149,7 +149,7 @@ TEST_F(Drafted, from_a_history_with_mistakes_is_the_same) {
     const Written plain = write(prompt, options, SpecMode::none);
     std::vector<int32_t> earlier = prompt;
     for (const int32_t id : plain.generation.ids) earlier.push_back(random() % 8 ? id : id ^ 1);
-    options.spec.history = std::make_shared<DraftHistory>();
+    options.spec.history = std::make_shared<TextHistory>();
     options.spec.history->add(earlier);
     options.spec.predictions = {plain.generation.ids};
     for (const SpecMode mode : {SpecMode::sam, SpecMode::sdnpu}) {

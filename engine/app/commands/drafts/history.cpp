@@ -1,0 +1,100 @@
+#include "engine/app/commands/drafts/history.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/app/common_flags.h"
+#include "engine/app/file_flags.h"
+#include "engine/app/flag_values.h"
+#include "engine/app/report.h"
+#include "engine/app/text_input.h"
+#include "engine/model/gguf.h"
+#include "engine/model/tokenizer.h"
+#include "engine/run/serve/history_file.h"
+
+namespace tandem::app {
+namespace {
+
+struct HistoryFlags {
+  CommonFlags common;
+  std::string path;
+  std::vector<std::string> texts;  // files
+  int64_t mebibytes = kHistoryBytes >> 20;
+};
+
+nlohmann::json to_json(const HistoryRecords& all, int64_t bytes) {
+  return {{"records", all.records},
+          {"tokens", std::ssize(all.tokens) - all.records},
+          {"bytes", bytes},
+          {"dropped_bytes", all.dropped_bytes}};
+}
+
+// A file that is not there has no records, as for `run`.
+int print_stats(const HistoryFlags& flags) {
+  const HistoryFile file(flags.path, HistoryFile::kAnyVocabulary);
+  const nlohmann::json stats = to_json(file.read(), file.bytes());
+  if (flags.common.json) {
+    print_json(stats);
+    return kDone;
+  }
+  std::printf("%lld records, %lld tokens, %lld bytes", static_cast<long long>(stats["records"]),
+              static_cast<long long>(stats["tokens"]), static_cast<long long>(stats["bytes"]));
+  const auto dropped = static_cast<long long>(stats["dropped_bytes"]);
+  if (dropped > 0) std::printf("; %lld bytes belong to no record, because they were cut or damaged", dropped);
+  std::printf("\n");
+  return kDone;
+}
+
+int clear(const HistoryFlags& flags) {
+  HistoryFile(flags.path, HistoryFile::kAnyVocabulary).clear();
+  return kDone;
+}
+
+// Each text is a record of its own.
+int add_texts(const HistoryFlags& flags) {
+  const GgufFile model = GgufFile::open(flags.common.model);
+  const std::unique_ptr<Tokenizer> tokenizer = make_tokenizer(model);
+  const HistoryFile file(flags.path, vocabulary_hash(*tokenizer), flags.mebibytes << 20);
+  std::vector<std::vector<int32_t>> records;  // all are read before the first is added
+  for (const std::string& path : flags.texts)
+    records.push_back(tokenizer->encode(read_file(path), {.add_bos_eos = false, .parse_special = false}));
+  for (size_t i = 0; i < records.size(); ++i)
+    if (!file.append(records[i]))
+      throw Error("the text is longer than the history may be", flags.texts[i],
+                  "Give the history more room with --history-max");
+  model.require_unchanged();
+  return kDone;
+}
+
+CLI::App& add_part(CLI::App& app, const char* name, const char* explains, std::shared_ptr<HistoryFlags> flags,
+                   Action& action, int (*run)(const HistoryFlags&)) {
+  CLI::App& part = *app.add_subcommand(name, explains);
+  writes_file(part.add_option("FILE", flags->path, "the history"))->required()->type_name("");
+  part.callback([flags, &action, run] { action = [flags, run] { return run(*flags); }; });
+  return part;
+}
+
+}  // namespace
+
+void add_history(CLI::App& app, Action& action) {
+  app.require_subcommand(1);
+  const auto stats = std::make_shared<HistoryFlags>();
+  add_part(app, "stats", "how many texts a history has", stats, action, print_stats)
+      .add_flag("--json", stats->common.json, "print one JSON object");
+  add_part(app, "clear", "remove all texts of a history", std::make_shared<HistoryFlags>(), action, clear);
+  const auto added = std::make_shared<HistoryFlags>();
+  CLI::App& add = add_part(app, "add", "add texts, each as a record", added, action, add_texts);
+  add_model_flag(add, added->common);
+  reads_file(add.add_option("-f,--file", added->texts, "files of text; each is a record of its own"))
+      ->required()
+      ->type_name("FILE");
+  add.add_option("--history-max", added->mebibytes, "MiB of the history; beyond them the oldest texts leave it")
+      ->transform(whole({1, 1024}))
+      ->capture_default_str();
+}
+
+}  // namespace tandem::app
