@@ -1,8 +1,8 @@
 // M4, never a loss: how much time a text may lose by drafts that are wrong.
 //
-// A pass with drafts takes longer than one without. What it takes longer is spent, and each accepted draft earns the
-// time of a pass without drafts. Drafts that could lose more than the text has are not run. So a text whose drafts are
-// wrong loses kAllowedPasses and kAllowedShare of its time at most.
+// A pass with drafts takes longer than one without. The difference is spent, and each accepted draft earns the time of
+// a pass without drafts. Drafts that could lose more than the text has are not run. So a text whose drafts are wrong
+// loses kAllowedPasses and kAllowedShare of its time at most.
 //
 // Contract: a value; times in any unit.
 #pragma once

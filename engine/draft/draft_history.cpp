@@ -69,8 +69,8 @@ Match HistoryMatcher::longest(std::span<const int32_t> context, Occurrence which
   return {};
 }
 
-// Reads the new tokens of the context, or all of them if the history has changed: its new records may hold longer
-// matches.
+// Reads the new tokens of the context, or all of them if the history has changed: its new records may have longer
+// matches than the old ones.
 void HistoryMatcher::follow(std::span<const int32_t> context) {
   const SuffixAutomaton& added = history_->added_;
   if (version_ != history_->version_) {

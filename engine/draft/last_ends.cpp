@@ -16,8 +16,8 @@ void LastEnds::insert_above(int32_t child) {
   at(child).left = state;
 }
 
-// Joins the paths between the root and the state to one. Where a path goes on below, its lower part becomes a path of
-// its own, which keeps its end.
+// Joins the paths between the root and the state to one. If a path goes on below, its lower part becomes a path of its
+// own, which keeps its end.
 void LastEnds::record(int32_t state, int32_t end) {
   int32_t below = -1;
   for (int32_t each = state; each >= 0; each = at(each).up) {

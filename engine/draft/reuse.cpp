@@ -44,8 +44,7 @@ const char* to_string(Rejection rejection) {
   return "";
 }
 
-// The loops go from small to large numbers of inserted and left out tokens, so the first of equally long segments is
-// the one that the rule asks for.
+// The loops begin with few inserted and few left out tokens, so the first of equally long segments is the right one.
 RejectionCause rejection_cause(std::span<const int32_t> draft, std::span<const int32_t> text, int64_t accepted) {
   if (accepted >= std::ssize(draft)) return {};
   const auto longest = [&](int64_t fewest_left_out, int64_t most_left_out) {

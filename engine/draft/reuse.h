@@ -18,7 +18,7 @@ struct DraftRun {
   int64_t begin = 0, length = 0;  // length 0: there is none
 };
 
-// What a pass said of a chain of drafts.
+// The result of a pass with a chain of drafts.
 struct ChainVerdict {
   int64_t accepted = 0;  // drafts before e
   int32_t next = 0;      // the model's choice behind them
@@ -45,8 +45,8 @@ inline constexpr int64_t kMostInserted = 8, kFewestCommon = 2;
 // text: what stands in the text where the draft was, from its first token on. accepted: e.
 RejectionCause rejection_cause(std::span<const int32_t> draft, std::span<const int32_t> text, int64_t accepted);
 
-// R3: runs that later steps offer. A run is offered in the kRunSteps steps behind that in which it was found. Where
-// fresh drafts and runs have more tokens than the limit, the oldest runs go, but none in its first step.
+// R3: runs that later steps offer. A run is offered in the kRunSteps steps behind that in which it was found. If fresh
+// drafts and runs have more tokens than the limit, the oldest runs go, but none in its first step.
 class ReusedRuns {
  public:
   static constexpr int64_t kRunSteps = 8, kLimit = 32;

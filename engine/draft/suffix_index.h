@@ -1,8 +1,8 @@
 // S6: an index of texts that do not change: where does the longest match of a context's end lie in them?
 //
 // The ends of all prefixes stand in the order of their tokens read backwards (a suffix array of the reversed text,
-// Manber and Myers 1990). Matches of a context's end are one range of this order. It takes 4 bytes a token beside the
-// tokens.
+// Manber and Myers 1990). Matches of a context's end are one range of this order. It takes 4 bytes a token, and the
+// tokens take 4 more.
 //
 // Contract
 //   Tokens: texts one after another, the oldest first, each followed by kSeparator. Ends are indices of tokens. A place

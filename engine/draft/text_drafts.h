@@ -1,9 +1,9 @@
 // Candidates for what one text says next, from all sources, with their chances.
 //
 // The text's own end is looked up in the text (S3), in texts given with the request, and in a history (S6). Runs of
-// rejected drafts are offered again (S5). What follows the longest match comes first. Other continuations of it, and
-// those of shorter matches, are further candidates. A chance is the rate of its class, corrected by how this text fared
-// with the source so far.
+// rejected drafts are offered again (S5). The continuation of the longest match comes first. Its other continuations,
+// and those of shorter matches, are further candidates. A chance is the rate of its class, corrected by how this text
+// fared with the source so far.
 //
 // Contract: one object for each text, used by one thread at a time. It borrows the rates, and shares the history.
 #pragma once
@@ -39,8 +39,7 @@ class TextDrafts {
   TextDrafts(const TextDrafts&) = delete;
   TextDrafts& operator=(const TextDrafts&) = delete;
 
-  // The text grows: its prompt first, then each token that it keeps. Candidates that were found before are judged by
-  // it.
+  // The text grows: its prompt first, then each token that it keeps. A token judges the candidates before it.
   void append(int32_t token);
   std::span<const int32_t> tokens() const { return context_.tokens(); }
   // Looks for candidates behind the text. The first one is the rule's own draft, if there is one. The baselines have no

@@ -17,8 +17,8 @@ void check(const GraphSwitchTimes& times) {
                "three times of each block");
 }
 
-// The executions of a prompt, one block of one chunk after the other, while blocks become switched from the last one
-// on.
+// The executions of a prompt, one block of one chunk after the other, while blocks become switched one by one, from the
+// last one on.
 class Prefill {
  public:
   explicit Prefill(const GraphSwitchTimes& times) : times_(times), unswitched_(times.blocks()) {}

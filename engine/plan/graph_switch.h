@@ -1,13 +1,14 @@
-// S1: which blocks of a model change from the prefill graph to the decode graph during the last chunks of a prompt, so
-// that loading the decode graphs costs no time behind them.
+// S1: which blocks of a model change from the prefill graph to the decode graph during a prompt's last chunks. The
+// loads of the decode graphs then cost no time behind them.
 //
 // P1: the processor runs the blocks of chunk after chunk in order, without a gap. One loader takes the blocks from the
-// last one on. A block that was switched runs its decode graph. P2: a round begins where an execution is about to. j is
-// the last block that was not switched, and k* the least k >= 1 for which the next k executions, each on its present
-// graph, take at least the time to load j (Eq. 2). j is switched when the last of them ends. If it is reached before,
-// it runs its prefill graph. P3: where too few executions are left, they run, and the rest of this load and all others
-// follow the prefill. P4: rounds begin with the chunk that gives the least end, of equals with the latest. P5: the
-// baselines. P6: the best of the three ways is taken.
+// last one on. A block that was switched runs its decode graph.
+// P2: a round begins where an execution is about to. j is the last block that was not switched. k* is the least k >= 1
+// whose next k executions take at least the time to load j (Eq. 2). Each of them runs its present graph. j is switched
+// when the last of them ends. If j is reached before, it runs its prefill graph.
+// P3: if too few executions are left, they run. The rest of this load and all others follow the prefill.
+// P4: rounds begin with the chunk that gives the least end, of equals with the latest.
+// P5: the baselines. P6: the best of the three ways is taken.
 //
 // Contract: pure functions of whole times in any unit. Blocks and chunks count from 0.
 #pragma once

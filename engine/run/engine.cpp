@@ -7,11 +7,11 @@
 #include <optional>
 #include <utility>
 
-#include "engine/draft/acceptance_rates.h"
 #include "engine/plan/strategy.h"
 #include "engine/run/activation_sizes.h"
 #include "engine/run/cache/extension.h"
 #include "engine/run/choice/contract.h"
+#include "engine/run/choice/draft_rates.h"
 #include "engine/run/machine/kernel_preparation.h"
 #include "engine/run/machine/missing_kernels.h"
 #include "engine/run/pass/logits.h"
@@ -97,7 +97,11 @@ Engine::Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options)
 Engine::~Engine() = default;
 
 Engine::State::State(std::shared_ptr<LoadedModel> model, const TextOptions& options)
-    : model_(std::move(model)), machine_(model_->machine()), options_(options), asked_(chosen_strategy(options.plan)) {
+    : model_(std::move(model)),
+      machine_(model_->machine()),
+      options_(options),
+      asked_(chosen_strategy(options.plan)),
+      draft_rates_(kept_draft_rates(machine_->measurements())) {
   machine_->orchestrator().run([this] { set_up(); });
 }
 
@@ -132,6 +136,7 @@ void Engine::State::set_up() {
 Engine::State::~State() {
   machine_->orchestrator().run_or_here([this] {
     machine_->remove_user(*this);
+    if (options_.drafts) keep_draft_rates(draft_rates_, machine_->measurements());
     logits_.before_overwriting();  // of the buffer below
     plans_.reset();
     cache_.reset();

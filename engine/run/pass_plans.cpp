@@ -13,7 +13,7 @@
 namespace tandem {
 namespace {
 
-constexpr size_t kPreparedPlans = 16;
+constexpr size_t kPreparedPlans = 30;
 // Up to this number of tokens, kernels have the number as a constant (engine/device/gpu/lower_support.h).
 constexpr int64_t kSmallBatch = 8;
 // Weight of a contended pass's samples: other programs used the cores. An uncontended pass has weight 1.
@@ -21,8 +21,8 @@ constexpr double kContendedWeight = 0.25;
 // So many first passes of a kind with many tokens are measured. Measuring one takes a millisecond, and only few of them
 // run before the next plan is chosen.
 constexpr int64_t kWatchedLongPasses = 5;
-// What the first pass of a number of tokens takes longer than others, on two cores of a server. Without a list kernel
-// it loads kernels of its own.
+// The first pass of a number of tokens takes so much longer than others, on two cores of a server. Without a list
+// kernel it loads kernels of its own.
 constexpr double kOpeningSeconds = 0.002, kOpeningSecondsOfKernels = 0.010;
 
 }  // namespace

@@ -1,7 +1,7 @@
 // The plans of an engine's passes: chosen, prepared on the devices, run, and learned from.
 //
 // Contract
-//   Prepared plans: the last sixteen, one for each kind of pass. prepare() makes one, or finds it. If the planner has
+//   Prepared plans: the last thirty, one for each kind of pass. prepare() makes one, or finds it. If the planner has
 //   learned enough since, prepare() compares plans again, and replaces a plan by one that is faster by a margin.
 //   Devices: release() drops everything that is prepared, before a machine's devices change. rebuild() makes a planner
 //   for the present devices. Without a planner, planner() and every call that plans throw an Error.

@@ -96,6 +96,8 @@ struct GenerateOptions {
   std::vector<std::string> stop;  // stop strings; they are not part of the text
   bool ignore_end = false;        // continue after an end token
   bool print_special = false;     // special tokens are part of the text
+  // For measurements: the tokens that the text gets, whatever its logits say. Behind them the sampler goes on.
+  std::vector<int32_t> replayed;
   SpecOptions spec;
   std::function<void()> on_ready;  // called when plans are made and nothing is printed yet; timing begins after it
   // Called with each piece of the text.

@@ -3,9 +3,10 @@
 namespace tandem::fuzz {
 
 std::span<const Target> targets() {
-  static constexpr Target kTargets[] = {{"soc_profile", soc_profile},   {"npu_params", npu_params},
-                                        {"measurements", measurements}, {"model_shape", model_shape},
-                                        {"calibration", calibration},   {"routing_trace", routing_trace}};
+  static constexpr Target kTargets[] = {
+      {"soc_profile", soc_profile}, {"npu_params", npu_params},   {"measurements", measurements},
+      {"model_shape", model_shape}, {"calibration", calibration}, {"routing_trace", routing_trace},
+      {"history", history}};
   return kTargets;
 }
 

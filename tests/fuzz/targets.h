@@ -26,6 +26,7 @@ void measurements(Bytes input);   // JSON: this machine's measurements, as they 
 void model_shape(Bytes input);    // JSON: a model by its shapes alone, for `tandem plan`
 void calibration(Bytes input);    // JSON: how often experts were chosen
 void routing_trace(Bytes input);  // lines of JSON: the experts of each token
+void history(Bytes input);        // the file of earlier texts
 void command_line(Bytes input);   // arguments, separated by zero bytes
 
 struct Target {

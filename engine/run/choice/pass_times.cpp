@@ -12,6 +12,7 @@ namespace tandem {
 namespace {
 
 constexpr size_t kRemembered = 5;   // passes of a width
+constexpr double kSame = 1.25;      // ratios that differ by less are the same
 constexpr double kWishedTimes = 2;  // the cost of opening, before a width is opened
 
 void remember(std::vector<double>& values, double value) {
@@ -38,8 +39,17 @@ void PassTimes::learn(int64_t texts, int64_t tokens, int64_t position, double se
   const Width width = width_of(texts, tokens);
   Known& known = widths_[width];
   known.is_open = true;
+  ++passes_;
   if (!std::exchange(known.ran, true)) return;  // the first pass is longer than others
-  remember(known.ratios, seconds / predicted(width, position));
+  const double ratio = seconds / predicted(width, position);
+  if (is_forgotten(known) && !known.ratios.empty()) {
+    const bool was_right = ratio > median(known.ratios) / kSame;
+    known.patience = was_right ? std::min(2 * known.patience, kMostPatience) : kPatience;
+    known.ratios.clear();
+    known.seconds.clear();
+  }
+  known.learnt_at = passes_;
+  remember(known.ratios, ratio);
   remember(known.seconds, seconds);
 }
 
@@ -70,7 +80,7 @@ double PassTimes::ratio(const Width& width) const {
   for (const auto& [other, known] : widths_) {
     const int64_t away =
         std::abs(other.tokens - width.tokens) + (other.several_texts == width.several_texts ? 0 : 1000);
-    if (known.ratios.empty() || (nearest && away >= distance)) continue;
+    if (known.ratios.empty() || is_forgotten(known) || (nearest && away >= distance)) continue;
     nearest = &known, distance = away;
   }
   return nearest ? median(nearest->ratios) : 1;

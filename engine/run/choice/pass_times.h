@@ -5,6 +5,10 @@
 // touches new memory. So a width is opened only when the passes that wanted it would have gained that cost twice:
 // expected gains may not come.
 //
+// A width that looked slow is not chosen again, though another program may have had the cores then. So its ratio is
+// forgotten when it has not run for some passes, and the next pass of it shows whether it was right. If it was, the
+// width is forgotten half as often from then on.
+//
 // Contract: Threads: the orchestrator's. A change of the devices needs a new object, because plans and times change.
 #pragma once
 
@@ -44,14 +48,18 @@ class PassTimes {
   struct Known {
     std::vector<double> ratios, seconds;  // of the last passes: measured over predicted, and measured
     bool ran = false, is_open = false;
+    int64_t learnt_at = 0, patience = kPatience;  // in passes
     double wished_seconds = 0;
   };
+  static constexpr int64_t kPatience = 64, kMostPatience = 4096;
+  bool is_forgotten(const Known& known) const { return passes_ - known.learnt_at > known.patience; }
   static Width width_of(int64_t texts, int64_t tokens) { return {texts > 1, tokens}; }
   double predicted(const Width& width, int64_t position);
   double ratio(const Width& width) const;
 
   Predict predict_;
   double opening_seconds_;
+  int64_t passes_ = 0;  // that were learnt from
   std::map<Width, Known> widths_;
   std::map<std::pair<Width, int64_t>, double> predicted_;  // by width and page of the position
 };

@@ -64,7 +64,8 @@ std::optional<int32_t> Continuation::next(std::span<const float> logits, bool ha
   if (is_interrupted()) return end(StopReason::interrupted);
   const std::optional<int32_t> choice = sampler_.sample(logits);
   if (!choice) return end(StopReason::not_finite);
-  const int32_t id = *choice;
+  const size_t place = result_.ids.size();
+  const int32_t id = place < options_.replayed.size() ? options_.replayed[place] : *choice;
   result_.ids.push_back(id);
   if (tokenizer_->is_end(id) && !options_.ignore_end) return end(StopReason::end_of_text);
   print(matcher_.push(characters_.push(tokenizer_->piece(id, options_.print_special))));

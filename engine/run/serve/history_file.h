@@ -2,13 +2,13 @@
 //
 // The file is a header (what it is, the vocabulary) and records, each with its length and checksums. It only grows: a
 // process that is killed, a full disk or a cut at any byte loses at most the record that was being written. The next
-// writer goes on behind it. A reader skips bytes that are no record, and counts them. Where the file would become
-// larger than its limit, the newest records go to a new file that takes its place.
+// writer goes on behind it. A reader skips bytes that are no record, and counts them. If the file would become larger
+// than its limit, the newest records go to a new file that takes its place.
 //
 // Contract
 //   parse_history() takes any bytes. Its time grows with their number.
-//   Processes: any number of readers. Writers take turns by a lock, for one record each.
-//   Errors name the path and the system's reason. After an Error the file has the records that it had.
+//   Processes: any number of readers. Writers take turns by a lock, for one record each. Errors name the path and the
+//   system's reason. After an Error the file has the records that it had.
 //   Threads: one at a time for each object.
 #pragma once
 

@@ -199,7 +199,7 @@ void Speculation::learn(std::span<const Text> texts, double seconds) {
     position = std::max(position, each.position);
   }
   times().learn(count, count + drafts, position, seconds);
-  // What drafts cost is judged by usual times, because another program may have had the cores during this pass.
+  // The cost of drafts is judged by usual times, because another program may have had the cores during this pass.
   const std::vector<double> usual = times().seconds(count, drafts, position, false);
   const double plain = usual.front(), extra = (std::isinf(usual.back()) ? seconds : usual.back()) - plain;
   for (const Text& each : texts) {

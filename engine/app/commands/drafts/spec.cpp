@@ -22,8 +22,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int64_t kMostMax = 1 << 16;     // tokens of a draft
-constexpr int64_t kMostChunks = 1 << 12;  // of a schedule, whose time grows with their square
+// Limits of a case, so that each takes seconds at most.
+constexpr int64_t kMostMax = 1 << 16;      // tokens of a draft
+constexpr int64_t kMostChained = 1 << 12;  // tokens of a draft whose rejection is judged
+constexpr int64_t kMostCandidates = 1 << 12;
+constexpr int64_t kMostChunks = 1 << 10, kMostBlocks = 1 << 9;  // of a schedule
 
 Draft draft_by(DraftRule rule, SuffixAutomaton& context, DraftHistory& history, int64_t max, int64_t match_min,
                const IsEnd& is_end) {
@@ -118,6 +121,8 @@ json merge_result(CaseReader& reader) {
     each.require_all_read();
     candidates.push_back(std::move(candidate));
   }
+  if (std::ssize(candidates) > kMostCandidates)
+    reader.fail("candidates", "at most " + std::to_string(kMostCandidates) + " candidates");
   const int64_t cap = reader.whole("cap", 0, kMostNodes);
   const TokenTree tree = merged(candidates, cap);
   const std::vector<double> seconds = reader.numbers("pass_us", 1e-9, 1e15);
@@ -146,6 +151,7 @@ json merge_result(CaseReader& reader) {
 json reuse_result(CaseReader& reader) {
   if (reader.has("steps")) return living_runs(reader);
   const std::vector<int32_t> draft = reader.ids("draft"), predicted = reader.ids("predicted");
+  if (std::ssize(draft) > kMostChained) reader.fail("draft", "at most " + std::to_string(kMostChained) + " ids");
   if (predicted.size() != draft.size() + 1)
     reader.fail("predicted", std::to_string(draft.size() + 1) + " ids, one more than the draft has");
   const ChainVerdict verdict = judge_chain(draft, predicted);
@@ -166,7 +172,8 @@ json schedule_result(CaseReader& reader) {
   GraphSwitchTimes times;
   times.chunks = reader.whole("chunks", 1, kMostChunks);
   times.prefill = reader.wholes("prefill", 0);
-  if (times.prefill.empty()) reader.fail("prefill", "a time of each block");
+  if (times.prefill.empty() || times.blocks() > kMostBlocks)
+    reader.fail("prefill", "a time of each block, of at most " + std::to_string(kMostBlocks));
   for (auto [key, list] : {std::pair{"decode", &times.decode}, std::pair{"load", &times.load}}) {
     *list = reader.wholes(key, 0);
     if (list->size() != times.prefill.size())

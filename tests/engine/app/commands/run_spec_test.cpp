@@ -41,7 +41,7 @@ TEST(RunSpec, drafts_from_a_text_that_the_answer_may_look_like) {
   const std::string same = folder.write("same.txt", plain["text"]), other = folder.write("other.txt", "Nothing of it.");
   const json drafted = json_of(story({"--spec", "sdnpu", "--prediction", same, "--prediction", other}));
   EXPECT_EQ(drafted["ids"], plain["ids"]);
-  // Whether drafts run depends on measured times. Those that ran were right, because the text is the predicted one.
+  // Measured times decide whether drafts run. Such drafts are right, because the text is the predicted one.
   const json source = drafted["spec"]["sources"].value("prediction", json({{"drafts", 0}, {"accepted", 0}}));
   EXPECT_GE(source["accepted"], source["drafts"].get<double>() / 2);
 }

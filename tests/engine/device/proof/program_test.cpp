@@ -173,7 +173,7 @@ TEST_F(ProgramTest, says_nothing_of_a_device_where_its_child_finds_another_one) 
                                    "Once", "-n", "1", "--device", "opencl:0", "--plan", "gpu-only"});
   EXPECT_EQ(outcome.end.status, 1);
   EXPECT_THAT(outcome.end.last_words, HasSubstr("a child process finds another device under this number"));
-  EXPECT_THAT(outcome.end.last_words, HasSubstr("in the place of other"));
+  EXPECT_THAT(outcome.end.last_words, HasSubstr("in the place of"));
   for (const auto& entry : std::filesystem::directory_iterator(drivers_.path("cache/tandem/drivers"))) {
     std::ifstream file(entry.path());
     for (std::string line; std::getline(file, line);) EXPECT_FALSE(line.starts_with("d ")) << entry.path() << line;

@@ -1,0 +1,14 @@
+// Rates of accepted drafts on disk, so that a process begins with what earlier ones learnt.
+//
+// Contract: Threads: the orchestrator's. What was damaged or edited is not taken; the priors stand then.
+#pragma once
+
+#include "engine/draft/acceptance_rates.h"
+#include "engine/run/choice/disk_cache.h"
+
+namespace tandem {
+
+AcceptanceRates kept_draft_rates(const DiskCache& cache);
+void keep_draft_rates(const AcceptanceRates& rates, DiskCache& cache);
+
+}  // namespace tandem
