@@ -78,7 +78,7 @@ std::vector<int32_t> record_at(std::span<const std::byte> bytes) {
 class LockedFile {
  public:
   LockedFile(const std::string& path, int flags, int lock) : path_(path) {
-    descriptor_ = open(path.c_str(), flags | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    descriptor_ = open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, S_IRUSR | S_IWUSR);  // a FIFO would block
     if (descriptor_ < 0) return;
     struct stat status {};
     if (fstat(descriptor_, &status) == 0 && !S_ISREG(status.st_mode)) {

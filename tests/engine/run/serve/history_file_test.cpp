@@ -146,6 +146,10 @@ TEST_F(History, of_another_kind_is_refused_and_left_alone) {
   EXPECT_THAT(test::message_of([&] { file().append(Tokens{1}); }), HasSubstr("no history"));
   EXPECT_THAT(test::message_of([&] { file().clear(); }), HasSubstr("no history"));
   EXPECT_EQ(content(), "This is a letter and no history at all.");
+  const std::string fifo = folder_.file("fifo");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  for (const std::string& path : {fifo, std::string("/dev/null")})
+    EXPECT_THAT(test::message_of([&] { HistoryFile(path, kVocabulary).read(); }), HasSubstr("no plain file")) << path;
   const HistoryFile folder(std::filesystem::path(path_).parent_path(), kVocabulary);
   EXPECT_THAT(test::message_of([&] { folder.read(); }), HasSubstr("history"));
   EXPECT_THAT(test::message_of([&] { folder.append(Tokens{1}); }), HasSubstr("history"));
