@@ -56,6 +56,13 @@ int64_t logit_rows(const CommonFlags& flags, int64_t texts) {
   return texts + (spec.mode == SpecMode::none ? 0 : spec.draft_max);
 }
 
+void print_note_on_drafts(const CommonFlags& flags, const Engine& engine) {
+  const SpecMode mode = flags.generate.spec.mode;
+  if (flags.quiet() || mode == SpecMode::none || !engine.contract().bits_depend_on_passes) return;
+  const char* const what = mode == SpecMode::automatic ? "no drafts are used" : "drafts may change the text";
+  std::fprintf(stderr, "note: %s: a token's bits depend on the other tokens of its pass (--spec)\n", what);
+}
+
 double tokens_a_pass(const Generation& g) {
   return g.predicted_passes > 0 ? static_cast<double>(decoded_tokens(g)) / static_cast<double>(g.predicted_passes) : 0;
 }

@@ -25,6 +25,9 @@ double per_second(int64_t tokens, double seconds);  // 0 if nothing was timed
 int64_t logit_rows(const CommonFlags& flags, int64_t texts);
 double tokens_a_pass(const Generation& g);  // of those behind the first one; 0: there was no such pass
 
+// Says on stderr what drafts mean where a token's bits depend on the other tokens of its pass. Nothing with -q.
+void print_note_on_drafts(const CommonFlags& flags, const Engine& engine);
+
 // The object of `tandem run --json`. is_chat: the prompt was put as a user's turn.
 nlohmann::json generation_json(const Generation& g, std::span<const int32_t> prompt, bool is_chat,
                                const GenerateOptions& options, const Engine& engine);

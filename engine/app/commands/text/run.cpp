@@ -113,6 +113,7 @@ int run_command(const CommonFlags& flags) {
                                           .may_join_later = true,
                                           .first_text = asked_of(flags)});
   print_notes(flags, *engine);
+  print_note_on_drafts(flags, *engine);
   const std::optional<SocClock> clock = clock_of(flags, *engine);
   const Prompting prompting(flags, engine->model());
   prompting.print_note();

@@ -117,6 +117,7 @@ int run_many_command(const CommonFlags& flags, const ManyPrompts& many) {
   needs.may_join_later = true;
   const auto engine = open_engine(flags, needs);
   print_notes(flags, *engine);
+  print_note_on_drafts(flags, *engine);
   TraceFile trace(flags, *engine);
   Asking asking(flags, many, *engine);
   const double start = now_seconds();

@@ -102,6 +102,10 @@ TEST_F(MoePlans, that_drop_tokens_say_so) {
                            "--device", "npu:0,host", "--plan", "npumoe-tg", "--overflow", "drop"});
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.err, HasSubstr("dropped"));
+  EXPECT_THAT(run.err, HasSubstr("no drafts are used"));
+  const auto drafted = tandem({"run", "-m", model_, "-p", "a b c a b", "-n", "2", "--device", "npu:0,host", "--plan",
+                               "npumoe-tg", "--overflow", "drop", "--spec", "sam"});
+  EXPECT_THAT(drafted.err, HasSubstr("drafts may change the text"));
 }
 
 TEST_F(MoePlans, follow_a_calibration) {
