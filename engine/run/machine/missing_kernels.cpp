@@ -1,14 +1,15 @@
 #include "engine/run/machine/missing_kernels.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/device/proof/room.h"
-#include "engine/device/registry.h"
 #include "engine/model/weights.h"
 #include "engine/run/machine/first_text.h"
 #include "engine/run/machine/kernel_set.h"
@@ -83,10 +84,15 @@ void begin_without_kernels(const EngineOptions& options, const GgufFile& file, M
                        "the GPU's kernels are being compiled in the background; it joins in when they are there");
 }
 
+// If the plan or the devices are named, they decide about the type of activations (default_act()), and are not open
+// yet. So the kernels of either type must be there. Cards take no lists, so their default does not matter.
 bool has_kernels_of_many(const EngineOptions& options, const GgufFile& file) {
   if (options.warming_program.empty()) return false;
-  const ActType act = options.act.value_or(default_card() ? ActType::f32 : ActType::f16);
-  return warming_for(options, file, act, KernelsFor::many_texts)->done();
+  std::vector<ActType> acts = {ActType::f16};
+  if (options.plan != "auto" || !options.devices.empty()) acts.push_back(ActType::f32);
+  if (options.act) acts = {*options.act};
+  return std::ranges::all_of(
+      acts, [&](ActType act) { return warming_for(options, file, act, KernelsFor::many_texts)->done(); });
 }
 
 }  // namespace tandem

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "engine/run/machine/kernel_set.h"
+#include "engine/run/machine/missing_kernels.h"
 #include "engine/run/machine/warming.h"
 #include "sync/affinity.h"
 #include "tests/engine/run/golden.h"
@@ -37,9 +38,10 @@ class Joining : public ::testing::Test {
     options.warming_program = warming_program;
     return options;
   }
-  void mark() const {
+  void mark() const { mark(act_, KernelsFor::one_text); }
+  void mark(ActType act, KernelsFor texts) const {
     const GgufFile file = GgufFile::open(model_);
-    Warming(kernels_mark(file, read_config(file), KvType::f16, act_, KernelsFor::one_text), kNoWarming).mark();
+    Warming(kernels_mark(file, read_config(file), KvType::f16, act, texts), kNoWarming).mark();
   }
   void unmark() const { std::filesystem::remove_all(folder_.file("tandem/warm")); }
 
@@ -191,6 +193,26 @@ TEST_F(Joining, of_one_text_does_not_wait_for_the_kernels_of_many) {
   many.sequences = 2;
   EXPECT_FALSE(Engine::open(options(kNoWarming))->machine().waits_for_gpu());
   EXPECT_TRUE(Engine::open(many)->machine().waits_for_gpu());
+}
+
+// Passes with drafts are lists only where that needs no compiler. A plan or devices that are named may run with f32.
+TEST_F(Joining, of_drafts_has_lists_if_the_kernels_of_their_activations_are_there) {
+  const GgufFile file = GgufFile::open(model_);
+  EngineOptions usual = options(kNoWarming), plan = usual, devices = usual, no_program = usual;
+  usual.act = plan.act = devices.act = no_program.act = std::nullopt;
+  plan.plan = "gpu-only";
+  devices.devices = {"opencl:0"};
+  no_program.warming_program = "";
+  EXPECT_FALSE(has_kernels_of_many(usual, file));
+  mark(ActType::f16, KernelsFor::many_texts);
+  EXPECT_TRUE(has_kernels_of_many(usual, file));
+  EXPECT_FALSE(has_kernels_of_many(plan, file));
+  EXPECT_FALSE(has_kernels_of_many(devices, file));
+  EXPECT_FALSE(has_kernels_of_many(no_program, file));
+  plan.act = ActType::f16;
+  EXPECT_TRUE(has_kernels_of_many(plan, file));
+  mark(ActType::f32, KernelsFor::many_texts);
+  EXPECT_TRUE(has_kernels_of_many(devices, file));
 }
 
 // The engine runs the devices and the plan that the user names, for any compile time.
