@@ -5,7 +5,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
@@ -13,7 +12,6 @@
 #include <optional>
 #include <set>
 #include <string_view>
-#include <thread>
 
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/proof/circumstances.h"
@@ -24,7 +22,7 @@
 #include "engine/device/proof/prover.h"
 #include "engine/device/proof/room.h"
 #include "sync/error.h"
-#include "sync/long_wait.h"
+#include "sync/file_lock.h"
 #include "sync/whole_file.h"
 
 namespace tandem::proof {
@@ -40,11 +38,7 @@ class Lock {
     std::error_code ignored;
     fs::create_directories(fs::path(path).parent_path(), ignored);
     file_ = open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
-    LongWait wait("another process that tries the drivers");
-    while (file_ >= 0 && flock(file_, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR)) {
-      wait.look();
-      std::this_thread::sleep_for(kLookEvery);
-    }
+    if (file_ >= 0) lock_file(file_, LOCK_EX, "another process that tries the drivers");
   }
   ~Lock() {
     if (file_ >= 0) close(file_);

@@ -8,11 +8,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "engine/draft/suffix_automaton.h"
 #include "engine/model/hash.h"
 #include "sync/error.h"
+#include "sync/file_lock.h"
+#include "sync/output_file.h"
 
 namespace tandem {
 namespace {
@@ -78,23 +79,17 @@ std::vector<int32_t> record_at(std::span<const std::byte> bytes) {
 class LockedFile {
  public:
   LockedFile(const std::string& path, int flags, int lock) : path_(path) {
-    descriptor_ = open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, S_IRUSR | S_IWUSR);  // a FIFO would block
-    if (descriptor_ < 0) return;
+    file_.descriptor = open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, S_IRUSR | S_IWUSR);  // a FIFO would block
+    if (!is_open()) return;
     struct stat status {};
-    if (fstat(descriptor_, &status) == 0 && !S_ISREG(status.st_mode)) {
-      close(std::exchange(descriptor_, -1));
+    if (fstat(file_.descriptor, &status) == 0 && !S_ISREG(status.st_mode))
       throw Error("the history is no plain file", path, "Name a file");
-    }
-    while (flock(descriptor_, lock) != 0)
-      if (errno != EINTR) fail("lock");
-  }
-  ~LockedFile() {
-    if (descriptor_ >= 0) close(descriptor_);
+    if (!lock_file(file_.descriptor, lock, "another process that uses " + path)) fail("lock");
   }
   LockedFile(const LockedFile&) = delete;
   LockedFile& operator=(const LockedFile&) = delete;
 
-  bool is_open() const { return descriptor_ >= 0; }
+  bool is_open() const { return file_.descriptor >= 0; }
   [[noreturn]] void fail(const char* what) const {
     throw Error(std::string("cannot ") + what + " the history", path_, std::strerror(errno));
   }
@@ -102,19 +97,19 @@ class LockedFile {
   bool is_current() const {
     struct stat own {
     }, named{};
-    return fstat(descriptor_, &own) == 0 && stat(path_.c_str(), &named) == 0 && own.st_ino == named.st_ino &&
+    return fstat(file_.descriptor, &own) == 0 && stat(path_.c_str(), &named) == 0 && own.st_ino == named.st_ino &&
            own.st_dev == named.st_dev;
   }
   size_t size() const {
     struct stat status {};
-    if (fstat(descriptor_, &status) != 0) fail("read");
+    if (fstat(file_.descriptor, &status) != 0) fail("read");
     return static_cast<size_t>(status.st_size);
   }
   std::vector<std::byte> first(size_t count) const {
     std::vector<std::byte> bytes(count);
     size_t done = 0;
     while (done < bytes.size()) {
-      const ssize_t some = pread(descriptor_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
+      const ssize_t some = pread(file_.descriptor, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
       if (some < 0 && errno == EINTR) continue;
       if (some < 0) fail("read");
       if (some == 0) break;  // cut meanwhile
@@ -127,11 +122,11 @@ class LockedFile {
   void write_at(size_t begin, std::span<const std::byte> bytes) const {
     for (size_t done = 0; done < bytes.size();) {
       const ssize_t some =
-          pwrite(descriptor_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(begin + done));
+          pwrite(file_.descriptor, bytes.data() + done, bytes.size() - done, static_cast<off_t>(begin + done));
       if (some < 0 && errno == EINTR) continue;
       if (some <= 0) {
         const int reason = some < 0 ? errno : ENOSPC;
-        if (ftruncate(descriptor_, static_cast<off_t>(begin)) != 0) fail("write");
+        if (ftruncate(file_.descriptor, static_cast<off_t>(begin)) != 0) fail("write");
         errno = reason;
         fail("write");
       }
@@ -140,8 +135,14 @@ class LockedFile {
   }
 
  private:
+  struct OpenFile {
+    int descriptor = -1;
+    ~OpenFile() {
+      if (descriptor >= 0) close(descriptor);
+    }
+  };
   const std::string path_;
-  int descriptor_ = -1;
+  OpenFile file_;  // closed also if the constructor throws
 };
 
 // A process may have been killed before it had written the header.
@@ -162,22 +163,12 @@ FileHeader checked_header(std::span<const std::byte> bytes, uint64_t vocabulary,
   return header;
 }
 
-// A new file with this header and these bytes takes the place of the old one.
+// A new file with this header and these bytes takes the place of the old one. Links stay, and lead to the new file.
 void replace(const std::string& path, const FileHeader& header, std::span<const std::byte> records) {
-  const std::string beside = path + "." + std::to_string(getpid()) + ".new";
-  const auto put = [&] {
-    const LockedFile file(beside, O_RDWR | O_CREAT | O_TRUNC, LOCK_EX);
-    if (!file.is_open()) file.fail("make");
-    file.write_at(0, std::as_bytes(std::span(&header, 1)));
-    file.write_at(sizeof header, records);
-    if (rename(beside.c_str(), path.c_str()) != 0) file.fail("replace");
-  };
-  try {
-    put();
-  } catch (...) {
-    unlink(beside.c_str());
-    throw;
-  }
+  OutputFile file(path);
+  file.write(std::as_bytes(std::span(&header, 1)));
+  file.write(records);
+  file.commit();
 }
 
 // The newest records whose bytes fit, as they stand in a file.

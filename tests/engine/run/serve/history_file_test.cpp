@@ -1,8 +1,10 @@
 // S6: a history loses nothing before a cut, a damaged byte, or the end of a process.
 #include "engine/run/serve/history_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -15,6 +17,7 @@
 
 #include "engine/draft/suffix_automaton.h"
 #include "sync/error.h"
+#include "sync/long_wait.h"
 #include "tests/support/message_of.h"
 #include "tests/support/scratch_folder.h"
 
@@ -180,6 +183,35 @@ TEST_F(History, keeps_the_newest_records_within_its_limit) {
   struct stat status {};
   ASSERT_EQ(stat(path_.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
+}
+
+// Another process holds the lock for longer than anybody waits.
+TEST_F(History, is_not_waited_for_by_a_user_who_interrupts) {
+  make_three();
+  const int other = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(other, 0);
+  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  stop_waits_when([] { return true; });
+  EXPECT_THROW(file().read(), Interrupted);
+  EXPECT_THROW(file().append(Tokens{1}), Interrupted);
+  EXPECT_THROW(file().clear(), Interrupted);
+  stop_waits_when(nullptr);
+  close(other);
+  EXPECT_EQ(read().size(), 3u);
+}
+
+TEST_F(History, behind_a_link_is_cleared_and_shortened_itself) {
+  make_three();
+  const std::string link = folder_.file("link");
+  std::filesystem::create_symlink(path_, link);
+  const HistoryFile linked(link, kVocabulary, 2048);
+  for (int32_t r = 0; r < 10; ++r) linked.append(Tokens(100, r));
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(read().back(), Tokens(100, 9));
+  EXPECT_THAT(read(), ::testing::Not(::testing::Contains(Tokens{10, 11}))) << "the oldest texts are gone";
+  linked.clear();
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_THAT(read(), IsEmpty());
 }
 
 // A file that may not grow further stands for a full disk.
