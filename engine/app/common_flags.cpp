@@ -125,13 +125,11 @@ void add_sampling_flags(CLI::App& app, CommonFlags& flags) {
 void add_spec_flags(CLI::App& app, CommonFlags& flags) {
   const FlagGroup group(app, "Speculative decoding (docs/sdnpu.md)");
   SpecOptions& spec = flags.generate.spec;
+  std::vector<std::pair<std::string, SpecMode>> modes;
+  for (const SpecMode mode : {SpecMode::none, SpecMode::automatic, SpecMode::pld, SpecMode::sam, SpecMode::sdnpu})
+    modes.emplace_back(to_string(mode), mode);
   add_named<SpecMode>(
-      app, "--spec,--spec-type", spec.mode,
-      {{"none", SpecMode::none},
-       {"auto", SpecMode::automatic},
-       {"pld", SpecMode::pld},
-       {"sam", SpecMode::sam},
-       {"sdnpu", SpecMode::sdnpu}},
+      app, "--spec,--spec-type", spec.mode, modes,
       "drafts of the next tokens, taken from what was read and written before; the text is the same: "
       "auto (as many as pay by measured times), sdnpu (the same, also where bits depend on passes), pld "
       "or sam (the paper's baselines: whenever something matches), none");
@@ -147,6 +145,10 @@ void add_spec_flags(CLI::App& app, CommonFlags& flags) {
                              "S6: a file of earlier outputs of this tokenizer, which drafts continue; this output is "
                              "added to it, readable for its owner alone"));
   app.add_flag("--history-prompts", spec.history_of_prompts, "keep prompts in the history, too");
+  add_history_max_flag(app, flags);
+}
+
+void add_history_max_flag(CLI::App& app, CommonFlags& flags) {
   app.add_option("--history-max", flags.history_mebibytes, "MiB of the history; beyond them the oldest texts leave it")
       ->transform(whole({1, 1024}))
       ->capture_default_str();

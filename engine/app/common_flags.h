@@ -70,10 +70,11 @@ class FlagGroup {
 void add_model_flag(CLI::App& app, CommonFlags& flags);  // -m, required
 // -p or -f (several files if the command allows it); --no-special
 void add_text_flags(CLI::App& app, CommonFlags& flags, bool several = false);
-void require_one_text(const CLI::App& app);                  // exactly one of -p, -f (and --ids), else wrong usage
-void add_sampling_flags(CLI::App& app, CommonFlags& flags);  // -n -s --temp ... --stop
-void add_spec_flags(CLI::App& app, CommonFlags& flags);      // --spec, --draft-max, --prediction
-void add_device_flag(CLI::App& app, CommonFlags& flags);     // --device
+void require_one_text(const CLI::App& app);                    // exactly one of -p, -f (and --ids), else wrong usage
+void add_sampling_flags(CLI::App& app, CommonFlags& flags);    // -n -s --temp ... --stop
+void add_spec_flags(CLI::App& app, CommonFlags& flags);        // --spec --draft-max --prediction --history ...
+void add_history_max_flag(CLI::App& app, CommonFlags& flags);  // --history-max, also a part of the spec flags
+void add_device_flag(CLI::App& app, CommonFlags& flags);       // --device
 void add_plan_flag(CLI::App& app, CommonFlags& flags, const std::string& explains);  // --plan, --all
 // -c -t --device --plan --act ... --trace, and last the flags of research systems
 void add_engine_flags(CLI::App& app, CommonFlags& flags);

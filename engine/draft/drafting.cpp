@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/draft/token_tree.h"
+
 namespace tandem {
 namespace {
 
@@ -26,6 +28,31 @@ std::optional<DraftRule> draft_rule_of(std::string_view name) {
   if (name == "pld") return DraftRule::pld;
   if (name == "sam") return DraftRule::sam;
   return std::nullopt;
+}
+
+int64_t most_tokens(DraftRule rule) {
+  switch (rule) {
+    case DraftRule::sdnpu:
+      return kMostCandidateTokens;
+    case DraftRule::pld:
+      return kPldTokens;
+    case DraftRule::sam:
+      return kSamTokens;
+  }
+  return 0;
+}
+
+Draft draft_by(DraftRule rule, SuffixAutomaton& context, HistoryMatcher& matcher, const DraftHistory& history,
+               int64_t max, int64_t match_min, const IsEnd& is_end) {
+  switch (rule) {
+    case DraftRule::sdnpu:
+      return draft_by_match(context, matcher, history, max, match_min, is_end);
+    case DraftRule::pld:
+      return draft_by_prompt_lookup(context.tokens(), max);
+    case DraftRule::sam:
+      return draft_by_suffix_automaton(context, matcher, history, max);
+  }
+  return {};
 }
 
 std::vector<int32_t> continuation_in_context(std::span<const int32_t> context, int32_t end, int64_t max,

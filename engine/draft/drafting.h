@@ -41,6 +41,12 @@ Match longest_in_context(SuffixAutomaton& context, Occurrence which);
 // D1, D2: `history` is the longest match there.
 Match longer_match(const Match& context, const Match& history);
 
+// Most tokens of a rule's draft.
+int64_t most_tokens(DraftRule rule);
+// The draft of this rule. match_min and is_end concern the rule `sdnpu` alone.
+Draft draft_by(DraftRule rule, SuffixAutomaton& context, HistoryMatcher& matcher, const DraftHistory& history,
+               int64_t max, int64_t match_min, const IsEnd& is_end);
+
 // S3: D1 to D4.
 Draft draft_by_match(SuffixAutomaton& context, HistoryMatcher& matcher, const DraftHistory& history, int64_t max,
                      int64_t match_min, const IsEnd& is_end);

@@ -11,6 +11,7 @@
 //   Threads: one at a time, also for searches.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -21,6 +22,16 @@
 namespace tandem {
 
 inline constexpr int32_t kSeparator = -1;
+
+// Calls use(text) for each of the texts that stand one after another, each followed by kSeparator.
+template <typename Use>
+void for_each_text(std::span<const int32_t> tokens, const Use& use) {
+  while (!tokens.empty()) {
+    const auto length = static_cast<size_t>(std::ranges::find(tokens, kSeparator) - tokens.begin());
+    use(tokens.first(length));
+    tokens = tokens.subspan(length + 1);
+  }
+}
 
 class SuffixAutomaton {
  public:

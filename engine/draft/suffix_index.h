@@ -36,9 +36,6 @@ class SuffixIndex {
   // The last and the first end in a range that is not empty.
   int32_t last_end(const Range& range) const;
   int32_t first_end(const Range& range) const;
-  std::span<const int32_t> ends(const Range& range) const {
-    return std::span(order_).subspan(range.begin, range.end - range.begin);
-  }
 
  private:
   int32_t matching(size_t entry, std::span<const int32_t> context, int32_t from) const;

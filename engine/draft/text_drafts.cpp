@@ -50,9 +50,8 @@ void TextDrafts::find_candidates() {
   judged_ = 0;
   if (options_.rule != DraftRule::sdnpu) {
     DraftHistory& history = options_.history ? *options_.history : no_history_;
-    Draft draft = options_.rule == DraftRule::pld
-                      ? draft_by_prompt_lookup(context_.tokens(), options_.max)
-                      : draft_by_suffix_automaton(context_, history_matcher_, history, options_.max);
+    Draft draft =
+        draft_by(options_.rule, context_, history_matcher_, history, options_.max, options_.match_min, options_.is_end);
     if (draft.tokens.empty()) return;
     std::vector<double> sure(draft.tokens.size(), 1.0);
     candidates_.push_back({std::move(draft.tokens), std::move(sure)});

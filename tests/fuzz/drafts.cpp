@@ -1,6 +1,4 @@
 // The file of a history of texts: any bytes. Every byte behind the header belongs to a record or is counted as dropped.
-#include <algorithm>
-
 #include "engine/draft/draft_history.h"
 #include "engine/run/serve/history_file.h"
 #include "sync/error.h"
@@ -21,11 +19,7 @@ void history(Bytes input) {
   must_hold(size < kHeaderBytes || kHeaderBytes * (1 + read.records) + 4 * tokens + read.dropped_bytes == size,
             "every byte is part of a record or dropped");
   DraftHistory records;
-  for (std::span<const int32_t> left = read.tokens; !left.empty();) {
-    const auto length = static_cast<size_t>(std::ranges::find(left, kSeparator) - left.begin());
-    records.add(left.first(length));
-    left = left.subspan(length + 1);
-  }
+  for_each_text(read.tokens, [&records](std::span<const int32_t> text) { records.add(text); });
   must_hold(records.records() == read.records && records.tokens() == tokens, "records end with a separator");
 }
 

@@ -1,6 +1,6 @@
 // Rates of accepted drafts on disk, so that a process begins with what earlier ones learnt.
 //
-// Contract: Threads: the orchestrator's. What was damaged or edited is not taken; the priors stand then.
+// Contract: Threads: the orchestrator's. Damaged or edited rates are not taken, and the priors stand then.
 #pragma once
 
 #include "engine/draft/acceptance_rates.h"

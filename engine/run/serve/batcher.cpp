@@ -81,7 +81,8 @@ class Batcher::State {
   void report_progress(const ActiveRequest& request) const;
   void take_logits(ActiveRequest& request, std::span<const float> logits);
   std::vector<int32_t> choices_of(std::span<const float> logits, std::span<const int32_t> got) const;
-  int64_t accept_drafts(ActiveRequest& request, std::span<const float> logits, std::span<const int32_t> drafts);
+  int64_t accept_drafts(ActiveRequest& request, std::span<const float> logits, std::span<const int32_t> drafts,
+                        int64_t position);
   void find_not_finite();
   void end_completed();
   static void keep_in_history(const ActiveRequest& request, const Generation& written);
@@ -331,12 +332,13 @@ void Batcher::State::take_logits(ActiveRequest& request, std::span<const float> 
   const size_t known = request.continuation.ids().size();
   int64_t accepted = 0;
   request.next.reset();
-  guard(request, [&] { accepted = accept_drafts(request, logits, drafts); });
+  guard(request, [&] { accepted = accept_drafts(request, logits, drafts, position); });
   if (accepted < std::ssize(drafts)) request.sequence().rewind(position + accepted);
   if (!request.speculation) return;
   guard(request, [&] {
-    request.speculation->take_verdict(accepted, choices_of(logits, request.continuation.ids().subspan(known)));
-    request.speculation->append(request.continuation.ids().subspan(known));
+    const auto got = request.continuation.ids().subspan(known);
+    request.speculation->take_verdict(accepted, drafts.empty() ? std::vector<int32_t>() : choices_of(logits, got));
+    request.speculation->append(got);
   });
 }
 
@@ -350,12 +352,11 @@ std::vector<int32_t> Batcher::State::choices_of(std::span<const float> logits, s
 }
 
 // S4: the sampler chooses behind the newest token, and then behind each draft that it chose, as it would in plain
-// decoding. The first row that chooses another token ends this. Returns how many drafts are part of the text and may
-// have a token behind them.
+// decoding. The first row that chooses another token ends this. position: tokens up to the newest one. Returns how many
+// drafts are part of the text and may have a token behind them.
 int64_t Batcher::State::accept_drafts(ActiveRequest& request, std::span<const float> logits,
-                                      std::span<const int32_t> drafts) {
+                                      std::span<const int32_t> drafts, int64_t position) {
   const size_t vocabulary = logits.size() / (drafts.size() + 1);
-  const int64_t position = request.sequence().position() - std::ssize(drafts);
   for (size_t accepted = 0;; ++accepted) {
     const bool has_room = position + static_cast<int64_t>(accepted) < engine_.sizes().context;
     request.next = request.continuation.next(logits.subspan(accepted * vocabulary, vocabulary), has_room);

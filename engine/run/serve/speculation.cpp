@@ -26,9 +26,8 @@ bool is_baseline(SpecMode mode) { return mode == SpecMode::pld || mode == SpecMo
 TextDraftOptions draft_options(const SpecOptions& options, IsEnd is_end) {
   TextDraftOptions drafts;
   drafts.rule = rule_of(options.mode);
-  drafts.max = std::min(options.draft_max, kMostCandidateTokens);
-  if (options.mode == SpecMode::pld) drafts.max = kPldTokens;
-  if (options.mode == SpecMode::sam) drafts.max = kSamTokens;
+  drafts.max = most_tokens(drafts.rule);
+  if (!is_baseline(options.mode)) drafts.max = std::min(drafts.max, options.draft_max);
   drafts.predictions = options.predictions;
   // The records live as long as the history.
   if (options.history) drafts.history = {options.history, &options.history->records()};
@@ -68,7 +67,8 @@ const char* to_string(SpecMode mode) {
 
 TextSpeculation::TextSpeculation(Speculation& shared, const SpecOptions& options, IsEnd is_end)
     : shared_(shared),
-      options_(options),
+      is_baseline_(is_baseline(options.mode)),
+      draft_max_(options.draft_max),
       candidates_(draft_options(options, std::move(is_end)), shared.engine().draft_rates()) {}
 
 void TextSpeculation::append(std::span<const int32_t> tokens) {
@@ -85,7 +85,7 @@ void TextSpeculation::take_verdict(int64_t accepted, std::span<const int32_t> ch
   DraftTotals::Source& source = totals_.sources[to_string(candidates_.source_of(best_))];
   source.drafts += std::ssize(drafts_);
   source.accepted += accepted;
-  if (!is_baseline(options_.mode)) candidates_.add_verdict(drafts_, choices);
+  if (!is_baseline_) candidates_.add_verdict(drafts_, choices);
   drafts_.clear();  // the next pass may read a prompt, and has no drafts then
 }
 
@@ -141,7 +141,7 @@ void Speculation::choose(std::span<const Text> texts, int64_t rows) {
     each.speculation->candidates_.find_candidates();
   }
   for (const Text& each : texts)
-    if (each.speculation && is_baseline(each.speculation->options_.mode))
+    if (each.speculation && each.speculation->is_baseline_)
       tokens += take_all(*each.speculation, std::min(each.room, rows - tokens));
   const int64_t most = rows - tokens;
   if (most <= 0) return;
@@ -149,10 +149,10 @@ void Speculation::choose(std::span<const Text> texts, int64_t rows) {
   std::vector<double> possible;  // computed only if there is a candidate
   for (const Text& each : texts) {
     TextSpeculation* const text = each.speculation;
-    if (!text || is_baseline(text->options_.mode) || text->candidates_.candidates().empty()) continue;
+    if (!text || text->is_baseline_ || text->candidates_.candidates().empty()) continue;
     if (possible.empty()) possible = times().seconds(tokens, most, position, false);
     find_best_chain(*text, allowed(*text, possible, std::ssize(texts)));
-    const int64_t room = std::min(text->options_.draft_max, each.room);
+    const int64_t room = std::min(text->draft_max_, each.room);
     for (int64_t i = 0; i < std::min(std::ssize(text->weights_), room); ++i)
       ranked.push_back({text->weights_[static_cast<size_t>(i)], text});
   }
@@ -169,7 +169,7 @@ void Speculation::choose(std::span<const Text> texts, int64_t rows) {
 int64_t Speculation::take_all(TextSpeculation& text, int64_t room) {
   if (text.candidates_.candidates().empty()) return 0;
   const std::vector<int32_t>& tokens = text.candidates_.candidates().front().tokens;
-  const int64_t drafts = std::clamp<int64_t>(std::min(room, text.options_.draft_max), 0, std::ssize(tokens));
+  const int64_t drafts = std::clamp<int64_t>(std::min(room, text.draft_max_), 0, std::ssize(tokens));
   text.best_ = 0;
   text.drafts_.assign(tokens.begin(), tokens.begin() + drafts);
   return drafts;

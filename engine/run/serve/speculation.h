@@ -39,7 +39,8 @@ class TextSpeculation {
  private:
   friend class Speculation;
   const Speculation& shared_;
-  const SpecOptions options_;
+  const bool is_baseline_;  // runs all drafts that it has
+  const int64_t draft_max_;
   TextDrafts candidates_;
   std::vector<int32_t> drafts_;
   std::vector<double> weights_;  // of the best candidate

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -21,12 +20,7 @@ TextHistory::~TextHistory() = default;
 
 TextHistory::TextHistory(const std::string& path, const Tokenizer& tokenizer, int64_t most_bytes) : TextHistory() {
   state_->file.emplace(path, vocabulary_hash(tokenizer), most_bytes);
-  const HistoryRecords kept = state_->file->read();
-  for (std::span<const int32_t> left = kept.tokens; !left.empty();) {
-    const auto length = static_cast<size_t>(std::ranges::find(left, kSeparator) - left.begin());
-    state_->records.add(left.first(length));
-    left = left.subspan(length + 1);
-  }
+  for_each_text(state_->file->read().tokens, [this](std::span<const int32_t> text) { state_->records.add(text); });
 }
 
 // Drafts go on from what is in memory, also if the file cannot be written.

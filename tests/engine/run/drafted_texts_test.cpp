@@ -21,11 +21,10 @@ SpecOptions drafts_of(SpecMode mode, std::span<const int32_t> prompt, std::span<
   return spec;
 }
 
-GenerateOptions so_many(int64_t tokens) {
-  GenerateOptions options;
-  options.predict = tokens;
-  options.ignore_end = true;
-  options.sampler.temperature = 1;  // so that the text does not repeat itself
+// Draws the tokens, so that the text does not repeat itself.
+GenerateOptions drawn(int64_t tokens) {
+  GenerateOptions options = so_many(tokens);
+  options.sampler.temperature = 1;
   options.sampler.seed = 5;
   return options;
 }
@@ -44,7 +43,7 @@ TEST_P(DraftedOnDevices, write_what_plain_decoding_writes) {
   for (size_t i = 0; i < texts.size(); ++i) {
     Text& text = texts[i];
     text.prompt = ids_of(static_cast<int64_t>(i), 9 + 30 * static_cast<int64_t>(i));
-    text.options = so_many(tokens + static_cast<int64_t>(i));
+    text.options = drawn(tokens + static_cast<int64_t>(i));
     text.options.spec.mode = SpecMode::none;
     text.plain = generate(*engine, text.prompt, text.options).ids;
   }
@@ -83,7 +82,7 @@ TEST(DraftedArchitectures, write_what_plain_decoding_writes) {
     options.context = 128;
     const auto engine = Engine::open(options);
     const std::vector<int32_t> prompt = {5, 17, 29, 5, 17, 31};
-    GenerateOptions generation = so_many(50);
+    GenerateOptions generation = drawn(50);
     generation.spec.mode = SpecMode::none;
     Sequence plain = engine->cache().new_sequence();
     const std::vector<int32_t> written = generate(*engine, plain, prompt, generation).ids;

@@ -10,6 +10,7 @@
 #include "engine/run/engine.h"
 #include "engine/run/serve/extend.h"
 #include "sync/error.h"
+#include "tandem/generate.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/message_of.h"
 #include "tests/support/scratch_folder.h"
@@ -50,6 +51,14 @@ inline std::vector<int32_t> some_ids(int count) {
   std::vector<int32_t> ids;
   for (int i = 0; i < count; ++i) ids.push_back(3 + (i * i + 5 * i) % 300);
   return ids;
+}
+
+// Options of a text of so many tokens, whatever the model would end with.
+inline GenerateOptions so_many(int64_t tokens) {
+  GenerateOptions options;
+  options.predict = tokens;
+  options.ignore_end = true;
+  return options;
 }
 
 }  // namespace tandem::testing

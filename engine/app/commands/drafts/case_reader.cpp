@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "engine/app/parameters.h"
 #include "engine/app/text_input.h"
 #include "sync/error.h"
 #include "sync/json_text.h"
@@ -18,10 +19,6 @@ bool is_whole(const json& value, int64_t least, int64_t most) {
   if (!value.is_number_integer()) return false;
   if (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(most)) return false;
   return value.get<int64_t>() >= least && value.get<int64_t>() <= most;
-}
-
-std::string range_of(int64_t least, int64_t most) {
-  return "from " + std::to_string(least) + " to " + std::to_string(most);
 }
 
 }  // namespace
@@ -52,7 +49,7 @@ const json& CaseReader::list(const char* key) {
 
 int64_t CaseReader::whole(const char* key, int64_t least, int64_t most) {
   const json& number = value(key);
-  if (!is_whole(number, least, most)) fail(key, "a whole number " + range_of(least, most));
+  if (!is_whole(number, least, most)) fail(key, to_string(WholeRange{least, most}));
   return number.get<int64_t>();
 }
 
@@ -66,25 +63,21 @@ std::string CaseReader::word(const char* key) {
   return text.get<std::string>();
 }
 
-std::vector<int32_t> CaseReader::ids(const char* key) {
+std::vector<int32_t> CaseReader::ids_of(const json& list, const char* key, const char* expected) const {
+  if (!list.is_array()) fail(key, expected);
   std::vector<int32_t> ids;
-  for (const json& each : list(key)) {
-    if (!is_whole(each, 0, kMostId)) fail(key, "a list of token ids");
+  for (const json& each : list) {
+    if (!is_whole(each, 0, kMostId)) fail(key, expected);
     ids.push_back(each.get<int32_t>());
   }
   return ids;
 }
 
+std::vector<int32_t> CaseReader::ids(const char* key) { return ids_of(value(key), key, "a list of token ids"); }
+
 std::vector<std::vector<int32_t>> CaseReader::id_lists(const char* key) {
   std::vector<std::vector<int32_t>> lists;
-  for (const json& each : list(key)) {
-    if (!each.is_array()) fail(key, "a list of lists of token ids");
-    std::vector<int32_t>& ids = lists.emplace_back();
-    for (const json& id : each) {
-      if (!is_whole(id, 0, kMostId)) fail(key, "a list of lists of token ids");
-      ids.push_back(id.get<int32_t>());
-    }
-  }
+  for (const json& each : list(key)) lists.push_back(ids_of(each, key, "a list of lists of token ids"));
   return lists;
 }
 
@@ -116,10 +109,10 @@ std::vector<CaseReader> CaseReader::objects(const char* key) {
   return readers;
 }
 
-int64_t CaseReader::count(const char* key) {
+int64_t CaseReader::count(const char* key, int64_t most) {
   const json& counted = value(key);
   if (counted.is_null()) return 0;
-  return counted.is_array() ? std::ssize(ids(key)) : whole(key, 0, kMostId);
+  return counted.is_array() ? std::ssize(ids(key)) : whole(key, 0, most);
 }
 
 void CaseReader::require_all_read() const {

@@ -26,8 +26,8 @@ class CaseReader {
   std::vector<int64_t> wholes(const char* key, int64_t least);
   std::vector<double> numbers(const char* key, double least, double most);
   std::vector<CaseReader> objects(const char* key);  // of a list of objects
-  // The length of a list, or a whole number that stands for it.
-  int64_t count(const char* key);
+  // The length of a list of ids, or a whole number up to `most` that stands for it.
+  int64_t count(const char* key, int64_t most);
 
   void require_all_read() const;
   [[noreturn]] void fail(const std::string& key, const std::string& expected) const;
@@ -35,6 +35,7 @@ class CaseReader {
  private:
   const nlohmann::json& value(const char* key);
   const nlohmann::json& list(const char* key);
+  std::vector<int32_t> ids_of(const nlohmann::json& list, const char* key, const char* expected) const;
   const nlohmann::json& object_;
   const std::string where_;
   std::set<std::string> asked_;

@@ -9,7 +9,6 @@
 
 #include "engine/app/common_flags.h"
 #include "engine/app/file_flags.h"
-#include "engine/app/flag_values.h"
 #include "engine/app/report.h"
 #include "engine/app/text_input.h"
 #include "engine/model/gguf.h"
@@ -23,28 +22,22 @@ struct HistoryFlags {
   CommonFlags common;
   std::string path;
   std::vector<std::string> texts;  // files
-  int64_t mebibytes = kHistoryBytes >> 20;
 };
-
-nlohmann::json to_json(const HistoryRecords& all, int64_t bytes) {
-  return {{"records", all.records},
-          {"tokens", std::ssize(all.tokens) - all.records},
-          {"bytes", bytes},
-          {"dropped_bytes", all.dropped_bytes}};
-}
 
 // A file that is not there has no records, as for `run`.
 int print_stats(const HistoryFlags& flags) {
   const HistoryFile file(flags.path, HistoryFile::kAnyVocabulary);
-  const nlohmann::json stats = to_json(file.read(), file.bytes());
+  const HistoryRecords all = file.read();
+  const int64_t tokens = std::ssize(all.tokens) - all.records, bytes = file.bytes();
   if (flags.common.json) {
-    print_json(stats);
+    print_json({{"records", all.records}, {"tokens", tokens}, {"bytes", bytes}, {"dropped_bytes", all.dropped_bytes}});
     return kDone;
   }
-  std::printf("%lld records, %lld tokens, %lld bytes", static_cast<long long>(stats["records"]),
-              static_cast<long long>(stats["tokens"]), static_cast<long long>(stats["bytes"]));
-  const auto dropped = static_cast<long long>(stats["dropped_bytes"]);
-  if (dropped > 0) std::printf("; %lld bytes belong to no record, because they were cut or damaged", dropped);
+  std::printf("%lld records, %lld tokens, %lld bytes", static_cast<long long>(all.records),
+              static_cast<long long>(tokens), static_cast<long long>(bytes));
+  if (all.dropped_bytes > 0)
+    std::printf("; %lld bytes belong to no record, because they were cut or damaged",
+                static_cast<long long>(all.dropped_bytes));
   std::printf("\n");
   return kDone;
 }
@@ -58,7 +51,7 @@ int clear(const HistoryFlags& flags) {
 int add_texts(const HistoryFlags& flags) {
   const GgufFile model = GgufFile::open(flags.common.model);
   const std::unique_ptr<Tokenizer> tokenizer = make_tokenizer(model);
-  const HistoryFile file(flags.path, vocabulary_hash(*tokenizer), flags.mebibytes << 20);
+  const HistoryFile file(flags.path, vocabulary_hash(*tokenizer), flags.common.history_mebibytes << 20);
   std::vector<std::vector<int32_t>> records;  // all are read before the first is added
   for (const std::string& path : flags.texts)
     records.push_back(tokenizer->encode(read_file(path), {.add_bos_eos = false, .parse_special = false}));
@@ -92,9 +85,7 @@ void add_history(CLI::App& app, Action& action) {
   reads_file(add.add_option("-f,--file", added->texts, "files of text; each is a record of its own"))
       ->required()
       ->type_name("FILE");
-  add.add_option("--history-max", added->mebibytes, "MiB of the history; beyond them the oldest texts leave it")
-      ->transform(whole({1, 1024}))
-      ->capture_default_str();
+  add_history_max_flag(add, added->common);
 }
 
 }  // namespace tandem::app

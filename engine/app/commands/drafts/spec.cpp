@@ -28,32 +28,6 @@ constexpr int64_t kMostChained = 1 << 12;  // tokens of a draft whose rejection 
 constexpr int64_t kMostCandidates = 1 << 12;
 constexpr int64_t kMostChunks = 1 << 10, kMostBlocks = 1 << 9;  // of a schedule
 
-Draft draft_by(DraftRule rule, SuffixAutomaton& context, DraftHistory& history, int64_t max, int64_t match_min,
-               const IsEnd& is_end) {
-  HistoryMatcher matcher(history);
-  switch (rule) {
-    case DraftRule::sdnpu:
-      return draft_by_match(context, matcher, history, max, match_min, is_end);
-    case DraftRule::pld:
-      return draft_by_prompt_lookup(context.tokens(), max);
-    case DraftRule::sam:
-      return draft_by_suffix_automaton(context, matcher, history, max);
-  }
-  return {};
-}
-
-int64_t tokens_of(DraftRule rule) {
-  switch (rule) {
-    case DraftRule::sdnpu:
-      return kMostCandidateTokens;
-    case DraftRule::pld:
-      return kPldTokens;
-    case DraftRule::sam:
-      return kSamTokens;
-  }
-  return 0;
-}
-
 json or_null(int64_t value) { return value < 0 ? json() : json(value); }
 
 // Places of a chain count from 1 in cases, as in the paper.
@@ -66,11 +40,11 @@ json living_runs(CaseReader& reader) {
   ReusedRuns runs(reader.whole("limit", 0, kMostMax));
   json alive = json::array();
   for (CaseReader& step : reader.objects("steps")) {
-    runs.begin_step(step.count("drafts"));
+    runs.begin_step(step.count("drafts", kMostMax));
     json found = json::array();
     for (const ReusedRuns::Run& run : runs.runs()) found.push_back(run.found);
     alive.push_back(std::move(found));
-    runs.add(std::vector<int32_t>(static_cast<size_t>(step.count("run"))));
+    runs.add(std::vector<int32_t>(static_cast<size_t>(step.count("run", kMostMax))));
     step.require_all_read();
   }
   return {{"alive", std::move(alive)}};
@@ -100,10 +74,11 @@ json draft_result(CaseReader& reader) {
   DraftHistory history;
   if (reader.has("history"))
     for (const std::vector<int32_t>& record : reader.id_lists("history")) history.add(record);
-  const int64_t max = reader.whole_or("max", 0, kMostMax, tokens_of(*rule));
+  const int64_t max = reader.whole_or("max", 0, kMostMax, most_tokens(*rule));
   const int64_t match_min = reader.whole_or("match_min", 0, kMostMax, 1);
   const std::vector<int32_t> ends = reader.has("end_ids") ? reader.ids("end_ids") : std::vector<int32_t>();
-  const Draft draft = draft_by(*rule, context, history, max, match_min,
+  HistoryMatcher matcher(history);
+  const Draft draft = draft_by(*rule, context, matcher, history, max, match_min,
                                [&](int32_t token) { return std::ranges::find(ends, token) != ends.end(); });
   return {{"source", to_string(draft.match.source)},
           {"match", draft.match.length},

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "engine/app/commands/open_engine.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
 #include "sync/error.h"
@@ -50,10 +49,15 @@ int64_t decoded_tokens(const Generation& g) { return std::max<int64_t>(0, static
 
 double per_second(int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
 
-// Each text has a row for its newest token. Drafts of several texts share as many rows as one text may have drafts.
-int64_t logit_rows(const CommonFlags& flags, int64_t texts) {
+// Each text has a row of logits for its newest token. All texts together may have as many drafts as one text.
+EngineNeeds needs_of_texts(const CommonFlags& flags, int64_t texts) {
   const SpecOptions& spec = flags.generate.spec;
-  return texts + (spec.mode == SpecMode::none ? 0 : spec.draft_max);
+  EngineNeeds needs;
+  needs.sequences = texts;
+  needs.drafts = spec.mode != SpecMode::none;
+  needs.logit_rows = texts + (needs.drafts ? spec.draft_max : 0);
+  needs.may_join_later = true;
+  return needs;
 }
 
 void print_note_on_drafts(const CommonFlags& flags, const Engine& engine) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/app/commands/open_engine.h"
 #include "engine/app/common_flags.h"
 #include "engine/run/engine.h"
 #include "engine/run/serve/generate.h"
@@ -20,9 +21,8 @@ GenerateOptions generate_options(const CommonFlags& flags);  // Ctrl-C interrupt
 
 // Number of tokens whose logits were computed after the prompt's. The first token came with the prompt.
 int64_t decoded_tokens(const Generation& g);
-double per_second(int64_t tokens, double seconds);  // 0 if nothing was timed
-// Rows of logits that a pass of so many texts needs, with drafts.
-int64_t logit_rows(const CommonFlags& flags, int64_t texts);
+double per_second(int64_t tokens, double seconds);                    // 0 if nothing was timed
+EngineNeeds needs_of_texts(const CommonFlags& flags, int64_t texts);  // of a command that writes so many at once
 double tokens_a_pass(const Generation& g);  // of those behind the first one; 0: there was no such pass
 
 // Says on stderr what drafts mean where a token's bits depend on the other tokens of its pass. Nothing with -q.

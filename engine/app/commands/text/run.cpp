@@ -108,10 +108,9 @@ Sequence saved_beginning(const CommonFlags& flags, std::span<const int32_t> prom
 // run into it.
 int run_command(const CommonFlags& flags) {
   apply_verbosity(flags);
-  const auto engine = open_engine(flags, {.logit_rows = logit_rows(flags, 1),
-                                          .drafts = flags.generate.spec.mode != SpecMode::none,
-                                          .may_join_later = true,
-                                          .first_text = asked_of(flags)});
+  EngineNeeds needs = needs_of_texts(flags, 1);
+  needs.first_text = asked_of(flags);
+  const auto engine = open_engine(flags, needs);
   print_notes(flags, *engine);
   print_note_on_drafts(flags, *engine);
   const std::optional<SocClock> clock = clock_of(flags, *engine);

@@ -110,12 +110,7 @@ class Asking {
 // decides the exit status, but does not end the command.
 int run_many_command(const CommonFlags& flags, const ManyPrompts& many) {
   apply_verbosity(flags);
-  EngineNeeds needs;
-  needs.sequences = many.parallel;
-  needs.logit_rows = logit_rows(flags, many.parallel);
-  needs.drafts = flags.generate.spec.mode != SpecMode::none;
-  needs.may_join_later = true;
-  const auto engine = open_engine(flags, needs);
+  const auto engine = open_engine(flags, needs_of_texts(flags, many.parallel));
   print_notes(flags, *engine);
   print_note_on_drafts(flags, *engine);
   TraceFile trace(flags, *engine);

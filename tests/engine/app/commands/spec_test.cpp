@@ -133,6 +133,7 @@ TEST_F(Spec, names_the_case_and_the_key_of_a_fault) {
       {"reuse", reuse, "kept", {1}},
       {"reuse", alive, "limit", -1},
       {"reuse", alive, "steps", {{{"drafts", -1}, {"run", 1}}}},
+      {"reuse", alive, "steps", {{{"drafts", 1}, {"run", 2147483647}}}},
       {"reuse", alive, "draft", {1}},
       {"schedule", schedule, "chunks", 0},
       {"schedule", schedule, "load", {1, 2}},

@@ -83,13 +83,6 @@ class OneBadToken {
   const std::string path_ = folder_.file("one_bad_token.gguf");
 };
 
-GenerateOptions so_many(int64_t tokens) {
-  GenerateOptions options;
-  options.predict = tokens;
-  options.ignore_end = true;
-  return options;
-}
-
 TEST(NotFinite, is_found_wherever_it_stands) {
   for (const size_t size : {1u, 63u, 64u, 65u, 200u}) {
     std::vector<float> values(size, 3.0e38f);

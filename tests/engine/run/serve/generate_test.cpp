@@ -13,6 +13,8 @@
 namespace tandem {
 namespace {
 
+using testing::so_many;
+
 std::string feed(StopMatcher& matcher, std::initializer_list<const char*> pieces) {
   std::string out;
   for (const char* piece : pieces) out += matcher.push(piece);
@@ -64,13 +66,6 @@ TEST(StopMatcher, holds_back_a_single_letter_that_may_begin_a_stop_string) {
   EXPECT_EQ(matcher.push("<"), "");
   EXPECT_EQ(matcher.push("end>"), "");
   EXPECT_TRUE(matcher.stopped());
-}
-
-GenerateOptions so_many(int64_t tokens) {
-  GenerateOptions options;
-  options.predict = tokens;
-  options.ignore_end = true;
-  return options;
 }
 
 TEST(Generate, fills_the_context_to_its_last_place) {

@@ -34,12 +34,7 @@ constexpr uint64_t kVocabulary = 77;
 
 Records records_of(const HistoryRecords& all) {
   Records records;
-  bool is_new = true;
-  for (const int32_t token : all.tokens) {
-    if (is_new) records.emplace_back();
-    is_new = token == kSeparator;
-    if (!is_new) records.back().push_back(token);
-  }
+  for_each_text(all.tokens, [&](std::span<const int32_t> text) { records.emplace_back(text.begin(), text.end()); });
   EXPECT_EQ(std::ssize(records), all.records);
   return records;
 }

@@ -15,6 +15,7 @@ namespace tandem {
 namespace {
 
 using testing::HostEngines;
+using testing::so_many;
 using testing::some_ids;
 
 constexpr SpecMode kDrafting[] = {SpecMode::automatic, SpecMode::pld, SpecMode::sam, SpecMode::sdnpu};
@@ -68,23 +69,16 @@ class Drafted : public ::testing::Test {
   std::unique_ptr<Engine> engine_;
 };
 
-GenerateOptions writing(int64_t tokens) {
-  GenerateOptions options;
-  options.predict = tokens;
-  options.ignore_end = true;
-  return options;
-}
-
 TEST_F(Drafted, has_the_tokens_of_plain_decoding) {
   int64_t drafts = 0;
-  for (int length = 1; length < 40; length += 4) drafts += expect_same(some_ids(length), writing(60));
+  for (int length = 1; length < 40; length += 4) drafts += expect_same(some_ids(length), so_many(60));
   EXPECT_GT(drafts, 200);
 }
 
 TEST_F(Drafted, has_the_tokens_that_the_sampler_draws_alone) {
   int64_t drafts = 0;
   for (uint64_t seed = 1; seed < 6; ++seed) {
-    GenerateOptions options = writing(50);
+    GenerateOptions options = so_many(50);
     options.sampler.seed = seed;
     options.sampler.temperature = 0.2f * static_cast<float>(seed);
     options.sampler.repeat_penalty = seed % 2 ? 1.0f : 1.1f;
@@ -94,18 +88,18 @@ TEST_F(Drafted, has_the_tokens_that_the_sampler_draws_alone) {
 }
 
 TEST_F(Drafted, ends_where_plain_decoding_ends) {
-  for (int64_t predict = 0; predict < 20; ++predict) expect_same(some_ids(10), writing(predict));
-  expect_same(some_ids(10), writing(-1));  // the context is full
-  GenerateOptions ends = writing(100);
+  for (int64_t predict = 0; predict < 20; ++predict) expect_same(some_ids(10), so_many(predict));
+  expect_same(some_ids(10), so_many(-1));  // the context is full
+  GenerateOptions ends = so_many(100);
   ends.ignore_end = false;
   for (int length = 3; length < 20; ++length) expect_same(some_ids(length), ends);
 }
 
 // Each piece of the plain text is a stop string once, so texts end at every place of a chain.
 TEST_F(Drafted, ends_at_a_stop_string_in_the_middle_of_a_chain) {
-  const std::string text = write(some_ids(10), writing(40), SpecMode::none).generation.text;
+  const std::string text = write(some_ids(10), so_many(40), SpecMode::none).generation.text;
   for (size_t begin = 0; begin + 3 < text.size(); begin += 5) {
-    GenerateOptions options = writing(40);
+    GenerateOptions options = so_many(40);
     options.stop = {text.substr(begin, 3)};
     expect_same(some_ids(10), options);
   }
@@ -113,7 +107,7 @@ TEST_F(Drafted, ends_at_a_stop_string_in_the_middle_of_a_chain) {
 
 TEST_F(Drafted, ends_when_it_is_interrupted) {
   for (const SpecMode mode : kDrafting) {
-    GenerateOptions options = writing(60);
+    GenerateOptions options = so_many(60);
     int asked = 0;
     options.interrupted = [&asked] { return ++asked > 20; };
     const Written written = write(some_ids(10), options, mode);
@@ -124,9 +118,9 @@ TEST_F(Drafted, ends_when_it_is_interrupted) {
 
 // The error of a callback in the middle of a chain ends the text, and the sequence has no draft behind it.
 TEST_F(Drafted, leaves_no_draft_behind_a_callback_that_throws) {
-  const Written plain = write(some_ids(10), writing(60), SpecMode::none);
+  const Written plain = write(some_ids(10), so_many(60), SpecMode::none);
   for (const SpecMode mode : kDrafting) {
-    GenerateOptions options = writing(60);
+    GenerateOptions options = so_many(60);
     options.spec.mode = mode;
     int pieces = 0;
     options.on_text = [&pieces](std::string_view) {
@@ -144,7 +138,7 @@ TEST_F(Drafted, from_a_history_with_mistakes_is_the_same) {
   int64_t drafts = 0, accepted = 0;
   for (int round = 0; round < 40; ++round) {
     const std::vector<int32_t> prompt = some_ids(5 + round);
-    GenerateOptions options = writing(60);
+    GenerateOptions options = so_many(60);
     options.sampler.temperature = 1.2f;  // so that the text does not repeat itself
     options.sampler.seed = static_cast<uint64_t>(round);
     const Written plain = write(prompt, options, SpecMode::none);
@@ -167,7 +161,7 @@ TEST_F(Drafted, from_a_history_with_mistakes_is_the_same) {
 
 TEST_F(Drafted, has_as_many_drafts_as_asked_for) {
   for (const int64_t most : {0, 1, 3, 63}) {
-    GenerateOptions options = writing(60);
+    GenerateOptions options = so_many(60);
     options.spec.draft_max = most;
     options.spec.mode = SpecMode::sam;
     const DraftTotals totals = generate(*engine_, some_ids(10), options).drafts;
@@ -178,11 +172,11 @@ TEST_F(Drafted, has_as_many_drafts_as_asked_for) {
 }
 
 TEST_F(Drafted, says_why_there_are_no_drafts) {
-  GenerateOptions options = writing(5);
+  GenerateOptions options = so_many(5);
   options.spec.mode = SpecMode::none;
   EXPECT_EQ(generate(*engine_, some_ids(10), options).drafts.why_none, "speculative decoding was not asked for");
   const auto narrow = engines_.open();
-  EXPECT_EQ(generate(*narrow, some_ids(10), writing(5)).drafts.why_none, "passes have no room for drafts");
+  EXPECT_EQ(generate(*narrow, some_ids(10), so_many(5)).drafts.why_none, "passes have no room for drafts");
 }
 
 // Texts of all modes share passes. Each is the text that it is alone.
@@ -202,7 +196,7 @@ TEST(DraftedTexts, that_share_passes_are_those_of_plain_decoding) {
     std::vector<Text> texts(10);
     for (size_t i = 0; i < texts.size(); ++i) {
       texts[i].prompt = some_ids(4 + 3 * static_cast<int>(i) + round);
-      texts[i].options = writing(20 + 5 * static_cast<int64_t>(i));
+      texts[i].options = so_many(20 + 5 * static_cast<int64_t>(i));
       texts[i].options.sampler.temperature = i % 2 ? 0.0f : 0.7f;
       texts[i].options.sampler.seed = i;
       texts[i].options.spec.mode = i == 0 ? SpecMode::none : kDrafting[i % 4];
