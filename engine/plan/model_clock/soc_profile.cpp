@@ -66,6 +66,7 @@ const Key kKeys[] = {
     {"npu.launch_seconds", in<&P::npu, &P::Npu::launch_seconds>, 0, 1},
     {"npu.compile_graph_seconds", in<&P::npu, &P::Npu::compile_graph_seconds>, 0, 1e3},
     {"npu.compile_element_seconds", in<&P::npu, &P::Npu::compile_element_seconds>, 0, 1},
+    {"npu.load_bytes_per_second", in<&P::npu, &P::Npu::load_bytes_per_second>, 0, 1e15, true, true},
     {"sync.copy_seconds", in<&P::sync, &P::Sync::copy_seconds>, 0, 1},
     {"sync.blocking_seconds", in<&P::sync, &P::Sync::blocking_seconds>, 0, 1},
     {"sync.fast_seconds", in<&P::sync, &P::Sync::fast_seconds>, 0, 1},
@@ -97,6 +98,13 @@ const Key kKeys[] = {
     {"experts.host_seconds_per_token", in<&P::experts, &ChipExperts::host_seconds_per_token>, 0, 1e3, false, true},
     {"experts.host_core_share", in<&P::experts, &ChipExperts::host_core_share>, 0, 1, false, true},
     {"experts.communication_watts", in<&P::experts, &ChipExperts::communication_watts>, 0, 1e4, false, true},
+    {"passes.weight_bytes_per_second", in<&P::passes, &ChipPasses::weight_bytes_per_second>, 0, 1e15, true, true},
+    {"passes.flops", in<&P::passes, &ChipPasses::flops>, 0, 1e18, true, true},
+    {"passes.prefill_tokens", in<&P::passes, &ChipPasses::prefill_tokens>, 1, kTokens, false, true},
+    {"passes.decode_tokens", in<&P::passes, &ChipPasses::decode_tokens>, 1, kTokens, false, true},
+    {"passes.block_layers", in<&P::passes, &ChipPasses::block_layers>, 1, 1024, false, true},
+    {"passes.cpu_flops", in<&P::passes, &ChipPasses::cpu_flops>, 0, 1e18, true, true},
+    {"passes.cpu_token_share", in<&P::passes, &ChipPasses::cpu_token_share>, 0, 1, false, true},
     {"weight_bits", top<&P::weight_bits>, 0, 64},
     {"activation_bytes", top<&P::activation_bytes>, 0, 8, true},
     {"row_step", top<&P::row_step>, 1, kTokens},
@@ -193,11 +201,14 @@ const Key* find_key(std::string_view path) {
   return nullptr;
 }
 
-// The section `experts` has all of its keys or none.
+// The sections `experts` and `passes` have all of their keys or none.
 bool required(const Key& key, const P& profile) {
-  const auto in_experts = [](std::string_view path) { return path.starts_with("experts."); };
-  if (!in_experts(key.path)) return !key.optional;
-  return std::ranges::any_of(profile.sources, [&](const auto& source) { return in_experts(source.first); });
+  for (const std::string_view section : {"experts.", "passes."}) {
+    if (std::string_view(key.path).starts_with(section))
+      return std::ranges::any_of(profile.sources,
+                                 [&](const auto& source) { return source.first.starts_with(section); });
+  }
+  return !key.optional;
 }
 
 // The values of the built-in profile that the file is based on. Each source then says that the value was copied, so

@@ -5,9 +5,10 @@
 //   A plain value. Every number has a note that says where it comes from (printed in a paper, calibrated, assumed).
 //   In the JSON each key is {"value": ..., "source": "..."}; docs/model_clock.md lists the keys. A file may have
 //   "based_on": NAME of a built-in profile, and then names only the keys that differ. Without it every key is required
-//   except joined_matmuls, gpu.decode_attention_flops, npu.int8_rate and the section `experts`. The section has all of
-//   its keys or none. An unknown key, a missing one, a wrong type or a value out of range is an Error that names file
-//   and key. Units: seconds, bytes, bytes per second, flop/s (multiply and add count as two), watts.
+//   except joined_matmuls, gpu.decode_attention_flops, npu.int8_rate, npu.load_bytes_per_second and the sections
+//   `experts` and `passes`. Each of these sections has all of its keys or none. An unknown key, a missing one, a wrong
+//   type or a value out of range is an Error that names file and key. Units: seconds, bytes, bytes per second, flop/s
+//   (multiply and add count as two), watts.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "engine/moe/chip_experts.h"
+#include "engine/plan/model_clock/chip_passes.h"
 
 namespace tandem {
 
@@ -56,6 +58,7 @@ struct SocProfile {
     std::vector<int64_t> graph_tokens;                              // pre-compiled sizes, rising
     double launch_seconds = 0;                                      // of one graph call
     double compile_graph_seconds = 0, compile_element_seconds = 0;  // per graph, and per element of its activations
+    double load_bytes_per_second = 0;  // S1: a compiled graph and its weights, from storage; 0: not known
   } npu;
 
   struct Sync {
@@ -74,6 +77,7 @@ struct SocProfile {
   } load;
 
   ChipExperts experts;  // N8, N10: only if has_experts()
+  ChipPasses passes;    // S1, S4, S7: only if has_passes()
 
   double weight_bits = 0;  // of a stored weight, scales counted in; 0: as the model's packed format has it
   double activation_bytes = 0;
@@ -83,6 +87,7 @@ struct SocProfile {
   std::map<std::string, std::string> sources;  // by key: "gpu.flops"
 
   bool has_experts() const { return sources.contains("experts.launch_seconds"); }
+  bool has_passes() const { return sources.contains("passes.flops"); }
 };
 
 SocProfile parse_soc_profile(std::string_view json, const std::string& source);

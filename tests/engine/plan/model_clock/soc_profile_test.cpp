@@ -33,7 +33,7 @@ std::string failure_with(const char* pointer, const Json& value) {
 
 TEST(soc_profile, every_built_in_profile_loads_with_a_source_for_every_value) {
   const std::vector<std::string> names = soc_profile_names();
-  EXPECT_EQ(names.size(), 7u);
+  EXPECT_EQ(names.size(), 10u);
   EXPECT_THAT(names, Contains(kName));
   for (const std::string& name : names) {
     const SocProfile profile = soc_profile(name);
@@ -86,6 +86,37 @@ TEST(soc_profile, the_section_of_experts_is_whole_or_not_there) {
   EXPECT_THAT(failure(json), HasSubstr("experts.queue_gain"));
   json.erase("experts");
   EXPECT_EQ(failure(json), "");
+}
+
+TEST(soc_profile, passes_and_loading_are_known_of_phones_with_drafts) {
+  for (const char* name : {"redmi-k60-pro", "redmi-k70-pro", "oneplus-13"}) {
+    const SocProfile phone = soc_profile(name);
+    EXPECT_TRUE(phone.has_passes()) << name;
+    EXPECT_GT(phone.npu.load_bytes_per_second, 0) << name;
+    EXPECT_EQ(phone.passes.prefill_tokens % phone.passes.decode_tokens, 0) << name;
+    const std::string text = to_json(phone);
+    EXPECT_EQ(to_json(parse_soc_profile(text, "again")), text);
+  }
+  EXPECT_FALSE(soc_profile(kName).has_passes());
+  EXPECT_EQ(soc_profile(kName).npu.load_bytes_per_second, 0) << "not known";
+  EXPECT_LT(soc_profile("redmi-k70-pro").passes.flops, soc_profile("redmi-k60-pro").passes.flops) << "printed: slower";
+}
+
+TEST(soc_profile, the_section_of_passes_is_whole_or_not_there) {
+  Json json = Json::parse(embedded_soc_profile("oneplus-13"));
+  EXPECT_EQ(failure(json), "");
+  json["passes"].erase("cpu_flops");
+  EXPECT_THAT(failure(json), HasSubstr("mine.json: passes.cpu_flops"));
+  json.erase("passes");
+  EXPECT_EQ(failure(json), "");
+  EXPECT_THAT(failure_with("/passes/decode_tokens", Json{{"value", 0}, {"source", "?"}}),
+              HasSubstr("passes.decode_tokens. expected a whole number from 1"));
+}
+
+TEST(soc_profile, a_rate_of_loading_is_above_zero_or_not_there) {
+  EXPECT_EQ(failure_with("/npu/load_bytes_per_second", Json{{"value", 1e9}, {"source", "?"}}), "");
+  EXPECT_THAT(failure_with("/npu/load_bytes_per_second", Json{{"value", 0}, {"source", "?"}}),
+              HasSubstr("npu.load_bytes_per_second. expected a number above 0"));
 }
 
 TEST(soc_profile, json_survives_a_round_trip) {

@@ -1,0 +1,72 @@
+#include "engine/plan/model_clock/chip_passes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+// Weights of each block, from the first one on.
+std::vector<int64_t> block_weights(const PassSize& size, int64_t block_layers) {
+  std::vector<int64_t> weights;
+  for (int64_t layer = 0; layer < size.layers; layer += block_layers)
+    weights.push_back(std::min(block_layers, size.layers - layer) * size.layer_weights);
+  weights.back() += size.output_weights;
+  return weights;
+}
+
+}  // namespace
+
+PassSize pass_size(const ModelConfig& config) {
+  if (config.experts || config.latent)
+    throw Error("passes of this model have no affine time", config.name, "Name a dense model with plain attention");
+  const int64_t H = config.hidden, queries = config.heads * config.head_dim, keys = config.kv_heads * config.head_dim;
+  PassSize size;
+  size.layers = config.layers;
+  size.layer_weights = H * (queries + 2 * keys) + queries * H + 3 * H * config.feed_forward;
+  size.output_weights = config.vocabulary * H;
+  return size;
+}
+
+PassLine pass_line(const ChipPasses& chip, const PassSize& size) {
+  const auto weights = static_cast<double>(size.weights());
+  return {weights / chip.weight_bytes_per_second, 2 * weights / chip.flops};
+}
+
+PassLine line_through(int64_t tokens_a, double seconds_a, int64_t tokens_b, double seconds_b) {
+  const double slope = (seconds_b - seconds_a) / static_cast<double>(tokens_b - tokens_a);
+  return {seconds_a - slope * static_cast<double>(tokens_a), slope};
+}
+
+double cpu_pass_seconds(const ChipPasses& chip, const PassSize& size, double tokens) {
+  return 2 * static_cast<double>(size.weights()) / chip.cpu_flops * (1 + chip.cpu_token_share * (tokens - 1));
+}
+
+double graph_load_seconds(const PassSize& size, double bytes_per_second) {
+  return static_cast<double>(size.weights()) / bytes_per_second;
+}
+
+GraphSwitchTimes graph_switch_times(const ChipPasses& chip, const PassSize& size, const PassLine& line,
+                                    double load_bytes_per_second, int64_t chunks) {
+  if (chip.prefill_tokens % chip.decode_tokens != 0)
+    throw Error("a chunk is no whole number of decode graphs",
+                std::to_string(chip.prefill_tokens) + " and " + std::to_string(chip.decode_tokens) + " tokens");
+  const double prefill = line.seconds(chip.prefill_tokens);
+  const double decode =
+      line.seconds(chip.decode_tokens) * static_cast<double>(chip.prefill_tokens / chip.decode_tokens);
+  const double load = graph_load_seconds(size, load_bytes_per_second);
+  GraphSwitchTimes times;
+  times.chunks = chunks;
+  for (const int64_t weights : block_weights(size, chip.block_layers)) {
+    const double share = static_cast<double>(weights) / static_cast<double>(size.weights());
+    times.prefill.push_back(std::llround(1e6 * prefill * share));
+    times.decode.push_back(std::llround(1e6 * decode * share));
+    times.load.push_back(std::llround(1e6 * load * share));
+  }
+  return times;
+}
+
+}  // namespace tandem
