@@ -20,7 +20,7 @@ std::string line_of(const Result& result) {
   std::string line = padded(row.id, 5) + padded(row.what, 88) + padded(printed_text(row), 15, true) +
                      padded(modelled, 11, true) + " " + padded(row.unit, 7);
   line += padded(result.modelled ? percent_text(result.error) : "", 10, true) + "  ";
-  line += padded(result.verdict == Verdict::not_judged ? to_string(row.use) : to_string(result.verdict), 13);
+  line += padded(result.verdict == Verdict::not_judged ? to_string(row.use) : to_string(result.verdict), 15);
   if (!row.note.empty()) line += row.note;
   return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
 }
@@ -90,9 +90,10 @@ std::string text_report(const std::vector<Result>& results, const Heading& headi
                      ". Modelled, not measured.\n\n";
   text += "Held out: nothing was fitted to these numbers. Bars: " + heading.bars + ".\n\n" + table(results, is_judged);
   text += "\n" + std::to_string(sum.met) + " of " + std::to_string(sum.judged) +
-          " meet their bar: " + std::to_string(sum.exact) + " exact, " + std::to_string(sum.within_10) +
-          " within 10 %, " + std::to_string(sum.within_15) + " more within 15 % (" + heading.between + "); " +
-          std::to_string(sum.missed) + " miss" + graded_misses(sum) + ".\n";
+          " meet their bar: " + std::to_string(sum.exact) + " exact, " +
+          (sum.inside > 0 ? std::to_string(sum.inside) + " inside their bounds, " : "") +
+          std::to_string(sum.within_10) + " within 10 %, " + std::to_string(sum.within_15) + " more within 15 % (" +
+          heading.between + "); " + std::to_string(sum.missed) + " miss" + graded_misses(sum) + ".\n";
   if (sum.cannot_miss > 0) {
     text += std::to_string(sum.cannot_miss) +
             " more were set apart as held out and are not judged: they could not have missed (below, with the "

@@ -8,6 +8,8 @@ const char* to_string(Verdict verdict) {
   switch (verdict) {
     case Verdict::exact:
       return "exact";
+    case Verdict::inside:
+      return "inside";
     case Verdict::within_10:
       return "within 10 %";
     case Verdict::within_15:
@@ -56,14 +58,22 @@ double error_of(double modelled, double low, double high) {
   return near == 0 ? modelled : modelled / near - 1;
 }
 
+double error_of(const Printed& row, double modelled) {
+  if (row.kind == Kind::bounds) modelled = std::round(100 * modelled) / 100;
+  // 1e-9 is for the rounding of decimal fractions.
+  if (row.kind == Kind::quotient && std::abs(modelled - row.printed_low) <= 0.01 + 1e-9) return 0;
+  return error_of(modelled, row.printed_low, row.printed_high);
+}
+
 Verdict verdict_of(double error, Kind kind) {
   const double size = std::abs(error);
-  if (kind == Kind::exact) return size == 0 ? Verdict::exact : Verdict::miss;
+  if (kind == Kind::bounds) return size == 0 ? Verdict::inside : Verdict::miss;
+  if (kind == Kind::exact || kind == Kind::quotient) return size == 0 ? Verdict::exact : Verdict::miss;
   return size <= 0.10 ? Verdict::within_10 : size <= 0.15 ? Verdict::within_15 : Verdict::miss;
 }
 
 Verdict graded(Verdict verdict, const Printed& row, double modelled, double error) {
-  if (verdict != Verdict::miss || row.kind == Kind::exact) return verdict;
+  if (verdict != Verdict::miss || row.kind >= Kind::exact) return verdict;
   if (std::abs(error) <= 0.25) return Verdict::within_25;
   const bool ratio = row.kind == Kind::ratio && row.unit == "x";
   return ratio && (modelled > 1) == (row.printed_low > 1) ? Verdict::right_side : verdict;
@@ -71,13 +81,13 @@ Verdict graded(Verdict verdict, const Printed& row, double modelled, double erro
 
 bool meets_bar(Verdict verdict, Kind kind, const Bars& bars) {
   if (verdict == Verdict::within_15) return (kind == Kind::ratio ? bars.ratio : bars.absolute) >= 0.15;
-  return verdict == Verdict::exact || verdict == Verdict::within_10;
+  return verdict == Verdict::exact || verdict == Verdict::inside || verdict == Verdict::within_10;
 }
 
 Result judged(Printed row, std::optional<double> modelled, const Bars& bars) {
   Result result{std::move(row), modelled, 0, Verdict::not_judged, false};
   if (!modelled) return result;
-  result.error = error_of(*modelled, result.row.printed_low, result.row.printed_high);
+  result.error = error_of(result.row, *modelled);
   if (result.row.use != Use::held_out) return result;
   result.verdict = verdict_of(result.error, result.row.kind);
   if (bars.grade_misses) result.verdict = graded(result.verdict, result.row, *modelled, result.error);
@@ -93,6 +103,7 @@ Summary summarize(const std::vector<Result>& results) {
     ++summary.judged;
     summary.met += result.met;
     summary.exact += result.verdict == Verdict::exact;
+    summary.inside += result.verdict == Verdict::inside;
     summary.within_10 += result.verdict == Verdict::within_10;
     summary.within_15 += result.verdict == Verdict::within_15;
     summary.within_25 += result.verdict == Verdict::within_25;

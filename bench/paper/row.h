@@ -30,6 +30,8 @@ enum class Kind : uint8_t {
   ratio,     // between two variants
   absolute,  // with a unit
   exact,     // a worked example of a plan
+  bounds,    // a value, rounded to hundredths as printed, that must lie between the two printed ends
+  quotient,  // of printed values, and printed itself: exact if it differs by at most 0.01
 };
 
 // The largest error with which a row meets its bar.
@@ -62,6 +64,7 @@ struct RowFor {
 
 enum class Verdict : uint8_t {
   exact,
+  inside,  // the bounds
   within_10,
   within_15,
   within_25,   // a miss, if misses are graded
@@ -82,6 +85,7 @@ struct Result {
 
 // A printed 0 allows only 0: the error is then the modelled value.
 double error_of(double modelled, double low, double high);
+double error_of(const Printed& row, double modelled);  // the same with the tolerance of the row's kind
 Verdict verdict_of(double error, Kind kind);
 Verdict graded(Verdict verdict, const Printed& row, double modelled, double error);
 bool meets_bar(Verdict verdict, Kind kind, const Bars& bars = {});
@@ -94,6 +98,7 @@ Result judge(const RowFor<Lab>& row, Lab& lab, const Bars& bars = {}) {
 
 struct Summary {
   int judged = 0, met = 0, exact = 0, within_10 = 0, within_15 = 0, missed = 0;
+  int inside = 0;                     // rows with bounds
   int within_25 = 0, right_side = 0;  // parts of the missed rows, if they are graded
   int cannot_miss = 0;                // rows that look like evidence and are none; they are in no other count
 };

@@ -1,0 +1,40 @@
+#include "bench/paper_sdnpu/row.h"
+
+#include <algorithm>
+
+namespace tandem::paper_sdnpu {
+
+std::vector<Row> all_rows() {
+  std::vector<Row> rows;
+  for (const auto add : {add_motive_rows, add_pass_rows, add_part_rows, add_speed_rows, add_energy_rows,
+                         add_ablation_rows, add_memory_rows, add_acceptance_rows}) {
+    add(rows);
+  }
+  std::ranges::stable_sort(rows, {}, [](const Row& row) { return std::stoi(row.id.substr(2)); });
+  return rows;
+}
+
+void add_bounds(std::vector<Row>& rows, const Bounds& printed, Use use,
+                const std::function<std::vector<double>(Lab&)>& modelled, const char* note) {
+  const auto row = [&](const char* end, const std::function<double(Lab&)>& value) {
+    rows.push_back({printed.id, printed.what + ", " + end, printed.unit, printed.low, printed.high, use, Kind::bounds,
+                    value, note});
+  };
+  row("least", [modelled](Lab& lab) { return std::ranges::min(modelled(lab)); });
+  row("largest", [modelled](Lab& lab) { return std::ranges::max(modelled(lab)); });
+}
+
+std::vector<double> gains(Lab& lab, const Settings& settings, Quantity quantity) {
+  std::vector<double> all;
+  for (const Phone phone : settings.phones)
+    for (const Task task : settings.tasks)
+      for (const Runner baseline : settings.baselines)
+        all.push_back(quantity(lab, phone, task, baseline) / quantity(lab, phone, task, Runner::ours));
+  return all;
+}
+
+double ms_of(Lab& lab, Phone phone, Task task, Runner runner) { return lab.time(phone, task, runner).total(); }
+
+double joules_of(Lab& lab, Phone phone, Task task, Runner runner) { return lab.joules(phone, task, runner); }
+
+}  // namespace tandem::paper_sdnpu
