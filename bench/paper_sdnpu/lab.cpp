@@ -84,12 +84,12 @@ TokenTime Lab::table3_time(const char* model, Runner runner) {
 }
 
 SwitchEnds Lab::switch_ends(Phone phone) {
-  const int64_t chunks = kPromptTokens / chip(phone).prefill_tokens;
+  const int64_t chunk = chip(phone).prefill_tokens, chunks = (kPromptTokens + chunk - 1) / chunk;
   const double rate = profile(phone).npu.load_bytes_per_second;
   const PassLine pass = line(phone, kQwen15);
   const GraphSwitchTimes times = graph_switch_times(chip(phone), size(kQwen15), pass, rate, chunks);
   SwitchEnds ends;
-  ends.prefill = static_cast<double>(chunks) * pass.seconds(chip(phone).prefill_tokens);
+  ends.prefill = static_cast<double>(chunks) * pass.seconds(chunk);
   ends.load = graph_load_seconds(size(kQwen15), rate);
   ends.synchronous = 1e-6 * static_cast<double>(synchronous_end(times));
   ends.asynchronous = 1e-6 * static_cast<double>(asynchronous_end(times));

@@ -1,7 +1,7 @@
 // The rows of the sd.npu paper on the model clock.
 //
-// Contract: bench/paper/row.h. A row of several numbers becomes several rows with one id. Of a range, the smallest and
-//   the largest modelled value are rows of their own.
+// Contract: bench/paper/row.h. A row of several numbers becomes several rows with one id. The two ends of a
+//   range are rows of their own.
 #pragma once
 
 #include <functional>

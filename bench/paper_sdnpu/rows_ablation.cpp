@@ -4,7 +4,7 @@
 namespace tandem::paper_sdnpu {
 namespace {
 
-// Of a model on the phone of Table 3. `switched`: with + G. drafts: with + SD.
+// The model's time on the phone of Table 3. switched: with + G. drafts: with + SD.
 double table3_ms(Lab& lab, const char* model, bool switched, bool drafts) {
   const TokenTime ms = lab.table3_time(model, drafts ? Runner::npu_sam : Runner::npu);
   return (switched ? lab.parts(model).switched : ms.prefill) + ms.decode;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "sync/error.h"
 
@@ -16,6 +17,14 @@ std::vector<int64_t> block_weights(const PassSize& size, int64_t block_layers) {
     weights.push_back(std::min(block_layers, size.layers - layer) * size.layer_weights);
   weights.back() += size.output_weights;
   return weights;
+}
+
+int64_t microseconds(double seconds) {
+  constexpr double kMost = 1e6;
+  if (!(seconds <= kMost))
+    throw Error("a block of a model takes longer than any schedule can have", std::to_string(seconds) + " s",
+                "Check the rates of the processor profile");
+  return std::llround(1e6 * seconds);
 }
 
 }  // namespace
@@ -62,9 +71,9 @@ GraphSwitchTimes graph_switch_times(const ChipPasses& chip, const PassSize& size
   times.chunks = chunks;
   for (const int64_t weights : block_weights(size, chip.block_layers)) {
     const double share = static_cast<double>(weights) / static_cast<double>(size.weights());
-    times.prefill.push_back(std::llround(1e6 * prefill * share));
-    times.decode.push_back(std::llround(1e6 * decode * share));
-    times.load.push_back(std::llround(1e6 * load * share));
+    times.prefill.push_back(microseconds(prefill * share));
+    times.decode.push_back(microseconds(decode * share));
+    times.load.push_back(microseconds(load * share));
   }
   return times;
 }

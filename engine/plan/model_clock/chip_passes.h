@@ -47,7 +47,8 @@ double cpu_pass_seconds(const ChipPasses& chip, const PassSize& size, double tok
 double graph_load_seconds(const PassSize& size, double bytes_per_second);
 
 // S1: the blocks of a prompt of whole chunks, in microseconds. The output matrix belongs to the last block. The decode
-// graph runs as often as a chunk needs it. Error: the prefill graph is no multiple of the decode graph.
+// graph runs as often as a chunk needs it. Error: the prefill graph is no multiple of the decode graph, or a block
+// takes longer than a million seconds.
 GraphSwitchTimes graph_switch_times(const ChipPasses& chip, const PassSize& size, const PassLine& line,
                                     double load_bytes_per_second, int64_t chunks);
 

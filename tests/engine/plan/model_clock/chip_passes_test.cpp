@@ -74,6 +74,12 @@ TEST(ChipPasses, refuse_a_chunk_that_is_no_whole_number_of_decode_graphs) {
   }
 }
 
+TEST(ChipPasses, refuse_loads_that_never_end) {
+  EXPECT_THROW(graph_switch_times(round_chip(), kSize, pass_line(round_chip(), kSize), 1e-300, 1), Error);
+  EXPECT_THROW(graph_switch_times(round_chip(), kSize, pass_line(round_chip(), kSize), 1e-4, 1), Error);
+  EXPECT_EQ(graph_switch_times(round_chip(), kSize, pass_line(round_chip(), kSize), 1e-2, 1).load[0], 20'000'000'000);
+}
+
 // Qwen2.5-1.5B: 1536 (1536 + 2 * 256) + 1536 * 1536 + 3 * 1536 * 8960 weights in each of 28 layers, and 151,936 * 1536.
 TEST(PassSize, counts_the_matrices_that_a_pass_multiplies) {
   const PassSize size = pass_size(model_shape("qwen2.5-1.5b"));
