@@ -21,9 +21,10 @@ std::vector<int64_t> block_weights(const PassSize& size, int64_t block_layers) {
 
 int64_t microseconds(double seconds) {
   constexpr double kMost = 1e6;
-  if (!(seconds <= kMost))
-    throw Error("a block of a model takes longer than any schedule can have", std::to_string(seconds) + " s",
+  if (!(seconds <= kMost)) {
+    throw Error("a block of a model takes longer than any schedule can have", "more than a million seconds",
                 "Check the rates of the processor profile");
+  }
   return std::llround(1e6 * seconds);
 }
 
@@ -60,9 +61,11 @@ double graph_load_seconds(const PassSize& size, double bytes_per_second) {
 
 GraphSwitchTimes graph_switch_times(const ChipPasses& chip, const PassSize& size, const PassLine& line,
                                     double load_bytes_per_second, int64_t chunks) {
-  if (chip.prefill_tokens % chip.decode_tokens != 0)
+  if (chip.prefill_tokens % chip.decode_tokens != 0) {
     throw Error("a chunk is no whole number of decode graphs",
-                std::to_string(chip.prefill_tokens) + " and " + std::to_string(chip.decode_tokens) + " tokens");
+                std::to_string(chip.prefill_tokens) + " and " + std::to_string(chip.decode_tokens) + " tokens",
+                "Let passes.decode_tokens divide passes.prefill_tokens");
+  }
   const double prefill = line.seconds(chip.prefill_tokens);
   const double decode =
       line.seconds(chip.decode_tokens) * static_cast<double>(chip.prefill_tokens / chip.decode_tokens);
