@@ -1,5 +1,4 @@
 // SF30 to SF35: energy, as watts of NPU and CPU times their busy time. The model has no other consumer of power.
-// modelled.
 #include <algorithm>
 
 #include "bench/paper_sdnpu/row.h"
