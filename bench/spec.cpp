@@ -1,25 +1,28 @@
 // Question: how much faster is a text written with drafts (S4), and does any text lose?
 //
-//   spec --cases FILE [-m MODEL] [--device LIST] [--act TYPE] [--rounds N] [--texts N] [--history] [--drafting]
+//   spec --cases FILE [-m MODEL] [--device LIST] [--act TYPE] [--rounds N] [--texts N] [--history]
+//   spec --own --cases FILE, spec --passes [--depth N], spec --drafting
 //
 // FILE has a JSON object a line: {"task", "prompt": [ids], "output": [ids]} (bench/spec_cases.py makes it of recorded
 // outputs). The output decides the tokens of the text, whatever the model would write, and passes are real. So a text
 // of a large model can be timed on a small one. Each text is written without and with drafts in turn, in one engine.
 // The tokens are compared before anything is timed. --history: outputs of one task are the history of its next texts.
-// --texts: so many texts at once. --drafting: the time of drafting alone, at 100,000 tokens of context and a million
-// tokens of history.
+// --texts: so many texts at once. --own: the prompts of FILE, and what the model itself writes behind them. --passes:
+// the time of passes by their drafts. --drafting: the time of drafting alone, at 100,000 tokens of context and a
+// million tokens of history.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "bench/engines.h"
+#include "bench/spec/cases.h"
+#include "bench/spec/own_texts.h"
+#include "bench/spec/passes.h"
 #include "engine/device/gpu/kept_file.h"
 #include "engine/draft/text_drafts.h"
 #include "engine/plan/prediction/statistics.h"
@@ -31,6 +34,8 @@
 namespace {
 
 using namespace tandem;
+using bench::Case;
+using bench::read_cases;
 
 struct Options {
   std::string model = bench::default_model(), cases, act;
@@ -38,24 +43,9 @@ struct Options {
   SpecMode mode = SpecMode::automatic;
   int64_t draft_max = 15;
   int rounds = 2, texts = 1;
-  bool history = false, drafting = false;
+  bool history = false, drafting = false, own = false, passes = false;
+  int64_t depth = 512, predict = 128;
 };
-
-struct Case {
-  std::string task;
-  std::vector<int32_t> prompt, output;
-};
-
-std::vector<Case> read_cases(const std::string& path) {
-  std::ifstream in(path);
-  std::vector<Case> cases;
-  for (std::string line; std::getline(in, line);) {
-    const auto json = nlohmann::json::parse(line);
-    cases.push_back({json.at("task"), json.at("prompt"), json.at("output")});
-  }
-  if (cases.empty()) throw Error("there are no cases", path, "bench/spec_cases.py makes such a file");
-  return cases;
-}
 
 // One or several texts at once, and what they took.
 struct Written {
@@ -110,8 +100,7 @@ void print(const std::map<std::string, Sums>& tasks) {
   }
 }
 
-int measure(const Options& options) {
-  const std::vector<Case> cases = read_cases(options.cases);
+std::unique_ptr<Engine> open_engine(const Options& options) {
   EngineOptions engine_options;
   engine_options.model_path = options.model;
   engine_options.devices = options.devices;
@@ -122,7 +111,12 @@ int measure(const Options& options) {
   engine_options.program_folder = gpu::default_cache_folder();
   if (!options.act.empty())
     engine_options.act = options.act == "i8" ? ActType::i8 : options.act == "f16" ? ActType::f16 : ActType::f32;
-  const auto engine = Engine::open(engine_options);
+  return Engine::open(engine_options);
+}
+
+int measure(const Options& options) {
+  const std::vector<Case> cases = read_cases(options.cases);
+  const auto engine = open_engine(options);
   std::map<std::string, Sums> tasks;
   std::map<std::string, std::shared_ptr<TextHistory>> histories;
   for (size_t begin = 0; begin < cases.size(); begin += static_cast<size_t>(options.texts)) {
@@ -233,10 +227,17 @@ int main(int argc, char** argv) {
          "auto, sdnpu, pld or sam")
       ->check(CLI::IsMember({"auto", "sdnpu", "pld", "sam"}));
   app.add_flag("--history", options.history, "outputs of a task are the history of its next texts");
+  app.add_flag("--own", options.own, "texts of the model itself behind the prompts, by each part of the system");
+  app.add_option("-n,--predict", options.predict, "with --own: tokens of each text")->check(CLI::Range(2, 4096));
+  app.add_flag("--passes", options.passes, "time passes by their drafts; needs no cases");
+  app.add_option("--depth", options.depth, "with --passes: tokens before the pass")->check(CLI::Range(1, 1 << 20));
   app.add_flag("--drafting", options.drafting, "time drafting alone; needs no cases");
   return bench::bench_main(app, argc, argv, [&] {
     if (options.drafting) return measure_drafting();
     bench::require_model(options.model);
+    if (options.own) options.draft_max = 63;
+    if (options.passes) return bench::time_draft_passes(*open_engine(options), options.depth, options.rounds);
+    if (options.own) return bench::count_own_texts(*open_engine(options), read_cases(options.cases), options.predict);
     return measure(options);
   });
 }

@@ -131,8 +131,9 @@ void add_spec_flags(CLI::App& app, CommonFlags& flags) {
   add_named<SpecMode>(
       app, "--spec,--spec-type", spec.mode, modes,
       "drafts of the next tokens, taken from what was read and written before; the text is the same: "
-      "auto (as many as pay by measured times), sdnpu (the same, also where bits depend on passes), pld "
-      "or sam (the paper's baselines: whenever something matches), none");
+      "auto (as many as pay by measured times), sdnpu (the paper's whole system: a tree of all drafts in each pass, "
+      "and "
+      "the prompt's logits for more of them), pld or sam (its baselines: whenever something matches), none");
   app.add_option("--draft-max", spec.draft_max, "most drafts of a text in a pass")
       ->transform(whole({0, 63}))
       ->capture_default_str();

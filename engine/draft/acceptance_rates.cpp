@@ -31,8 +31,15 @@ constexpr Places always(double rate) {
   for (Lengths& lengths : places) lengths.fill(rate);
   return places;
 }
+// S2: by rank, and not by length. Places are once, again, newest, other and later.
+constexpr Places calibrated() {
+  Places places = always(0.2);
+  places[static_cast<size_t>(DraftPlace::other)].fill(0.06);
+  places[static_cast<size_t>(DraftPlace::later)].fill(0.3);
+  return places;
+}
 // By source. Calibrated and reused drafts have no match, so their rates begin low.
-constexpr std::array<Places, kDraftSources> kPriors = {always(0.1), kText, kText, kRecords, always(0.2), always(0.25)};
+constexpr std::array<Places, kDraftSources> kPriors = {always(0.1), kText, kText, kRecords, calibrated(), always(0.25)};
 
 size_t index_of(const DraftClass& of) {
   const auto source = static_cast<size_t>(of.source), length = static_cast<size_t>(length_class_of(of.length));

@@ -35,9 +35,7 @@ void TextDrafts::append(int32_t token) {
     DraftCandidate& candidate = candidates_[c];
     if (judged_ >= candidate.tokens.size()) continue;
     const bool right = candidate.tokens[judged_] == token;
-    const auto length = classes_[c].length + static_cast<int64_t>(judged_);
-    const DraftClass of{classes_[c].source, length, judged_ > 0 ? DraftPlace::later : classes_[c].place};
-    judge(of, right);
+    if (judged_ >= origins_[c].judged_before) judge(origins_[c].of_token(judged_), right);
     if (!right) candidate.tokens.resize(judged_);
   }
   ++judged_;
@@ -46,25 +44,29 @@ void TextDrafts::append(int32_t token) {
 
 void TextDrafts::find_candidates() {
   candidates_.clear();
-  classes_.clear();
+  origins_.clear();
   judged_ = 0;
   if (options_.rule != DraftRule::sdnpu) {
-    DraftHistory& history = options_.history ? *options_.history : no_history_;
-    Draft draft =
-        draft_by(options_.rule, context_, history_matcher_, history, options_.max, options_.match_min, options_.is_end);
-    if (draft.tokens.empty()) return;
-    std::vector<double> sure(draft.tokens.size(), 1.0);
-    candidates_.push_back({std::move(draft.tokens), std::move(sure)});
-    classes_.push_back({draft.match.source, draft.match.length, DraftPlace::newest});
-    return;
+    propose_baseline();
+  } else {
+    propose_from_context();
+    if (predictions_.records() > 0) propose_from_records(prediction_matcher_, predictions_, DraftSource::prediction);
+    if (options_.history) propose_from_records(history_matcher_, *options_.history, DraftSource::history);
   }
-  propose_from_context();
-  if (predictions_.records() > 0) propose_from_records(prediction_matcher_, predictions_, DraftSource::prediction);
-  if (options_.history) propose_from_records(history_matcher_, *options_.history, DraftSource::history);
   int64_t fresh = 0;
   for (const DraftCandidate& candidate : candidates_) fresh = std::max(fresh, std::ssize(candidate.tokens));
   runs_.begin_step(fresh);
   propose_reused();
+  propose_calibrated();
+}
+
+// S2: ranks behind the first one count as other continuations.
+DraftClass TextDrafts::Origin::of_token(size_t index) const {
+  DraftClass of = first;
+  of.length += static_cast<int64_t>(index);
+  if (index > 0) of.place = DraftPlace::later;
+  if (!ranks.empty() && ranks[index] > 0) of.place = DraftPlace::other;
+  return of;
 }
 
 void TextDrafts::judge(const DraftClass& of, bool right) {
@@ -100,7 +102,17 @@ void TextDrafts::propose(std::vector<int32_t> tokens, const DraftClass& first) {
   }
   if (candidate.tokens.empty()) return;
   candidates_.push_back(std::move(candidate));
-  classes_.push_back(first);
+  origins_.push_back({first});
+}
+
+void TextDrafts::propose_baseline() {
+  DraftHistory& history = options_.history ? *options_.history : no_history_;
+  Draft draft =
+      draft_by(options_.rule, context_, history_matcher_, history, options_.max, options_.match_min, options_.is_end);
+  if (draft.tokens.empty()) return;
+  std::vector<double> sure(draft.tokens.size(), 1.0);
+  candidates_.push_back({std::move(draft.tokens), std::move(sure)});
+  origins_.push_back({{draft.match.source, draft.match.length, DraftPlace::newest}});
 }
 
 // The longest match of the text's end, and shorter ones, each with its continuations, the newest first. A token that
@@ -147,7 +159,28 @@ void TextDrafts::propose_reused() {
   for (const ReusedRuns::Run& run : runs_.runs()) propose(run.tokens, {DraftSource::reused, 1, DraftPlace::newest});
 }
 
+// The place of the longest match, if it is one of the prompt, else the last one of the newest token.
+int64_t TextDrafts::place_in_prompt() {
+  const Match match = longest_in_context(context_, Occurrence::last);
+  const int32_t newest = context_.tokens().back();
+  return match.length > 0 && prompt_.has_place(match.end) ? match.end : prompt_.last_place_of(newest);
+}
+
+void TextDrafts::propose_calibrated() {
+  if (prompt_.empty() || context_.tokens().empty()) return;
+  Origin one{{DraftSource::calibrated, 1, DraftPlace::newest}, {}, 0};
+  const auto chance_of = [&](int64_t depth, int rank) {
+    one.ranks.assign(static_cast<size_t>(depth) + 1, rank);
+    return chance(one.of_token(static_cast<size_t>(depth)));
+  };
+  for (PromptSuccessors::Path& path : prompt_.paths_behind(place_in_prompt(), chance_of, kLeastWeight)) {
+    origins_.push_back({one.first, std::move(path.ranks), static_cast<size_t>(path.shared)});
+    candidates_.push_back({std::move(path.tokens), std::move(path.chances)});
+  }
+}
+
 void TextDrafts::add_verdict(std::span<const int32_t> chain, std::span<const int32_t> choices) {
+  if (!options_.reuses) return;
   const DraftRun run = judge_chain(chain, choices).run;
   const auto begin = chain.begin() + run.begin;
   runs_.add({begin, begin + run.length});

@@ -41,19 +41,21 @@ TokenTree merged(std::span<const DraftCandidate> candidates, int64_t cap);
 // Which nodes each node sees: its ancestors and itself. Row after row, [nodes, nodes], 0 or 1.
 std::vector<uint8_t> mask_of(std::span<const int32_t> parents);
 
-// M5. run: how many nodes had a place in the pass, the first ones. choice(node): what the model chose behind a node;
-// -1: behind the newest token. It is called once for each accepted node, and before that for the newest token. Returns
-// the accepted nodes. `next` becomes the last choice, which is no node of the tree.
+// M5. ids, parents: the nodes that had a place in the pass; parents come before their children, -1 is the newest token.
+// choice(node): what the model chose behind a node; -1: behind the newest token. It is called once for each accepted
+// node, and before that for the newest token. Returns the accepted nodes. `next` becomes the last choice, which is no
+// node of the tree.
 template <typename Choice>
-std::vector<int32_t> accepted_path(const TokenTree& tree, int64_t run, const Choice& choice, int32_t& next) {
+std::vector<int32_t> accepted_path(std::span<const int32_t> ids, std::span<const int32_t> parents, const Choice& choice,
+                                   int32_t& next) {
   std::vector<int32_t> path;
+  const auto nodes = static_cast<int32_t>(ids.size());
   for (int32_t node = -1;;) {
     next = choice(node);
     int32_t child = node + 1;
-    while (child < run &&
-           (tree.parents[static_cast<size_t>(child)] != node || tree.ids[static_cast<size_t>(child)] != next))
+    while (child < nodes && (parents[static_cast<size_t>(child)] != node || ids[static_cast<size_t>(child)] != next))
       ++child;
-    if (child >= run) return path;
+    if (child == nodes) return path;
     path.push_back(child);
     node = child;
   }

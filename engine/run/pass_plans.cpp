@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "engine/plan/partition/chunk_cutting.h"
+#include "engine/run/cache/extension.h"
 #include "engine/run/choice/contention.h"
 #include "engine/run/choice/probe.h"
 #include "engine/run/machine/kernel_preparation.h"
@@ -41,8 +42,9 @@ PassPlans::PassPlans(const LoadedModel& model, const Activations& activations, T
 PassTimes PassPlans::new_times() {
   const Device* gpu = machine_.first_with(&DeviceInfo::queued);
   const bool is_listed = gpu == nullptr || gpu->info().listed_tokens > 1;
-  const auto predict = [this](int64_t tokens, int64_t position) {
-    return planner().shared_seconds({tokens, tokens}, position);
+  const auto predict = [this](int64_t tokens, int64_t position, bool has_trees) {
+    const int64_t segments = has_trees ? segment_class(tokens) : 1;
+    return planner().shared_seconds({tokens, tokens, segments, has_trees}, position);
   };
   return {predict, is_listed ? kOpeningSeconds : kOpeningSecondsOfKernels};
 }

@@ -12,6 +12,7 @@
 #include <future>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,8 +40,9 @@ struct SamplerOptions {
 // Speculative decoding: drafts of the next tokens, taken from what was read and written before, are verified in one
 // pass (docs/sdnpu.md). Tokens and their bits are those of plain decoding.
 //   automatic: as many drafts as pay by measured times of passes, often none. None where a token's bits depend on its
-//   pass. pld, sam: the baselines of the paper. They draft whenever something matches. sdnpu: like automatic, but where
-//   bits depend on passes it drafts, too.
+//   pass. sdnpu: the paper's whole system. It takes the prompt's logits for drafts, which makes the prompt longer, and
+//   runs a tree of all drafts up to draft_max in each pass. pld, sam: the baselines of the paper. They draft whenever
+//   something matches.
 enum class SpecMode { none, automatic, pld, sam, sdnpu };
 const char* to_string(SpecMode mode);  // "none", "auto", "pld", "sam", "sdnpu"
 
@@ -75,13 +77,21 @@ struct SpecOptions {
   std::vector<std::vector<int32_t>> predictions;
   std::shared_ptr<TextHistory> history;  // earlier outputs; this one is added when it has ended; null: none
   bool history_of_prompts = false;       // the prompt is added in front of the output
+  // For measurements: parts of the paper's system beside the rule of the mode (docs/sdnpu.md). Nothing: both with the
+  // mode sdnpu, S5 with automatic, none with the baselines.
+  struct Parts {
+    bool calibration = false;  // S2
+    bool reuse = false;        // S5
+  };
+  std::optional<Parts> parts;
 };
 
 // What drafts did for a text.
 struct DraftTotals {
-  int64_t passes = 0;    // with drafts
-  int64_t drafts = 0;    // that ran
-  int64_t accepted = 0;  // that the text kept
+  int64_t passes = 0;       // with drafts
+  int64_t tree_passes = 0;  // of these, with a tree of drafts
+  int64_t drafts = 0;       // that ran
+  int64_t accepted = 0;     // that the text kept
   struct Source {
     int64_t drafts = 0, accepted = 0;
   };

@@ -24,19 +24,19 @@ void remember(std::vector<double>& values, double value) {
 
 bool is_draft_width(int64_t tokens) { return tokens > 0 && std::has_single_bit(static_cast<uint64_t>(tokens)); }
 
-std::vector<double> PassTimes::seconds(int64_t texts, int64_t most, int64_t position, bool only_open) {
+std::vector<double> PassTimes::seconds(const PassBase& base, int64_t most, int64_t position, bool only_open) {
   std::vector<double> seconds;
   for (int64_t n = 0; n <= most; ++n) {
-    const Width width = width_of(texts, texts + n);
+    const Width width = width_of(base, base.tokens + n);
     // Several texts without drafts run at any width.
-    const bool runs = n == 0 || (is_draft_width(texts + n) && (!only_open || widths_[width].is_open));
+    const bool runs = n == 0 || (is_draft_width(base.tokens + n) && (!only_open || widths_[width].is_open));
     seconds.push_back(runs ? predicted(width, position) * ratio(width) : std::numeric_limits<double>::infinity());
   }
   return seconds;
 }
 
-void PassTimes::learn(int64_t texts, int64_t tokens, int64_t position, double seconds) {
-  const Width width = width_of(texts, tokens);
+void PassTimes::learn(const PassBase& base, int64_t tokens, int64_t position, double seconds) {
+  const Width width = width_of(base, tokens);
   Known& known = widths_[width];
   known.is_open = true;
   ++passes_;
@@ -53,8 +53,8 @@ void PassTimes::learn(int64_t texts, int64_t tokens, int64_t position, double se
   remember(known.seconds, seconds);
 }
 
-void PassTimes::add_wish(int64_t texts, int64_t tokens, double gained_seconds) {
-  Known& known = widths_[width_of(texts, tokens)];
+void PassTimes::add_wish(const PassBase& base, int64_t tokens, double gained_seconds) {
+  Known& known = widths_[width_of(base, tokens)];
   known.wished_seconds += gained_seconds;
   if (known.wished_seconds > kWishedTimes * opening_seconds_) known.is_open = true;
 }
@@ -62,7 +62,7 @@ void PassTimes::add_wish(int64_t texts, int64_t tokens, double gained_seconds) {
 std::map<int64_t, double> PassTimes::measured() const {
   std::map<int64_t, double> times;
   for (const auto& [width, known] : widths_)
-    if (!width.several_texts && !known.seconds.empty()) times[width.tokens] = median(known.seconds);
+    if (!width.several_texts && !width.has_trees && !known.seconds.empty()) times[width.tokens] = median(known.seconds);
   return times;
 }
 
@@ -70,7 +70,7 @@ std::map<int64_t, double> PassTimes::measured() const {
 double PassTimes::predicted(const Width& width, int64_t position) {
   constexpr int64_t kPage = 256;
   const auto [place, added] = predicted_.try_emplace({width, position / kPage}, 0);
-  if (added) place->second = predict_(width.tokens, position / kPage * kPage);
+  if (added) place->second = predict_(width.tokens, position / kPage * kPage, width.has_trees);
   return place->second;
 }
 
@@ -78,8 +78,9 @@ double PassTimes::ratio(const Width& width) const {
   const Known* nearest = nullptr;
   int64_t distance = 0;
   for (const auto& [other, known] : widths_) {
-    const int64_t away =
-        std::abs(other.tokens - width.tokens) + (other.several_texts == width.several_texts ? 0 : 1000);
+    const int64_t away = std::abs(other.tokens - width.tokens) +
+                         (other.several_texts == width.several_texts ? 0 : 1000) +
+                         (other.has_trees == width.has_trees ? 0 : 100);
     if (known.ratios.empty() || is_forgotten(known) || (nearest && away >= distance)) continue;
     nearest = &known, distance = away;
   }

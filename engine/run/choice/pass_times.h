@@ -21,27 +21,34 @@
 
 namespace tandem {
 
+// What a pass has without the drafts that are to be chosen.
+struct PassBase {
+  int64_t tokens = 1;      // one of each text, and drafts that run in any case
+  bool has_trees = false;  // drafts are trees. A pass without drafts has none.
+};
+
 class PassTimes {
  public:
   // The predicted time of a pass of so many tokens behind so many positions.
-  using Predict = std::function<double(int64_t tokens, int64_t position)>;
+  using Predict = std::function<double(int64_t tokens, int64_t position, bool has_trees)>;
   // opening_seconds: what the first pass of a width takes longer than others.
   PassTimes(Predict predict, double opening_seconds)
       : predict_(std::move(predict)), opening_seconds_(opening_seconds) {}
 
-  // T(texts + n) for n = 0 to `most` drafts. position: of the longest text. only_open: infinite where the width is not
+  // T(base + n) for n = 0 to `most` drafts. position: of the longest text. only_open: infinite where the width is not
   // open. Widths that are never run are infinite in any case.
-  std::vector<double> seconds(int64_t texts, int64_t most, int64_t position, bool only_open);
-  void learn(int64_t texts, int64_t tokens, int64_t position, double seconds);
+  std::vector<double> seconds(const PassBase& base, int64_t most, int64_t position, bool only_open);
+  // tokens: of the whole pass.
+  void learn(const PassBase& base, int64_t tokens, int64_t position, double seconds);
   // A pass of this width would have gained so many seconds, if it were open.
-  void add_wish(int64_t texts, int64_t tokens, double gained_seconds);
+  void add_wish(const PassBase& base, int64_t tokens, double gained_seconds);
 
   // What was measured: the median time of each width that ran, with one text, by tokens.
   std::map<int64_t, double> measured() const;
 
  private:
   struct Width {
-    bool several_texts = false;
+    bool several_texts = false, has_trees = false;
     int64_t tokens = 0;
     auto operator<=>(const Width&) const = default;
   };
@@ -53,7 +60,9 @@ class PassTimes {
   };
   static constexpr int64_t kPatience = 64, kMostPatience = 4096;
   bool is_forgotten(const Known& known) const { return passes_ - known.learnt_at > known.patience; }
-  static Width width_of(int64_t texts, int64_t tokens) { return {texts > 1, tokens}; }
+  static Width width_of(const PassBase& base, int64_t tokens) {
+    return {base.tokens > 1, base.has_trees && tokens > base.tokens, tokens};
+  }
   double predicted(const Width& width, int64_t position);
   double ratio(const Width& width) const;
 

@@ -9,6 +9,7 @@
 #include "engine/run/engine.h"
 #include "engine/run/serve/generate.h"
 #include "engine/run/serve/speculation.h"
+#include "engine/run/serve/verification.h"
 #include "sync/clock.h"
 #include "sync/error.h"
 #include "tandem/generate.h"
@@ -45,10 +46,10 @@ class Batcher::State {
     std::string no_drafts_because{};                 // empty if there is one
     std::shared_ptr<TextHistory> history{};          // gets the text when it has ended; null: none
     bool history_of_prompts = false;
-    std::vector<int32_t> pass_ids{};  // of the pass: `next` and the drafts behind it
-    int64_t passes = 0;               // that wrote tokens
-    bool cut = false;                 // interrupted while the prompt was read
-    std::exception_ptr error{};       // the error that the request ends with
+    std::vector<int32_t> pass_ids{}, pass_parents{};  // of the pass: `next` and the drafts behind it; parents of a tree
+    int64_t passes = 0;                               // that wrote tokens
+    bool cut = false;                                 // interrupted while the prompt was read
+    std::exception_ptr error{};                       // the error that the request ends with
 
     Sequence& sequence() { return given ? *given : own; }
     const Sequence& sequence() const { return given ? *given : own; }
@@ -58,6 +59,7 @@ class Batcher::State {
     TANDEM_CHECK(width > 0, "active requests");
   }
   int64_t active() const { return std::ssize(active_); }
+  size_t vocabulary() const { return static_cast<size_t>(engine_.model().config().vocabulary); }
   bool step();
 
   Engine& engine_;
@@ -75,14 +77,15 @@ class Batcher::State {
   std::unique_ptr<TextSpeculation> speculation_of(const Request& next);
   Sequence fork_or_new(std::span<const int32_t> prompt);
   int64_t next_tokens(ActiveRequest& request, int64_t room);
+  Extension next_prompt_piece(ActiveRequest& request, int64_t room, int64_t rows);
+  static Extension writing_piece(ActiveRequest& request);
   void choose_drafts();
   std::vector<Extension> next_pass();
   void evict_finished(std::span<const Extension> pass);
   void report_progress(const ActiveRequest& request) const;
   void take_logits(ActiveRequest& request, std::span<const float> logits);
-  std::vector<int32_t> choices_of(std::span<const float> logits, std::span<const int32_t> got) const;
-  int64_t accept_drafts(ActiveRequest& request, std::span<const float> logits, std::span<const int32_t> drafts,
-                        int64_t position);
+  void read_prompt_logits(ActiveRequest& request, std::span<const float> logits) const;
+  void take_logits_of_drafts(ActiveRequest& request, std::span<const float> logits);
   void find_not_finite();
   void end_completed();
   static void keep_in_history(const ActiveRequest& request, const Generation& written);
@@ -140,12 +143,11 @@ bool Batcher::State::step() {
   };
   // The progress of a prompt comes first, because a progress bar ends where the text begins.
   for (const Extension& each : pass) guard(request_of(each), [&] { report_progress(request_of(each)); });
-  const auto vocabulary = static_cast<size_t>(engine_.model().config().vocabulary);
   std::span<const float> logits = of_pass;
   for (const Extension& each : pass) {
     // Rows of logits stand in the order of the extensions, so each request takes the first of the rows that are left.
     if (each.logit_rows == 0) continue;
-    const size_t values = static_cast<size_t>(each.logit_rows) * vocabulary;
+    const size_t values = static_cast<size_t>(each.logit_rows) * vocabulary();
     take_logits(request_of(each), logits.first(values));
     logits = logits.subspan(values);
   }
@@ -236,7 +238,7 @@ std::unique_ptr<TextSpeculation> Batcher::State::speculation_of(const Request& n
   IsEnd is_end;
   if (!next.options.ignore_end)
     is_end = [&tokenizer = engine_.model().tokenizer()](int32_t token) { return tokenizer.is_end(token); };
-  auto speculation = std::make_unique<TextSpeculation>(speculation_, next.options.spec, std::move(is_end));
+  auto speculation = std::make_unique<TextSpeculation>(engine_, next.options.spec, std::move(is_end));
   speculation->append(next.prompt);
   return speculation;
 }
@@ -289,80 +291,98 @@ void Batcher::State::choose_drafts() {
     const int64_t room = std::min(engine_.sizes().context - position, request.continuation.most_left()) - 1;
     writers_.push_back({request.speculation.get(), position, room});
   }
-  speculation_.choose(writers_, std::min(engine_.sizes().logit_rows, engine_.sizes().tokens));
+  const ActivationSizes& sizes = engine_.sizes();
+  const int64_t most_runs = sizes.tree_depth > 0 ? sizes.segments : sizes.tokens;  // each token of a tree is a run
+  speculation_.choose(writers_, std::min({sizes.logit_rows, sizes.tokens, most_runs}));
+}
+
+// S4: the newest token and its drafts. The newest token is the root of a tree.
+Extension Batcher::State::writing_piece(ActiveRequest& request) {
+  request.pass_ids = {*request.next};
+  if (request.speculation) {
+    const DraftTree& drafts = request.speculation->drafts();
+    request.pass_ids.insert(request.pass_ids.end(), drafts.ids.begin(), drafts.ids.end());
+    request.pass_parents = parents_of_pass(drafts);
+  }
+  return {&request.sequence(), request.pass_ids, std::ssize(request.pass_ids), request.pass_parents};
+}
+
+// The next tokens of a prompt. Only the last one gets logits, or all that have a row where they calibrate drafts (S2).
+Extension Batcher::State::next_prompt_piece(ActiveRequest& request, int64_t room, int64_t rows) {
+  const auto rest = std::span(request.prompt).subspan(static_cast<size_t>(request.sequence().position()));
+  if (request.speculation && request.speculation->calibrates() && rows > 0) {
+    const int64_t some = std::min({room, rows, std::ssize(rest)});
+    return {&request.sequence(), rest.first(static_cast<size_t>(some)), some};
+  }
+  const int64_t some = next_tokens(request, room);
+  return {&request.sequence(), rest.first(static_cast<size_t>(some)), some == std::ssize(rest) ? 1 : 0};
 }
 
 // Requests that write come first, with one token each and its drafts, so a long prompt does not stop their texts.
-// Prompts share the room that is left, in order.
+// Prompts share the room that is left, in order. Each of them keeps a row of logits.
 std::vector<Extension> Batcher::State::next_pass() {
   std::vector<Extension> pass;
-  int64_t room = engine_.sizes().tokens;
-  const auto add = [&](ActiveRequest& request, std::span<const int32_t> ids, int64_t logit_rows) {
-    pass.push_back({&request.sequence(), ids, logit_rows});
-    room -= std::ssize(ids);
+  int64_t room = engine_.sizes().tokens, rows = engine_.sizes().logit_rows;
+  const auto add = [&](const Extension& piece) {
+    room -= std::ssize(piece.ids);
+    rows -= std::max<int64_t>(piece.logit_rows, 1);
+    pass.push_back(piece);
   };
   choose_drafts();
-  for (ActiveRequest& request : active_) {
-    if (!request.next || room == 0) continue;
-    request.pass_ids = {*request.next};
-    if (!writers_.empty() && request.speculation) {
-      const auto drafts = request.speculation->drafts();
-      request.pass_ids.insert(request.pass_ids.end(), drafts.begin(), drafts.end());
-    }
-    add(request, request.pass_ids, std::ssize(request.pass_ids));
-  }
-  for (ActiveRequest& request : active_) {
-    if (request.next || room == 0) continue;
-    const auto rest = std::span(request.prompt).subspan(static_cast<size_t>(request.sequence().position()));
-    const int64_t some = next_tokens(request, room);
-    add(request, rest.first(static_cast<size_t>(some)), some == std::ssize(rest) ? 1 : 0);
-  }
+  int64_t readers = std::ranges::count_if(active_, [](const ActiveRequest& request) { return !request.next; });
+  for (ActiveRequest& request : active_)
+    if (request.next && room > 0) add(writing_piece(request));
+  for (ActiveRequest& request : active_)
+    if (!request.next && room > 0) add(next_prompt_piece(request, room, rows - --readers));
   return pass;
 }
 
 void Batcher::State::take_logits(ActiveRequest& request, std::span<const float> logits) {
   if (request.error) return;
+  if (!request.next) read_prompt_logits(request, logits);
+  if (is_reading(request)) return;
   if (request.first_logits == 0)
     request.first_logits = now_seconds();
   else
     ++request.passes;
-  const bool writes = request.next.has_value();
-  const auto drafts = writes ? std::span(request.pass_ids).subspan(1) : std::span<const int32_t>();
-  const int64_t position = request.sequence().position() - std::ssize(drafts);
+  if (request.next && request.speculation) return take_logits_of_drafts(request, logits);
   const size_t known = request.continuation.ids().size();
-  int64_t accepted = 0;
   request.next.reset();
-  guard(request, [&] { accepted = accept_drafts(request, logits, drafts, position); });
-  if (accepted < std::ssize(drafts)) request.sequence().rewind(position + accepted);
-  if (!request.speculation) return;
   guard(request, [&] {
-    const auto got = request.continuation.ids().subspan(known);
-    request.speculation->take_verdict(accepted, drafts.empty() ? std::vector<int32_t>() : choices_of(logits, got));
-    request.speculation->append(got);
+    const bool has_room = request.sequence().position() < engine_.sizes().context;
+    request.next = request.continuation.next(logits.last(vocabulary()), has_room);
+    if (request.speculation) request.speculation->append(request.continuation.ids().subspan(known));
   });
 }
 
-// S5: the tokens that the text got, and behind them the most likely token of each other row.
-std::vector<int32_t> Batcher::State::choices_of(std::span<const float> logits, std::span<const int32_t> got) const {
-  const auto vocabulary = static_cast<size_t>(engine_.model().config().vocabulary);
-  std::vector<int32_t> choices(got.begin(), got.end());
-  while (choices.size() * vocabulary < logits.size())
-    choices.push_back(greedy_choice(logits.subspan(choices.size() * vocabulary, vocabulary)));
-  return choices;
+// S2: the logits of a piece of the prompt, which has run.
+void Batcher::State::read_prompt_logits(ActiveRequest& request, std::span<const float> logits) const {
+  if (!request.speculation || !request.speculation->calibrates()) return;
+  const int64_t place = request.sequence().position() - static_cast<int64_t>(logits.size() / vocabulary());
+  guard(request, [&] { request.speculation->calibrate(place, logits, vocabulary()); });
 }
 
-// S4: the sampler chooses behind the newest token, and then behind each draft that it chose, as it would in plain
-// decoding. The first row that chooses another token ends this. position: tokens up to the newest one. Returns how many
-// drafts are part of the text and may have a token behind them.
-int64_t Batcher::State::accept_drafts(ActiveRequest& request, std::span<const float> logits,
-                                      std::span<const int32_t> drafts, int64_t position) {
-  const size_t vocabulary = logits.size() / (drafts.size() + 1);
-  for (size_t accepted = 0;; ++accepted) {
-    const bool has_room = position + static_cast<int64_t>(accepted) < engine_.sizes().context;
-    request.next = request.continuation.next(logits.subspan(accepted * vocabulary, vocabulary), has_room);
-    if (!request.next || accepted == drafts.size() || *request.next != drafts[accepted])
-      return static_cast<int64_t>(accepted);
-  }
+// S4. position: tokens up to the newest one. A chain was appended to the sequence, a tree was not.
+void Batcher::State::take_logits_of_drafts(ActiveRequest& request, std::span<const float> logits) {
+  TextSpeculation& speculation = *request.speculation;
+  const DraftTree& drafts = speculation.drafts();
+  const LogitRows rows(logits, vocabulary());
+  int64_t position = request.sequence().position() - (is_chain(drafts) ? std::ssize(drafts.ids) : -1);
+  const size_t known = request.continuation.ids().size();
+  std::vector<int32_t> path;
+  request.next.reset();
+  const auto choose = [&](std::span<const float> row) {
+    return request.next = request.continuation.next(row, position++ < engine_.sizes().context);
+  };
+  guard(request, [&] { path = accept_drafts(drafts, rows, choose); });
+  guard(request, [&] { keep_path(engine_.cache(), request.sequence(), drafts, path); });
+  guard(request, [&] {
+    const auto got = request.continuation.ids().subspan(known);
+    std::vector<int32_t> choices;
+    if (!drafts.ids.empty()) choices = choices_along(speculation.judged_chain(path), got, rows);
+    speculation.take_verdict(path, choices);
+    speculation.append(got);
+  });
 }
 
 // Tells the caller how much of a prompt of several chunks has run.

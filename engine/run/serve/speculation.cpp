@@ -8,92 +8,45 @@
 #include <utility>
 
 #include "engine/draft/pass_size.h"
+#include "engine/run/serve/verification.h"
 
 namespace tandem {
 namespace {
 
 // Drafts must gain more than this share, because measured times have noise.
 constexpr double kMargin = 0.03;
+// Trees must give so much more than chains, because chances of branches are less certain.
+constexpr double kTreeMargin = 0.05;
 
-DraftRule rule_of(SpecMode mode) {
-  if (mode == SpecMode::pld) return DraftRule::pld;
-  return mode == SpecMode::sam ? DraftRule::sam : DraftRule::sdnpu;
+// A candidate as a tree without branches.
+TokenTree chain_of(const DraftCandidate& candidate, size_t index) {
+  TokenTree chain;
+  double weight = 1;
+  for (int32_t i = 0; i < std::ssize(candidate.tokens); ++i) {
+    weight *= candidate.probabilities[static_cast<size_t>(i)];
+    chain.ids.push_back(candidate.tokens[static_cast<size_t>(i)]);
+    chain.parents.push_back(i - 1);
+    chain.weights.push_back(weight);
+    chain.origins.push_back({static_cast<int32_t>(index), i});
+  }
+  return chain;
 }
 
-// Baselines run all drafts that they have.
-bool is_baseline(SpecMode mode) { return mode == SpecMode::pld || mode == SpecMode::sam; }
-
-TextDraftOptions draft_options(const SpecOptions& options, IsEnd is_end) {
-  TextDraftOptions drafts;
-  drafts.rule = rule_of(options.mode);
-  drafts.max = most_tokens(drafts.rule);
-  if (!is_baseline(options.mode)) drafts.max = std::min(drafts.max, options.draft_max);
-  drafts.predictions = options.predictions;
-  // The records live as long as the history.
-  if (options.history) drafts.history = {options.history, &options.history->records()};
-  drafts.is_end = std::move(is_end);
-  return drafts;
+void keep_first(TokenTree& tree, int64_t count) {
+  const auto kept = static_cast<size_t>(std::clamp<int64_t>(count, 0, tree.nodes()));
+  tree.ids.resize(kept);
+  tree.parents.resize(kept);
+  tree.weights.resize(kept);
+  tree.origins.resize(kept);
 }
 
-// The chance of each token of a candidate to be accepted.
-std::vector<double> weights_of(const DraftCandidate& candidate) {
-  std::vector<double> weights(candidate.probabilities.size());
-  std::partial_sum(candidate.probabilities.begin(), candidate.probabilities.end(), weights.begin(), std::multiplies());
-  return weights;
-}
-
-double rate(std::span<const double> weights, std::span<const double> seconds, int64_t texts, int64_t drafts) {
-  const double sum = std::accumulate(weights.begin(), weights.begin() + drafts, static_cast<double>(texts));
+// Tokens a second of a pass with so many drafts. tokens: those of the pass without them.
+double rate(std::span<const double> weights, std::span<const double> seconds, int64_t tokens, int64_t drafts) {
+  const double sum = std::accumulate(weights.begin(), weights.begin() + drafts, static_cast<double>(tokens));
   return sum / seconds[static_cast<size_t>(drafts)];
 }
 
 }  // namespace
-
-const char* to_string(SpecMode mode) {
-  switch (mode) {
-    case SpecMode::none:
-      return "none";
-    case SpecMode::automatic:
-      return "auto";
-    case SpecMode::pld:
-      return "pld";
-    case SpecMode::sam:
-      return "sam";
-    case SpecMode::sdnpu:
-      return "sdnpu";
-  }
-  return "";
-}
-
-TextSpeculation::TextSpeculation(Speculation& shared, const SpecOptions& options, IsEnd is_end)
-    : shared_(shared),
-      is_baseline_(is_baseline(options.mode)),
-      draft_max_(options.draft_max),
-      candidates_(draft_options(options, std::move(is_end)), shared.engine().draft_rates()) {}
-
-void TextSpeculation::append(std::span<const int32_t> tokens) {
-  for (const int32_t token : tokens) candidates_.append(token);
-}
-
-void TextSpeculation::take_verdict(int64_t accepted, std::span<const int32_t> choices) {
-  budget_.add(pass_.plain, pass_.extra, accepted);
-  pass_ = {};
-  if (drafts_.empty()) return;
-  ++totals_.passes;
-  totals_.drafts += std::ssize(drafts_);
-  totals_.accepted += accepted;
-  DraftTotals::Source& source = totals_.sources[to_string(candidates_.source_of(best_))];
-  source.drafts += std::ssize(drafts_);
-  source.accepted += accepted;
-  if (!is_baseline_) candidates_.add_verdict(drafts_, choices);
-  drafts_.clear();  // the next pass may read a prompt, and has no drafts then
-}
-
-DraftTotals TextSpeculation::totals() const {
-  DraftTotals totals = totals_;
-  totals.pass_seconds = shared_.engine().plans().times().measured();
-  return totals;
-}
 
 std::string Speculation::refusal(const SpecOptions& options) const {
   if (options.mode == SpecMode::none) return "speculative decoding was not asked for";
@@ -103,109 +56,166 @@ std::string Speculation::refusal(const SpecOptions& options) const {
   return "";
 }
 
-// The times of passes whose drafts the text may lose. Its part of a pass without drafts is that of one text.
-std::vector<double> Speculation::allowed(const TextSpeculation& text, std::span<const double> seconds, int64_t texts) {
-  std::vector<double> allowed(seconds.begin(), seconds.end());
-  for (double& each : allowed)
-    if (!text.budget_.allows(each - seconds[0], seconds[0] / static_cast<double>(texts)))
-      each = std::numeric_limits<double>::infinity();
-  return allowed;
+bool Speculation::takes_trees() const { return engine_.sizes().tree_depth > 0 && engine_.machine().zero_copy(); }
+
+// Drafts that the text may lose, by the times of passes with them. Its part of a pass without drafts is that of one
+// text.
+int64_t Speculation::allowed_drafts(const TextSpeculation& text, std::span<const double> seconds, int64_t texts) const {
+  int64_t most = 0;
+  for (size_t n = 1; n < seconds.size(); ++n) {
+    const bool runs = !std::isinf(seconds[n]);
+    if (runs && text.budget_.allows(seconds[n] - seconds[0], seconds[0] / static_cast<double>(texts)))
+      most = static_cast<int64_t>(n);
+  }
+  return most;
 }
 
 // The candidate whose chain gives the most tokens in its time, if the text were alone.
-void Speculation::find_best_chain(TextSpeculation& text, std::span<const double> seconds) const {
-  text.weights_.clear();
-  double best = 0;
-  size_t most = seconds.size() - 1;  // drafts of the longest pass that is allowed
-  while (most > 0 && std::isinf(seconds[most])) --most;
-  const std::vector<DraftCandidate>& candidates = text.candidates_.candidates();
-  for (size_t c = 0; c < candidates.size(); ++c) {
-    std::vector<double> weights = weights_of(candidates[c]);
-    const int64_t drafts = best_draft_count(weights, seconds);
-    const double gain = rate(weights, seconds, 1, drafts);
-    if (c > 0 && gain <= best) continue;
-    best = gain;
-    text.best_ = c;
-    weights.resize(std::min(weights.size(), most));
-    text.weights_ = std::move(weights);
+void Speculation::find_chains(const Choice& choice, std::span<const double> seconds) const {
+  for (const Text& each : choice.texts) {
+    if (!chooses(each)) continue;
+    TextSpeculation& text = *each.speculation;
+    const std::vector<DraftCandidate>& candidates = text.candidates_.candidates();
+    const int64_t most = allowed_drafts(text, seconds, std::ssize(choice.texts));
+    const auto allowed = seconds.first(static_cast<size_t>(most) + 1);
+    text.chain_ = {};
+    double best = 0;
+    for (size_t c = 0; c < candidates.size(); ++c) {
+      TokenTree chain = chain_of(candidates[c], c);
+      const double gain = rate(chain.weights, allowed, 1, best_draft_count(chain.weights, allowed));
+      if (c > 0 && gain <= best) continue;
+      best = gain;
+      text.chain_ = std::move(chain);
+    }
+    keep_first(text.chain_, std::min({most, text.draft_max_, each.room}));
   }
 }
 
-// Baselines take their drafts first. Chains of all other texts are one list, ranked by weight, and as many as pay run.
-void Speculation::choose(std::span<const Text> texts, int64_t rows) {
-  int64_t tokens = std::ssize(texts), position = 0;  // of the pass
-  for (const Text& each : texts) {
-    position = std::max(position, each.position);
-    if (!each.speculation) continue;
-    each.speculation->drafts_.clear();
-    each.speculation->candidates_.find_candidates();
+void Speculation::find_trees(const Choice& choice, std::span<const double> seconds) const {
+  for (const Text& each : choice.texts) {
+    if (!chooses(each)) continue;
+    TextSpeculation& text = *each.speculation;
+    const int64_t most = allowed_drafts(text, seconds, std::ssize(choice.texts));
+    text.tree_ = merged(text.candidates_.candidates(), std::min({most, text.draft_max_, each.room}));
   }
-  for (const Text& each : texts)
-    if (each.speculation && each.speculation->is_baseline_)
-      tokens += take_all(*each.speculation, std::min(each.room, rows - tokens));
-  const int64_t most = rows - tokens;
-  if (most <= 0) return;
+}
+
+// M3, M4: the drafts of all texts, by their weights. A text's weights fall, so a stable order keeps its order.
+std::vector<Speculation::RankedDraft> Speculation::ranked(const Choice& choice, Drafts drafts) {
   std::vector<RankedDraft> ranked;
-  std::vector<double> possible;  // computed only if there is a candidate
-  for (const Text& each : texts) {
-    TextSpeculation* const text = each.speculation;
-    if (!text || text->is_baseline_ || text->candidates_.candidates().empty()) continue;
-    if (possible.empty()) possible = times().seconds(tokens, most, position, false);
-    find_best_chain(*text, allowed(*text, possible, std::ssize(texts)));
-    const int64_t room = std::min(text->draft_max_, each.room);
-    for (int64_t i = 0; i < std::min(std::ssize(text->weights_), room); ++i)
-      ranked.push_back({text->weights_[static_cast<size_t>(i)], text});
+  for (size_t t = 0; t < choice.texts.size(); ++t) {
+    if (!chooses(choice.texts[t])) continue;
+    for (const double weight : (choice.texts[t].speculation->*drafts).weights) ranked.push_back({weight, t});
   }
-  if (ranked.empty()) return;
-  // A text's weights fall, so a stable order keeps each chain in one piece.
   std::ranges::stable_sort(ranked, std::greater(), &RankedDraft::weight);
-  const auto drafts = static_cast<size_t>(drafts_that_pay(ranked, possible, tokens, position));
-  for (const RankedDraft& each : std::span(ranked).first(drafts)) {
-    const std::vector<int32_t>& chain = each.text->candidates_.candidates()[each.text->best_].tokens;
-    each.text->drafts_.push_back(chain[each.text->drafts_.size()]);
-  }
+  return ranked;
 }
 
-int64_t Speculation::take_all(TextSpeculation& text, int64_t room) {
-  if (text.candidates_.candidates().empty()) return 0;
-  const std::vector<int32_t>& tokens = text.candidates_.candidates().front().tokens;
-  const int64_t drafts = std::clamp<int64_t>(std::min(room, text.draft_max_), 0, std::ssize(tokens));
-  text.best_ = 0;
-  text.drafts_.assign(tokens.begin(), tokens.begin() + drafts);
-  return drafts;
-}
-
-// M4 among the open widths. If another width would give more, the pass counts as a wish for it.
-int64_t Speculation::drafts_that_pay(std::span<const RankedDraft> ranked, std::span<const double> possible,
-                                     int64_t tokens, int64_t position) {
+// M4 among the open widths, and among all of them.
+Speculation::Form Speculation::form_of(const Choice& choice, Drafts drafts, const PassBase& base) const {
+  const std::vector<RankedDraft> ranked = this->ranked(choice, drafts);
   std::vector<double> weights;
   for (const RankedDraft& each : ranked) weights.push_back(each.weight);
-  const std::vector<double> open = times().seconds(tokens, std::ssize(possible) - 1, position, true);
-  const int64_t drafts = best_draft_count(weights, open, tokens, kMargin),
-                wished = best_draft_count(weights, possible, tokens, kMargin);
-  const double now = rate(weights, open, tokens, drafts), better = rate(weights, possible, tokens, wished);
-  if (better > now) {
-    const double written = now * open[static_cast<size_t>(drafts)];  // tokens
-    times().add_wish(tokens, tokens + wished, written / now - written / better);
+  const std::vector<double> open = times().seconds(base, choice.most, choice.position, true),
+                            possible = times().seconds(base, choice.most, choice.position, false);
+  const int64_t count = best_draft_count(weights, open, base.tokens, kMargin);
+  Form form{drafts, base, std::vector<int64_t>(choice.texts.size(), 0)};
+  for (const RankedDraft& each : std::span(ranked).first(static_cast<size_t>(count))) ++form.counts[each.text];
+  form.rate = rate(weights, open, base.tokens, count);
+  form.seconds = open[static_cast<size_t>(count)];
+  form.wished = best_draft_count(weights, possible, base.tokens, kMargin);
+  form.wished_rate = rate(weights, possible, base.tokens, form.wished);
+  return form;
+}
+
+// Whether trees would give more if their passes took as long as those of chains.
+bool Speculation::may_gain_by_trees(const Choice& choice, const Form& chains, std::span<const double> seconds) {
+  std::vector<double> weights;
+  for (const RankedDraft& each : ranked(choice, &TextSpeculation::tree_)) weights.push_back(each.weight);
+  const int64_t count = best_draft_count(weights, seconds, choice.base.tokens, kMargin);
+  return rate(weights, seconds, choice.base.tokens, count) > chains.wished_rate * (1 + kTreeMargin);
+}
+
+// A pass counts as a wish for a width that is not open, if that width would give more.
+void Speculation::add_wish(const Form& taken, const Form& other) {
+  if (other.wished_rate <= taken.rate) return;
+  const double written = taken.rate * taken.seconds;  // tokens
+  times().add_wish(other.base, other.base.tokens + other.wished, written / taken.rate - written / other.wished_rate);
+}
+
+// Modes that draft always take their drafts first. Those of all other texts are one list, and as many as pay run.
+void Speculation::choose(std::span<const Text> texts, int64_t rows) {
+  Choice choice{texts, {std::ssize(texts), false}};
+  bool has_candidates = false;
+  for (const Text& each : texts) {
+    choice.position = std::max(choice.position, each.position);
+    if (!each.speculation) continue;
+    each.speculation->drafts_ = {};
+    each.speculation->candidates_.find_candidates();
+    has_candidates = has_candidates || (chooses(each) && !each.speculation->candidates_.candidates().empty());
   }
-  return drafts;
+  for (const Text& each : texts) {
+    if (!each.speculation || chooses(each)) continue;
+    choice.base.tokens += take_all(*each.speculation, std::min(each.room, rows - choice.base.tokens));
+    choice.base.has_trees = choice.base.has_trees || !is_chain(each.speculation->drafts());
+  }
+  choice.most = rows - choice.base.tokens;
+  if (choice.most <= 0 || !has_candidates) return;
+  const std::vector<double> possible = times().seconds(choice.base, choice.most, choice.position, false);
+  find_chains(choice, possible);
+  const Form chains = form_of(choice, &TextSpeculation::chain_, choice.base);
+  Form best = chains;
+  if (takes_trees()) {
+    find_trees(choice, possible);
+    if (may_gain_by_trees(choice, chains, possible)) {
+      const Form trees = form_of(choice, &TextSpeculation::tree_, {choice.base.tokens, true});
+      if (trees.rate > chains.rate * (1 + kTreeMargin)) best = trees;
+      if (trees.wished_rate > chains.wished_rate * (1 + kTreeMargin)) add_wish(best, trees);
+    }
+  }
+  add_wish(best, chains);
+  for (size_t t = 0; t < texts.size(); ++t)
+    if (best.counts[t] > 0) texts[t].speculation->take(texts[t].speculation->*best.drafts, best.counts[t]);
+}
+
+// The paper's own way takes the whole tree. Where an engine takes none, it takes the chain that is likely to be
+// accepted furthest.
+int64_t Speculation::take_all(TextSpeculation& text, int64_t room) const {
+  const std::vector<DraftCandidate>& candidates = text.candidates_.candidates();
+  const int64_t most = std::clamp<int64_t>(room, 0, text.draft_max_);
+  TokenTree all;
+  if (takes_trees() && candidates.size() > 1) {
+    all = merged(candidates, most);
+  } else {
+    double best = -1;
+    for (size_t c = 0; c < candidates.size(); ++c) {
+      TokenTree chain = chain_of(candidates[c], c);
+      keep_first(chain, most);
+      const double sum = std::accumulate(chain.weights.begin(), chain.weights.end(), 0.0);
+      if (sum > best) best = sum, all = std::move(chain);
+    }
+  }
+  text.take(all, all.nodes());
+  return all.nodes();
 }
 
 void Speculation::learn(std::span<const Text> texts, double seconds) {
-  const auto count = std::ssize(texts);
+  PassBase base{std::ssize(texts), false};
   int64_t drafts = 0, position = 0;
   for (const Text& each : texts) {
-    if (each.speculation) drafts += std::ssize(each.speculation->drafts_);
     position = std::max(position, each.position);
+    if (!each.speculation) continue;
+    drafts += std::ssize(each.speculation->drafts_.ids);
+    base.has_trees = base.has_trees || !is_chain(each.speculation->drafts_);
   }
-  times().learn(count, count + drafts, position, seconds);
+  times().learn(base, base.tokens + drafts, position, seconds);
   // The cost of drafts is judged by usual times, because another program may have had the cores during this pass.
-  const std::vector<double> usual = times().seconds(count, drafts, position, false);
+  const std::vector<double> usual = times().seconds(base, drafts, position, false);
   const double plain = usual.front(), extra = (std::isinf(usual.back()) ? seconds : usual.back()) - plain;
   for (const Text& each : texts) {
     if (!each.speculation) continue;
-    const auto own = static_cast<double>(std::ssize(each.speculation->drafts_));
-    each.speculation->pass_ = {plain / static_cast<double>(count),
+    const auto own = static_cast<double>(std::ssize(each.speculation->drafts_.ids));
+    each.speculation->pass_ = {plain / static_cast<double>(base.tokens),
                                drafts > 0 ? std::max(extra, 0.0) * own / static_cast<double>(drafts) : 0};
   }
 }

@@ -1,56 +1,22 @@
 // S4, M4: chooses the drafts of a pass, and learns from what the texts became.
 //
-// A text's drafts are one candidate of engine/draft/, as a chain behind its newest token: a piece of text whose tokens
-// all get logits. Chains of all texts share one ranking and one pass. The caller runs the pass and accepts tokens.
+// A text's drafts stand behind its newest token: as a chain, or as a tree where branches are worth it. A chain is a
+// piece of text whose tokens all get logits. Drafts of all texts share one ranking and one pass. The caller runs the
+// pass and accepts tokens.
 //
-// Contract: Threads: the orchestrator's. Ownership: borrows the engine. A TextSpeculation borrows its Speculation.
+// Contract: Threads: the orchestrator's. Ownership: borrows the engine and the texts.
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "engine/draft/acceptance_rates.h"
-#include "engine/draft/draft_budget.h"
-#include "engine/draft/text_drafts.h"
+#include "engine/run/choice/pass_times.h"
 #include "engine/run/engine.h"
-#include "tandem/generate.h"
+#include "engine/run/serve/text_speculation.h"
 
 namespace tandem {
-
-class Speculation;
-
-// The drafts of one text.
-class TextSpeculation {
- public:
-  TextSpeculation(Speculation& shared, const SpecOptions& options, IsEnd is_end);
-
-  void append(std::span<const int32_t> tokens);  // the prompt, and later each token that the text keeps
-  // The drafts of the next pass, behind the newest token. Set by Speculation::choose().
-  std::span<const int32_t> drafts() const { return drafts_; }
-  // The pass is over: so many of the drafts are part of the text. choices: what the model chose behind the newest
-  // token, and behind each draft.
-  void take_verdict(int64_t accepted, std::span<const int32_t> choices);
-  DraftTotals totals() const;
-
- private:
-  friend class Speculation;
-  const Speculation& shared_;
-  const bool is_baseline_;  // runs all drafts that it has
-  const int64_t draft_max_;
-  TextDrafts candidates_;
-  std::vector<int32_t> drafts_;
-  std::vector<double> weights_;  // of the best candidate
-  size_t best_ = 0;              // its index
-  DraftBudget budget_;
-  struct Pass {
-    double plain = 0, extra = 0;  // seconds of this text's part of the pass: for its newest token, and for its drafts
-  } pass_;
-  DraftTotals totals_;
-};
 
 class Speculation {
  public:
@@ -70,18 +36,39 @@ class Speculation {
   Engine& engine() const { return engine_; }
 
  private:
-  // A draft of a text: the next one of its best candidate.
+  // The texts of a pass, and what it has without the drafts that M4 chooses.
+  struct Choice {
+    std::span<const Text> texts;
+    PassBase base;
+    int64_t most = 0;  // drafts beside the base
+    int64_t position = 0;
+  };
+  using Drafts = TokenTree TextSpeculation::*;  // the chains or the trees of the texts
   struct RankedDraft {
     double weight;
-    TextSpeculation* text;
+    size_t text;
   };
-  static std::vector<double> allowed(const TextSpeculation& text, std::span<const double> seconds, int64_t texts);
-  void find_best_chain(TextSpeculation& text, std::span<const double> seconds) const;
-  static int64_t take_all(TextSpeculation& text, int64_t room);
-  int64_t drafts_that_pay(std::span<const RankedDraft> ranked, std::span<const double> possible, int64_t tokens,
-                          int64_t position);
+  // The best pass with drafts of this form.
+  struct Form {
+    Drafts drafts;
+    PassBase base;
+    std::vector<int64_t> counts;   // drafts of each text, in a width that is open
+    double rate = 0, seconds = 0;  // tokens a second, and the time of the pass
+    int64_t wished = 0;            // drafts in any width
+    double wished_rate = 0;
+  };
+  static bool chooses(const Text& text) { return text.speculation && text.speculation->mode_ == SpecMode::automatic; }
+  bool takes_trees() const;
+  int64_t take_all(TextSpeculation& text, int64_t room) const;
+  int64_t allowed_drafts(const TextSpeculation& text, std::span<const double> seconds, int64_t texts) const;
+  void find_chains(const Choice& choice, std::span<const double> seconds) const;
+  void find_trees(const Choice& choice, std::span<const double> seconds) const;
+  static std::vector<RankedDraft> ranked(const Choice& choice, Drafts drafts);
+  Form form_of(const Choice& choice, Drafts drafts, const PassBase& base) const;
+  static bool may_gain_by_trees(const Choice& choice, const Form& chains, std::span<const double> seconds);
+  void add_wish(const Form& taken, const Form& other);
 
-  PassTimes& times() { return engine_.plans().times(); }
+  PassTimes& times() const { return engine_.plans().times(); }
   Engine& engine_;
 };
 

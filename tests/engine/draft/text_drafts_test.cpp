@@ -109,5 +109,47 @@ TEST_F(TextDraftsTest, teach_the_rates_also_if_they_did_not_run) {
   EXPECT_LT(rates_.probability(once), better);
 }
 
+// S2. Behind 3 the prompt's logits expect 7, and behind 7, at place 3, they expect 8.
+TEST_F(TextDraftsTest, take_what_the_prompts_logits_expect) {
+  TextDrafts& drafts = drafts_of({1, 2, 3, 7, 5});
+  drafts.calibrate(Tokens{1, 2, 3, 7, 5},
+                   std::vector<Successors>{{2, -1, -1}, {3, -1, -1}, {7, 4, -1}, {8, -1, -1}, {9, 6, -1}});
+  drafts.append(3);
+  drafts.find_candidates();
+  // The continuation of the match comes first: 7 5 3 7.
+  ASSERT_THAT(drafts.candidates(), SizeIs(3));
+  EXPECT_THAT(drafts.candidates()[1].tokens, ElementsAre(7, 8));
+  EXPECT_THAT(drafts.candidates()[2].tokens, ElementsAre(4));
+  EXPECT_EQ(drafts.source_of(1), DraftSource::calibrated);
+  const DraftClass second{DraftSource::calibrated, 2, DraftPlace::later};
+  const double before = rates_.probability(second);
+  drafts.append(7);
+  drafts.append(8);
+  EXPECT_GT(rates_.probability(second), before) << "the path is judged token by token";
+}
+
+// Two paths begin with 5. Its chance is judged once.
+TEST_F(TextDraftsTest, judge_a_token_of_several_paths_once) {
+  TextDrafts& drafts = drafts_of({1, 5, 2});
+  drafts.calibrate(Tokens{1, 5, 2}, std::vector<Successors>{{5, -1, -1}, {6, 7, -1}, {5, -1, -1}});
+  drafts.append(1);
+  drafts.find_candidates();
+  const DraftClass first{DraftSource::calibrated, 1, DraftPlace::newest};
+  AcceptanceRates once;
+  once.add(first, true);
+  drafts.append(5);
+  EXPECT_EQ(rates_.probability(first), once.probability(first));
+}
+
+TEST_F(TextDraftsTest, offer_no_run_again_if_they_may_not) {
+  TextDraftOptions options;
+  options.reuses = false;
+  TextDrafts& drafts = drafts_of({1, 2, 3}, options);
+  drafts.add_verdict(Tokens{4, 5, 6}, Tokens{9, 5, 6, 7});
+  drafts.append(9);
+  drafts.find_candidates();
+  EXPECT_THAT(drafts.candidates(), IsEmpty());
+}
+
 }  // namespace
 }  // namespace tandem

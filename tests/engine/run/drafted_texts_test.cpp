@@ -80,6 +80,7 @@ TEST(DraftedArchitectures, write_what_plain_decoding_writes) {
         options_for(*model, {"host-only", {}, "", ActType::f32, KvType::f32, false, "predict", {"host"}});
     options.logit_rows = 16;
     options.context = 128;
+    options.drafts = true;
     const auto engine = Engine::open(options);
     const std::vector<int32_t> prompt = {5, 17, 29, 5, 17, 31};
     GenerateOptions generation = drawn(50);

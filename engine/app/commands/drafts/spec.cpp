@@ -118,7 +118,8 @@ json merge_result(CaseReader& reader) {
                 "at least " + std::to_string(run + 1) + " ids: behind the newest token, then behind each node");
   int32_t next = 0;
   result["path"] = accepted_path(
-      tree, run, [&](int32_t node) { return choices[static_cast<size_t>(node + 1)]; }, next);
+      std::span(tree.ids).first(static_cast<size_t>(run)), tree.parents,
+      [&](int32_t node) { return choices[static_cast<size_t>(node + 1)]; }, next);
   result["next"] = next;
   return result;
 }

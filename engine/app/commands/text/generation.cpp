@@ -14,6 +14,8 @@
 namespace tandem::app {
 namespace {
 
+constexpr int64_t kCalibratedTokens = 32;  // of a prompt, in one pass
+
 // The decimal that the user wrote: 0.95 and not the float's 0.949999988.
 double decimal(float value) {
   char text[32];
@@ -56,6 +58,8 @@ EngineNeeds needs_of_texts(const CommonFlags& flags, int64_t texts) {
   needs.sequences = texts;
   needs.drafts = spec.mode != SpecMode::none;
   needs.logit_rows = texts + (needs.drafts ? spec.draft_max : 0);
+  // S2: so many tokens of a prompt get logits at once.
+  if (spec.mode == SpecMode::sdnpu) needs.logit_rows = std::max(needs.logit_rows, texts + kCalibratedTokens);
   needs.may_join_later = true;
   return needs;
 }
@@ -76,8 +80,9 @@ nlohmann::json drafts_json(const Generation& g, const SpecOptions& spec) {
   for (const auto& [name, source] : g.drafts.sources)
     sources[name] = {{"drafts", source.drafts}, {"accepted", source.accepted}};
   for (const auto& [tokens, seconds] : g.drafts.pass_seconds) passes[std::to_string(tokens)] = seconds * 1e3;
-  return {{"mode", to_string(spec.mode)},  {"why_none", g.drafts.why_none}, {"tokens_a_pass", tokens_a_pass(g)},
-          {"sources", std::move(sources)}, {"clock", "measured"},           {"pass_ms", std::move(passes)}};
+  return {{"mode", to_string(spec.mode)},        {"why_none", g.drafts.why_none}, {"tokens_a_pass", tokens_a_pass(g)},
+          {"tree_passes", g.drafts.tree_passes}, {"sources", std::move(sources)}, {"clock", "measured"},
+          {"pass_ms", std::move(passes)}};
 }
 
 // The text, what is needed to generate it again, and times and sizes. The rate of the prompt counts only tokens that

@@ -1,6 +1,7 @@
 // M4's times on passes that the test makes up. A pass of n tokens is predicted to take n seconds.
 #include "engine/run/choice/pass_times.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,11 +11,11 @@ namespace {
 
 class PassTimesTest : public ::testing::Test {
  protected:
-  double of(int64_t drafts, bool only_open = false) { return times_.seconds(1, drafts, 0, only_open).back(); }
+  double of(int64_t drafts, bool only_open = false) { return times_.seconds({1}, drafts, 0, only_open).back(); }
   void learn(int64_t tokens, double seconds, int passes = 1) {
-    for (int pass = 0; pass < passes; ++pass) times_.learn(1, tokens, 0, seconds);
+    for (int pass = 0; pass < passes; ++pass) times_.learn({1}, tokens, 0, seconds);
   }
-  PassTimes times_{[](int64_t tokens, int64_t) { return static_cast<double>(tokens); }, 1.0};
+  PassTimes times_{[](int64_t tokens, int64_t, bool) { return static_cast<double>(tokens); }, 1.0};
 };
 
 TEST_F(PassTimesTest, are_predictions_before_anything_ran) {
@@ -40,9 +41,9 @@ TEST_F(PassTimesTest, are_corrected_by_the_median_of_passes_behind_the_first) {
 TEST_F(PassTimesTest, open_a_width_when_its_gains_would_have_paid_twice_for_it) {
   EXPECT_TRUE(std::isinf(of(1, true)));
   EXPECT_EQ(of(0, true), 1);
-  times_.add_wish(1, 2, 1.5);
+  times_.add_wish({1}, 2, 1.5);
   EXPECT_TRUE(std::isinf(of(1, true)));
-  times_.add_wish(1, 2, 0.6);
+  times_.add_wish({1}, 2, 0.6);
   EXPECT_EQ(of(1, true), 2);
   EXPECT_TRUE(std::isinf(of(3, true))) << "another width";
 }
@@ -71,10 +72,23 @@ TEST_F(PassTimesTest, forget_a_width_half_as_often_if_it_is_slow_indeed) {
 
 TEST_F(PassTimesTest, tell_one_text_from_several) {
   learn(4, 8, 3);
-  times_.learn(2, 4, 0, 6);
-  times_.learn(2, 4, 0, 6);
+  times_.learn({2}, 4, 0, 6);
+  times_.learn({2}, 4, 0, 6);
   EXPECT_EQ(of(3), 8);
-  EXPECT_EQ(times_.seconds(2, 2, 0, false).back(), 6);
+  EXPECT_EQ(times_.seconds({2}, 2, 0, false).back(), 6);
+}
+
+TEST_F(PassTimesTest, tell_trees_from_chains) {
+  const PassBase trees{1, true};
+  learn(4, 8, 3);
+  EXPECT_EQ(times_.seconds(trees, 3, 0, false).back(), 8) << "nothing else is known";
+  times_.learn(trees, 4, 0, 12);
+  times_.learn(trees, 4, 0, 12);
+  EXPECT_EQ(times_.seconds(trees, 3, 0, false).back(), 12);
+  EXPECT_EQ(of(3), 8);
+  EXPECT_EQ(times_.seconds(trees, 3, 0, false).front(), times_.seconds({1}, 3, 0, false).front())
+      << "a pass without drafts has no tree";
+  EXPECT_THAT(times_.measured(), ::testing::ElementsAre(::testing::Pair(4, 8))) << "chains of one text";
 }
 
 }  // namespace

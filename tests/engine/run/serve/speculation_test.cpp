@@ -27,6 +27,7 @@ class Drafted : public ::testing::Test {
     EngineOptions options = engines_.options();
     options.context = 192;
     options.logit_rows = 16;
+    options.drafts = true;  // passes may have trees
     engine_ = Engine::open(options);
   }
   struct Written {
@@ -61,18 +62,22 @@ class Drafted : public ::testing::Test {
       EXPECT_LE(totals.accepted, totals.drafts);
       EXPECT_LE(totals.passes, totals.drafts);
       drafts += totals.drafts;
+      trees_ += totals.tree_passes;
+      calibrated_ += totals.sources.contains("calibrated") ? totals.sources.at("calibrated").accepted : 0;
     }
     return drafts;
   }
 
   const HostEngines engines_{"drafted"};
   std::unique_ptr<Engine> engine_;
+  int64_t trees_ = 0, calibrated_ = 0;  // passes with trees, and accepted drafts that the prompt's logits gave
 };
 
 TEST_F(Drafted, has_the_tokens_of_plain_decoding) {
   int64_t drafts = 0;
   for (int length = 1; length < 40; length += 4) drafts += expect_same(some_ids(length), so_many(60));
   EXPECT_GT(drafts, 200);
+  EXPECT_GT(trees_, 20);
 }
 
 TEST_F(Drafted, has_the_tokens_that_the_sampler_draws_alone) {
@@ -157,6 +162,44 @@ TEST_F(Drafted, from_a_history_with_mistakes_is_the_same) {
   }
   EXPECT_GT(accepted, 500);
   EXPECT_GT(drafts - accepted, 100) << "some drafts are wrong";
+}
+
+// Prompts that the model wrote itself have its own words behind each place. Pieces of prompts that get logits have 16
+// tokens at most, so long prompts are read in several of them.
+TEST_F(Drafted, takes_the_words_that_the_model_expected_in_the_prompt) {
+  for (int length = 5; length < 60; length += 9) {
+    std::vector<int32_t> prompt = some_ids(length);
+    const std::vector<int32_t> more = write(prompt, so_many(50), SpecMode::none).generation.ids;
+    prompt.insert(prompt.end(), more.begin(), more.end());
+    GenerateOptions options = so_many(40);
+    options.sampler.temperature = 0.5f;
+    options.sampler.seed = static_cast<uint64_t>(length);
+    expect_same(prompt, options);
+  }
+  EXPECT_GT(calibrated_, 4);
+}
+
+// Measured times say that trees are faster than anything else.
+TEST_F(Drafted, by_default_is_a_tree_where_branches_are_worth_it) {
+  // Of four words, so matches have several continuations.
+  std::mt19937 random(2);
+  std::vector<int32_t> prompt(60);
+  GenerateOptions options = so_many(60);
+  options.replayed.resize(60);
+  for (int32_t& token : prompt) token = 5 + static_cast<int32_t>(random() % 4);
+  for (int32_t& token : options.replayed) token = 5 + static_cast<int32_t>(random() % 4);
+  const Written plain = write(prompt, options, SpecMode::none);
+  PassTimes& times = engine_->plans().times();
+  for (int pass = 0; pass < 6; ++pass) {
+    for (const int64_t tokens : {1, 2, 4, 8, 16}) {
+      times.learn({1}, tokens, 0, 1);
+      if (tokens > 1) times.learn({1, true}, tokens, 0, 0.5);
+    }
+  }
+  const Written drafted = write(prompt, options, SpecMode::automatic);
+  EXPECT_EQ(drafted.generation.ids, plain.generation.ids);
+  EXPECT_EQ(drafted.behind, plain.behind);
+  EXPECT_GT(drafted.generation.drafts.tree_passes, 0);
 }
 
 TEST_F(Drafted, has_as_many_drafts_as_asked_for) {

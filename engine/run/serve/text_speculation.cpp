@@ -1,0 +1,116 @@
+#include "engine/run/serve/text_speculation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/run/serve/sampler.h"
+#include "engine/run/serve/verification.h"
+
+namespace tandem {
+namespace {
+
+DraftRule rule_of(SpecMode mode) {
+  if (mode == SpecMode::pld) return DraftRule::pld;
+  return mode == SpecMode::sam ? DraftRule::sam : DraftRule::sdnpu;
+}
+
+SpecOptions::Parts parts_of(const SpecOptions& options) {
+  if (options.parts) return *options.parts;
+  return {options.mode == SpecMode::sdnpu, rule_of(options.mode) == DraftRule::sdnpu};
+}
+
+TextDraftOptions draft_options(const SpecOptions& options, IsEnd is_end) {
+  TextDraftOptions drafts;
+  drafts.rule = rule_of(options.mode);
+  drafts.max = most_tokens(drafts.rule);
+  if (drafts.rule == DraftRule::sdnpu) drafts.max = std::min(drafts.max, options.draft_max);
+  drafts.predictions = options.predictions;
+  // The records live as long as the history.
+  if (options.history) drafts.history = {options.history, &options.history->records()};
+  drafts.is_end = std::move(is_end);
+  drafts.reuses = parts_of(options).reuse;
+  return drafts;
+}
+
+}  // namespace
+
+const char* to_string(SpecMode mode) {
+  switch (mode) {
+    case SpecMode::none:
+      return "none";
+    case SpecMode::automatic:
+      return "auto";
+    case SpecMode::pld:
+      return "pld";
+    case SpecMode::sam:
+      return "sam";
+    case SpecMode::sdnpu:
+      return "sdnpu";
+  }
+  return "";
+}
+
+TextSpeculation::TextSpeculation(Engine& engine, const SpecOptions& options, IsEnd is_end)
+    : engine_(engine),
+      mode_(options.mode),
+      calibrates_(parts_of(options).calibration),
+      draft_max_(options.draft_max),
+      candidates_(draft_options(options, std::move(is_end)), engine.draft_rates()) {}
+
+void TextSpeculation::append(std::span<const int32_t> tokens) {
+  for (const int32_t token : tokens) candidates_.append(token);
+}
+
+// Tokens whose logits nobody computed have no successors.
+void TextSpeculation::calibrate(int64_t place, std::span<const float> logits, size_t vocabulary) {
+  std::vector<Successors> successors(static_cast<size_t>(place - calibrated_), Successors{-1, -1, -1});
+  for (size_t row = 0; row < logits.size(); row += vocabulary) {
+    const std::vector<Candidate> best = keep_top_k(logits.subspan(row, vocabulary), kSuccessors);
+    Successors& these = successors.emplace_back(Successors{-1, -1, -1});
+    for (size_t rank = 0; rank < best.size(); ++rank) these[rank] = best[rank].id;
+  }
+  const auto tokens = candidates_.tokens().subspan(static_cast<size_t>(calibrated_), successors.size());
+  candidates_.calibrate(tokens, successors);
+  calibrated_ += std::ssize(successors);
+}
+
+void TextSpeculation::take(const TokenTree& ranked, int64_t count) {
+  drafts_.ids.assign(ranked.ids.begin(), ranked.ids.begin() + count);
+  drafts_.parents.assign(ranked.parents.begin(), ranked.parents.begin() + count);
+  sources_.clear();
+  for (const TokenTree::Origin& origin : std::span(ranked.origins).first(static_cast<size_t>(count)))
+    sources_.push_back(candidates_.source_of(static_cast<size_t>(origin.candidate)));
+}
+
+// Children come in the order of their chances.
+std::vector<int32_t> TextSpeculation::judged_chain(std::span<const int32_t> path) const {
+  std::vector<int32_t> chain(path.begin(), path.end());
+  const auto nodes = static_cast<int32_t>(drafts_.ids.size());
+  for (int32_t node = path.empty() ? 0 : path.back() + 1; node < nodes; ++node)
+    if (drafts_.parents[static_cast<size_t>(node)] == (chain.empty() ? -1 : chain.back())) chain.push_back(node);
+  return chain;
+}
+
+void TextSpeculation::take_verdict(std::span<const int32_t> path, std::span<const int32_t> choices) {
+  budget_.add(pass_.plain, pass_.extra, std::ssize(path));
+  pass_ = {};
+  if (drafts_.ids.empty()) return;
+  ++totals_.passes;
+  if (!is_chain(drafts_)) ++totals_.tree_passes;
+  totals_.drafts += std::ssize(drafts_.ids);
+  totals_.accepted += std::ssize(path);
+  for (const DraftSource source : sources_) ++totals_.sources[to_string(source)].drafts;
+  for (const int32_t node : path) ++totals_.sources[to_string(sources_[static_cast<size_t>(node)])].accepted;
+  std::vector<int32_t> chain;
+  for (const int32_t node : judged_chain(path)) chain.push_back(drafts_.ids[static_cast<size_t>(node)]);
+  candidates_.add_verdict(chain, choices);
+  drafts_ = {};  // the next pass may read a prompt, and has no drafts then
+}
+
+DraftTotals TextSpeculation::totals() const {
+  DraftTotals totals = totals_;
+  totals.pass_seconds = engine_.plans().times().measured();
+  return totals;
+}
+
+}  // namespace tandem

@@ -1,0 +1,57 @@
+// The drafts of one text, from pass to pass (S3 to S5).
+//
+// Contract: Threads: the orchestrator's. It borrows the rates and the times of its engine.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/draft/draft_budget.h"
+#include "engine/draft/text_drafts.h"
+#include "engine/draft/token_tree.h"
+#include "engine/run/engine.h"
+#include "tandem/generate.h"
+
+namespace tandem {
+
+class TextSpeculation {
+ public:
+  TextSpeculation(Engine& engine, const SpecOptions& options, IsEnd is_end);
+
+  void append(std::span<const int32_t> tokens);  // the prompt, and later each token that the text keeps
+  // S2: whether the prompt's tokens should get logits, and the logits of those from `place` on, [n, vocabulary].
+  bool calibrates() const { return calibrates_; }
+  void calibrate(int64_t place, std::span<const float> logits, size_t vocabulary);
+
+  // The drafts of the next pass. -1 is the newest token. Set by Speculation::choose().
+  const DraftTree& drafts() const { return drafts_; }
+  // S5: the drafts of the accepted path, and the likeliest ones behind it.
+  std::vector<int32_t> judged_chain(std::span<const int32_t> path) const;
+  // The pass is over: the text has the drafts of this path. choices: what the model chose behind the newest token, and
+  // behind each draft of judged_chain().
+  void take_verdict(std::span<const int32_t> path, std::span<const int32_t> choices);
+  DraftTotals totals() const;
+
+ private:
+  friend class Speculation;
+  // Drafts in the order of their chances, so that the first ones are the best.
+  void take(const TokenTree& ranked, int64_t count);
+
+  Engine& engine_;
+  const SpecMode mode_;
+  const bool calibrates_;
+  const int64_t draft_max_;
+  TextDrafts candidates_;
+  int64_t calibrated_ = 0;  // tokens of the prompt that calibrate() has seen
+  DraftTree drafts_;
+  std::vector<DraftSource> sources_;  // of the drafts
+  TokenTree chain_, tree_;            // what choose() compares
+  DraftBudget budget_;
+  struct Pass {
+    double plain = 0, extra = 0;  // seconds of this text's part of the pass: for its newest token, and for its drafts
+  } pass_;
+  DraftTotals totals_;
+};
+
+}  // namespace tandem
