@@ -185,11 +185,20 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
   if (!prepared->listed || bind_all_) {
     bind(*prepared, true);
   } else {
-    // Weak references: a program may be gone before bind_all() is called.
-    std::erase_if(unbound_, [](const std::weak_ptr<Prepared>& known) { return known.expired(); });
-    unbound_.push_back(prepared);
+    add_unbound(prepared);
   }
   return prepared;
+}
+
+// Weak references: a program may be gone before bind_all() is called. Those are removed when the list has twice as many
+// as it had behind the last removal. A plan has hundreds of programs, so a search for each of them would take longer
+// than everything else.
+void Preparer::add_unbound(const std::shared_ptr<Prepared>& prepared) {
+  if (unbound_.size() >= most_unbound_) {
+    std::erase_if(unbound_, [](const std::weak_ptr<Prepared>& known) { return known.expired(); });
+    most_unbound_ = std::max<size_t>(2 * unbound_.size(), 64);
+  }
+  unbound_.push_back(prepared);
 }
 
 void Preparer::bind_all(bool on) {

@@ -75,7 +75,9 @@ class Preparer {
   ListVariants* variants_;
   std::function<void(const std::string&)> on_fatal_;
   bool bind_all_ = false;
+  void add_unbound(const std::shared_ptr<Prepared>& prepared);
   std::vector<std::weak_ptr<Prepared>> unbound_;
+  size_t most_unbound_ = 64;
   // PoCL makes machine code once for each such variant.
   struct Variant {
     const FreeKernels* kernel;  // the place of its objects, one for each kernel of each program
