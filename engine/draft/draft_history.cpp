@@ -1,6 +1,7 @@
 #include "engine/draft/draft_history.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tandem {
 
@@ -20,6 +21,15 @@ const char* to_string(DraftSource source) {
       return "reused";
   }
   return "";
+}
+
+DraftHistory::DraftHistory(SuffixIndex index) : index_(std::move(index)) {
+  int64_t begin = 0;
+  for_each_text(index_.tokens(), [&](std::span<const int32_t> text) {
+    begins_.push_back(begin);
+    begin += std::ssize(text) + 1;
+    tokens_ += std::ssize(text);
+  });
 }
 
 void DraftHistory::add(std::span<const int32_t> record) {
@@ -45,10 +55,10 @@ size_t DraftHistory::bytes() const {
 }
 
 void DraftHistory::compact() {
-  SuffixAutomaton all;
-  for (const int32_t token : index_.tokens()) all.append(token);
-  for (const int32_t token : added()) all.append(token);
-  index_ = SuffixIndex(all);
+  if (index_.tokens().empty())
+    index_ = SuffixIndex(added_);
+  else
+    index_.append(added());
   added_ = {};
   ++version_;
 }

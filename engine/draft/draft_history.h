@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <utility>
 #include <vector>
@@ -22,13 +23,15 @@ namespace tandem {
 
 class DraftHistory {
  public:
+  DraftHistory() = default;
+  explicit DraftHistory(SuffixIndex index);  // its texts are the first records
   void add(std::span<const int32_t> record);
   int64_t records() const { return static_cast<int64_t>(begins_.size()); }
   int64_t tokens() const { return tokens_; }
   std::span<const int32_t> record(int64_t number) const;
   size_t bytes() const;
-  // Moves all records into the index. It takes about 2 us a token.
-  void compact();
+  int64_t added_tokens() const { return std::ssize(added()); }  // that are not in the index, with separators
+  void compact();                                               // moves all records into the index
 
  private:
   friend class HistoryMatcher;

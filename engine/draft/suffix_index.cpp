@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace tandem {
 namespace {
@@ -47,21 +48,94 @@ class BackwardOrder {
 
 // A state is a whole prefix if its longest string begins where the tokens begin.
 SuffixIndex::SuffixIndex(const SuffixAutomaton& texts) : tokens_(texts.tokens().begin(), texts.tokens().end()) {
-  const auto is_followed = [&](int32_t end) {
-    const auto next = static_cast<size_t>(end) + 1;
-    return tokens_[next - 1] != kSeparator && next < tokens_.size() && tokens_[next] != kSeparator;
-  };
   BackwardOrder(texts).for_each([&](int32_t state) {
     const int32_t end = texts.first_end(state);
-    if (end >= 0 && texts.length(state) == end + 1 && is_followed(end)) order_.push_back(end);
+    if (end >= 0 && texts.length(state) == end + 1 && is_found(end)) order_.push_back(end);
   });
   order_.shrink_to_fit();
+  find_blocks();
+}
+
+// Each end is marked once, so all are there if their number is right.
+std::optional<SuffixIndex> SuffixIndex::of(std::span<const int32_t> tokens, std::vector<int32_t> order) {
+  SuffixIndex index;
+  index.tokens_.assign(tokens.begin(), tokens.end());
+  std::vector<bool> is_new(tokens.size());
+  size_t ends = 0;
+  for (size_t i = 0; i < tokens.size(); ++i)
+    if (index.is_found(static_cast<int32_t>(i))) is_new[i] = true, ++ends;
+  if (order.size() != ends) return std::nullopt;
+  for (const int32_t end : order) {
+    if (end < 0 || static_cast<size_t>(end) >= tokens.size() || !is_new[size_t(end)]) return std::nullopt;
+    is_new[size_t(end)] = false;
+  }
+  index.order_ = std::move(order);
+  index.find_blocks();
+  return index;
+}
+
+bool SuffixIndex::is_found(int32_t end) const {
+  const auto next = static_cast<size_t>(end) + 1;
+  return tokens_[next - 1] != kSeparator && next < tokens_.size() && tokens_[next] != kSeparator;
+}
+
+void SuffixIndex::find_blocks() {
+  block_firsts_.clear();
+  block_lasts_.clear();
   for (size_t begin = 0; begin < order_.size(); begin += kBlock) {
     const auto [first, last] =
         std::ranges::minmax(std::span(order_).subspan(begin, std::min(kBlock, order_.size() - begin)));
     block_firsts_.push_back(first);
     block_lasts_.push_back(last);
   }
+}
+
+// All tokens are sorted anew if the texts are a large part of them, or if they repeat long pieces, because then each
+// search compares many tokens.
+void SuffixIndex::append(std::span<const int32_t> texts) {
+  const auto automaton_of = [](std::span<const int32_t> tokens) {
+    SuffixAutomaton automaton;
+    for (const int32_t token : tokens) automaton.append(token);
+    return automaton;
+  };
+  if (texts.empty()) return;
+  if (texts.size() < tokens_.size() / 4 && merge(SuffixIndex(automaton_of(texts)))) return;
+  tokens_.insert(tokens_.end(), texts.begin(), texts.end());
+  *this = SuffixIndex(automaton_of(tokens_));
+}
+
+// Searches the place of each new entry. They come in their order, so their places rise. False: nothing was changed,
+// because the searches compare more than kMostCompared tokens for each token of the index.
+bool SuffixIndex::merge(const SuffixIndex& added) {
+  constexpr size_t kMostCompared = 200;
+  const std::span<const int32_t> texts = added.tokens();
+  std::vector<int32_t> begins(texts.size());  // of the text that each token belongs to
+  for (size_t i = 1; i < texts.size(); ++i)
+    begins[i] = texts[i - 1] == kSeparator ? static_cast<int32_t>(i) : begins[i - 1];
+  std::vector<int32_t> merged;
+  merged.reserve(order_.size() + added.order_.size());
+  size_t taken = 0, compared = 0;
+  for (const int32_t end : added.order_) {
+    const auto begin = static_cast<size_t>(begins[size_t(end)]);
+    const Place place = place_of(texts.subspan(begin, size_t(end) + 1 - begin));
+    compared += static_cast<size_t>(std::max(place.before, place.behind));
+    if (compared > kMostCompared * (tokens_.size() + texts.size())) return false;
+    for (; taken < place.entry; ++taken) merged.push_back(order_[taken]);
+    merged.push_back(end + static_cast<int32_t>(tokens_.size()));
+  }
+  merged.insert(merged.end(), order_.begin() + static_cast<std::ptrdiff_t>(taken), order_.end());
+  order_ = std::move(merged);
+  tokens_.insert(tokens_.end(), texts.begin(), texts.end());
+  find_blocks();
+  return true;
+}
+
+void SuffixIndex::remove_first(size_t tokens) {
+  const auto first = static_cast<int32_t>(tokens);
+  std::erase_if(order_, [&](int32_t end) { return end < first; });
+  for (int32_t& end : order_) end -= first;
+  tokens_.erase(tokens_.begin(), tokens_.begin() + first);
+  find_blocks();
 }
 
 size_t SuffixIndex::bytes() const {
@@ -78,13 +152,9 @@ int32_t SuffixIndex::matching(size_t entry, std::span<const int32_t> context, in
   return from;
 }
 
-// Finds the place of the context in the order. The longest match is a neighbour of that place, and all others of its
-// length lie around it.
-SuffixIndex::Range SuffixIndex::longest_match(std::span<const int32_t> context) const {
-  if (context.empty() || order_.empty()) return {};
-  size_t low = 0,
-         high = order_.size();     // entries before `low` are smaller than the context, those from `high` on are not
-  int32_t before = 0, behind = 0;  // tokens that the entries beside low and high share with the context
+SuffixIndex::Place SuffixIndex::place_of(std::span<const int32_t> context) const {
+  size_t low = 0, high = order_.size();
+  int32_t before = 0, behind = 0;
   while (low < high) {
     const size_t middle = low + (high - low) / 2;
     const int32_t same = matching(middle, context, std::min(before, behind));
@@ -96,7 +166,15 @@ SuffixIndex::Range SuffixIndex::longest_match(std::span<const int32_t> context) 
     else
       high = middle, behind = same;
   }
-  Range range{low, low, std::max(before, behind)};
+  return {low, before, behind};
+}
+
+// The longest match is a neighbour of the context's place in the order, and all others of its length lie around it. If
+// an order from a file is not sorted, a neighbour may match less than the search believes.
+SuffixIndex::Range SuffixIndex::longest_match(std::span<const int32_t> context) const {
+  if (context.empty() || order_.empty()) return {};
+  const Place place = place_of(context);
+  Range range{place.entry, place.entry, std::max(place.before, place.behind)};
   if (range.length == 0) return {};
   const auto matches = [&](size_t entry) { return matching(entry, context, 0) >= range.length; };
   // Steps that double find the ends of the range, which is short if the match is long.
@@ -110,7 +188,7 @@ SuffixIndex::Range SuffixIndex::longest_match(std::span<const int32_t> context) 
     if (fits) range.end += step;
     step = fits ? step * 2 : step / 2;
   }
-  return range;
+  return range.begin == range.end ? Range() : range;
 }
 
 namespace {

@@ -7,11 +7,13 @@
 // Contract
 //   Tokens: texts one after another, the oldest first, each followed by kSeparator. Ends are indices of tokens. A place
 //   that no token of the same text follows is never found.
-//   Threads: any number, once it is built.
+//   Order: by the tokens back to the text's beginning. Equal ones stand in any order.
+//   Threads: any number, while it does not change.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,7 +31,16 @@ class SuffixIndex {
 
   SuffixIndex() = default;
   explicit SuffixIndex(const SuffixAutomaton& texts);
+  // Of an order that was kept. Nothing: it does not have each place once that is to be found. If it is not sorted,
+  // fewer matches are found.
+  static std::optional<SuffixIndex> of(std::span<const int32_t> tokens, std::vector<int32_t> order);
+  // Adds texts behind the others. It takes some 4 us for each of their tokens, and copies the order.
+  void append(std::span<const int32_t> texts);
+  // Removes texts from the beginning, which have so many tokens with their separators.
+  void remove_first(size_t tokens);
+
   std::span<const int32_t> tokens() const { return tokens_; }
+  std::span<const int32_t> order() const { return order_; }
   size_t bytes() const;
 
   Range longest_match(std::span<const int32_t> context) const;
@@ -38,7 +49,16 @@ class SuffixIndex {
   int32_t first_end(const Range& range) const;
 
  private:
+  // Where a context stands in the order: entries before `entry` are smaller, those from there on are not.
+  struct Place {
+    size_t entry = 0;
+    int32_t before = 0, behind = 0;  // tokens that the entries beside it share with the context
+  };
+  Place place_of(std::span<const int32_t> context) const;
   int32_t matching(size_t entry, std::span<const int32_t> context, int32_t from) const;
+  bool is_found(int32_t end) const;
+  bool merge(const SuffixIndex& added);
+  void find_blocks();
 
   std::vector<int32_t> tokens_, order_;
   std::vector<int32_t> block_lasts_, block_firsts_;  // the last and the first end of each block of the order

@@ -3,10 +3,10 @@
 namespace tandem::fuzz {
 
 std::span<const Target> targets() {
-  static constexpr Target kTargets[] = {
-      {"soc_profile", soc_profile}, {"npu_params", npu_params},   {"measurements", measurements},
-      {"model_shape", model_shape}, {"calibration", calibration}, {"routing_trace", routing_trace},
-      {"history", history}};
+  static constexpr Target kTargets[] = {{"soc_profile", soc_profile},   {"npu_params", npu_params},
+                                        {"measurements", measurements}, {"model_shape", model_shape},
+                                        {"calibration", calibration},   {"routing_trace", routing_trace},
+                                        {"history", history},           {"history_index", history_index}};
   return kTargets;
 }
 

@@ -27,6 +27,7 @@ void model_shape(Bytes input);    // JSON: a model by its shapes alone, for `tan
 void calibration(Bytes input);    // JSON: how often experts were chosen
 void routing_trace(Bytes input);  // lines of JSON: the experts of each token
 void history(Bytes input);        // the file of earlier texts
+void history_index(Bytes input);  // the file beside it, which says where their tokens stand
 void command_line(Bytes input);   // arguments, separated by zero bytes
 
 struct Target {

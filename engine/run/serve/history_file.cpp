@@ -50,6 +50,13 @@ void append_bytes(std::vector<std::byte>& to, std::span<const T> values) {
   to.insert(to.end(), bytes.begin(), bytes.end());
 }
 
+// The bytes up to the next place where a record may begin. No id ends with them, so they complete no record that was
+// cut.
+std::span<const std::byte> gap_behind(size_t size) {
+  static constexpr std::byte kGap[kAlignment] = {std::byte{0xFF}, std::byte{0xFF}, std::byte{0xFF}, std::byte{0xFF}};
+  return std::span(kGap).first((kAlignment - size % kAlignment) % kAlignment);
+}
+
 void append_record(std::vector<std::byte>& to, std::span<const int32_t> record) {
   RecordHeader header;
   header.tokens = static_cast<uint32_t>(record.size());
@@ -171,23 +178,17 @@ void replace(const std::string& path, const FileHeader& header, std::span<const 
   file.commit();
 }
 
-// The newest records whose bytes fit, as they stand in a file.
-std::vector<std::byte> newest_records(const HistoryRecords& all, std::span<const int32_t> newest, size_t room) {
-  std::vector<std::span<const int32_t>> kept{newest};
-  size_t bytes = sizeof(RecordHeader) + newest.size_bytes();
-  std::span<const int32_t> left = all.tokens;
-  while (!left.empty()) {
-    left = left.first(left.size() - 1);  // its separator
-    const auto begin = std::find(left.rbegin(), left.rend(), kSeparator).base() - left.begin();
-    const auto record = left.subspan(static_cast<size_t>(begin));
-    bytes += sizeof(RecordHeader) + record.size_bytes();
+// Where the newest records begin whose bytes fit into the room.
+size_t newest_begin(std::span<const int32_t> tokens, size_t room) {
+  size_t begin = tokens.size(), bytes = 0;
+  while (begin > 0) {
+    const std::span<const int32_t> older = tokens.first(begin - 1);  // without the separator
+    const auto record = static_cast<size_t>(std::find(older.rbegin(), older.rend(), kSeparator).base() - older.begin());
+    bytes += sizeof(RecordHeader) + (begin - 1 - record) * sizeof(int32_t);
     if (bytes > room) break;
-    kept.push_back(record);
-    left = left.first(static_cast<size_t>(begin));
+    begin = record;
   }
-  std::vector<std::byte> file;
-  for (size_t i = kept.size(); i-- > 0;) append_record(file, kept[i]);
-  return file;
+  return begin;
 }
 
 }  // namespace
@@ -246,26 +247,52 @@ bool HistoryFile::append(std::span<const int32_t> record) const {
     const bool is_new = beginning.empty() || is_cut_header(beginning);
     if (!is_new) checked_header(beginning, vocabulary_, path_);
     std::vector<std::byte> added;
-    if (is_new) append_bytes(added, std::span<const FileHeader>(&header, 1));
-    if (!is_new) added.resize((kAlignment - size % kAlignment) % kAlignment);
+    if (is_new)
+      append_bytes(added, std::span<const FileHeader>(&header, 1));
+    else
+      append_bytes(added, gap_behind(size));
     append_record(added, record);
     const size_t begin = is_new ? 0 : size;
     if (begin + added.size() <= most) {
       file.write_at(begin, added);
     } else {
-      // A quarter of the room is left, so that the next records need no new file.
-      const size_t room = (most - sizeof header) / 4 * 3;
-      replace(path_, header, newest_records(parse_history(file.first(size), vocabulary_, path_), record, room));
+      keep_newest(parse_history(file.first(size), vocabulary_, path_), record);
     }
     return true;
   }
 }
 
+// A quarter of the room is left, so that the next records need no new file.
+void HistoryFile::keep_newest(const HistoryRecords& all, std::span<const int32_t> newest) const {
+  const size_t room = (static_cast<size_t>(most_bytes_) - sizeof(FileHeader)) / 4 * 3,
+               newest_bytes = sizeof(RecordHeader) + newest.size_bytes();
+  const size_t begin = newest_begin(all.tokens, room - std::min(room, newest_bytes));
+  std::vector<std::byte> records;
+  for_each_text(std::span(all.tokens).subspan(begin),
+                [&](std::span<const int32_t> text) { append_record(records, text); });
+  append_record(records, newest);
+  replace(path_, header_of(vocabulary_), records);
+  index().remove_first(all.tokens, begin);
+}
+
 void HistoryFile::clear() const {
   const LockedFile file(path_, O_RDWR, LOCK_EX);
   if (!file.is_open()) file.fail("open");
-  const FileHeader header = checked_header(file.first(file.size()), kAnyVocabulary, path_);
-  replace(path_, header, {});
+  const std::vector<std::byte> beginning = file.first(std::min(file.size(), sizeof(FileHeader)));
+  if (!beginning.empty() && !is_cut_header(beginning))
+    replace(path_, checked_header(beginning, kAnyVocabulary, path_), {});
+  index().remove();
+}
+
+bool HistoryFile::exists() const {
+  struct stat status {};
+  return stat(path_.c_str(), &status) == 0 || errno != ENOENT;  // read() says what else is wrong
+}
+
+unsigned HistoryFile::open_mode() const {
+  struct stat status {};
+  const bool is_open = stat(path_.c_str(), &status) == 0 && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0;
+  return is_open ? status.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO) : 0;
 }
 
 int64_t HistoryFile::bytes() const {

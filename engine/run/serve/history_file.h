@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/run/serve/history_index.h"
 #include "tandem/tokenizer.h"
 
 namespace tandem {
@@ -49,10 +50,18 @@ class HistoryFile {
   // is larger than the file may be.
   bool append(std::span<const int32_t> record) const;
   void clear() const;  // the file has no records then; Error if there is no such file
-  int64_t bytes() const;
+  bool exists() const;
+  int64_t bytes() const;  // 0: there is no file
   const std::string& path() const { return path_; }
+  // The index beside the file. It is removed with the records, and loses the oldest ones with them.
+  HistoryIndexFile index() const { return HistoryIndexFile(path_); }
+  void update_index() const { index().update(read().tokens, kMostUnindexedAtEnd); }  // after append()
+  // The file's mode, if others than its owner may read or write it. 0: they may not, or there is no file.
+  unsigned open_mode() const;
 
  private:
+  void keep_newest(const HistoryRecords& all, std::span<const int32_t> newest) const;
+
   const std::string path_;
   const uint64_t vocabulary_;
   const int64_t most_bytes_;

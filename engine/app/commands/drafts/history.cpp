@@ -14,6 +14,7 @@
 #include "engine/model/gguf.h"
 #include "engine/model/tokenizer.h"
 #include "engine/run/serve/history_file.h"
+#include "sync/error.h"
 
 namespace tandem::app {
 namespace {
@@ -24,17 +25,22 @@ struct HistoryFlags {
   std::vector<std::string> texts;  // files
 };
 
-// A file that is not there has no records, as for `run`.
+// A path without a file is a mistake of the user's here. For `run` it is a history that begins.
 int print_stats(const HistoryFlags& flags) {
   const HistoryFile file(flags.path, HistoryFile::kAnyVocabulary);
+  if (!file.exists()) throw Error("there is no such history", flags.path, "`tandem run --history` makes it");
   const HistoryRecords all = file.read();
-  const int64_t tokens = std::ssize(all.tokens) - all.records, bytes = file.bytes();
+  const int64_t tokens = std::ssize(all.tokens) - all.records, bytes = file.bytes(), index = file.index().bytes();
   if (flags.common.json) {
-    print_json({{"records", all.records}, {"tokens", tokens}, {"bytes", bytes}, {"dropped_bytes", all.dropped_bytes}});
+    nlohmann::json object = {
+        {"records", all.records}, {"tokens", tokens}, {"bytes", bytes}, {"dropped_bytes", all.dropped_bytes}};
+    if (index > 0) object["index_bytes"] = index;
+    print_json(object);
     return kDone;
   }
   std::printf("%lld records, %lld tokens, %lld bytes", static_cast<long long>(all.records),
               static_cast<long long>(tokens), static_cast<long long>(bytes));
+  if (index > 0) std::printf("; index: %lld bytes", static_cast<long long>(index));
   if (all.dropped_bytes > 0)
     std::printf("; %lld bytes belong to no record, because they were cut or damaged",
                 static_cast<long long>(all.dropped_bytes));
@@ -44,7 +50,7 @@ int print_stats(const HistoryFlags& flags) {
 
 int clear(const HistoryFlags& flags) {
   HistoryFile(flags.path, HistoryFile::kAnyVocabulary).clear();
-  return kDone;
+  return flags.common.json ? print_stats(flags) : kDone;
 }
 
 // Each text is a record of its own.
@@ -59,14 +65,16 @@ int add_texts(const HistoryFlags& flags) {
     if (!file.append(records[i]))
       throw Error("the text is longer than the history may be", flags.texts[i],
                   "Give the history more room with --history-max");
+  file.update_index();
   model.require_unchanged();
-  return kDone;
+  return flags.common.json ? print_stats(flags) : kDone;
 }
 
 CLI::App& add_part(CLI::App& app, const char* name, const char* explains, std::shared_ptr<HistoryFlags> flags,
                    Action& action, int (*run)(const HistoryFlags&)) {
   CLI::App& part = *app.add_subcommand(name, explains);
   writes_file(part.add_option("FILE", flags->path, "the history"))->required()->type_name("");
+  part.add_flag("--json", flags->common.json, "print one JSON object: what the history has then");
   part.callback([flags, &action, run] { action = [flags, run] { return run(*flags); }; });
   return part;
 }
@@ -75,9 +83,7 @@ CLI::App& add_part(CLI::App& app, const char* name, const char* explains, std::s
 
 void add_history(CLI::App& app, Action& action) {
   app.require_subcommand(1);
-  const auto stats = std::make_shared<HistoryFlags>();
-  add_part(app, "stats", "how many texts a history has", stats, action, print_stats)
-      .add_flag("--json", stats->common.json, "print one JSON object");
+  add_part(app, "stats", "how many texts a history has", std::make_shared<HistoryFlags>(), action, print_stats);
   add_part(app, "clear", "remove all texts of a history", std::make_shared<HistoryFlags>(), action, clear);
   const auto added = std::make_shared<HistoryFlags>();
   CLI::App& add = add_part(app, "add", "add texts, each as a record", added, action, add_texts);

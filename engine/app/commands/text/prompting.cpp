@@ -7,6 +7,7 @@
 #include "engine/app/commands/text/generation.h"
 #include "engine/app/text_input.h"
 #include "engine/model/chat/chat_prompt.h"
+#include "engine/run/serve/history_file.h"
 #include "sync/error.h"
 
 namespace tandem::app {
@@ -75,6 +76,9 @@ void Prompting::print_note() const {
   if (flags_.quiet()) return;
   if (!no_history_because_.empty())
     std::fprintf(stderr, "note: the history is not used: %s\n", no_history_because_.c_str());
+  if (const unsigned mode = history_ ? HistoryFile(flags_.history, HistoryFile::kAnyVocabulary).open_mode() : 0)
+    std::fprintf(stderr, "note: others than its owner may use the history %s: its mode is %o\n", flags_.history.c_str(),
+                 mode);
   if (!flags_.chat || knows_template()) return;
   std::fprintf(stderr, "note: %s; the text is continued instead of answered (--chat)\n", why_not_.c_str());
 }

@@ -20,7 +20,8 @@ class Prompting {
   Prompting(const CommonFlags& flags, const LoadedModel& model);
 
   bool is_chat() const { return flags_.chat && knows_template(); }
-  void print_note() const;  // to stderr, if --chat or --history has no effect; nothing with -q
+  // To stderr, if --chat or --history has no effect, or others may read the history. Nothing with -q.
+  void print_note() const;
 
   // The prompt's tokens; never empty. A text without tokens becomes the model's start token; Error if it has none.
   std::vector<int32_t> ids(const std::string& text) const;

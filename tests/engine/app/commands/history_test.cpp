@@ -1,6 +1,8 @@
 // `tandem history`, and `tandem run --history`: texts that were written before make drafts.
 #include <sys/stat.h>
 
+#include <fstream>
+
 #include "tests/engine/app/commands/whole.h"
 
 namespace tandem::testing {
@@ -21,8 +23,10 @@ class HistoryCommand : public ::testing::Test {
 TEST_F(HistoryCommand, counts_texts_that_were_added) {
   const std::string one = folder_.write("one.txt", "Once upon a time there was a cat."),
                     two = folder_.write("two.txt", "A dog.");
-  EXPECT_EQ(stats(), json::parse(R"({"records": 0, "tokens": 0, "bytes": 0, "dropped_bytes": 0})"));
-  EXPECT_EQ(tandem({"history", "add", file_, "-m", stories(), "-f", one, two}).status, 0);
+  const Ended none = tandem({"history", "stats", file_});
+  EXPECT_EQ(none.status, 1) << "there is no such file";
+  EXPECT_THAT(none.err, HasSubstr(file_));
+  EXPECT_EQ(json_of({"history", "add", file_, "-m", stories(), "-f", one, two})["records"], 2);
   EXPECT_EQ(tandem({"history", "add", file_, "-m", stories(), "--file", one, "--history-max", "1"}).status, 0);
   const json counted = stats();
   EXPECT_EQ(counted["records"], 3);
@@ -32,8 +36,61 @@ TEST_F(HistoryCommand, counts_texts_that_were_added) {
   EXPECT_EQ(counted["tokens"], 2 * tokens_of(one) + tokens_of(two));
   EXPECT_EQ(counted["bytes"], std::filesystem::file_size(file_));
   EXPECT_THAT(tandem({"history", "stats", file_}).out, StartsWith("3 records, "));
-  EXPECT_EQ(tandem({"history", "clear", file_}).status, 0);
-  EXPECT_EQ(stats()["records"], 0);
+  EXPECT_EQ(tandem({"history", "clear", file_}).out, "");
+  EXPECT_EQ(stats(), json::parse(R"({"records": 0, "tokens": 0, "bytes": 24, "dropped_bytes": 0})"));
+  EXPECT_EQ(json_of({"history", "clear", file_}), stats());
+}
+
+// A text of many tokens, so that the history has an index. Texts are the same with it, without it and with a damaged
+// one, and drafts come from the history.
+TEST_F(HistoryCommand, has_an_index_of_many_texts_which_no_text_depends_on) {
+  const std::string story = run({"--spec", "none"}).out, index = file_ + ".index";
+  std::string long_text;
+  for (int i = 0; i < 2000; ++i) long_text += "The dog " + std::to_string(i) + " ran. ";
+  const std::string first = folder_.write("first.txt", long_text), second = folder_.write("second.txt", story);
+  const json added = json_of({"history", "add", file_, "-m", stories(), "-f", first, second, first});
+  ASSERT_GT(added["tokens"], 33000) << "more than a start reads without an index";
+  EXPECT_EQ(added["index_bytes"], std::filesystem::file_size(index));
+  EXPECT_THAT(tandem({"history", "stats", file_}).out, HasSubstr("index: "));
+  const std::string history = content_of(file_), whole = content_of(index);
+  std::string flipped = whole, other_magic = whole;
+  flipped[whole.size() / 2] = static_cast<char>(flipped[whole.size() / 2] ^ 4);
+  other_magic[0] = 'x';
+  const auto write_index = [&](const std::string& bytes) { std::ofstream(index, std::ios::binary) << bytes; };
+  const auto expect_the_text = [&](const std::string& with) {
+    std::ofstream(file_, std::ios::binary) << history;
+    const json answer =
+        json::parse(run({"--history", file_, "--spec", "sam", "--json"}).out);  // sam drafts wherever something matches
+    EXPECT_EQ(answer["text"], story) << with;
+    EXPECT_GT(answer["spec"]["sources"]["history"]["accepted"], 20) << with;
+  };
+  expect_the_text("a whole index");
+  std::filesystem::remove(index);
+  expect_the_text("no index");
+  EXPECT_EQ(content_of(index), whole) << "it was made anew";
+  for (const std::string& broken : {flipped, whole.substr(0, whole.size() - 1), std::string()}) {
+    write_index(broken);
+    expect_the_text("a broken index");
+    EXPECT_EQ(content_of(index), whole) << "it was made anew";
+  }
+  write_index(other_magic);
+  expect_the_text("a file of something else");
+  EXPECT_EQ(content_of(index), other_magic);
+  EXPECT_FALSE(stats().contains("index_bytes"));
+  write_index(whole);
+  EXPECT_FALSE(json_of({"history", "clear", file_}).contains("index_bytes"));
+  EXPECT_FALSE(std::filesystem::exists(index));
+}
+
+TEST_F(HistoryCommand, that_others_may_read_keeps_its_mode_and_a_note_says_so) {
+  run({"--history", file_});
+  EXPECT_THAT(run({"--history", file_}).err, Not(HasSubstr("its mode is")));
+  ASSERT_EQ(chmod(file_.c_str(), 0644), 0);
+  EXPECT_THAT(run({"--history", file_}).err, HasSubstr(file_ + ": its mode is 644"));
+  EXPECT_THAT(run({"--history", file_, "-q"}).err, Not(HasSubstr("its mode is")));
+  struct stat status {};
+  ASSERT_EQ(stat(file_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0644u);
 }
 
 TEST_F(HistoryCommand, makes_drafts_of_what_was_written_before) {
@@ -77,7 +134,7 @@ TEST_F(HistoryCommand, refuses_what_is_no_history) {
   EXPECT_EQ(tandem({"history", "clear", letter}).status, 1);
   EXPECT_EQ(tandem({"history", "add", letter, "-m", stories(), "-f", letter}).status, 1);
   EXPECT_EQ(tandem({"history", "add", file_, "-m", stories(), "-f", letter, folder_.file("none")}).status, 1);
-  EXPECT_EQ(stats()["records"], 0) << "nothing was added";
+  EXPECT_EQ(tandem({"history", "stats", file_}).status, 1) << "nothing was added";
   EXPECT_EQ(tandem({"history", "stats"}).status, 2);
   EXPECT_EQ(tandem({"history", "add", file_, "-f", letter}).status, 2);
   EXPECT_EQ(tandem({"history"}).status, 2);

@@ -82,6 +82,7 @@ TEST_F(History, loses_nothing_before_a_cut_and_goes_on_behind_it) {
   make_three();
   const std::string whole = content();
   const Records all = read();
+  const size_t ends[] = {24, 24 + 28, 24 + 28 + 32};  // of the header and the records
   for (size_t length = 0; length < whole.size(); ++length) {
     write(whole.substr(0, length));
     const Records left = read();
@@ -89,9 +90,10 @@ TEST_F(History, loses_nothing_before_a_cut_and_goes_on_behind_it) {
     for (size_t r = 0; r < left.size(); ++r) ASSERT_EQ(left[r], all[r]) << length;
     ASSERT_TRUE(file().append(Tokens{5, 6})) << length;
     const Records more = read();
-    // The zeros of the alignment may complete the record that was cut.
-    ASSERT_GE(more.size(), left.size() + 1) << length;
+    ASSERT_EQ(more.size(), left.size() + 1) << length;
     for (size_t r = 0; r + 1 < more.size(); ++r) ASSERT_EQ(more[r], all[r]) << length;
+    const bool is_cut = length > 24 && !(std::ranges::find(ends, length) != std::end(ends));
+    ASSERT_EQ(file().read().dropped_bytes > 0, is_cut) << length;
     ASSERT_EQ(more.back(), (Tokens{5, 6})) << length;
   }
 }
@@ -160,6 +162,10 @@ TEST_F(History, is_empty_after_it_was_cleared) {
   file().append(Tokens{4});
   EXPECT_THAT(read(), ElementsAre(Tokens{4}));
   EXPECT_THAT(test::message_of([&] { HistoryFile(folder_.file("none"), kVocabulary).clear(); }), HasSubstr("none"));
+  write("");
+  file().clear();
+  write(content().substr(0, 0));
+  EXPECT_THAT(read(), IsEmpty());
 }
 
 // A record of 100 tokens takes 424 bytes.
