@@ -126,8 +126,7 @@ void add_spec_flags(CLI::App& app, CommonFlags& flags) {
   const FlagGroup group(app, "Speculative decoding (docs/sdnpu.md)");
   SpecOptions& spec = flags.generate.spec;
   std::vector<std::pair<std::string, SpecMode>> modes;
-  for (const SpecMode mode : {SpecMode::none, SpecMode::automatic, SpecMode::pld, SpecMode::sam, SpecMode::sdnpu})
-    modes.emplace_back(to_string(mode), mode);
+  for (const SpecMode mode : kSpecModes) modes.emplace_back(to_string(mode), mode);
   add_named<SpecMode>(
       app, "--spec,--spec-type", spec.mode, modes,
       "drafts of the next tokens, taken from what was read and written before; the text is the same: "

@@ -52,11 +52,11 @@ int64_t decoded_tokens(const Generation& g) { return std::max<int64_t>(0, static
 double per_second(int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
 
 // Each text has a row of logits for its newest token. All texts together may have as many drafts as one text.
-EngineNeeds needs_of_texts(const CommonFlags& flags, int64_t texts) {
+EngineNeeds needs_of_texts(const CommonFlags& flags, int64_t texts, bool any_may_draft) {
   const SpecOptions& spec = flags.generate.spec;
   EngineNeeds needs;
   needs.sequences = texts;
-  needs.drafts = spec.mode != SpecMode::none;
+  needs.drafts = any_may_draft || spec.mode != SpecMode::none;
   needs.logit_rows = texts + (needs.drafts ? spec.draft_max : 0);
   // S2: so many tokens of a prompt get logits at once.
   if (spec.mode == SpecMode::sdnpu) needs.logit_rows = std::max(needs.logit_rows, texts + kCalibratedTokens);
@@ -64,8 +64,7 @@ EngineNeeds needs_of_texts(const CommonFlags& flags, int64_t texts) {
   return needs;
 }
 
-void print_note_on_drafts(const CommonFlags& flags, const Engine& engine) {
-  const SpecMode mode = flags.generate.spec.mode;
+void print_note_on_drafts(const CommonFlags& flags, SpecMode mode, const Engine& engine) {
   if (flags.quiet() || mode == SpecMode::none || !engine.contract().bits_depend_on_passes) return;
   const char* const what = mode == SpecMode::automatic ? "no drafts are used" : "drafts may change the text";
   std::fprintf(stderr, "note: %s: a token's bits depend on the other tokens of its pass (--spec)\n", what);

@@ -12,7 +12,8 @@
 namespace tandem::app {
 namespace {
 
-constexpr const char* kExample = R"(A line is {"prompt": "text"}, with "n_predict" and "seed" where they differ)";
+constexpr const char* kExample =
+    R"(A line is {"prompt": "text"}, with "n_predict", "seed", "prediction" and "spec" where they differ)";
 
 [[noreturn]] void refuse(const std::string& what) { throw Error("this line is no prompt", what, kExample); }
 
@@ -30,6 +31,22 @@ Seed seed_of(const nlohmann::json& value) {
   const auto seed = read_seed(number_text(value));
   if (!seed) refuse(std::string("\"seed\" is ") + kSeedRange);
   return *seed;
+}
+
+std::vector<std::string> predictions_of(const nlohmann::json& value) {
+  const nlohmann::json texts = value.is_array() ? value : nlohmann::json::array({value});
+  std::vector<std::string> predictions;
+  for (const nlohmann::json& text : texts) {
+    if (!text.is_string()) refuse("\"prediction\" is a text or a list of texts");
+    predictions.push_back(text);
+  }
+  return predictions;
+}
+
+SpecMode spec_of(const nlohmann::json& value) {
+  const auto mode = read_spec_mode(value.is_string() ? value.get<std::string>() : "");
+  if (!mode) refuse("\"spec\" is none, auto, pld, sam or sdnpu");
+  return *mode;
 }
 
 }  // namespace
@@ -63,6 +80,10 @@ PromptLine parse_prompt_line(std::string_view text) {
       line.predict = predict_of(value);
     } else if (key == "seed") {
       line.seed = seed_of(value);
+    } else if (key == "prediction") {
+      line.predictions = predictions_of(value);
+    } else if (key == "spec") {
+      line.spec = spec_of(value);
     } else {
       refuse("it has the key \"" + key + "\"");
     }
@@ -109,7 +130,7 @@ bool Prompts::fill(int64_t width, const std::function<int64_t()>& in_work,
 
 PromptLine Prompts::parse(const Asked& asked) {
   if (asked.name.contains("line")) return parse_prompt_line(asked.text);
-  return {read_file(asked.name.at("file")), {}, {}};
+  return {.prompt = read_file(asked.name.at("file"))};
 }
 
 // Answers that come too early wait in a map for those before them. The map holds answers whose turn has not come. Its

@@ -14,6 +14,7 @@
 
 #include "engine/app/line_reader.h"
 #include "engine/app/parameters.h"
+#include "tandem/generate.h"
 
 namespace tandem::app {
 
@@ -28,11 +29,14 @@ struct ManyPrompts {
 // For people: "line 3 of prompts.jsonl", "story.txt". name: from Prompts::Asked.
 std::string describe(const nlohmann::json& name, const ManyPrompts& many);
 
-// {"prompt": "text", "n_predict": 32, "seed": 7}. The last two are optional, with the ranges of -n and --seed.
+// {"prompt": "text", "n_predict": 32, "seed": 7, "prediction": ["text"], "spec": "auto"}. All but the first are
+// optional, with the ranges of -n, --seed and --spec. A prediction is a text or a list of texts.
 struct PromptLine {
   std::string prompt;
-  std::optional<int64_t> predict;
-  std::optional<Seed> seed;
+  std::optional<int64_t> predict{};
+  std::optional<Seed> seed{};
+  std::optional<std::vector<std::string>> predictions{};
+  std::optional<SpecMode> spec{};
 };
 // Error if the text is no such object, or has other keys.
 PromptLine parse_prompt_line(std::string_view text);

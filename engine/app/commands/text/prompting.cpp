@@ -53,8 +53,7 @@ Prompting::Prompting(const CommonFlags& flags, const LoadedModel& model)
   } else {
     why_not_ = "the model has no chat template";
   }
-  for (const std::string& path : flags.predictions)
-    predictions_.push_back(tokenizer_.encode(read_file(path), {.add_bos_eos = false, .parse_special = false}));
+  for (const std::string& path : flags.predictions) predictions_.push_back(prediction(read_file(path)));
   if (!flags.history.empty()) open_history();
 }
 
@@ -85,6 +84,10 @@ void Prompting::print_note() const {
 
 std::vector<int32_t> Prompting::ids(const std::string& text) const {
   return is_chat() ? turn_ids(text) : prompt_ids(flags_, text, tokenizer_);
+}
+
+std::vector<int32_t> Prompting::prediction(const std::string& text) const {
+  return tokenizer_.encode(text, {.add_bos_eos = false, .parse_special = false});
 }
 
 // The parts keep the template's special tokens apart from the user's text, so that the text cannot end its own turn.

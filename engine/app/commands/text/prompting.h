@@ -25,6 +25,7 @@ class Prompting {
 
   // The prompt's tokens; never empty. A text without tokens becomes the model's start token; Error if it has none.
   std::vector<int32_t> ids(const std::string& text) const;
+  std::vector<int32_t> prediction(const std::string& text) const;  // its tokens
   // The sampler's options. Ctrl-C interrupts the generation. An answer ends with its turn.
   GenerateOptions options() const;
   // Says on stderr why the last text could not be kept in the history. Nothing with -q, or if it was kept.

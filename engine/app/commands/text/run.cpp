@@ -112,7 +112,7 @@ int run_command(const CommonFlags& flags) {
   needs.first_text = asked_of(flags);
   const auto engine = open_engine(flags, needs);
   print_notes(flags, *engine);
-  print_note_on_drafts(flags, *engine);
+  print_note_on_drafts(flags, flags.generate.spec.mode, *engine);
   const std::optional<SocClock> clock = clock_of(flags, *engine);
   const Prompting prompting(flags, engine->model());
   prompting.print_note();

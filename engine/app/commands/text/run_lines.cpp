@@ -1,6 +1,7 @@
 #include "engine/app/commands/text/run_lines.h"
 
 #include <cstdio>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,11 +29,13 @@ struct Sums {
 class Asking {
  public:
   Asking(const CommonFlags& flags, const ManyPrompts& many, Engine& engine)
-      : many_(many),
+      : flags_(flags),
+        many_(many),
         engine_(engine),
         prompting_(flags, engine.model()),
         batcher_(engine, many.parallel),
-        answers_(many) {
+        answers_(many),
+        noted_{flags.generate.spec.mode} {
     prompting_.print_note();
   }
 
@@ -66,7 +69,7 @@ class Asking {
   }
 
  private:
-  // A line may override --predict and --seed. Errors of one prompt become its answer.
+  // A line may override --predict, --seed, --prediction and --spec. Errors of one prompt become its answer.
   void ask(const Prompts::Asked& asked) {
     try {
       const PromptLine line = Prompts::parse(asked);
@@ -74,6 +77,12 @@ class Asking {
       GenerateOptions options = prompting_.options();
       if (line.predict) options.predict = *line.predict;
       if (line.seed) options.sampler.seed = line.seed->value;
+      if (line.spec) ask_for_drafts(options.spec, *line.spec);
+      if (line.predictions) {
+        options.spec.predictions.clear();
+        for (const std::string& text : *line.predictions)
+          options.spec.predictions.push_back(prompting_.prediction(text));
+      }
       // The answer reports the values of the options, too.
       batcher_.add(prompt, options, [this, asked, prompt, options](Batcher::Result result) {
         result.error ? answers_.fail(asked, result.error) : answer(asked, prompt, options, result.generation);
@@ -81,6 +90,11 @@ class Asking {
     } catch (const Error&) {
       answers_.fail(asked, std::current_exception());
     }
+  }
+
+  void ask_for_drafts(SpecOptions& options, SpecMode mode) {
+    options.mode = mode;
+    if (noted_.insert(mode).second) print_note_on_drafts(flags_, mode, engine_);
   }
 
   // Prints one finished generation and adds it to the sums.
@@ -96,11 +110,13 @@ class Asking {
     sums_.generated += std::ssize(result.ids);
   }
 
+  const CommonFlags& flags_;
   const ManyPrompts& many_;
   Engine& engine_;
   const Prompting prompting_;
   Batcher batcher_;
   Answers answers_;
+  std::set<SpecMode> noted_;  // print_note_on_drafts() was called for these
   Sums sums_;
 };
 
@@ -110,9 +126,10 @@ class Asking {
 // decides the exit status, but does not end the command.
 int run_many_command(const CommonFlags& flags, const ManyPrompts& many) {
   apply_verbosity(flags);
-  const auto engine = open_engine(flags, needs_of_texts(flags, many.parallel));
+  const bool lines_may_ask = !many.lines.empty();  // for drafts, also beside --spec none
+  const auto engine = open_engine(flags, needs_of_texts(flags, many.parallel, lines_may_ask));
   print_notes(flags, *engine);
-  print_note_on_drafts(flags, *engine);
+  print_note_on_drafts(flags, flags.generate.spec.mode, *engine);
   TraceFile trace(flags, *engine);
   Asking asking(flags, many, *engine);
   const double start = now_seconds();

@@ -72,8 +72,8 @@ void add_run(CLI::App& app, Action& action) {
   add_text_flags(app, flags->common, true);
   add_many_flags(
       app, flags->own,
-      "a file of prompts, a JSON object a line: {\"prompt\", \"n_predict\", \"seed\"}; answers are an object a "
-      "line; - is standard input");
+      "a file of prompts, a JSON object a line: {\"prompt\", \"n_predict\", \"seed\", \"prediction\" (texts), "
+      "\"spec\"}; answers are an object a line; - is standard input");
   app.add_flag(
       "--chat", flags->common.chat,
       "put each text as a user's turn by the model's own chat template, so that it is answered and not "

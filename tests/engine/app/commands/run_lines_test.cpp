@@ -96,6 +96,40 @@ TEST_F(RunLines, take_every_seed_that_the_flag_takes_and_tell_the_ones_that_were
   EXPECT_THAT(ended.err, HasSubstr("seed " + answers[2].at("seed").dump() + " (drawn"));
 }
 
+// The text is the same however it was drafted. Only a prediction that is right makes drafts of that source.
+TEST_F(RunLines, have_predictions_and_a_way_of_drafting_of_their_own_or_those_of_the_flags) {
+  const std::string prompt = golden("lily").at("prompt");
+  const Arguments how = on_host() + Arguments{"-n", "40", "--ignore-eos"};
+  const json plain = json_of(Arguments{"run", "-m", stories(), "-p", prompt, "--spec", "none"} + how);
+  const std::string text = plain.at("text"), other = folder_.write("other.txt", "Nothing of it.");
+  const std::string content = as_line({{"prompt", prompt}, {"spec", "sam"}, {"prediction", {"Nothing.", text}}}) +
+                              as_line({{"prompt", prompt}, {"prediction", text}, {"spec", "sdnpu"}}) +
+                              as_line({{"prompt", prompt}, {"prediction", json::array()}}) +
+                              as_line({{"prompt", prompt}, {"spec", "auto"}, {"prediction", ""}}) +
+                              as_line({{"prompt", prompt}, {"spec", "pld"}});
+  const Ended ended = lines(content, how + Arguments{"--spec", "none", "--prediction", other});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  const std::vector<json> answers = answers_in(ended.out);
+  ASSERT_EQ(answers.size(), 5u) << ended.out;
+  const std::vector<std::string> modes = {"sam", "sdnpu", "none", "auto", "pld"};
+  for (size_t i = 0; i < answers.size(); ++i) {
+    EXPECT_EQ(answers[i].at("ids"), plain.at("ids")) << i;
+    EXPECT_EQ(answers[i].at("spec").at("mode"), modes[i]);
+  }
+  EXPECT_EQ(answers[2].at("spec").at("why_none"), "speculative decoding was not asked for");
+  EXPECT_EQ(answers[1].at("spec").at("why_none"), "");
+  const std::string ten = as_line({{"prompt", prompt}, {"prediction", text}, {"spec", "sdnpu"}});
+  std::string tens;
+  for (int i = 0; i < 10; ++i) tens += ten;
+  int64_t accepted = 0;
+  for (const json& answer : answers_in(lines(tens, how + Arguments{"-np", "1"}).out)) {
+    EXPECT_EQ(answer.at("ids"), plain.at("ids"));
+    const json& sources = answer.at("spec").at("sources");
+    if (sources.contains("prediction")) accepted += sources.at("prediction").at("accepted").get<int64_t>();
+  }
+  EXPECT_GT(accepted, 0);
+}
+
 TEST_F(RunLines, that_are_broken_are_told_by_their_number_and_the_rest_goes_on) {
   const std::string prompt = golden("lily").at("prompt");
   const std::string good = as_line({{"prompt", prompt}});
@@ -113,6 +147,14 @@ TEST_F(RunLines, that_are_broken_are_told_by_their_number_and_the_rest_goes_on) 
       {"{\"prompt\": \"a\", \"seed\": 18446744073709551616}", "\"seed\" is a whole number from 0"},
       {"{\"prompt\": \"a\", \"temperature\": 1}", "it has the key \"temperature\""},
       {"{\"prompt\": \"a\", \"seed\": 1, \"seed\": 2}", "it has the key \"seed\" twice"},
+      {"{\"prompt\": \"a\", \"prediction\": 4}", "\"prediction\" is a text or a list of texts"},
+      {"{\"prompt\": \"a\", \"prediction\": null}", "\"prediction\" is a text or a list of texts"},
+      {"{\"prompt\": \"a\", \"prediction\": [\"b\", [\"c\"]]}", "\"prediction\" is a text or a list of texts"},
+      {"{\"prompt\": \"a\", \"prediction\": {\"b\": 1}}", "\"prediction\" is a text or a list of texts"},
+      {"{\"prompt\": \"a\", \"predictions\": \"b\"}", "it has the key \"predictions\""},
+      {"{\"prompt\": \"a\", \"spec\": \"eagle\"}", "\"spec\" is none, auto, pld, sam or sdnpu"},
+      {"{\"prompt\": \"a\", \"spec\": true}", "\"spec\" is none, auto, pld, sam or sdnpu"},
+      {"{\"prompt\": \"a\", \"spec\": \"\"}", "\"spec\" is none, auto, pld, sam or sdnpu"},
       {json({{"prompt", endless}}).dump(), "the context is full"}};
   std::string content = good;
   for (const auto& [line, reason] : broken) content += line + "\n" + good;
