@@ -136,6 +136,8 @@ void add_spec_flags(CLI::App& app, CommonFlags& flags) {
   app.add_option("--draft-max", spec.draft_max, "most drafts of a text in a pass")
       ->transform(whole({0, 63}))
       ->capture_default_str();
+  app.add_flag("--spec-check", spec.check,
+               "run each token again alone, and end with an error that names the first bit of its logits that differs");
   reads_file(app.add_option("--prediction", flags.predictions,
                             "a file of text that the answer may look like, as an edit's old text; may be given several "
                             "times"))

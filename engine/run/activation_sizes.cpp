@@ -68,7 +68,7 @@ ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& 
       (options.sequences > 1 || options.drafts) && machine.zero_copy();  // an accepted path is copied within the cache
   sizes.segments = most_segments(options.sequences, trees);
   sizes.tree_depth = trees ? kMostTreeDepth : 0;
-  sizes.pages = options.sequences * pages_of(sizes.positions);
+  sizes.pages = (options.sequences + options.spare_texts) * pages_of(sizes.positions);
   sizes.kv_type = options.kv_type;
   sizes.expert_rows = rows_for_experts(machine, config, asked, options.experts, sizes.tokens);
   return sizes;

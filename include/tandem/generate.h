@@ -84,6 +84,9 @@ struct SpecOptions {
     bool reuse = false;        // S5
   };
   std::optional<Parts> parts;
+  // Runs each token of a text with drafts again alone. The text ends with an Error if a bit of its logits differs. It
+  // takes the time of plain decoding in addition, and a context of the cache for each text (TextOptions::spare_texts).
+  bool check = false;
 };
 
 // What drafts did for a text.
@@ -92,6 +95,7 @@ struct DraftTotals {
   int64_t tree_passes = 0;  // of these, with a tree of drafts
   int64_t drafts = 0;       // that ran
   int64_t accepted = 0;     // that the text kept
+  int64_t checked = 0;      // tokens that ran again alone (SpecOptions::check)
   struct Source {
     int64_t drafts = 0, accepted = 0;
   };

@@ -55,6 +55,8 @@ struct TextOptions {
   // Sequences that may have tokens in one pass, 1 to kMostSequences. The cache has room for so many full contexts. With
   // more than one, a pass may also have trees of drafts (Extension::parents), if all devices share the host's memory.
   int64_t sequences = 1;
+  // More full contexts that the cache has room for: of texts that have no tokens in the pass of another one.
+  int64_t spare_texts = 0;
   // Passes may have drafts: chains of them with logits for each token, and trees where several sequences may have them.
   // Passes of a few tokens are lists if the kernels for that are compiled already (MachineOptions::listed_tokens).
   bool drafts = false;

@@ -64,6 +64,7 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   options.logit_rows = needs.logit_rows;
   options.drafts = needs.drafts;
   options.sequences = needs.sequences;
+  options.spare_texts = needs.spare_texts;
   options.sync_policy = sync::policy_named(flags.sync);
   options.wait_deadline = std::chrono::milliseconds(std::llround(flags.deadline_seconds * 1000));
   options.submit = submit_of(flags);

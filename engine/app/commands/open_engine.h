@@ -22,6 +22,7 @@ struct EngineNeeds {
   int64_t logit_rows = 1;
   bool drafts = false;          // passes may have drafts
   int64_t sequences = 1;        // texts that share passes
+  int64_t spare_texts = 0;      // as TextOptions has it
   bool may_join_later = false;  // a GPU may join later if its kernels are not compiled yet (--compile background)
   TextAsked first_text = {};    // for that case: the size of the first text
   std::string program = {};     // the `tandem` program that compiles the kernels; empty: the program of this process

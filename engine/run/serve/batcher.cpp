@@ -7,6 +7,7 @@
 
 #include "engine/run/cache/extension.h"
 #include "engine/run/engine.h"
+#include "engine/run/serve/draft_check.h"
 #include "engine/run/serve/generate.h"
 #include "engine/run/serve/speculation.h"
 #include "engine/run/serve/verification.h"
@@ -44,6 +45,7 @@ class Batcher::State {
     std::optional<int32_t> next{};       // the sampled token that has not run yet; nothing: the prompt is being read
     std::unique_ptr<TextSpeculation> speculation{};  // null: the text gets no drafts
     std::string no_drafts_because{};                 // empty if there is one
+    std::unique_ptr<DraftCheck> check{};             // null: drafts are not checked
     std::shared_ptr<TextHistory> history{};          // gets the text when it has ended; null: none
     bool history_of_prompts = false;
     std::vector<int32_t> pass_ids{}, pass_parents{};  // of the pass: `next` and the drafts behind it; parents of a tree
@@ -86,7 +88,9 @@ class Batcher::State {
   void take_logits(ActiveRequest& request, std::span<const float> logits);
   void read_prompt_logits(ActiveRequest& request, std::span<const float> logits) const;
   void take_logits_of_drafts(ActiveRequest& request, std::span<const float> logits);
+  static void keep_for_check(ActiveRequest& request, const LogitRows& rows, std::span<const int32_t> path);
   void find_not_finite();
+  void check_drafts();
   void end_completed();
   static void keep_in_history(const ActiveRequest& request, const Generation& written);
   void end(size_t index);
@@ -152,6 +156,7 @@ bool Batcher::State::step() {
     logits = logits.subspan(values);
   }
   find_not_finite();
+  check_drafts();
   for (ActiveRequest& request : active_)
     if (is_reading(request)) guard(request, [&request] { request.cut = request.continuation.is_interrupted(); });
   end_completed();
@@ -221,12 +226,13 @@ Batcher::State::ActiveRequest Batcher::State::begin(Request& next) {
   totals_.shared_tokens += shared;
   const SpecOptions& spec = next.options.spec;
   std::shared_ptr<TextHistory> history = spec.history;
-  const bool history_of_prompts = spec.history_of_prompts;
+  const bool history_of_prompts = spec.history_of_prompts, is_checked = spec.check;
   std::string refusal = speculation_.refusal(spec);
   std::unique_ptr<TextSpeculation> speculation = refusal.empty() ? speculation_of(next) : nullptr;
   Continuation continuation(engine_.model().tokenizer(), next.prompt, std::move(next.options));
   ActiveRequest request{next.sequence,          std::move(own), std::move(next.prompt), std::move(continuation),
                         std::move(next.on_end), cached,         now_seconds()};
+  if (speculation && is_checked) request.check = std::make_unique<DraftCheck>(engine_);
   request.speculation = std::move(speculation);
   request.no_drafts_because = std::move(refusal);
   request.history = std::move(history);
@@ -352,6 +358,7 @@ void Batcher::State::take_logits(ActiveRequest& request, std::span<const float> 
     const bool has_room = request.sequence().position() < engine_.sizes().context;
     request.next = request.continuation.next(logits.last(vocabulary()), has_room);
     if (request.speculation) request.speculation->append(request.continuation.ids().subspan(known));
+    if (request.check) request.check->begin(request.sequence());
   });
 }
 
@@ -376,6 +383,7 @@ void Batcher::State::take_logits_of_drafts(ActiveRequest& request, std::span<con
   };
   guard(request, [&] { path = accept_drafts(drafts, rows, choose); });
   guard(request, [&] { keep_path(engine_.cache(), request.sequence(), drafts, path); });
+  if (request.check) guard(request, [&] { keep_for_check(request, rows, path); });
   guard(request, [&] {
     const auto got = request.continuation.ids().subspan(known);
     std::vector<int32_t> choices;
@@ -383,6 +391,12 @@ void Batcher::State::take_logits_of_drafts(ActiveRequest& request, std::span<con
     speculation.take_verdict(path, choices);
     speculation.append(got);
   });
+}
+
+void Batcher::State::keep_for_check(ActiveRequest& request, const LogitRows& rows, std::span<const int32_t> path) {
+  request.check->add(request.pass_ids.front(), rows[0]);
+  for (const int32_t draft : path)
+    request.check->add(request.pass_ids[static_cast<size_t>(draft) + 1], rows[draft + 1]);
 }
 
 // Tells the caller how much of a prompt of several chunks has run.
@@ -398,6 +412,16 @@ void Batcher::State::find_not_finite() {
     if (is_reading(request) || request.next || request.continuation.reason() != StopReason::not_finite) continue;
     guard(request,
           [&] { request.error = std::make_exception_ptr(engine_.not_finite(request.sequence().position() - 1)); });
+  }
+}
+
+// The checks run passes of their own, so they come when nothing needs the logits of the texts' pass. A check takes two
+// pages at most: a new one, and a copy of one that it shares.
+void Batcher::State::check_drafts() {
+  for (ActiveRequest& request : active_) {
+    if (!request.check || request.error) continue;
+    while (!finished_.empty() && engine_.cache().free_pages() < 2) finished_.pop_front();
+    guard(request, [&] { request.check->run(); });
   }
 }
 
@@ -426,6 +450,7 @@ void Batcher::State::end(size_t index) {
   if (request.first_logits > 0) result.generation.predicted_seconds = now - request.first_logits;
   result.generation.predicted_passes = request.passes;
   if (request.speculation) result.generation.drafts = request.speculation->totals();
+  if (request.check) result.generation.drafts.checked = request.check->checked();
   result.generation.drafts.why_none = request.no_drafts_because;
   if (!request.error) guard(request, [&] { keep_in_history(request, result.generation); });
   if (can_be_shared) guard(request, [&] { finished_.push_back(std::move(request.own)); });

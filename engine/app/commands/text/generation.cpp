@@ -56,6 +56,7 @@ EngineNeeds needs_of_texts(const CommonFlags& flags, int64_t texts, bool any_may
   const SpecOptions& spec = flags.generate.spec;
   EngineNeeds needs;
   needs.sequences = texts;
+  needs.spare_texts = spec.check ? texts : 0;
   needs.drafts = any_may_draft || spec.mode != SpecMode::none;
   needs.logit_rows = texts + (needs.drafts ? spec.draft_max : 0);
   // S2: so many tokens of a prompt get logits at once.
@@ -81,7 +82,7 @@ nlohmann::json drafts_json(const Generation& g, const SpecOptions& spec) {
   for (const auto& [tokens, seconds] : g.drafts.pass_seconds) passes[std::to_string(tokens)] = seconds * 1e3;
   return {{"mode", to_string(spec.mode)},        {"why_none", g.drafts.why_none}, {"tokens_a_pass", tokens_a_pass(g)},
           {"tree_passes", g.drafts.tree_passes}, {"sources", std::move(sources)}, {"clock", "measured"},
-          {"pass_ms", std::move(passes)}};
+          {"pass_ms", std::move(passes)},        {"checked", g.drafts.checked}};
 }
 
 // The text, what is needed to generate it again, and times and sizes. The rate of the prompt counts only tokens that

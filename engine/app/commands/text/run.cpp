@@ -74,6 +74,9 @@ void print_summary(const Generation& g, const Engine& engine) {
   if (g.drafts.passes > 0)
     std::fprintf(stderr, "drafts: %lld of %lld accepted, %.2f tokens a pass\n",
                  static_cast<long long>(g.drafts.accepted), static_cast<long long>(g.drafts.drafts), tokens_a_pass(g));
+  if (g.drafts.checked > 0)
+    std::fprintf(stderr, "%lld tokens ran again alone and had the same bits\n",
+                 static_cast<long long>(g.drafts.checked));
 }
 
 // Estimates the text's length before there is a tokenizer: a token has about four bytes. The estimate decides only

@@ -94,6 +94,9 @@ void add_run(CLI::App& app, Action& action) {
     require_one_text(app);
     take_files(flags->common, flags->own);
     const bool is_many = flags->own.is_given();
+    const SpecOptions& spec = flags->common.generate.spec;
+    if (spec.check && spec.mode == SpecMode::none && flags->own.lines.empty())  // a line may have drafts
+      throw CLI::ExcludesError("--spec-check", "--spec none");
     if (is_many && !(flags->common.save_state.empty() && flags->common.load_state.empty()))
       throw CLI::ExcludesError("--save-state, --load-state", "several prompts");
     action = [flags, is_many] {

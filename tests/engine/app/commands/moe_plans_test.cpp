@@ -108,6 +108,29 @@ TEST_F(MoePlans, that_drop_tokens_say_so) {
   EXPECT_THAT(drafted.err, HasSubstr("drafts may change the text"));
 }
 
+// Forty drafts of one token want the same experts, which hold 16 rows.
+TEST_F(MoePlans, that_drop_tokens_are_found_out_by_a_check_of_drafts) {
+  std::string same;
+  for (int i = 0; i < 60; ++i) same += " a";
+  const Arguments checked =
+      Arguments{"run",      "-m",         model_,   "-p",     same,    "-n",  "60",          "--ignore-eos",
+                "--device", "npu:0,host", "--plan", "npumoe", "--act", "f16", "--draft-max", "63"} +
+      Arguments{"--moe-residency", "all", "--moe-tiers", "0.5,0.5,0.5", "--spec-check"};
+  const Ended exact = tandem(checked + Arguments{"--spec", "sam"});
+  EXPECT_EQ(exact.status, 0) << exact.err;
+  EXPECT_THAT(exact.err, HasSubstr("59 tokens ran again alone and had the same bits"));
+  const Ended dropped = tandem(checked + Arguments{"--spec", "sam", "--overflow", "drop"});
+  EXPECT_EQ(dropped.status, 1);
+  EXPECT_THAT(dropped.err, HasSubstr("drafts changed the bits of a text (--spec-check)"));
+  EXPECT_THAT(dropped.err,
+              ::testing::ContainsRegex("behind token [0-9]+ of the text .id [0-9]+.*logit [0-9]+ is [0-9a-f]{8} "
+                                       "with drafts and [0-9a-f]{8} alone .bit [0-9]+"));
+  // These passes have one token each.
+  const Ended plain = tandem(checked + Arguments{"--spec", "auto", "--overflow", "drop"});
+  EXPECT_EQ(plain.status, 0) << plain.err;
+  EXPECT_THAT(plain.err, Not(HasSubstr("ran again alone"))) << "there are no drafts to check";
+}
+
 TEST_F(MoePlans, follow_a_calibration) {
   const std::string calibration = folder_.file("calibration.json");
   const json counted = json_of({"calibrate-moe", "-m", model_, "--ids", ids_, "-o", calibration, "--device", "host"});

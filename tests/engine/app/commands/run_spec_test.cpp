@@ -59,6 +59,34 @@ TEST(RunSpec, writes_many_texts_as_it_writes_each_alone) {
   EXPECT_EQ(texts, 2) << drafted.err;
 }
 
+TEST(RunSpec, checks_drafts_by_running_each_token_again_alone) {
+  const json plain = json_of(story({"--spec", "none"}));
+  EXPECT_EQ(plain["spec"]["checked"], 0);
+  for (const char* mode : {"auto", "pld", "sam", "sdnpu"}) {
+    const json checked = json_of(story({"--spec", mode, "--spec-check"}));
+    EXPECT_EQ(checked["ids"], plain["ids"]) << mode;
+    EXPECT_EQ(checked["spec"]["checked"], 149) << mode << ": all but the first, which the prompt gave";
+  }
+  EXPECT_THAT(tandem(story({"--spec", "sam", "--spec-check"})).err, HasSubstr("149 tokens ran again alone"));
+  EXPECT_THAT(tandem(story({"--spec", "none", "--spec-check"})).err, HasSubstr("--spec-check excludes --spec none"));
+}
+
+TEST(RunSpec, checks_many_texts_in_shared_passes) {
+  const Folder folder;
+  const std::string lines = folder.write("prompts.jsonl",
+                                         "{\"prompt\": \"Once upon a time\"}\n"
+                                         "{\"prompt\": \"Lily had a cat. Lily had\", \"spec\": \"sam\"}\n"
+                                         "{\"prompt\": \"Once\", \"spec\": \"none\"}\n");
+  const Ended ended = tandem(
+      Arguments{"run", "-m", stories(), "--jsonl", lines, "-n", "80", "--ignore-eos", "-np", "2", "--spec-check"} +
+      on_host());
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  std::istringstream answers(ended.out);
+  std::vector<int> checked;
+  for (std::string line; std::getline(answers, line);) checked.push_back(json::parse(line)["spec"]["checked"]);
+  EXPECT_EQ(checked, (std::vector{79, 79, 0}));
+}
+
 TEST(RunSpec, says_how_many_drafts_were_accepted) {
   EXPECT_THAT(tandem(story({"--spec", "sam"})).err, HasSubstr(" accepted, "));
   EXPECT_THAT(tandem(story({"--spec", "none"})).err, Not(HasSubstr("drafts:")));
