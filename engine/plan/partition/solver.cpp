@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <span>
 
 #include "engine/plan/partition/candidates.h"
 #include "engine/plan/partition/row_search.h"
