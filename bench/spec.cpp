@@ -8,8 +8,8 @@
 // of a large model can be timed on a small one. Each text is written without and with drafts in turn, in one engine.
 // The tokens are compared before anything is timed. --history: outputs of one task are the history of its next texts.
 // --texts: so many texts at once. --own: the prompts of FILE, and what the model itself writes behind them. --passes:
-// the time of passes by their drafts. --drafting: the time of drafting alone, at 100,000 tokens of context and a
-// million tokens of history.
+// the time of passes by their drafts. --graphs: what loading the NPU's graphs costs (bench/spec_graphs.h). --drafting:
+// the time of drafting alone, at 100,000 tokens of context and a million tokens of history.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -23,6 +23,7 @@
 #include "bench/spec/cases.h"
 #include "bench/spec/own_texts.h"
 #include "bench/spec/passes.h"
+#include "bench/spec_graphs.h"
 #include "engine/device/gpu/kept_file.h"
 #include "engine/draft/text_drafts.h"
 #include "engine/plan/prediction/statistics.h"
@@ -43,8 +44,9 @@ struct Options {
   SpecMode mode = SpecMode::automatic;
   int64_t draft_max = 15;
   int rounds = 2, texts = 1;
-  bool history = false, drafting = false, own = false, passes = false;
+  bool history = false, drafting = false, own = false, passes = false, graphs = false;
   int64_t depth = 512, predict = 128;
+  bench::GraphBenchOptions of_graphs;
 };
 
 // One or several texts at once, and what they took.
@@ -232,12 +234,27 @@ int main(int argc, char** argv) {
   app.add_flag("--passes", options.passes, "time passes by their drafts; needs no cases");
   app.add_option("--depth", options.depth, "with --passes: tokens before the pass")->check(CLI::Range(1, 1 << 20));
   app.add_flag("--drafting", options.drafting, "time drafting alone; needs no cases");
+  app.add_flag("--graphs", options.graphs, "time what loading the NPU's graphs costs; needs no cases");
+  app.add_option("--npu-memory", options.of_graphs.npu_mebibytes, "with --graphs, as tandem's; default: the least")
+      ->check(CLI::Range(1, 1 << 20));
+  app.add_option("--plan", options.of_graphs.plan, "with --graphs, as tandem's")->capture_default_str();
+  app.add_option("--prompts", options.of_graphs.lengths, "with --graphs: tokens of the prompts, comma separated")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20));
+  app.add_option("--chunk", options.of_graphs.chunk, "with --graphs, as tandem's")->check(CLI::Range(1, 1 << 20));
+  app.add_flag("--cold", options.of_graphs.cold, "with --graphs: every load reads storage");
   return bench::bench_main(app, argc, argv, [&] {
     if (options.drafting) return measure_drafting();
     bench::require_model(options.model);
     if (options.own) options.draft_max = 63;
     if (options.passes) return bench::time_draft_passes(*open_engine(options), options.depth, options.rounds);
     if (options.own) return bench::count_own_texts(*open_engine(options), read_cases(options.cases), options.predict);
+    if (options.graphs) {
+      options.of_graphs.model = options.model;
+      options.of_graphs.devices = options.devices;
+      options.of_graphs.rounds = options.rounds;
+      return measure_graphs(options.of_graphs);
+    }
     return measure(options);
   });
 }

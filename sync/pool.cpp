@@ -179,6 +179,9 @@ void Pool::release(Slot& slot) {
   throw Error("a slot was given back to a pool that does not own it", slot.label());
 }
 
+// If the system refuses, the memory only stays in use.
+void Pool::discard(const Slot& slot) { madvise(slot.data(), slot.size_bytes(), MADV_DONTNEED); }
+
 // Slots that were released count too, since their memory stays mapped for reuse.
 size_t Pool::mapped_bytes() const {
   std::lock_guard lock(mutex_);

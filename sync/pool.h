@@ -73,6 +73,8 @@ class Pool {
   // rounded `bytes`.
   Slot& acquire(size_t bytes, SlotUse use, std::string label);
   void release(Slot& slot);
+  // Gives the slot's pages back to the system. The slot stays in use and reads as zeros. Not for slots of a file.
+  static void discard(const Slot& slot);
   // Maps the file privately and at once, with a slot for each part. file: a descriptor, which may be closed afterwards.
   // Released slots of a file are not reused. Error when a part is not inside the file. The file must not shrink.
   std::vector<Slot*> map_file(int file, std::span<const FilePart> parts, SlotUse use);

@@ -266,6 +266,13 @@ void add_placement_flags(CLI::App& app, CommonFlags& flags) {
             return problem.empty() ? problem : problem + ", or -1";
           },
           "SHARE[,SHARE...]"));
+  // The flag counts MiB and the field bytes.
+  app.add_option_function<int64_t>(
+         "--npu-memory",
+         [&flags](int64_t mebibytes) { flags.engine.npu_memory_bytes = static_cast<uint64_t>(mebibytes) << 20; },
+         "MiB of the NPU's memory for graphs of prompts and of single tokens, each with weights of its own; what does "
+         "not fit is loaded while it computes (docs/sdnpu.md)")
+      ->transform(whole({1, int64_t{1} << 20}));
   app.add_option("--sync", flags.sync, "how the host waits for a device")
       ->check(CLI::IsMember(sync::waiter_names()))
       ->capture_default_str();

@@ -29,7 +29,7 @@ constexpr size_t kSampledPages = 64;
 // 11 fixed words: the 9 before the lengths of the slots, and the two hashes after them.
 size_t header_bytes(size_t slots) { return whole_pages((11 + slots) * sizeof(uint64_t)); }
 
-uint64_t bytes_of_slots(std::span<const size_t> slot_bytes) {
+uint64_t padded_sum(std::span<const size_t> slot_bytes) {
   uint64_t sum = 0;
   for (const size_t bytes : slot_bytes) sum += whole_pages(bytes);
   return sum;
@@ -57,7 +57,7 @@ uint64_t hash_of_slots(std::span<const sync::Slot* const> slots) {
 
 // The header's words in the order of the layout. The last word is a hash of all words before it.
 std::vector<std::byte> header_of(const GgufIdentity& model, std::span<const size_t> slot_bytes, uint64_t slots_hash) {
-  const uint64_t file_bytes = header_bytes(slot_bytes.size()) + bytes_of_slots(slot_bytes);
+  const uint64_t file_bytes = header_bytes(slot_bytes.size()) + padded_sum(slot_bytes);
   std::vector<uint64_t> words = {kPackedMagic,      kVersion << 32 | kPackingVersion,
                                  model.file_bytes,  static_cast<uint64_t>(model.modified_ns),
                                  model.header_hash, model.sampled_hash,
@@ -133,7 +133,7 @@ std::string PackedFile::damage(const GgufIdentity& model) const {
   std::memcpy(&slots_hash, found.data() + place_of_hash(slot_bytes_.size()), sizeof slots_hash);
   // The expected header contains the hash found in the file, so only the other words are compared here.
   if (found != header_of(model, slot_bytes_, slots_hash)) return "it is damaged, or of another version or model";
-  const uint64_t bytes = bytes_of_slots(slot_bytes_);
+  const uint64_t bytes = padded_sum(slot_bytes_);
   if (stamp_.bytes != head + bytes) return "it has another length than it says";
   uint64_t hash = 0;
   std::string why;
@@ -179,7 +179,7 @@ void PackedFile::require_unchanged() const {
 std::vector<sync::FilePart> PackedFile::parts(std::span<const std::string> labels) const {
   TANDEM_CHECK(labels.size() == slot_bytes_.size(), "a label for every slot of a packed file");
   std::vector<sync::FilePart> parts;
-  uint64_t offset = header_bytes(slot_bytes_.size());
+  uint64_t offset = offset_of_slot(0);
   for (size_t i = 0; i < slot_bytes_.size(); ++i) {
     parts.push_back({offset, whole_pages(slot_bytes_[i]), labels[i]});
     offset += parts.back().bytes;
@@ -204,6 +204,28 @@ std::vector<sync::Slot*> PackedFile::read(sync::Pool& pool, std::span<const std:
                   "Try again without --pack-cache");
   }
   return slots;
+}
+
+size_t PackedFile::bytes_of_slots(size_t first, size_t count) const {
+  return padded_sum(std::span(slot_bytes_).subspan(first, count));
+}
+
+uint64_t PackedFile::offset_of_slot(size_t slot) const {
+  return header_bytes(slot_bytes_.size()) + padded_sum(std::span(slot_bytes_).first(slot));
+}
+
+// Pages that are mapped, or that were not written to storage yet, stay.
+void PackedFile::forget_slots(size_t first, size_t count) const {
+  ::fdatasync(file_);
+  ::posix_fadvise(file_, static_cast<off_t>(offset_of_slot(first)), static_cast<off_t>(bytes_of_slots(first, count)),
+                  POSIX_FADV_DONTNEED);
+}
+
+// A change of the file is the better reason for a failure. It also makes bytes worthless that were read well.
+void PackedFile::copy_slots(size_t first, size_t count, std::byte* to) const {
+  const std::string why = read_at(file_, to, bytes_of_slots(first, count), offset_of_slot(first));
+  require_unchanged();
+  if (!why.empty()) throw Error("cannot read packed weights (" + why + ")", path_, "Remove the file; it is made again");
 }
 
 }  // namespace tandem

@@ -40,6 +40,12 @@ class PackedFile {
   // in memory twice. read(): the pool allocates the memory. Error when the system refuses.
   std::vector<sync::Slot*> map(sync::Pool& pool, std::span<const std::string> labels);
   std::vector<sync::Slot*> read(sync::Pool& pool, std::span<const std::string> labels) const;
+  // Slots `first` to `first + count - 1` lie side by side in the file: their bytes, and a copy of them. copy_slots()
+  // may be called by any thread. Error when the file has changed or cannot be read.
+  size_t bytes_of_slots(size_t first, size_t count) const;
+  void copy_slots(size_t first, size_t count, std::byte* to) const;
+  // Lets the system forget its copy of these slots, so that the next read comes from storage. For measurements.
+  void forget_slots(size_t first, size_t count) const;
   void require_unchanged() const;
   const FileStamp& stamp() const { return stamp_; }  // of the file when it was opened
 
@@ -51,6 +57,7 @@ class PackedFile {
 
  private:
   PackedFile(std::string path, int file, std::span<const size_t> slot_bytes);
+  uint64_t offset_of_slot(size_t slot) const;
   std::string damage(const GgufIdentity& model) const;
   std::vector<sync::FilePart> parts(std::span<const std::string> labels) const;
 

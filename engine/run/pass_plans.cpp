@@ -37,7 +37,9 @@ PassPlans::PassPlans(const LoadedModel& model, const Activations& activations, T
       asked_(asked),
       counts_(counts),
       prepared_(kPreparedPlans),
-      times_(new_times()) {}
+      times_(new_times()) {
+  if (GraphMemory* memory = model.graph_memory()) graphs_ = std::make_unique<GraphPasses>(*memory);
+}
 
 PassTimes PassPlans::new_times() {
   const Device* gpu = machine_.first_with(&DeviceInfo::queued);
@@ -90,6 +92,7 @@ PassPlans::Entry& PassPlans::prepare(const Batch& batch, int64_t position) {
     if (entry->version != planner().version()) {
       const double start = now_seconds();
       if (auto better = planner().better_than(entry->prepared->plan(), batch, position)) {
+        entry->graphs.reset();
         executor.drop(std::exchange(entry->prepared, executor.prepare(std::move(*better))));
         ++preparations_.plans;
         entry->ran = false;
@@ -100,8 +103,9 @@ PassPlans::Entry& PassPlans::prepare(const Batch& batch, int64_t position) {
     return *entry;
   }
   const double start = now_seconds();
-  Entry& made = prepared_.add(key, {batch, executor.prepare(planner().plan_for(batch, position)), planner().version()},
-                              [&](Entry evicted) { executor.drop(std::move(evicted.prepared)); });
+  Entry& made =
+      prepared_.add(key, {batch, executor.prepare(planner().plan_for(batch, position)), {}, planner().version()},
+                    [&](Entry evicted) { executor.drop(std::move(evicted.prepared)); });
   // H12, Online-prepare: graphs of other lengths than the NPU's sizes would be compiled for this plan. The time
   // is modelled.
   const GraphCompiles compiles = executor.compiles(*made.prepared, options_.graph_tokens);
@@ -124,21 +128,70 @@ bool PassPlans::is_measured(Entry& entry) {
   return !is_first && is_turn && options_.plan_hooks.learns;
 }
 
-// A measured pass teaches the planner. While it runs, a watch looks for other programs on the cores, and contended
-// samples weigh less.
 void PassPlans::run(Entry& entry, int64_t position) {
-  if (is_measured(entry)) {
-    const ContentionWatch watch;
-    PassSpans spans;
-    const double seconds = machine_.executor().run(*entry.prepared, &spans);
-    planner().learn(entry.prepared->plan(), entry.batch, position, spans, seconds,
-                    watch.found() ? kContendedWeight : 1);
-  } else {
-    machine_.executor().run(*entry.prepared);
-  }
+  const Plan& plan = entry.prepared->plan();
+  graphs_&& uses_graphs(plan, graph_devices(plan)) ? run_in_graphs(entry, position) : run_whole(entry, position);
   model_.require_weights();
   if (entry.batch.S == 1) machine_.ran_single_token();
-  ran_.add(entry.batch.S, entry.prepared->plan().name);
+  ran_.add(entry.batch.S, plan.name);
+}
+
+// A measured pass teaches the planner. While it runs, a watch looks for other programs on the cores, and contended
+// samples weigh less.
+void PassPlans::run_whole(Entry& entry, int64_t position) {
+  if (!is_measured(entry)) {
+    machine_.executor().run(*entry.prepared);
+    return;
+  }
+  const ContentionWatch watch;
+  PassSpans spans;
+  const double seconds = machine_.executor().run(*entry.prepared, &spans);
+  planner().learn(entry.prepared->plan(), entry.batch, position, spans, seconds, watch.found() ? kContendedWeight : 1);
+}
+
+RunsGraphs PassPlans::graph_devices(const Plan& plan) const {
+  RunsGraphs runs_graphs;
+  for (const std::string& id : plan.devices) {
+    const auto is_it = [&](const auto& device) { return device->info().id == id; };
+    const auto found = std::ranges::find_if(machine_.devices(), is_it);
+    runs_graphs.push_back(found != machine_.devices().end() && (*found)->info().static_graphs);
+  }
+  return runs_graphs;
+}
+
+// Chunks of the prompt behind this one that are too long for decode graphs. A pass that is no chunk of the last prompt
+// has another pass behind it if it gets no logits.
+int64_t PassPlans::chunks_behind(const Batch& batch, int64_t position) const {
+  int64_t at = chunks_.position;
+  for (auto length = chunks_.lengths.begin(); length != chunks_.lengths.end(); at += *length++) {
+    if (at != position || *length != batch.S) continue;
+    return std::count_if(length + 1, chunks_.lengths.end(), [](int64_t S) { return S > kDecodeGraphTokens; });
+  }
+  return batch.logit_rows > 0 ? 0 : 1;
+}
+
+// The fragments of a plan are prepared when they first run. Passes in fragments teach the planner nothing: their times
+// contain waits for graphs.
+void PassPlans::run_in_graphs(Entry& entry, int64_t position) {
+  Executor& executor = machine_.executor();
+  GraphMemory& memory = graphs_->memory();
+  if (!entry.graphs) {
+    const auto make = [this, &memory, &plan = entry.prepared->plan()](const GraphId& id) {
+      return fragment_of(plan, memory.block_begins(), id, graph_devices(plan), options_.graph_tokens,
+                         [&memory](const Operand& weight, GraphKind kind) { return memory.place(weight, kind); });
+    };
+    entry.graphs = std::make_unique<GraphChain>(executor, make, 2 * memory.blocks());
+  }
+  const auto predict = [&](int64_t tokens) {
+    return planner().shared_seconds({std::min(tokens, activations_.sizes.tokens), 0}, position);
+  };
+  Timeline* const timeline = executor.timeline();
+  const size_t first_span = timeline ? timeline->spans().size() : 0;
+  graphs_->run(*entry.graphs, {entry.batch.S, chunks_behind(entry.batch, position), predict});
+  std::vector<Span> spans = memory.take_spans();
+  if (!timeline) return;
+  for (Span& span : spans) timeline->add(std::move(span));
+  join_passes(*timeline, first_span);
 }
 
 void PassPlans::drop_plans_with_experts() {

@@ -23,6 +23,7 @@
 #include "engine/run/choice/pass_times.h"
 #include "engine/run/choice/planner.h"
 #include "engine/run/choice/plans_ran.h"
+#include "engine/run/graph_passes.h"
 #include "engine/run/machine/loaded_model.h"
 #include "engine/run/machine/machine.h"
 #include "engine/run/pass/executor.h"
@@ -42,7 +43,8 @@ class PassPlans {
   struct Entry {
     Batch batch;
     std::unique_ptr<PreparedPlan> prepared;
-    int64_t version = 0;  // Planner::version() when the plan was made, or was last compared and kept
+    std::unique_ptr<GraphChain> graphs{};  // fragments of the plan, if it runs in graphs of --npu-memory
+    int64_t version = 0;                   // Planner::version() when the plan was made, or was last compared and kept
     bool ran = false;
   };
 
@@ -69,6 +71,8 @@ class PassPlans {
   // last one gets logits. The cut of the last prompt is kept, so passes have the chunks that were prepared for them.
   std::vector<Batch> chunks_of(int64_t begin, int64_t total);
 
+  GraphPasses* graphs() { return graphs_.get(); }  // nullptr: without --npu-memory
+
   std::vector<Operator> operators_for(const Batch& batch) const;
   size_t size() const { return prepared_.size(); }  // prepared plans
   const Preparations& preparations() const { return preparations_; }
@@ -89,6 +93,10 @@ class PassPlans {
     bool operator==(const Key&) const = default;
   };
   bool is_measured(Entry& entry);
+  RunsGraphs graph_devices(const Plan& plan) const;
+  int64_t chunks_behind(const Batch& batch, int64_t position) const;
+  void run_in_graphs(Entry& entry, int64_t position);
+  void run_whole(Entry& entry, int64_t position);
   PassTimes new_times();
 
   const LoadedModel& model_;
@@ -109,6 +117,7 @@ class PassPlans {
   Preparations preparations_;
   PassTimes times_;
   PlansRan ran_;
+  std::unique_ptr<GraphPasses> graphs_;
 };
 
 }  // namespace tandem

@@ -22,6 +22,7 @@
 namespace tandem {
 
 class GgufFile;
+class GraphMemory;
 class Machine;  // the devices, and the memory that they see
 struct Model;
 struct ModelConfig;
@@ -50,6 +51,7 @@ class LoadedModel {
   const ModelConfig& config() const;
   const GgufFile& file() const;
   void require_weights() const;
+  GraphMemory* graph_memory() const;  // nullptr: without ModelOptions::npu_memory_bytes
 
  private:
   struct State;

@@ -15,6 +15,7 @@
 #include "engine/app/trace_picture.h"
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/registry.h"
+#include "engine/run/machine/graph_memory.h"
 #include "sync/error.h"
 #include "sync/output_file.h"
 
@@ -74,9 +75,10 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   if (needs.may_join_later && flags.compile == "background")
     options.warming_program = needs.program.empty() ? own_program() : needs.program;
   options.first_text = needs.first_text;
-  if (flags.pack_cache) {
+  if (flags.pack_cache || options.npu_memory_bytes > 0) {
     if (options.program_folder.empty())
-      throw Error("there is no folder for packed weights", "--pack-cache", "Set XDG_CACHE_HOME or HOME");
+      throw Error("there is no folder for packed weights", flags.pack_cache ? "--pack-cache" : "--npu-memory",
+                  "Set XDG_CACHE_HOME or HOME");
     options.pack_cache_folder = options.program_folder + "/packed";
   }
   options.load_progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
@@ -147,6 +149,31 @@ void print_experts(const CommonFlags& flags, const Engine& engine) {
       "rows empty; beyond their room %.1f %% of the choices spilled, %.1f %% dropped\n",
       percent(totals.valid), static_cast<long long>(totals.graphs), 100 * totals.padded_share(),
       percent(totals.spilled), percent(totals.dropped));
+}
+
+nlohmann::json graph_loads_json(const Engine& engine) {
+  const GraphMemory* memory = engine.model().graph_memory();
+  if (memory == nullptr) return nullptr;
+  const GraphMemory::Totals& totals = memory->totals();
+  return {{"budget_bytes", totals.budget_bytes},
+          {"peak_bytes", totals.peak_bytes},
+          {"loads", totals.loads},
+          {"loaded_bytes", totals.loaded_bytes},
+          {"load_ms", totals.load_seconds * 1e3},
+          {"waited_ms", totals.waited_seconds * 1e3}};
+}
+
+void print_graph_loads(const CommonFlags& flags, const Engine& engine) {
+  const GraphMemory* memory = engine.model().graph_memory();
+  if (flags.quiet() || memory == nullptr) return;
+  const GraphMemory::Totals& totals = memory->totals();
+  constexpr double kMebibyte = 1 << 20;
+  std::fprintf(stderr,
+               "graphs on the NPU: at most %.1f of %.1f MiB, %lld loads of %.1f MiB in %.1f ms, of which passes waited "
+               "%.1f ms\n",
+               static_cast<double>(totals.peak_bytes) / kMebibyte, static_cast<double>(totals.budget_bytes) / kMebibyte,
+               static_cast<long long>(totals.loads), static_cast<double>(totals.loaded_bytes) / kMebibyte,
+               totals.load_seconds * 1e3, totals.waited_seconds * 1e3);
 }
 
 nlohmann::json bits_json(const Engine& engine) {

@@ -6,11 +6,13 @@
 #include <future>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "engine/device/gpu/driver_pages.h"
 #include "engine/model/loading.h"
 #include "engine/model/packed_file.h"
+#include "engine/run/machine/graph_memory.h"
 #include "engine/run/machine/kernel_set.h"
 #include "engine/run/machine/pack_cache.h"
 #include "sync/affinity.h"
@@ -38,14 +40,17 @@ struct LoadedModel::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   void load(const ModelOptions& options);
+  void require_npu_for(const ModelOptions& options) const;
+  void make_graph_memory(const ModelOptions& options, std::span<const size_t> slot_bytes);
 
   const std::shared_ptr<Machine> machine_;
   const GgufFile file_;
   PackCache pack_cache_;
-  std::optional<PackedFile> packed_;  // only if the weights are mapped
+  std::optional<PackedFile> packed_;  // only if the weights are mapped, or graphs are loaded from it
   const OnLongWork on_long_work_;
   std::unique_ptr<Tokenizer> tokenizer_;
   Model model_;
+  std::unique_ptr<GraphMemory> graph_memory_;  // last: it uses the file and the weights
 };
 
 LoadedModel::LoadedModel(std::shared_ptr<Machine> machine, const ModelOptions& options)
@@ -86,6 +91,7 @@ void LoadedModel::State::load(const ModelOptions& options) {
   const auto make = [&] { tokenizer_ = make_tokenizer_for(file_, loading.config()); };
   const auto open_devices = [&] {
     if (!machine_->is_open()) machine_->open_devices();
+    require_npu_for(options);
   };
   const std::vector<size_t> slot_bytes = loading.slot_bytes();
   if (pack_cache_.on()) packed_ = pack_cache_.find(file_.identity(), slot_bytes);
@@ -96,7 +102,7 @@ void LoadedModel::State::load(const ModelOptions& options) {
     auto made = std::async(std::launch::async, make);
     open_devices();
     loading.take(*packed_, machine_->maps_files() ? PackedUse::mapped : PackedUse::read);
-    if (!machine_->maps_files()) packed_.reset();
+    if (!machine_->maps_files() && options.npu_memory_bytes == 0) packed_.reset();
     made.get();
   } else {
     // One core stays free for this thread, which opens the devices meanwhile.
@@ -112,6 +118,27 @@ void LoadedModel::State::load(const ModelOptions& options) {
   malloc_trim(0);
 #endif
   model_ = loading.finish(cores, options.load_progress);
+  if (options.npu_memory_bytes > 0) make_graph_memory(options, slot_bytes);
+}
+
+void LoadedModel::State::require_npu_for(const ModelOptions& options) const {
+  if (options.npu_memory_bytes == 0 || machine_->first_with(&DeviceInfo::static_graphs)) return;
+  throw Error("there is no NPU with graphs", "--npu-memory on " + machine_->device_names(),
+              "Name an NPU too (--device npu:0,host), or leave --npu-memory out");
+}
+
+// Packed weights that were not kept before are kept now, because graphs are loaded from their file.
+void LoadedModel::State::make_graph_memory(const ModelOptions& options, std::span<const size_t> slot_bytes) {
+  if (!packed_) {
+    if (on_long_work_) on_long_work_("keeping the packed weights, from which the NPU's graphs are loaded");
+    pack_cache_.keep(model_.weights.slots);
+    packed_ = pack_cache_.find(file_.identity(), slot_bytes);
+  }
+  if (!packed_)
+    throw Error("packed weights are not kept, so the NPU's graphs cannot be loaded from them",
+                options.pack_cache_folder.empty() ? "--npu-memory" : options.pack_cache_folder,
+                "Give a folder with room for them and a model that is a file, or leave --npu-memory out");
+  graph_memory_ = std::make_unique<GraphMemory>(machine_->pool(), *packed_, model_.weights, options.npu_memory_bytes);
 }
 
 // New packed weights are written at the end, when no text waits any more.
@@ -121,6 +148,7 @@ LoadedModel::State::~State() {
     pack_cache_.keep(model_.weights.slots);
   }
   machine_->orchestrator().run_or_here([this] {
+    graph_memory_.reset();
     for (sync::Slot* slot : model_.weights.slots) machine_->pool().release(*slot);
   });
 }
@@ -135,5 +163,7 @@ const GgufFile& LoadedModel::file() const { return state_->file_; }
 void LoadedModel::require_weights() const {
   if (state_->packed_) state_->packed_->require_unchanged();
 }
+
+GraphMemory* LoadedModel::graph_memory() const { return state_->graph_memory_.get(); }
 
 }  // namespace tandem

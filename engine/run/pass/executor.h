@@ -120,6 +120,7 @@ class Executor {
   // Adds the spans of every run to the timeline from now on; nullptr ends that. Returns the timeline that was set
   // before. Measuring takes some time on some devices.
   Timeline* record(Timeline* timeline);
+  Timeline* timeline() const { return timeline_; }
 
  private:
   friend class Run;

@@ -1,6 +1,7 @@
 #include "engine/run/pass/timeline.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -14,6 +15,15 @@ double Timeline::busy_seconds(const std::string& track) const {
     if (span.track == track) sum += span.end_seconds - span.start_seconds;
   }
   return sum;
+}
+
+std::vector<Span> Timeline::remove(const std::string& track, size_t first) {
+  const auto begin = spans_.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto removed =
+      std::stable_partition(begin, spans_.end(), [&](const Span& span) { return span.track != track; });
+  std::vector<Span> spans(std::make_move_iterator(removed), std::make_move_iterator(spans_.end()));
+  spans_.erase(removed, spans_.end());
+  return spans;
 }
 
 // Each track gets a thread number and a name when its first span comes. "M" events are names, and "X" events are spans.

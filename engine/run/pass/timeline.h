@@ -31,6 +31,8 @@ class Timeline {
  public:
   void add(Span span) { spans_.push_back(std::move(span)); }
   const std::vector<Span>& spans() const { return spans_; }
+  // Removes the spans of `track` from the index `first` on, and returns them.
+  std::vector<Span> remove(const std::string& track, size_t first);
   // Sum of the lengths of the spans of `track`, in seconds. Spans of one track do not overlap.
   double busy_seconds(const std::string& track) const;
   // Writes Chrome trace events, which Perfetto opens. Each track is a thread there, and times are microseconds from the

@@ -109,4 +109,12 @@ void add_pass(Timeline& timeline, const Plan& plan, std::span<const std::vector<
   timeline.add({kPassTrack, plan.name, start, end});
 }
 
+void join_passes(Timeline& timeline, size_t first) {
+  const std::vector<Span> fragments = timeline.remove(kPassTrack, first);
+  if (fragments.empty()) return;
+  Span whole = fragments.front();
+  whole.end_seconds = fragments.back().end_seconds;
+  timeline.add(std::move(whole));
+}
+
 }  // namespace tandem

@@ -29,6 +29,9 @@ struct StepSpan {
 void add_pass(Timeline& timeline, const Plan& plan, std::span<const std::vector<StepSpan>> measured, double start,
               double end);
 
+// The passes among the spans from this index on were fragments of one pass. They become one span, the last one.
+void join_passes(Timeline& timeline, size_t first);
+
 inline constexpr const char* kPassTrack = "orchestrator";  // its span comes last among those of a pass
 
 }  // namespace tandem

@@ -38,25 +38,12 @@ bool accepts(const std::string& flag, const std::string& value) {
 }
 
 TEST(CommonFlags, take_the_values_of_the_command_line) {
-  CommonFlags flags = parse({"-p",           "Hi",
-                             "-n",           "-1",
-                             "-c",           "512",
-                             "-t",           "2",
-                             "-s",           "7",
-                             "--temp",       "0.5",
-                             "--top-k",      "3",
-                             "--device",     "opencl:0,npu:0",
-                             "--plan",       "tensor",
-                             "--split",      "0.25",
-                             "--act",        "f16",
-                             "--cache-type", "f32",
-                             "--chunk",      "64",
-                             "--sync",       "spin",
-                             "--trace",      "t.json",
-                             "--deadline",   "2.5",
-                             "--stop",       "a,b",
-                             "--stop",       "-c",
-                             "-vv",          "--strict-device"});
+  CommonFlags flags =
+      parse({"-p",         "Hi",     "-n",           "-1",   "-c",      "512",  "-t",           "2",
+             "-s",         "7",      "--temp",       "0.5",  "--top-k", "3",    "--device",     "opencl:0,npu:0",
+             "--plan",     "tensor", "--split",      "0.25", "--act",   "f16",  "--cache-type", "f32",
+             "--chunk",    "64",     "--npu-memory", "9",    "--sync",  "spin", "--trace",      "t.json",
+             "--deadline", "2.5",    "--stop",       "a,b",  "--stop",  "-c",   "-vv",          "--strict-device"});
   EXPECT_EQ(flags.text.prompt, "Hi");
   EXPECT_FALSE(flags.text.has_file);
   EXPECT_EQ(flags.generate.predict, -1);
@@ -72,6 +59,7 @@ TEST(CommonFlags, take_the_values_of_the_command_line) {
   EXPECT_EQ(flags.act, "f16");
   EXPECT_EQ(flags.cache_type, "f32");
   EXPECT_EQ(flags.engine.chunk, 64);
+  EXPECT_EQ(flags.engine.npu_memory_bytes, uint64_t{9} << 20);
   EXPECT_EQ(flags.sync, "spin");
   EXPECT_EQ(flags.trace, "t.json");
   EXPECT_EQ(flags.deadline_seconds, 2.5);
@@ -89,6 +77,7 @@ TEST(CommonFlags, leave_the_defaults_when_nothing_is_said) {
   EXPECT_EQ(flags.generate.sampler.temperature, 0);
   EXPECT_EQ(flags.engine.plan, "auto");
   EXPECT_TRUE(flags.engine.devices.empty());
+  EXPECT_EQ(flags.engine.npu_memory_bytes, 0u);
 }
 
 TEST(CommonFlags, accept_values_at_the_edges_of_their_ranges) {
@@ -125,6 +114,10 @@ TEST(CommonFlags, refuse_what_is_out_of_range_or_no_value) {
                                                                   {"--act", "f64"},
                                                                   {"--cache-type", "q8"},
                                                                   {"--chunk", "-1"},
+                                                                  {"--npu-memory", "0"},
+                                                                  {"--npu-memory", "-1"},
+                                                                  {"--npu-memory", "1.5"},
+                                                                  {"--npu-memory", "1048577"},
                                                                   {"--sync", "hope"},
                                                                   {"--deadline", "0"},
                                                                   {"--deadline", "nan"},

@@ -73,6 +73,7 @@ Verification verify_against_host(const CommonFlags& flags, Engine& engine) {
   CommonFlags plain = flags;
   plain.engine.plan = "host-only";
   plain.engine.devices = {"host"};
+  plain.engine.npu_memory_bytes = 0;
   plain.engine.split.clear();
   plain.act = to_string(*engine.options().act);
   plain.trace.clear();

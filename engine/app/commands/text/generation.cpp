@@ -123,6 +123,7 @@ nlohmann::json generation_json(const Generation& g, std::span<const int32_t> pro
           {"act", to_string(*engine.options().act)},
           {"bits", bits_json(engine)},
           {"experts", experts_json(engine)},
+          {"npu_memory", graph_loads_json(engine)},
           {"online_compile",
            {{"clock", "modelled"},
             {"graphs", engine.plans().online_compiles().graphs},

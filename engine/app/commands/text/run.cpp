@@ -151,6 +151,7 @@ int run_command(const CommonFlags& flags) {
     if (!to_terminal) std::fputc('\n', stderr);  // both streams may end in one log
     print_summary(result, *engine);
     print_experts(flags, *engine);
+    print_graph_loads(flags, *engine);
     if (const GraphCompiles& compiled = engine->plans().online_compiles(); compiled.graphs > 0) {
       std::fprintf(
           stderr,

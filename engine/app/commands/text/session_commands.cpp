@@ -249,7 +249,7 @@ void add_plan(CLI::App& app, Action& action) {
                "copies and blocking waits in place of fast synchronisation, with --soc");
   app.add_flag("--beside-load", flags->own.load, "beside a program that renders, with --soc");
   add_engine_flags(app, flags->common);
-  app.remove_option(app.get_option("--trace"));  // nothing runs, so there is nothing to trace
+  for (const char* name : {"--trace", "--npu-memory"}) app.remove_option(app.get_option(name));  // nothing runs
   add_output_flags(app, flags->common);
   app.callback([flags, &app, &action] {
     if (flags->common.model.empty() && flags->own.shape.empty()) throw CLI::RequiredError("--model or --shape");

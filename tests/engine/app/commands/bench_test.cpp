@@ -47,6 +47,14 @@ TEST_F(Bench, times_each_prompt_and_generation_at_each_depth) {
   }
 }
 
+TEST_F(Bench, reports_loads_of_the_npus_graphs) {
+  const ChildSettings own_cache{.environment = {{"XDG_CACHE_HOME", folder_.file("cache")}}};
+  const Arguments prompt = bench({"-p", "80", "-n", "0", "--plan", "npu-only", "--npu-memory", "1"});
+  const json row = json_of(prompt, own_cache).at(0);
+  EXPECT_GT(row.at("npu_memory").at("loads"), 0);
+  EXPECT_LE(row.at("npu_memory").at("peak_bytes"), 1 << 20);
+}
+
 // All of these devices keep the numeric contract if the inputs of matrices fit f16.
 TEST_F(Bench, verifies_bits_where_the_contract_holds_and_says_why_where_it_does_not) {
   for (const json& row : rows({"-p", "8", "-n", "2", "--plan", "layer", "--act", "f16"})) {

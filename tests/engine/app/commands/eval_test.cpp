@@ -43,6 +43,16 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
                             [](float x, float y) { return std::bit_cast<uint32_t>(x) == std::bit_cast<uint32_t>(y); });
 }
 
+TEST_F(Eval, has_the_bits_of_graphs_that_are_not_loaded) {
+  const ChildSettings own_cache{.environment = {{"XDG_CACHE_HOME", folder_.file("cache")}}};
+  const Arguments on_npu = {"--device", "npu:0,host", "--plan", "npu-only", "--chunk", "70"};
+  eval(on_npu);
+  const auto expected = floats_of(folder_.file("logits"));
+  const json answer = eval(on_npu + Arguments{"--npu-memory", "1"}, own_cache);
+  EXPECT_TRUE(same_bits(floats_of(folder_.file("logits")), expected));
+  EXPECT_LE(answer.at("npu_memory").at("peak_bytes"), answer.at("npu_memory").at("budget_bytes"));
+}
+
 TEST_F(Eval, writes_the_golden_logits_of_given_ids) {
   const json answer = eval(on_host());
   EXPECT_EQ(answer.at("n_tokens"), golden_.at("logits_shape").at(0));

@@ -72,6 +72,47 @@ TEST_F(RunDevices, end_with_an_error_where_a_wait_passes_the_deadline) {
   EXPECT_EQ(tandem(run, {.environment = {{"TANDEM_DEADLINE", "0.001"}}}).status, 1);
 }
 
+// A prompt of 380 tokens in passes of 100, so prefill graphs and decode graphs take turns.
+TEST_F(RunDevices, load_graphs_into_the_npus_memory_and_write_the_same_text) {
+  const ChildSettings own_cache{.environment = {{"XDG_CACHE_HOME", folder_.file("cache")}}};
+  const Arguments run = {
+      "run",          "-m",     stories(), "-p",       std::string(380, 'x'), "-n",     "4",       "--chunk", "100",
+      "--ignore-eos", "--spec", "none",    "--device", kNpuAndHost,           "--plan", "npu-only"};
+  const json plain = json_of(run, own_cache);
+  EXPECT_TRUE(plain.at("npu_memory").is_null());
+  const json answer = json_of(run + Arguments{"--npu-memory", "1"}, own_cache);
+  EXPECT_EQ(answer.at("ids"), plain.at("ids"));
+  const json& memory = answer.at("npu_memory");
+  EXPECT_EQ(memory.at("budget_bytes"), 1 << 20);
+  EXPECT_LE(memory.at("peak_bytes").get<int64_t>(), 1 << 20);
+  EXPECT_GE(memory.at("loads").get<int64_t>(), 8) << "both graphs of four blocks";
+  EXPECT_GT(memory.at("loaded_bytes").get<int64_t>(), memory.at("loads").get<int64_t>());
+  EXPECT_GT(memory.at("load_ms").get<double>(), 0);
+  EXPECT_GE(memory.at("waited_ms").get<double>(), 0);
+  const Ended text = tandem(run + Arguments{"--npu-memory", "1"}, own_cache);
+  EXPECT_THAT(text.err, HasSubstr("graphs on the NPU: at most "));
+}
+
+TEST_F(RunDevices, say_how_much_memory_of_the_npu_would_do_and_that_there_is_none) {
+  const ChildSettings own_cache{.environment = {{"XDG_CACHE_HOME", folder_.file("cache")}}};
+  const Arguments run = long_pass(folder_);
+  const Ended small = tandem(run + Arguments{"--device", kNpuAndHost, "--npu-memory", "1"}, own_cache);
+  EXPECT_EQ(small.status, 1);
+  const std::string before = "need at least --npu-memory ";
+  ASSERT_THAT(small.err, HasSubstr(before));
+  const int enough = std::stoi(small.err.substr(small.err.find(before) + before.size()));
+  const auto status = [&](int mebibytes) {
+    return tandem(run + Arguments{"--device", kNpuAndHost, "--npu-memory", std::to_string(mebibytes)}, own_cache)
+        .status;
+  };
+  EXPECT_EQ(status(enough), 0);
+  EXPECT_EQ(status(enough - 1), 1);
+  const Ended none = tandem(run + on_host() + Arguments{"--npu-memory", "100"}, own_cache);
+  EXPECT_EQ(none.status, 1);
+  EXPECT_THAT(none.err, HasSubstr("there is no NPU with graphs: --npu-memory on host"));
+  EXPECT_EQ(tandem(run + Arguments{"--npu-memory", "0"}).status, 2);
+}
+
 // The plan `tensor` gives way to a plan that is predicted to be faster. Here the test writes the prediction.
 TEST_F(RunDevices, name_the_plan_that_was_taken_where_another_was_asked_for) {
   const ChildSettings own_cache{.environment = {{"XDG_CACHE_HOME", folder_.file("cache")}}};
