@@ -38,8 +38,10 @@ constexpr Places calibrated() {
   places[static_cast<size_t>(DraftPlace::later)].fill(0.3);
   return places;
 }
-// By source. Calibrated and reused drafts have no match, so their rates begin low.
-constexpr std::array<Places, kDraftSources> kPriors = {always(0.1), kText, kText, kRecords, calibrated(), always(0.25)};
+// By source. Calibrated and reused drafts have no match, so their rates begin low. Those of a draft model begin high
+// enough for its first trial.
+constexpr std::array<Places, kDraftSources> kPriors = {always(0.1),  kText,        kText,       kRecords,
+                                                       calibrated(), always(0.25), always(0.75)};
 
 size_t index_of(const DraftClass& of) {
   const auto source = static_cast<size_t>(of.source), length = static_cast<size_t>(length_class_of(of.length));

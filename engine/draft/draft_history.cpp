@@ -19,6 +19,8 @@ const char* to_string(DraftSource source) {
       return "calibrated";
     case DraftSource::reused:
       return "reused";
+    case DraftSource::model:
+      return "model";
   }
   return "";
 }

@@ -15,8 +15,9 @@ enum class DraftSource {
   history,     // earlier outputs
   calibrated,  // S2
   reused,      // S5
+  model,       // a smaller model's choices
 };
-inline constexpr int kDraftSources = 6;
+inline constexpr int kDraftSources = 7;
 
 const char* to_string(DraftSource source);
 

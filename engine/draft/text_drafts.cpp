@@ -86,6 +86,17 @@ double TextDrafts::chance(const DraftClass& of) const {
   return odds / (1 + odds);
 }
 
+void TextDrafts::add_model_candidate(std::vector<int32_t> tokens) {
+  propose(std::move(tokens), {DraftSource::model, 1, DraftPlace::newest});
+}
+
+std::vector<double> TextDrafts::model_chances(int64_t tokens) const {
+  std::vector<double> chances;
+  for (int64_t i = 0; i < tokens; ++i)
+    chances.push_back(chance({DraftSource::model, 1 + i, i == 0 ? DraftPlace::newest : DraftPlace::later}));
+  return chances;
+}
+
 // Adds a candidate as long as its tokens have a chance. Its tokens match with one token more each.
 void TextDrafts::propose(std::vector<int32_t> tokens, const DraftClass& first) {
   DraftCandidate candidate;

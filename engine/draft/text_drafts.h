@@ -51,6 +51,9 @@ class TextDrafts {
   // Looks for candidates behind the text. The first one is the rule's own draft, if there is one. The baselines are
   // sure of it, and have no others but those of S2 and S5, if these are asked for.
   void find_candidates();
+  // One more candidate: what a draft model chose. model_chances(): of each of its tokens, before it is known.
+  void add_model_candidate(std::vector<int32_t> tokens);
+  std::vector<double> model_chances(int64_t tokens) const;
   const std::vector<DraftCandidate>& candidates() const { return candidates_; }  // that were found last
   DraftSource source_of(size_t candidate) const { return origins_[candidate].first.source; }
   // S5: what the model chose at each place of a chain of drafts that ran, and behind it.

@@ -8,7 +8,7 @@ namespace tandem {
 namespace {
 
 // The number changes with the classes of rates.
-constexpr const char* kKey = "drafts 1";
+constexpr const char* kKey = "drafts 2";
 
 std::optional<AcceptanceRates::Counts> counts_of(const nlohmann::json& pair) {
   if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number() || !pair[1].is_number()) return std::nullopt;
