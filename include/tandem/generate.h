@@ -70,6 +70,24 @@ class TextHistory {
   const std::unique_ptr<State> state_;
 };
 
+// A smaller model, whose greedy choices are drafts of a larger one.
+//
+// Contract: both models have one vocabulary and one machine. Texts may share it: its engine has room for so many
+// sequences, and takes one token of one text a pass. Threads: those of the larger engine's calls.
+class DraftModel {
+ public:
+  // engine: of the smaller model. Error: its vocabulary or its machine is not the target's.
+  DraftModel(std::unique_ptr<Engine> engine, const Engine& target);
+  ~DraftModel();
+  DraftModel(const DraftModel&) = delete;
+  DraftModel& operator=(const DraftModel&) = delete;
+
+  Engine& engine() const { return *engine_; }
+
+ private:
+  const std::unique_ptr<Engine> engine_;
+};
+
 struct SpecOptions {
   SpecMode mode = SpecMode::automatic;
   int64_t draft_max = 15;  // most drafts of a text in a pass, 0 to 63; TextOptions::logit_rows bounds them too
@@ -77,6 +95,7 @@ struct SpecOptions {
   std::vector<std::vector<int32_t>> predictions;
   std::shared_ptr<TextHistory> history;  // earlier outputs; this one is added when it has ended; null: none
   bool history_of_prompts = false;       // the prompt is added in front of the output
+  std::shared_ptr<DraftModel> model;     // one more source of drafts; null: none. The baselines have no use for it
   // For measurements: parts of the paper's system beside the rule of the mode (docs/sdnpu.md). Nothing: both with the
   // mode sdnpu, S5 with automatic, none with the baselines.
   struct Parts {
@@ -87,6 +106,14 @@ struct SpecOptions {
   // Runs each token of a text with drafts again alone. The text ends with an Error if a bit of its logits differs. It
   // takes the time of plain decoding in addition, and a context of the cache for each text (TextOptions::spare_texts).
   bool check = false;
+};
+
+// What a draft model did for a text.
+struct ModelTotals {
+  int64_t passes = 0;         // of the draft model
+  double seconds = 0;         // that they took, without those that read the prompt
+  double prompt_seconds = 0;  // those
+  std::string problem;        // why the model was left out in the end; empty: it was not
 };
 
 // What drafts did for a text.
@@ -101,6 +128,7 @@ struct DraftTotals {
   };
   std::map<std::string, Source> sources;   // the same by source: "context", "history", "prediction" ...
   std::map<int64_t, double> pass_seconds;  // the median time of the last passes, by their tokens
+  ModelTotals model;                       // all zeros without one
   std::string why_none;                    // why the text could have no drafts; empty: it could
 };
 
