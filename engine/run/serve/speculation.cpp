@@ -152,6 +152,7 @@ void Speculation::choose(std::span<const Text> texts, int64_t rows) {
     if (!each.speculation) continue;
     each.speculation->drafts_ = {};
     each.speculation->candidates_.find_candidates();
+    propose_by_model(each, choice.base, rows);
     has_candidates = has_candidates || (chooses(each) && !each.speculation->candidates_.candidates().empty());
   }
   for (const Text& each : texts) {
@@ -176,6 +177,13 @@ void Speculation::choose(std::span<const Text> texts, int64_t rows) {
   add_wish(best, chains);
   for (size_t t = 0; t < texts.size(); ++t)
     if (best.counts[t] > 0) texts[t].speculation->take(texts[t].speculation->*best.drafts, best.counts[t]);
+}
+
+void Speculation::propose_by_model(const Text& of, const PassBase& base, int64_t rows) const {
+  TextSpeculation& text = *of.speculation;
+  if (!text.model_) return;
+  const int64_t most = std::min({of.room, rows - base.tokens, text.draft_max_});
+  text.model_->add_candidate(text.candidates_, times(), {base.tokens, of.position, most}, text.budget_);
 }
 
 // The paper's own way takes the whole tree. Where an engine takes none, it takes the chain that is likely to be
@@ -215,8 +223,9 @@ void Speculation::learn(std::span<const Text> texts, double seconds) {
   for (const Text& each : texts) {
     if (!each.speculation) continue;
     const auto own = static_cast<double>(std::ssize(each.speculation->drafts_.ids));
+    const double of_model = each.speculation->model_ ? each.speculation->model_->take_seconds() : 0;
     each.speculation->pass_ = {plain / static_cast<double>(base.tokens),
-                               drafts > 0 ? std::max(extra, 0.0) * own / static_cast<double>(drafts) : 0};
+                               of_model + (drafts > 0 ? std::max(extra, 0.0) * own / static_cast<double>(drafts) : 0)};
   }
 }
 

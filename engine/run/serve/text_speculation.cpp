@@ -55,7 +55,10 @@ TextSpeculation::TextSpeculation(Engine& engine, const SpecOptions& options, IsE
       mode_(options.mode),
       calibrates_(parts_of(options).calibration),
       draft_max_(options.draft_max),
-      candidates_(draft_options(options, std::move(is_end)), engine.draft_rates()) {}
+      candidates_(draft_options(options, is_end), engine.draft_rates()) {
+  if (options.model && rule_of(options.mode) == DraftRule::sdnpu)
+    model_ = std::make_unique<ModelDrafts>(options.model, std::move(is_end));
+}
 
 void TextSpeculation::append(std::span<const int32_t> tokens) {
   for (const int32_t token : tokens) candidates_.append(token);
@@ -109,6 +112,7 @@ void TextSpeculation::take_verdict(std::span<const int32_t> path, std::span<cons
 
 DraftTotals TextSpeculation::totals() const {
   DraftTotals totals = totals_;
+  if (model_) totals.model = model_->totals();
   totals.pass_seconds = engine_.plans().times().measured();
   return totals;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "engine/draft/text_drafts.h"
 #include "engine/draft/token_tree.h"
 #include "engine/run/engine.h"
+#include "engine/run/serve/model_drafts.h"
 #include "tandem/generate.h"
 
 namespace tandem {
@@ -43,7 +45,8 @@ class TextSpeculation {
   const bool calibrates_;
   const int64_t draft_max_;
   TextDrafts candidates_;
-  int64_t calibrated_ = 0;  // tokens of the prompt that calibrate() has seen
+  std::unique_ptr<ModelDrafts> model_;  // null: no model drafts for this text
+  int64_t calibrated_ = 0;              // tokens of the prompt that calibrate() has seen
   DraftTree drafts_;
   std::vector<DraftSource> sources_;  // of the drafts
   TokenTree chain_, tree_;            // what choose() compares
