@@ -138,6 +138,10 @@ void add_spec_flags(CLI::App& app, CommonFlags& flags) {
       ->capture_default_str();
   app.add_flag("--spec-check", spec.check,
                "run each token again alone, and end with an error that names the first bit of its logits that differs");
+  reads_file(
+      app.add_option("--draft-model", flags.draft_model,
+                     "a smaller model (GGUF) of the same vocabulary; what it would write makes drafts too, where "
+                     "that pays with its own passes counted"));
   reads_file(app.add_option("--prediction", flags.predictions,
                             "a file of text that the answer may look like, as an edit's old text; may be given several "
                             "times"))

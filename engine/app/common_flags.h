@@ -37,6 +37,7 @@ struct CommonFlags {
   std::string compile = "background";    // or "now"
   bool pack_cache = false;               // keeps packed weights on disk
   std::vector<std::string> predictions;  // files; `generate.spec` has the other options of drafts
+  std::string draft_model;               // a file; "": none
   std::string history;                   // a file; "": none
   int64_t history_mebibytes = 64;
   std::string soc;                     // also report the model clock of this chip; "": none

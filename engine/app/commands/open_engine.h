@@ -31,6 +31,8 @@ struct EngineNeeds {
 KvType kv_type_of(const CommonFlags& flags);              // --cache-type
 std::optional<ActType> act_of(const CommonFlags& flags);  // --act or --fast; absent: the engine chooses
 std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds& needs);
+// --draft-model, on the machine of the model that it drafts for; null: none was asked for. texts: written at a time.
+std::shared_ptr<DraftModel> open_draft_model(const CommonFlags& flags, const Engine& target, int64_t texts);
 
 // Ctrl-C ends a long text between two of its chunks. progress: shows how much has run; nullptr: nothing is shown.
 ExtendOptions until_interrupted(Progress* progress = nullptr);

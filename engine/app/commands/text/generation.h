@@ -30,6 +30,9 @@ double tokens_a_pass(const Generation& g);  // of those behind the first one; 0:
 // with -q.
 void print_note_on_drafts(const CommonFlags& flags, SpecMode mode, const Engine& engine);
 
+// Says on stderr why the draft model was left out. Nothing with -q, or if it was not.
+void print_note_on_draft_model(const CommonFlags& flags, const Generation& g);
+
 // The object of `tandem run --json`. is_chat: the prompt was put as a user's turn.
 nlohmann::json generation_json(const Generation& g, std::span<const int32_t> prompt, bool is_chat,
                                const GenerateOptions& options, const Engine& engine);

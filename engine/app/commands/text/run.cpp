@@ -116,6 +116,7 @@ int run_command(const CommonFlags& flags) {
   const auto engine = open_engine(flags, needs);
   print_notes(flags, *engine);
   print_note_on_drafts(flags, flags.generate.spec.mode, *engine);
+  const auto draft_model = open_draft_model(flags, *engine, 1);
   const std::optional<SocClock> clock = clock_of(flags, *engine);
   const Prompting prompting(flags, engine->model());
   prompting.print_note();
@@ -123,6 +124,7 @@ int run_command(const CommonFlags& flags) {
   const std::vector<int32_t> prompt = prompting.ids(text);
 
   GenerateOptions options = prompting.options();
+  options.spec.model = draft_model;
   Sequence sequence =
       flags.load_state.empty() ? engine->cache().new_sequence() : saved_beginning(flags, prompt, *engine);
   const bool to_terminal = isatty(STDOUT_FILENO);
@@ -160,6 +162,7 @@ int run_command(const CommonFlags& flags) {
     }
     if (clock) print_summary(run_on(*clock, result), result);
   }
+  print_note_on_draft_model(flags, result);
   prompting.explain_empty(result, "");
   prompting.explain_history();
   if (result.reason == StopReason::context_full && !flags.quiet()) {

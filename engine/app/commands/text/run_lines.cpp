@@ -1,6 +1,7 @@
 #include "engine/app/commands/text/run_lines.h"
 
 #include <cstdio>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -35,6 +36,7 @@ class Asking {
         prompting_(flags, engine.model()),
         batcher_(engine, many.parallel),
         answers_(many),
+        draft_model_(open_draft_model(flags, engine, many.parallel)),
         noted_{flags.generate.spec.mode} {
     prompting_.print_note();
   }
@@ -75,6 +77,7 @@ class Asking {
       const PromptLine line = Prompts::parse(asked);
       std::vector<int32_t> prompt = prompting_.ids(line.prompt);
       GenerateOptions options = prompting_.options();
+      options.spec.model = draft_model_;
       if (line.predict) options.predict = *line.predict;
       if (line.seed) options.sampler.seed = line.seed->value;
       if (line.spec) ask_for_drafts(options.spec, *line.spec);
@@ -101,6 +104,7 @@ class Asking {
   void answer(const Prompts::Asked& asked, const std::vector<int32_t>& prompt, const GenerateOptions& options,
               const Generation& result) {
     answers_.add(asked, generation_json(result, prompt, prompting_.is_chat(), options, engine_));
+    print_note_on_draft_model(flags_, result);
     prompting_.explain_empty(result, describe(asked.name, many_));
     prompting_.explain_history();
     sums_.stopped |= result.reason == StopReason::interrupted;
@@ -116,7 +120,8 @@ class Asking {
   const Prompting prompting_;
   Batcher batcher_;
   Answers answers_;
-  std::set<SpecMode> noted_;  // print_note_on_drafts() was called for these
+  const std::shared_ptr<DraftModel> draft_model_;  // null: none
+  std::set<SpecMode> noted_;                       // print_note_on_drafts() was called for these
   Sums sums_;
 };
 

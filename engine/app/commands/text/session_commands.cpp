@@ -95,8 +95,10 @@ void add_run(CLI::App& app, Action& action) {
     take_files(flags->common, flags->own);
     const bool is_many = flags->own.is_given();
     const SpecOptions& spec = flags->common.generate.spec;
-    if (spec.check && spec.mode == SpecMode::none && flags->own.lines.empty())  // a line may have drafts
-      throw CLI::ExcludesError("--spec-check", "--spec none");
+    if (spec.mode == SpecMode::none && flags->own.lines.empty()) {  // a line may have drafts
+      if (spec.check) throw CLI::ExcludesError("--spec-check", "--spec none");
+      if (!flags->common.draft_model.empty()) throw CLI::ExcludesError("--draft-model", "--spec none");
+    }
     if (is_many && !(flags->common.save_state.empty() && flags->common.load_state.empty()))
       throw CLI::ExcludesError("--save-state, --load-state", "several prompts");
     action = [flags, is_many] {

@@ -87,6 +87,49 @@ TEST(RunSpec, checks_many_texts_in_shared_passes) {
   EXPECT_EQ(checked, (std::vector{79, 79, 0}));
 }
 
+// The model drafts for itself. That seldom pays, but its first drafts are tried or its times are learnt.
+TEST(RunSpec, drafts_by_a_model_of_the_same_vocabulary) {
+  const Folder folder;
+  const json plain = json_of(story({"--spec", "none"}));
+  for (const char* mode : {"auto", "sdnpu", "sam"}) {
+    const json drafted = json_of(story({"--spec", mode, "--draft-model", stories(), "--spec-check"}));
+    EXPECT_EQ(drafted["ids"], plain["ids"]) << mode;
+    EXPECT_EQ(drafted["spec"]["checked"], 149) << mode;
+    EXPECT_EQ(drafted["spec"]["model"]["problem"], "");
+    const json source = drafted["spec"]["sources"].value("model", json({{"drafts", 0}, {"accepted", 0}}));
+    EXPECT_GE(source["accepted"].get<double>(), 0.9 * source["drafts"].get<double>()) << mode;
+    EXPECT_TRUE(std::string(mode) != "sam" || drafted["spec"]["model"]["passes"] == 0)
+        << "a baseline has no use for it";
+  }
+  const std::string lines =
+      folder.write("prompts.jsonl", "{\"prompt\": \"Once upon a time\"}\n{\"prompt\": \"Lily had a cat. Lily had\"}\n");
+  const Arguments many = Arguments{"run", "-m", stories(), "--jsonl", lines, "-n", "80"} + on_host();
+  const Ended alone = tandem(many + Arguments{"--spec", "none"}),
+              drafted = tandem(many + Arguments{"--draft-model", stories()});
+  EXPECT_EQ(drafted.status, 0) << drafted.err;
+  std::istringstream one(alone.out), other(drafted.out);
+  int texts = 0;
+  for (std::string a, b; std::getline(one, a) && std::getline(other, b); ++texts)
+    EXPECT_EQ(json::parse(a)["ids"], json::parse(b)["ids"]);
+  EXPECT_EQ(texts, 2);
+}
+
+TEST(RunSpec, refuses_draft_models_that_cannot_draft) {
+  const Folder folder;
+  const std::string other = toy_mixture(folder, 1, 64), letter = folder.write("letter.gguf", "This is a letter.");
+  const Ended vocabulary = tandem(story({"--draft-model", other}));
+  EXPECT_EQ(vocabulary.status, 1);
+  EXPECT_EQ(vocabulary.out, "");
+  EXPECT_THAT(vocabulary.err, HasSubstr("the draft model has another vocabulary: " + other));
+  for (const std::string& bad : {letter, folder.file("missing.gguf")}) {
+    const Ended ended = tandem(story({"--draft-model", bad}));
+    EXPECT_EQ(ended.status, 1);
+    EXPECT_THAT(ended.err, HasSubstr(bad));
+  }
+  EXPECT_THAT(tandem(story({"--spec", "none", "--draft-model", stories()})).err,
+              HasSubstr("--draft-model excludes --spec none"));
+}
+
 TEST(RunSpec, says_how_many_drafts_were_accepted) {
   EXPECT_THAT(tandem(story({"--spec", "sam"})).err, HasSubstr(" accepted, "));
   EXPECT_THAT(tandem(story({"--spec", "none"})).err, Not(HasSubstr("drafts:")));
