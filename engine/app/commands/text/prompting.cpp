@@ -7,6 +7,7 @@
 #include "engine/app/commands/text/generation.h"
 #include "engine/app/text_input.h"
 #include "engine/model/chat/chat_prompt.h"
+#include "engine/model/tokenizer/utf8.h"
 #include "engine/run/serve/history_file.h"
 #include "sync/error.h"
 
@@ -53,8 +54,17 @@ Prompting::Prompting(const CommonFlags& flags, const LoadedModel& model)
   } else {
     why_not_ = "the model has no chat template";
   }
-  for (const std::string& path : flags.predictions) predictions_.push_back(prediction(read_file(path)));
+  for (const std::string& path : flags.predictions) read_prediction(path);
   if (!flags.history.empty()) open_history();
+}
+
+// A text can be written without predictions, so a file that is no text is a note.
+void Prompting::read_prediction(const std::string& path) {
+  const std::string text = read_file(path);
+  if (utf8::masked(text, '\0').find('\0') == std::string::npos)
+    predictions_.push_back(prediction(text));
+  else
+    no_predictions_.push_back(path);
 }
 
 // A text can be written without its history, so what is wrong with the file is a note.
@@ -73,6 +83,8 @@ void Prompting::explain_history() const {
 
 void Prompting::print_note() const {
   if (flags_.quiet()) return;
+  for (const std::string& path : no_predictions_)
+    std::fprintf(stderr, "note: the prediction is not used: %s is no text in UTF-8\n", path.c_str());
   if (!no_history_because_.empty())
     std::fprintf(stderr, "note: the history is not used: %s\n", no_history_because_.c_str());
   if (const unsigned mode = history_ ? HistoryFile(flags_.history, HistoryFile::kAnyVocabulary).open_mode() : 0)

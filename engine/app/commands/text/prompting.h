@@ -20,7 +20,7 @@ class Prompting {
   Prompting(const CommonFlags& flags, const LoadedModel& model);
 
   bool is_chat() const { return flags_.chat && knows_template(); }
-  // To stderr, if --chat or --history has no effect, or others may read the history. Nothing with -q.
+  // To stderr, if --chat, --prediction or --history has no effect, or others may read the history. Nothing with -q.
   void print_note() const;
 
   // The prompt's tokens; never empty. A text without tokens becomes the model's start token; Error if it has none.
@@ -37,12 +37,14 @@ class Prompting {
  private:
   bool knows_template() const { return why_not_.empty(); }
   void open_history();
+  void read_prediction(const std::string& path);
   std::vector<int32_t> turn_ids(const std::string& text) const;
   const CommonFlags& flags_;
   const Tokenizer& tokenizer_;
   std::string template_, why_not_;
   std::vector<std::vector<int32_t>> predictions_;
-  std::shared_ptr<TextHistory> history_;  // null: none was asked for, or it cannot be used
+  std::vector<std::string> no_predictions_;  // files that are no text
+  std::shared_ptr<TextHistory> history_;     // null: none was asked for, or it cannot be used
   std::string no_history_because_;
 };
 

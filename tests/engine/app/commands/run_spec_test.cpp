@@ -46,6 +46,20 @@ TEST(RunSpec, drafts_from_a_text_that_the_answer_may_look_like) {
   EXPECT_GE(source["accepted"], source["drafts"].get<double>() / 2);
 }
 
+TEST(RunSpec, goes_on_without_a_prediction_that_is_no_text) {
+  const Folder folder;
+  const std::string plain = tandem(story({"--spec", "none"})).out;
+  for (const std::string& bytes : {std::string("\xFF\xFE no text"), std::string("a\0b", 3), std::string("cut \xC3")}) {
+    const std::string file = folder.write("prediction", bytes);
+    const Ended ended = tandem(story({"--spec", "sam", "--prediction", file}));
+    EXPECT_EQ(ended.status, 0);
+    EXPECT_EQ(ended.out, plain);
+    EXPECT_THAT(ended.err, HasSubstr("the prediction is not used: " + file + " is no text in UTF-8"));
+  }
+  const std::string empty = folder.write("empty", "");
+  EXPECT_THAT(tandem(story({"--spec", "sam", "--prediction", empty})).err, Not(HasSubstr("not used")));
+}
+
 TEST(RunSpec, writes_many_texts_as_it_writes_each_alone) {
   const Folder folder;
   const std::string lines =
