@@ -37,9 +37,11 @@ class DraftsOfAModel : public ::testing::Test {
   // The model's candidate behind a text, where passes of 1, 2, 4 and 8 tokens take so many seconds.
   std::vector<DraftCandidate> candidates(ModelDrafts& drafts, const Tokens& text, double first, double each_more,
                                          int64_t most = 7) {
-    PassTimes times([&](int64_t tokens, int64_t) { return first + each_more * static_cast<double>(tokens - 1); }, 0);
+    PassTimes times([&](int64_t tokens, int64_t, bool) { return first + each_more * static_cast<double>(tokens - 1); },
+                    0);
     for (const int64_t width : {1, 2, 4, 8})
-      for (int pass = 0; pass < 3; ++pass) times.learn(1, width, 0, first + each_more * static_cast<double>(width - 1));
+      for (int pass = 0; pass < 3; ++pass)
+        times.learn({1}, width, 0, first + each_more * static_cast<double>(width - 1));
     TextDrafts of_text({}, rates_);
     for (const int32_t token : text) of_text.append(token);
     drafts.add_candidate(of_text, times, {1, std::ssize(text) - 1, most}, DraftBudget());
@@ -47,7 +49,7 @@ class DraftsOfAModel : public ::testing::Test {
   }
   // Says that a pass of the draft model takes so long.
   void let_it_take(double seconds) {
-    for (int pass = 0; pass < 10; ++pass) model_->engine().plans().times().learn(1, 1, 0, seconds);
+    for (int pass = 0; pass < 10; ++pass) model_->engine().plans().times().learn({1}, 1, 0, seconds);
   }
 
   const HostEngines engines_{"target"};
@@ -138,7 +140,7 @@ TEST_F(DraftsOfAModel, are_accepted_if_the_model_is_the_same) {
   const auto pretend = [&] {
     let_it_take(1e-7);
     for (const int64_t width : {8, 16})
-      for (int pass = 0; pass < 10; ++pass) target_->plans().times().learn(width / 8, width, 0, 1e-7);
+      for (int pass = 0; pass < 10; ++pass) target_->plans().times().learn({width / 8}, width, 0, 1e-7);
   };
   GenerateOptions options = so_many(60);
   options.spec.model = model_;
