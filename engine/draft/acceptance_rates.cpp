@@ -38,8 +38,8 @@ constexpr Places calibrated() {
   places[static_cast<size_t>(DraftPlace::later)].fill(0.3);
   return places;
 }
-// By source. Calibrated and reused drafts have no match, so their rates begin low. Those of a draft model begin high
-// enough for its first trial.
+// By source. Calibrated and reused drafts have no match, so their rates begin low. A draft model begins high enough
+// to be tried.
 constexpr std::array<Places, kDraftSources> kPriors = {always(0.1),  kText,        kText,       kRecords,
                                                        calibrated(), always(0.25), always(0.75)};
 
