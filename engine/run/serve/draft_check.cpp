@@ -29,7 +29,7 @@ std::string first_difference(std::span<const float> with_drafts, std::span<const
 
 DraftCheck::DraftCheck(Engine& engine) : engine_(engine), alone_(engine.cache().new_sequence()) {}
 
-// Where no part of a page can be copied, the rest of the prompt runs again, later.
+// The rest of the prompt runs again, later, where no part of a page can be copied.
 void DraftCheck::begin(const Sequence& prompt) {
   alone_ = engine_.cache().fork(prompt, prompt.position());
   const auto rest = prompt.ids().subspan(static_cast<size_t>(alone_.position()));

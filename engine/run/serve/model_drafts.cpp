@@ -108,8 +108,7 @@ int64_t ModelDrafts::drafts_to_run(const TextDrafts& text, PassTimes& times, con
   return may_try ? tried : 0;
 }
 
-// The model's sequence follows the text. What it has run of drafts that were wrong is taken back, and what it lacks
-// runs first.
+// The model's sequence follows the text: it drops drafts that were wrong, and reads the tokens that it lacks.
 std::vector<int32_t> ModelDrafts::choices_behind(std::span<const int32_t> text, int64_t count) {
   Engine& engine = model_->engine();
   const int64_t room = engine.sizes().context - std::ssize(text) + 1;

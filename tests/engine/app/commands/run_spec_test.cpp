@@ -101,7 +101,7 @@ TEST(RunSpec, checks_many_texts_in_shared_passes) {
   EXPECT_EQ(checked, (std::vector{79, 79, 0}));
 }
 
-// The model drafts for itself. That seldom pays, but its first drafts are tried or its times are learnt.
+// The model drafts for itself. Its passes take as long as those of the text, so drafts seldom pay.
 TEST(RunSpec, drafts_by_a_model_of_the_same_vocabulary) {
   const Folder folder;
   const json plain = json_of(story({"--spec", "none"}));

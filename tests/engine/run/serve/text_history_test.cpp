@@ -76,7 +76,7 @@ TEST_F(TextHistoryOfFile, that_only_reads_writes_no_index) {
   EXPECT_EQ(index_.bytes(), 0);
 }
 
-// Of a long process, whose texts must not lie in the automaton for ever.
+// A long process must not keep its texts in the automaton for ever.
 TEST_F(TextHistoryOfFile, moves_many_new_texts_into_its_index) {
   TextHistory history;
   for (int i = 0; i < 9; ++i) history.add(text(10000));
