@@ -11,8 +11,8 @@
 namespace tandem {
 namespace {
 
-constexpr double kNewestRun = 0.5;  // its weight in the mean time of a block
-constexpr int64_t kFewChunks = 32;  // of a prompt: schedules of so many cost next to nothing
+constexpr double kNewestRun = 0.25;  // its weight in the mean time of a block
+constexpr int64_t kFewChunks = 32;   // of a prompt: schedules of so many cost next to nothing
 
 int64_t microseconds(double seconds) { return std::llround(seconds * 1e6); }
 
@@ -92,7 +92,8 @@ std::optional<GraphId> GraphPasses::missing(size_t block) const {
   return memory_.holds(id) ? std::nullopt : std::optional(id);
 }
 
-// What the blocks want comes first, in the order in which they run. Then decode graphs follow, in the prompt's way.
+// Blocks get the graphs that they want first, in the order in which they run. Then decode graphs follow, in the
+// prompt's way.
 std::optional<GraphId> GraphPasses::next_load(size_t block) const {
   const size_t blocks = memory_.blocks();
   for (size_t i = 0; i < blocks; ++i)
@@ -109,13 +110,13 @@ std::optional<GraphId> GraphPasses::next_load(size_t block) const {
   return std::nullopt;
 }
 
-// What a decode graph takes in place of a prefill graph: the mean of the blocks that ran both, else as predicted.
+// The time of decode graphs over that of prefill graphs, for the same tokens: of all blocks that ran both, since one
+// block's times are noisy. Before that it is predicted.
 double GraphPasses::decode_ratio(const GraphPass& pass) {
-  double sum = 0;
-  int64_t known = 0;
+  double prefills = 0, decodes = 0;
   for (const auto& [prefill, decode] : seconds_a_token_)
-    if (prefill > 0 && decode > 0) sum += decode / prefill, ++known;
-  if (known > 0) return sum / static_cast<double>(known);
+    if (prefill > 0 && decode > 0) prefills += prefill, decodes += decode;
+  if (prefills > 0) return decodes / prefills;
   if (predicted_ratio_ == 0)
     predicted_ratio_ = pass.predict(kDecodeGraphTokens) / static_cast<double>(kDecodeGraphTokens) /
                        pass.predict(pass.tokens) * static_cast<double>(pass.tokens);
@@ -128,13 +129,12 @@ GraphSwitchTimes GraphPasses::times(const GraphPass& pass) {
   GraphSwitchTimes times{pass.chunks_left + 1, {}, {}, {}};
   const double ratio = decode_ratio(pass);
   for (size_t b = 0; b < memory_.blocks(); ++b) {
-    const auto [known, known_decode] = seconds_a_token_[b];
-    const auto tokens = static_cast<double>(pass.tokens), blocks = static_cast<double>(memory_.blocks());
-    const double prefill = known > 0 ? known * tokens : pass.predict(pass.tokens) / blocks;
-    const double decode = known_decode > 0 ? known_decode * tokens : ratio * prefill;
+    const double known = seconds_a_token_[b][static_cast<size_t>(GraphKind::prefill)];
+    const double prefill = known > 0 ? known * static_cast<double>(pass.tokens)
+                                     : pass.predict(pass.tokens) / static_cast<double>(memory_.blocks());
     const bool is_here = memory_.holds({b, GraphKind::prefill}) && memory_.holds({b, GraphKind::decode});
     times.prefill.push_back(microseconds(prefill));
-    times.decode.push_back(microseconds(is_here ? prefill : decode));
+    times.decode.push_back(microseconds(is_here ? prefill : ratio * prefill));
     times.load.push_back(is_here ? 0 : microseconds(memory_.seconds_to_load(b)));
   }
   return times;

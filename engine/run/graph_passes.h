@@ -3,9 +3,10 @@
 //
 // Prompts: a pass of more than kDecodeGraphTokens tokens runs on prefill graphs. A new prompt loads them in the order
 // of the blocks. During its last chunks the decode graphs are loaded in one of three ways (engine/plan/graph_switch.h):
-//   progressive   from the last block on; a block whose load has ended when an execution ends is switched (P2)
-//   asynchronous  in the last chunk, each block's graph after the block has run
-//   synchronous   behind the prompt
+// - Progressive loads go from the last block on. When an execution ends and a load has ended too, the load's block is
+//   switched (P2).
+// - Asynchronous loads happen in the last chunk, each after its block has run.
+// - Synchronous loads follow the prompt.
 // Progressive loads begin with the chunk, and the way is the one, that measured times predict to end first (P4, P6).
 // Other passes run on decode graphs. A block whose graph is not here waits for it; other loads go on beside the blocks
 // that run.

@@ -2,8 +2,8 @@
 // packed weights of its own (engine/plan/graph_blocks.h). A loading thread copies a graph's weights from the packed
 // file while devices work.
 //
-// Budget: the graph of the output matrix is always here. So is one graph of every block, beside room for the largest
-// one, which may be on its way. What is left of the budget keeps both graphs of the first blocks.
+// Budget: the graph of the output matrix is always here. One graph of every block has room too, and so has the largest
+// one again, for a graph on its way. The first blocks keep both graphs, as far as the rest of the budget allows.
 //
 // Contract
 //   One load at a time: start() begins it, take() ends it. The load's graph counts from start() on. drop() gives a
