@@ -9,6 +9,8 @@
 namespace tandem {
 namespace {
 
+constexpr int64_t kFewChunks = 32;  // schedules of so many cost next to nothing
+
 int64_t sum(std::span<const int64_t> times) { return std::reduce(times.begin(), times.end(), int64_t{0}); }
 
 void check(const GraphSwitchTimes& times) {
@@ -116,6 +118,19 @@ SwitchWay best_way(const GraphSwitchTimes& times, const SwitchSchedule& progress
   const int64_t synchronous = synchronous_end(times), asynchronous = asynchronous_end(times);
   if (progressive.end() <= std::min(synchronous, asynchronous)) return SwitchWay::progressive;
   return synchronous <= asynchronous ? SwitchWay::synchronous : SwitchWay::asynchronous;
+}
+
+// A round's executions take less than its load and one execution more. So twice the time of all loads is more than all
+// rounds take, except for very short loads, which few chunks allow for. Without this bound a prompt of hundreds of
+// chunks would cost seconds of schedules.
+std::optional<SwitchWay> way_that_begins(const GraphSwitchTimes& times, std::optional<SwitchWay> asked) {
+  check(times);
+  const int64_t chunk = std::max<int64_t>(std::min(sum(times.prefill), sum(times.decode)), 1);
+  if (times.chunks > kFewChunks && times.chunks > 2 * sum(times.load) / chunk) return std::nullopt;
+  const SwitchSchedule progressive = progressive_schedule(times);
+  const SwitchWay way = asked.value_or(best_way(times, progressive));
+  const bool begins = way == SwitchWay::progressive ? progressive.first_chunk == 0 : times.chunks == 1;
+  return begins ? std::optional(way) : std::nullopt;
 }
 
 }  // namespace tandem

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -53,5 +54,10 @@ int64_t synchronous_end(const GraphSwitchTimes& times);
 int64_t asynchronous_end(const GraphSwitchTimes& times);
 // P6: of equally good ways the first one of the enumeration.
 SwitchWay best_way(const GraphSwitchTimes& times, const SwitchSchedule& progressive);
+
+// Asked before each chunk, with the chunks that are left: the way whose loads begin with this chunk; nothing: none
+// does. Progressive loads begin as P4 says, and other ways in the last chunk. asked: the only way that counts; nothing:
+// the best one (P6). Far from the end nothing begins, even if decode graphs are faster.
+std::optional<SwitchWay> way_that_begins(const GraphSwitchTimes& times, std::optional<SwitchWay> asked = {});
 
 }  // namespace tandem

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "sync/clock.h"
@@ -12,7 +11,6 @@ namespace tandem {
 namespace {
 
 constexpr double kNewestRun = 0.25;  // its weight in the mean time of a block
-constexpr int64_t kFewChunks = 32;   // of a prompt: schedules of so many cost next to nothing
 
 int64_t microseconds(double seconds) { return std::llround(seconds * 1e6); }
 
@@ -51,7 +49,7 @@ void GraphPasses::begin(const GraphPass& pass) {
     switched_.assign(switched_.size(), false);
     way_.reset();
   }
-  if (!way_) choose_way(pass);
+  if (!way_) way_ = way_that_begins(times(pass), asked_);
 }
 
 // Behind a prompt the loads that are left go on, while the caller looks at the logits.
@@ -138,20 +136,6 @@ GraphSwitchTimes GraphPasses::times(const GraphPass& pass) {
     times.load.push_back(is_here ? 0 : microseconds(memory_.seconds_to_load(b)));
   }
   return times;
-}
-
-// P4 and P6, asked before each chunk: whether progressive loads begin now. The other ways begin in the last chunk. Far
-// from the end nothing begins, because twice the time of all loads is more than their rounds take.
-void GraphPasses::choose_way(const GraphPass& pass) {
-  const GraphSwitchTimes times = this->times(pass);
-  const auto sum = [](const std::vector<int64_t>& all) { return std::reduce(all.begin(), all.end(), int64_t{0}); };
-  if (pass.chunks_left > kFewChunks &&
-      pass.chunks_left > 2 * sum(times.load) / std::max<int64_t>(sum(times.prefill), 1))
-    return;
-  const SwitchSchedule progressive = progressive_schedule(times);
-  const SwitchWay way = asked_.value_or(best_way(times, progressive));
-  const bool begins = way == SwitchWay::progressive ? progressive.first_chunk == 0 : pass.chunks_left == 0;
-  if (begins) way_ = way;
 }
 
 void GraphPasses::learn(const GraphId& ran, int64_t tokens, double seconds) {

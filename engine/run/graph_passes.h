@@ -60,7 +60,6 @@ class GraphPasses {
   std::optional<GraphId> next_load(size_t block) const;
   std::optional<GraphId> missing(size_t block) const;
   double decode_ratio(const GraphPass& pass);
-  void choose_way(const GraphPass& pass);
   void learn(const GraphId& ran, int64_t tokens, double seconds);
 
   GraphMemory& memory_;

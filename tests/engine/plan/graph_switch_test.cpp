@@ -102,6 +102,35 @@ TEST(GraphSwitch, takes_the_progressive_way_among_equals) {
   EXPECT_EQ(synchronous_end(free), progressive_schedule(free).end());
 }
 
+// The way and the chunk are asked for before each chunk, with the chunks that are left.
+TEST(WayThatBegins, is_progressive_with_the_chunk_that_its_schedule_names) {
+  for (int64_t k = 1; k <= 4; ++k) {
+    for (int64_t left = 1; left <= 6; ++left) {
+      const auto way = way_that_begins(equal_blocks(4, left, 10, 11, 10 * k), SwitchWay::progressive);
+      const bool begins = progressive_schedule(equal_blocks(4, left, 10, 11, 10 * k)).first_chunk == 0;
+      EXPECT_EQ(way, begins ? std::optional(SwitchWay::progressive) : std::nullopt) << k << " " << left;
+    }
+    EXPECT_FALSE(way_that_begins(equal_blocks(4, 5, 10, 10, 10 * k))) << k;
+    EXPECT_EQ(way_that_begins(equal_blocks(4, k, 10, 10, 10 * k)), SwitchWay::progressive) << k;
+  }
+}
+
+TEST(WayThatBegins, is_another_one_with_the_last_chunk_if_that_ends_first) {
+  EXPECT_EQ(way_that_begins(equal_blocks(2, 2, 10, 40, 10)), std::nullopt);
+  EXPECT_EQ(way_that_begins(equal_blocks(2, 1, 10, 40, 10)), SwitchWay::asynchronous);
+  for (const SwitchWay way : {SwitchWay::synchronous, SwitchWay::asynchronous}) {
+    EXPECT_EQ(way_that_begins(equal_blocks(6, 2, 10, 10, 20), way), std::nullopt);
+    EXPECT_EQ(way_that_begins(equal_blocks(6, 1, 10, 10, 20), way), way) << "only the way that is asked for counts";
+  }
+}
+
+// Loads of a hundred chunks' time begin that early, but a prompt of any length does not schedule all of its chunks.
+TEST(WayThatBegins, is_not_looked_for_far_from_the_end) {
+  EXPECT_EQ(way_that_begins(equal_blocks(4, 100000, 10, 9, 20)), std::nullopt);
+  EXPECT_EQ(way_that_begins(equal_blocks(4, 101, 10, 10, 1000)), std::nullopt);
+  EXPECT_EQ(way_that_begins(equal_blocks(4, 100, 10, 10, 1000)), SwitchWay::progressive);
+}
+
 // A single loader takes one block after the other, so no schedule ends before all loads could, or before the prefill.
 TEST(GraphSwitch, of_random_times_keeps_its_rules) {
   std::mt19937 random(6);

@@ -302,17 +302,35 @@ TEST_F(LoadsInTheTimeline, follow_the_prompt_if_they_are_synchronous) {
   for (const Span& load : loads_) EXPECT_GE(load.start_seconds, end_of_layer(7));
 }
 
-TEST_F(NpuMemory, begins_progressive_loads_as_the_schedule_of_measured_times_says) {
+// Nothing changes the times between the question here and that of the pass.
+TEST_F(NpuMemory, loads_as_the_schedule_of_measured_times_says_before_each_chunk) {
   const auto engine = open(sizes().least());
   GraphPasses& graphs = *engine->plans().graphs();
   logits_of(*engine, 290);  // all times are known
-  GraphPass pass{100, 2, [](int64_t) -> double { throw Error("predicted", "a known time"); }};
-  const GraphSwitchTimes times = graphs.times(pass);
-  EXPECT_EQ(times.chunks, 3);
-  EXPECT_EQ(times.blocks(), 4);
-  for (size_t b = 0; b < 4; ++b) {
-    EXPECT_GT(times.prefill[b], 0) << b;
-    EXPECT_GT(times.load[b], 0) << b;
+  std::vector<int64_t> lengths;
+  for (const Batch& chunk : engine->plans().chunks_of(0, 290)) lengths.push_back(chunk.S);
+  ASSERT_EQ(lengths.size(), 3u);
+  const auto begins_with = [&](size_t chunk) {
+    const auto left = static_cast<int64_t>(lengths.size() - 1 - chunk);
+    const GraphSwitchTimes times =
+        graphs.times({lengths[chunk], left, [](int64_t) -> double { throw Error("predicted", "a known time"); }});
+    EXPECT_EQ(times.chunks, left + 1);
+    EXPECT_EQ(times.blocks(), 4);
+    for (size_t b = 0; b < 4; ++b) EXPECT_GT(std::min({times.prefill[b], times.decode[b], times.load[b]}), 0) << b;
+    return way_that_begins(times);
+  };
+  for (int text = 0; text < 5; ++text) {
+    Sequence sequence = engine->cache().new_sequence();
+    size_t chunk = 0;
+    std::optional<SwitchWay> begins = begins_with(0);
+    const auto look = [&](int64_t, int64_t) {
+      EXPECT_EQ(graphs.way(), begins) << "chunk " << chunk;
+      if (++chunk < lengths.size() && !begins) begins = begins_with(chunk);
+    };
+    extend(*engine, sequence, some_ids(290), {.progress = look});
+    EXPECT_EQ(chunk, lengths.size());
+    EXPECT_TRUE(begins) << "at the latest with the last chunk";
+    extend(*engine, sequence, some_ids(1));
   }
 }
 
