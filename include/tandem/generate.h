@@ -108,7 +108,7 @@ struct SpecOptions {
   bool check = false;
 };
 
-// What a draft model did for a text.
+// The use of a draft model for a text.
 struct ModelTotals {
   int64_t passes = 0;         // of the draft model
   double seconds = 0;         // that they took, without those that read the prompt

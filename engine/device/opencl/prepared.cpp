@@ -190,9 +190,9 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
   return prepared;
 }
 
-// Weak references: a program may be gone before bind_all() is called. Those are removed when the list has twice as many
-// as it had behind the last removal. A plan has hundreds of programs, so a search for each of them would take longer
-// than everything else.
+// Weak references: a program may be gone before bind_all() is called. Such programs are removed when the list has twice
+// as many as it had behind the last removal. A plan has hundreds of programs, so a search for each of them would take
+// longer than everything else.
 void Preparer::add_unbound(const std::shared_ptr<Prepared>& prepared) {
   if (unbound_.size() >= most_unbound_) {
     std::erase_if(unbound_, [](const std::weak_ptr<Prepared>& known) { return known.expired(); });

@@ -21,7 +21,7 @@
 
 namespace tandem {
 
-// What a pass has without the drafts that are to be chosen.
+// A pass without the drafts that are to be chosen.
 struct PassBase {
   int64_t tokens = 1;      // one of each text, and drafts that run in any case
   bool has_trees = false;  // drafts are trees. A pass without drafts has none.

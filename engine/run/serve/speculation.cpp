@@ -143,7 +143,7 @@ void Speculation::add_wish(const Form& taken, const Form& other) {
   times().add_wish(other.base, other.base.tokens + other.wished, written / taken.rate - written / other.wished_rate);
 }
 
-// Modes that draft always take their drafts first. Those of all other texts are one list, and as many as pay run.
+// Modes that draft always take their drafts first. The drafts of all other texts are one list, and as many as pay run.
 void Speculation::choose(std::span<const Text> texts, int64_t rows) {
   Choice choice{texts, {std::ssize(texts), false}};
   bool has_candidates = false;
@@ -186,8 +186,8 @@ void Speculation::propose_by_model(const Text& of, const PassBase& base, int64_t
   text.model_->add_candidate(text.candidates_, times(), {base.tokens, of.position, most}, text.budget_);
 }
 
-// The paper's own way takes the whole tree. Where an engine takes none, it takes the chain that is likely to be
-// accepted furthest.
+// The paper's own way takes the whole tree. An engine without trees takes the chain that is likely to be accepted
+// furthest.
 int64_t Speculation::take_all(TextSpeculation& text, int64_t room) const {
   const std::vector<DraftCandidate>& candidates = text.candidates_.candidates();
   const int64_t most = std::clamp<int64_t>(room, 0, text.draft_max_);

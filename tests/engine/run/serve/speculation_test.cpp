@@ -181,7 +181,7 @@ TEST_F(Drafted, takes_the_words_that_the_model_expected_in_the_prompt) {
 
 // Measured times say that trees are faster than anything else.
 TEST_F(Drafted, by_default_is_a_tree_where_branches_are_worth_it) {
-  // Of four words, so matches have several continuations.
+  // The text has four words, so matches have several continuations.
   std::mt19937 random(2);
   std::vector<int32_t> prompt(60);
   GenerateOptions options = so_many(60);
