@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -80,6 +82,19 @@ TEST(Pool, reuses_a_released_slot_at_the_same_address_and_zeroes_it) {
   EXPECT_EQ(second.label(), "second");
   EXPECT_EQ(second.data()[100], std::byte{0});
   EXPECT_EQ(pool.mapped_bytes(), 8192u);
+}
+
+TEST(Pool, keeps_a_discarded_slot_in_use_with_zeros_and_forgets_its_pages) {
+  Pool pool;
+  Slot& slot = pool.acquire(3 * 4096, SlotUse::device_local, "a");
+  std::memset(slot.data(), 7, slot.size_bytes());
+  Pool::discard(slot);
+  unsigned char pages[3];
+  ASSERT_EQ(mincore(slot.data(), slot.size_bytes(), pages), 0);
+  for (const unsigned char page : pages) EXPECT_EQ(page & 1, 0);
+  EXPECT_TRUE(
+      std::ranges::all_of(std::span(slot.data(), slot.size_bytes()), [](std::byte b) { return b == std::byte{}; }));
+  EXPECT_NE(&pool.acquire(3 * 4096, SlotUse::device_local, "b"), &slot);
 }
 
 TEST(Pool, does_not_reuse_a_slot_of_another_use_or_one_far_too_large) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "engine/run/pass/timeline_pass.h"
 #include "sync/error.h"
 #include "tests/support/scratch_folder.h"
 
@@ -60,6 +61,26 @@ TEST(Timeline, marks_measured_and_modelled_time) {
     const bool model_clock = event.at("args").contains("joules");
     EXPECT_EQ(event.at("args").at("clock"), model_clock ? "modelled" : "measured");
   }
+}
+
+// A pass of three fragments, behind a pass that was none.
+TEST(Timeline, joins_the_passes_of_fragments_into_one_that_comes_last) {
+  Timeline timeline;
+  timeline.add({kPassTrack, "before", 1, 2});
+  const size_t first = timeline.spans().size();
+  for (const double start : {3.0, 5.0, 7.0}) {
+    timeline.add({"npu:0", "matmul", start, start + 1});
+    timeline.add({kPassTrack, "fragments", start, start + 1});
+  }
+  timeline.add({"loads", "load", 3, 4});
+  join_passes(timeline, first);
+  std::vector<std::string> names;
+  for (const Span& span : timeline.spans()) names.push_back(span.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"before", "matmul", "matmul", "matmul", "load", "fragments"}));
+  EXPECT_EQ(timeline.spans().back().start_seconds, 3);
+  EXPECT_EQ(timeline.spans().back().end_seconds, 8);
+  join_passes(timeline, timeline.spans().size());
+  EXPECT_EQ(timeline.spans().size(), names.size()) << "without a pass nothing is added";
 }
 
 TEST(Timeline, leaves_no_file_behind_when_it_cannot_write_one) {
