@@ -8,7 +8,7 @@
 // of a large model can be timed on a small one. Each text is written without and with drafts in turn, in one engine.
 // The tokens are compared before anything is timed. --history: outputs of one task are the history of its next texts.
 // --texts: so many texts at once. --own: the prompts of FILE, and what the model itself writes behind them. --passes:
-// the time of passes by their drafts. --graphs: what loading the NPU's graphs costs (bench/spec_graphs.h). --drafting:
+// the time of passes by their drafts. --graphs: what loading the NPU's graphs costs (bench/spec/graphs.h). --drafting:
 // the time of drafting alone, at 100,000 tokens of context and a million tokens of history.
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -21,9 +21,9 @@
 
 #include "bench/engines.h"
 #include "bench/spec/cases.h"
+#include "bench/spec/graphs.h"
 #include "bench/spec/own_texts.h"
 #include "bench/spec/passes.h"
-#include "bench/spec_graphs.h"
 #include "engine/device/gpu/kept_file.h"
 #include "engine/draft/text_drafts.h"
 #include "engine/plan/prediction/statistics.h"

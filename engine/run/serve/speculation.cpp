@@ -58,6 +58,12 @@ std::string Speculation::refusal(const SpecOptions& options) const {
 
 bool Speculation::takes_trees() const { return engine_.sizes().tree_depth > 0 && engine_.machine().zero_copy(); }
 
+// Kernels of trees are among those of lists. A GPU without these would compile them in the middle of a text.
+bool Speculation::has_kernels_of_trees() const {
+  const Device* const gpu = engine_.machine().first_with(&DeviceInfo::queued);
+  return gpu == nullptr || gpu->info().listed_tokens > 1;
+}
+
 // Drafts that the text may lose, by the times of passes with them. Its part of a pass without drafts is that of one
 // text.
 int64_t Speculation::allowed_drafts(const TextSpeculation& text, std::span<const double> seconds, int64_t texts) const {
@@ -166,7 +172,7 @@ void Speculation::choose(std::span<const Text> texts, int64_t rows) {
   find_chains(choice, possible);
   const Form chains = form_of(choice, &TextSpeculation::chain_, choice.base);
   Form best = chains;
-  if (takes_trees()) {
+  if (takes_trees() && has_kernels_of_trees()) {
     find_trees(choice, possible);
     if (may_gain_by_trees(choice, chains, possible)) {
       const Form trees = form_of(choice, &TextSpeculation::tree_, {choice.base.tokens, true});

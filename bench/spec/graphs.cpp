@@ -1,4 +1,4 @@
-#include "bench/spec_graphs.h"
+#include "bench/spec/graphs.h"
 
 #include <algorithm>
 #include <cstdio>
