@@ -1,5 +1,5 @@
-// S2: drafts in the model's own words. The prompt's logits say what the model would write behind each token there. It may
-// write the same behind the same token later.
+// S2: drafts in the model's own words. The prompt's logits say what the model would write behind each token there. It
+// may write the same behind the same token later.
 //
 // Each place of the prompt has successors: the most likely next tokens by its logits, the best one first. A successor
 // is looked up at the nearest later place that has this token, else at the first one. That place's successors follow.

@@ -66,9 +66,9 @@ GraphSwitchTimes graph_switch_times(const ChipPasses& chip, const PassSize& size
                 std::to_string(chip.prefill_tokens) + " and " + std::to_string(chip.decode_tokens) + " tokens",
                 "Let passes.decode_tokens divide passes.prefill_tokens");
   }
+  const int64_t repetitions = chip.prefill_tokens / chip.decode_tokens;
   const double prefill = line.seconds(chip.prefill_tokens);
-  const double decode =
-      line.seconds(chip.decode_tokens) * static_cast<double>(chip.prefill_tokens / chip.decode_tokens);
+  const double decode = line.seconds(chip.decode_tokens) * static_cast<double>(repetitions);
   const double load = graph_load_seconds(size, load_bytes_per_second);
   GraphSwitchTimes times;
   times.chunks = chunks;
