@@ -1,8 +1,7 @@
 // Fits the constants of a phone's profile to the paper's calibration rows.
 //
-// Contract: reads only the numbers of calibration rows, and Table 4 as an input. Each constant solves an equation of
-// its
-//   own. The profile's name says which rows concern it: redmi-k70-pro has SF9, and every other one has Table 3.
+// Contract: reads only the numbers of calibration rows, and Table 4 as an input. Each constant solves its own equation.
+// The profile's name says which rows concern it: redmi-k70-pro has SF9, and every other one has Table 3.
 #pragma once
 
 #include <vector>

@@ -38,8 +38,8 @@ class PromptSuccessors {
     std::vector<int> ranks;
     int64_t shared = 0;  // tokens that the path before has too
   };
-  // The paths of the tree behind this place, depth first, at most 32. The product of a path's chances stays above
-  // `least`.
+  // The paths of the tree behind this place, depth first, at most 32. The product of a path's
+  // chances stays above `least`.
   std::vector<Path> paths_behind(int64_t place, const Chance& chance, double least) const;
 
  private:

@@ -38,8 +38,8 @@ struct ModelOptions {
   std::string pack_cache_folder;                   // for packed weights, for the next start; empty: they are not kept
   uint64_t pack_cache_bytes = uint64_t{32} << 30;  // most bytes in the folder; the oldest files are removed
   // Most bytes of packed weights in the NPU's graphs. Graphs of prompts and of single tokens then have weights of their
-  // own, and a thread loads them from the folder above, which is needed (docs/sdnpu.md). 0: all graphs read the model's
-  // weights.
+  // own, and a thread loads them from the folder above, which is needed (docs/sdnpu.md). 0: the model's weights serve
+  // all graphs.
   uint64_t npu_memory_bytes = 0;
   bool only_layers_of_every_kind = false;  // only the layers that need all of the model's kernels, to compile them
   LoadProgress load_progress;

@@ -50,8 +50,7 @@ void append_bytes(std::vector<std::byte>& to, std::span<const T> values) {
   to.insert(to.end(), bytes.begin(), bytes.end());
 }
 
-// The bytes up to the next place where a record may begin. No id ends with them, so they complete no record that was
-// cut.
+// The bytes up to the next place where a record may begin. No id ends with them, so they complete no cut record.
 std::span<const std::byte> gap_behind(size_t size) {
   static constexpr std::byte kGap[kAlignment] = {std::byte{0xFF}, std::byte{0xFF}, std::byte{0xFF}, std::byte{0xFF}};
   return std::span(kGap).first((kAlignment - size % kAlignment) % kAlignment);

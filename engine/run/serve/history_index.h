@@ -35,8 +35,8 @@ class HistoryIndexFile {
  public:
   explicit HistoryIndexFile(const std::string& history);  // the path of the history
   SuffixIndex read(std::span<const int32_t> tokens) const;
-  // The index of the first or all tokens. If more than `most` of them lie behind it, they are added to it, and to the
-  // file.
+  // The index of the first or all tokens. If more than `most` of them lie behind it, the index and its
+  // file get them.
   SuffixIndex update(std::span<const int32_t> tokens, size_t most) const;
   // The history loses the first `count` of these tokens, which are whole texts.
   void remove_first(std::span<const int32_t> tokens, size_t count) const;

@@ -64,8 +64,7 @@ bool Speculation::has_kernels_of_trees() const {
   return gpu == nullptr || gpu->info().listed_tokens > 1;
 }
 
-// Drafts that the text may lose, by the times of passes with them. Its part of a pass without drafts is that of one
-// text.
+// Drafts that the text may lose, by the times of passes with them. Without drafts a pass is shared by all texts.
 int64_t Speculation::allowed_drafts(const TextSpeculation& text, std::span<const double> seconds, int64_t texts) const {
   int64_t most = 0;
   for (size_t n = 1; n < seconds.size(); ++n) {
@@ -192,8 +191,7 @@ void Speculation::propose_by_model(const Text& of, const PassBase& base, int64_t
   text.model_->add_candidate(text.candidates_, times(), {base.tokens, of.position, most}, text.budget_);
 }
 
-// The paper's own way takes the whole tree. An engine without trees takes the chain that is likely to be accepted
-// furthest.
+// The paper's own way takes the whole tree. An engine without trees takes the chain with the best chances.
 int64_t Speculation::take_all(TextSpeculation& text, int64_t room) const {
   const std::vector<DraftCandidate>& candidates = text.candidates_.candidates();
   const int64_t most = std::clamp<int64_t>(room, 0, text.draft_max_);
