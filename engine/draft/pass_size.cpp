@@ -1,10 +1,17 @@
 #include "engine/draft/pass_size.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "sync/error.h"
 
 namespace tandem {
+
+double tokens_a_second(std::span<const double> weights, std::span<const double> seconds, int64_t texts,
+                       int64_t drafts) {
+  const double tokens = std::accumulate(weights.begin(), weights.begin() + drafts, static_cast<double>(texts));
+  return tokens / seconds[static_cast<size_t>(drafts)];
+}
 
 int64_t best_draft_count(std::span<const double> weights, std::span<const double> seconds, int64_t texts,
                          double margin) {

@@ -49,7 +49,7 @@ class SuffixIndex {
   int32_t first_end(const Range& range) const;
 
  private:
-  // Where a context stands in the order: entries before `entry` are smaller, those from there on are not.
+  // The place of a context in the order: entries before `entry` are smaller, those from there on are not.
   struct Place {
     size_t entry = 0;
     int32_t before = 0, behind = 0;  // tokens that the entries beside it share with the context

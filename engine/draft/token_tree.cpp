@@ -1,6 +1,7 @@
 #include "engine/draft/token_tree.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 namespace tandem {
@@ -54,6 +55,24 @@ Trie trie_of(std::span<const DraftCandidate> candidates) {
 }
 
 }  // namespace
+
+std::vector<double> chain_weights(std::span<const double> probabilities) {
+  std::vector<double> weights(probabilities.size());
+  std::partial_sum(probabilities.begin(), probabilities.end(), weights.begin(), std::multiplies());
+  return weights;
+}
+
+TokenTree chain_of(const DraftCandidate& candidate, size_t index) {
+  TokenTree chain;
+  chain.ids = candidate.tokens;
+  chain.weights = chain_weights(candidate.probabilities);
+  for (int32_t i = 0; i < std::ssize(candidate.tokens); ++i) {
+    chain.parents.push_back(i - 1);
+    chain.positions.push_back(i);
+    chain.origins.push_back({static_cast<int32_t>(index), i});
+  }
+  return chain;
+}
 
 // A child's weight is at most its parent's, and it is deeper, so it is ranked behind its parent.
 TokenTree merged(std::span<const DraftCandidate> candidates, int64_t cap) {

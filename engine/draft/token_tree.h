@@ -36,6 +36,11 @@ struct TokenTree {
   int64_t nodes() const { return static_cast<int64_t>(ids.size()); }
 };
 
+// M1: the chance of each token of a chain to be accepted, from its probability behind those before it.
+std::vector<double> chain_weights(std::span<const double> probabilities);
+// A candidate as a tree without branches, whole. Its origins name it by this index.
+TokenTree chain_of(const DraftCandidate& candidate, size_t index);
+
 TokenTree merged(std::span<const DraftCandidate> candidates, int64_t cap);
 
 // Which nodes each node sees: its ancestors and itself. Row after row, [nodes, nodes], 0 or 1.

@@ -42,13 +42,11 @@ PassPlans::PassPlans(const LoadedModel& model, const Activations& activations, T
 }
 
 PassTimes PassPlans::new_times() {
-  const Device* gpu = machine_.first_with(&DeviceInfo::queued);
-  const bool is_listed = gpu == nullptr || gpu->info().listed_tokens > 1;
   const auto predict = [this](int64_t tokens, int64_t position, bool has_trees) {
     const int64_t segments = has_trees ? segment_class(tokens) : 1;
     return planner().shared_seconds({tokens, tokens, segments, has_trees}, position);
   };
-  return {predict, is_listed ? kOpeningSeconds : kOpeningSecondsOfKernels};
+  return {predict, has_kernels_of_few_tokens(machine_) ? kOpeningSeconds : kOpeningSecondsOfKernels};
 }
 
 Planner& PassPlans::planner() const {

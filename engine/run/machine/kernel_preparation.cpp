@@ -56,4 +56,9 @@ std::vector<Batch> listed_batches(const Machine& machine, const ActivationSizes&
   return batches;
 }
 
+bool has_kernels_of_few_tokens(const Machine& machine) {
+  const Device* const gpu = machine.first_with(&DeviceInfo::queued);
+  return gpu == nullptr || gpu->info().listed_tokens > 1;
+}
+
 }  // namespace tandem

@@ -23,5 +23,7 @@ void prepare_kernels(Machine& machine, std::span<const Batch> batches, const Ope
 // The batches of a few tokens, of one text and of many. If their kernels are prepared together, all these passes use
 // one list kernel (engine/device/opencl/list_launcher.h). Empty: no GPU takes lists of several tokens.
 std::vector<Batch> listed_batches(const Machine& machine, const ActivationSizes& sizes);
+// Whether passes of few tokens find their kernels compiled, also those of trees: they are lists, or there is no GPU.
+bool has_kernels_of_few_tokens(const Machine& machine);
 
 }  // namespace tandem

@@ -177,7 +177,7 @@ void replace(const std::string& path, const FileHeader& header, std::span<const 
   file.commit();
 }
 
-// Where the newest records begin whose bytes fit into the room.
+// The newest records that fit into the room begin at this token.
 size_t newest_begin(std::span<const int32_t> tokens, size_t room) {
   size_t begin = tokens.size(), bytes = 0;
   while (begin > 0) {

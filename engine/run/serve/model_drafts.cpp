@@ -1,12 +1,11 @@
 #include "engine/run/serve/model_drafts.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "engine/draft/pass_size.h"
+#include "engine/draft/token_tree.h"
 #include "engine/run/engine.h"
 #include "engine/run/serve/history_file.h"
 #include "engine/run/serve/sampler.h"
@@ -16,27 +15,15 @@
 namespace tandem {
 namespace {
 
-constexpr double kModelMargin = 0.03;  // the model's drafts must gain more, because measured times have noise
-constexpr int64_t kMostIdle = 64;      // passes without the model, before it is tried again
-constexpr int64_t kTried = 3;          // drafts of such a trial
-
-std::vector<double> products(std::span<const double> probabilities) {
-  std::vector<double> weights(probabilities.size());
-  std::partial_sum(probabilities.begin(), probabilities.end(), weights.begin(), std::multiplies());
-  return weights;
-}
-
-double rate_of(std::span<const double> weights, std::span<const double> seconds, int64_t texts, int64_t drafts) {
-  return std::accumulate(weights.begin(), weights.begin() + drafts, static_cast<double>(texts)) /
-         seconds[static_cast<size_t>(drafts)];
-}
+constexpr int64_t kMostIdle = 64;  // passes without the model, before it is tried again
+constexpr int64_t kTried = 3;      // drafts of such a trial
 
 // The tokens a second of the best chain among the candidates.
 double best_rate(const TextDrafts& text, std::span<const double> seconds, int64_t texts) {
   double best = static_cast<double>(texts) / seconds[0];
   for (const DraftCandidate& candidate : text.candidates()) {
-    const std::vector<double> weights = products(candidate.probabilities);
-    best = std::max(best, rate_of(weights, seconds, texts, best_draft_count(weights, seconds, texts)));
+    const std::vector<double> weights = chain_weights(candidate.probabilities);
+    best = std::max(best, tokens_a_second(weights, seconds, texts, best_draft_count(weights, seconds, texts)));
   }
   return best;
 }
@@ -83,14 +70,14 @@ ModelDrafts::Plan ModelDrafts::best_plan(std::span<const double> weights, std::v
     seconds[n] += static_cast<double>(n) * model_seconds;
     if (!budget.allows(seconds[n] - seconds[0], plain)) seconds[n] = std::numeric_limits<double>::infinity();
   }
-  const int64_t drafts = best_draft_count(weights, seconds, pass.texts, kModelMargin);
-  return {drafts, rate_of(weights, seconds, pass.texts, drafts)};
+  const int64_t drafts = best_draft_count(weights, seconds, pass.texts, kNoiseMargin);
+  return {drafts, tokens_a_second(weights, seconds, pass.texts, drafts)};
 }
 
 // M4. If a width that is not open would give more, the pass counts as a wish for it.
 int64_t ModelDrafts::drafts_to_run(const TextDrafts& text, PassTimes& times, const Pass& pass,
                                    const DraftBudget& budget) {
-  const std::vector<double> weights = products(text.model_chances(pass.most)),
+  const std::vector<double> weights = chain_weights(text.model_chances(pass.most)),
                             open = times.seconds({pass.texts}, pass.most, pass.position, true),
                             possible = times.seconds({pass.texts}, pass.most, pass.position, false);
   const double model_seconds = pass_seconds();

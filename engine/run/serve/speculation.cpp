@@ -8,42 +8,22 @@
 #include <utility>
 
 #include "engine/draft/pass_size.h"
+#include "engine/run/machine/kernel_preparation.h"
 #include "engine/run/serve/verification.h"
 
 namespace tandem {
 namespace {
 
-// Drafts must gain more than this share, because measured times have noise.
-constexpr double kMargin = 0.03;
 // Trees must give so much more than chains, because chances of branches are less certain.
 constexpr double kTreeMargin = 0.05;
-
-// A candidate as a tree without branches.
-TokenTree chain_of(const DraftCandidate& candidate, size_t index) {
-  TokenTree chain;
-  double weight = 1;
-  for (int32_t i = 0; i < std::ssize(candidate.tokens); ++i) {
-    weight *= candidate.probabilities[static_cast<size_t>(i)];
-    chain.ids.push_back(candidate.tokens[static_cast<size_t>(i)]);
-    chain.parents.push_back(i - 1);
-    chain.weights.push_back(weight);
-    chain.origins.push_back({static_cast<int32_t>(index), i});
-  }
-  return chain;
-}
 
 void keep_first(TokenTree& tree, int64_t count) {
   const auto kept = static_cast<size_t>(std::clamp<int64_t>(count, 0, tree.nodes()));
   tree.ids.resize(kept);
   tree.parents.resize(kept);
+  tree.positions.resize(kept);
   tree.weights.resize(kept);
   tree.origins.resize(kept);
-}
-
-// Tokens a second of a pass with so many drafts. tokens: those of the pass without them.
-double rate(std::span<const double> weights, std::span<const double> seconds, int64_t tokens, int64_t drafts) {
-  const double sum = std::accumulate(weights.begin(), weights.begin() + drafts, static_cast<double>(tokens));
-  return sum / seconds[static_cast<size_t>(drafts)];
 }
 
 }  // namespace
@@ -57,12 +37,6 @@ std::string Speculation::refusal(const SpecOptions& options) const {
 }
 
 bool Speculation::takes_trees() const { return engine_.sizes().tree_depth > 0 && engine_.machine().zero_copy(); }
-
-// Kernels of trees are among those of lists. A GPU without these would compile them in the middle of a text.
-bool Speculation::has_kernels_of_trees() const {
-  const Device* const gpu = engine_.machine().first_with(&DeviceInfo::queued);
-  return gpu == nullptr || gpu->info().listed_tokens > 1;
-}
 
 // Drafts that the text may lose, by the times of passes with them. Without drafts a pass is shared by all texts.
 int64_t Speculation::allowed_drafts(const TextSpeculation& text, std::span<const double> seconds, int64_t texts) const {
@@ -87,7 +61,7 @@ void Speculation::find_chains(const Choice& choice, std::span<const double> seco
     double best = 0;
     for (size_t c = 0; c < candidates.size(); ++c) {
       TokenTree chain = chain_of(candidates[c], c);
-      const double gain = rate(chain.weights, allowed, 1, best_draft_count(chain.weights, allowed));
+      const double gain = tokens_a_second(chain.weights, allowed, 1, best_draft_count(chain.weights, allowed));
       if (c > 0 && gain <= best) continue;
       best = gain;
       text.chain_ = std::move(chain);
@@ -117,19 +91,19 @@ std::vector<Speculation::RankedDraft> Speculation::ranked(const Choice& choice, 
 }
 
 // M4 among the open widths, and among all of them.
-Speculation::Form Speculation::form_of(const Choice& choice, Drafts drafts, const PassBase& base) const {
+Speculation::Form Speculation::form_of(const Choice& choice, Drafts drafts, const PassBase& base,
+                                       std::span<const double> possible) const {
   const std::vector<RankedDraft> ranked = this->ranked(choice, drafts);
   std::vector<double> weights;
   for (const RankedDraft& each : ranked) weights.push_back(each.weight);
-  const std::vector<double> open = times().seconds(base, choice.most, choice.position, true),
-                            possible = times().seconds(base, choice.most, choice.position, false);
-  const int64_t count = best_draft_count(weights, open, base.tokens, kMargin);
+  const std::vector<double> open = times().seconds(base, choice.most, choice.position, true);
+  const int64_t count = best_draft_count(weights, open, base.tokens, kNoiseMargin);
   Form form{drafts, base, std::vector<int64_t>(choice.texts.size(), 0)};
   for (const RankedDraft& each : std::span(ranked).first(static_cast<size_t>(count))) ++form.counts[each.text];
-  form.rate = rate(weights, open, base.tokens, count);
+  form.rate = tokens_a_second(weights, open, base.tokens, count);
   form.seconds = open[static_cast<size_t>(count)];
-  form.wished = best_draft_count(weights, possible, base.tokens, kMargin);
-  form.wished_rate = rate(weights, possible, base.tokens, form.wished);
+  form.wished = best_draft_count(weights, possible, base.tokens, kNoiseMargin);
+  form.wished_rate = tokens_a_second(weights, possible, base.tokens, form.wished);
   return form;
 }
 
@@ -137,8 +111,8 @@ Speculation::Form Speculation::form_of(const Choice& choice, Drafts drafts, cons
 bool Speculation::may_gain_by_trees(const Choice& choice, const Form& chains, std::span<const double> seconds) {
   std::vector<double> weights;
   for (const RankedDraft& each : ranked(choice, &TextSpeculation::tree_)) weights.push_back(each.weight);
-  const int64_t count = best_draft_count(weights, seconds, choice.base.tokens, kMargin);
-  return rate(weights, seconds, choice.base.tokens, count) > chains.wished_rate * (1 + kTreeMargin);
+  const int64_t count = best_draft_count(weights, seconds, choice.base.tokens, kNoiseMargin);
+  return tokens_a_second(weights, seconds, choice.base.tokens, count) > chains.wished_rate * (1 + kTreeMargin);
 }
 
 // A pass counts as a wish for a width that is not open, if that width would give more.
@@ -169,12 +143,14 @@ void Speculation::choose(std::span<const Text> texts, int64_t rows) {
   if (choice.most <= 0 || !has_candidates) return;
   const std::vector<double> possible = times().seconds(choice.base, choice.most, choice.position, false);
   find_chains(choice, possible);
-  const Form chains = form_of(choice, &TextSpeculation::chain_, choice.base);
+  const Form chains = form_of(choice, &TextSpeculation::chain_, choice.base, possible);
   Form best = chains;
-  if (takes_trees() && has_kernels_of_trees()) {
+  if (takes_trees() && has_kernels_of_few_tokens(engine_.machine())) {
     find_trees(choice, possible);
     if (may_gain_by_trees(choice, chains, possible)) {
-      const Form trees = form_of(choice, &TextSpeculation::tree_, {choice.base.tokens, true});
+      const PassBase base{choice.base.tokens, true};
+      const Form trees =
+          form_of(choice, &TextSpeculation::tree_, base, times().seconds(base, choice.most, choice.position, false));
       if (trees.rate > chains.rate * (1 + kTreeMargin)) best = trees;
       if (trees.wished_rate > chains.wished_rate * (1 + kTreeMargin)) add_wish(best, trees);
     }

@@ -59,14 +59,14 @@ class Speculation {
   };
   static bool chooses(const Text& text) { return text.speculation && text.speculation->mode_ == SpecMode::automatic; }
   bool takes_trees() const;
-  bool has_kernels_of_trees() const;
   void propose_by_model(const Text& of, const PassBase& base, int64_t rows) const;
   int64_t take_all(TextSpeculation& text, int64_t room) const;
   int64_t allowed_drafts(const TextSpeculation& text, std::span<const double> seconds, int64_t texts) const;
   void find_chains(const Choice& choice, std::span<const double> seconds) const;
   void find_trees(const Choice& choice, std::span<const double> seconds) const;
   static std::vector<RankedDraft> ranked(const Choice& choice, Drafts drafts);
-  Form form_of(const Choice& choice, Drafts drafts, const PassBase& base) const;
+  // possible: the times of passes with this base, in any width.
+  Form form_of(const Choice& choice, Drafts drafts, const PassBase& base, std::span<const double> possible) const;
   static bool may_gain_by_trees(const Choice& choice, const Form& chains, std::span<const double> seconds);
   void add_wish(const Form& taken, const Form& other);
 

@@ -44,5 +44,12 @@ TEST(BestDraftCount, leaves_a_gain_within_the_margin) {
   EXPECT_EQ(best_draft_count(Numbers{0.25}, Numbers{10, 12}, 1, 0.05), 0);
 }
 
+// Two texts get a token each, and drafts of 0.5 and 0.25 in a pass of 4 seconds.
+TEST(TokensASecond, are_the_texts_and_the_chances_of_their_drafts_over_the_time) {
+  const std::vector<double> weights{0.5, 0.25, 0.1}, seconds{1, 2, 4};
+  EXPECT_EQ(tokens_a_second(weights, seconds, 2, 2), 0.6875);
+  EXPECT_EQ(tokens_a_second(weights, seconds, 2, 0), 2);
+}
+
 }  // namespace
 }  // namespace tandem

@@ -57,6 +57,16 @@ TEST(TokenTree, sees_ancestors_and_itself) {
                                                                        1, 1, 0, 1));
 }
 
+TEST(TokenTree, of_a_chain_has_the_product_of_the_chances_up_to_each_token) {
+  const TokenTree chain = chain_of({{5, 6, 7}, {0.5, 0.5, 0.25}}, 2);
+  EXPECT_THAT(chain.ids, ElementsAre(5, 6, 7));
+  EXPECT_THAT(chain.parents, ElementsAre(-1, 0, 1));
+  EXPECT_THAT(chain.positions, ElementsAre(0, 1, 2));
+  EXPECT_THAT(chain.weights, ElementsAre(0.5, 0.25, 0.0625));
+  EXPECT_EQ(chain.origins[1].candidate, 2);
+  EXPECT_EQ(chain.origins[1].token, 1);
+}
+
 // Behind the newest token the model chooses 7, behind 7 it chooses 8, and behind 8 something else.
 TEST(AcceptedPath, follows_the_choices_through_the_nodes_that_ran) {
   const TokenTree tree = merged(std::vector<DraftCandidate>{{{5, 6}, {0.5, 0.5}}, {{7, 8}, {0.4, 0.75}}}, 63);

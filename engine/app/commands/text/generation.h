@@ -22,7 +22,7 @@ GenerateOptions generate_options(const CommonFlags& flags);  // Ctrl-C interrupt
 // Number of tokens whose logits were computed after the prompt's. The first token came with the prompt.
 int64_t decoded_tokens(const Generation& g);
 double per_second(int64_t tokens, double seconds);  // 0 if nothing was timed
-// Of a command that writes so many texts at once. any_may_draft: a text may have another --spec than the flag's.
+// The needs of a command that writes so many texts at once. any_may_draft: a text may have a --spec of its own.
 EngineNeeds needs_of_texts(const CommonFlags& flags, int64_t texts, bool any_may_draft = false);
 double tokens_a_pass(const Generation& g);  // of those behind the first one; 0: there was no such pass
 
