@@ -87,7 +87,6 @@ class Batcher::State {
   void report_progress(const ActiveRequest& request) const;
   void take_logits(ActiveRequest& request, std::span<const float> logits);
   void read_prompt_logits(ActiveRequest& request, std::span<const float> logits) const;
-  void take_logits_of_drafts(ActiveRequest& request, std::span<const float> logits);
   static void keep_for_check(ActiveRequest& request, const LogitRows& rows, std::span<const int32_t> path);
   void find_not_finite();
   void check_drafts();
@@ -343,37 +342,21 @@ std::vector<Extension> Batcher::State::next_pass() {
   return pass;
 }
 
+// S4. The last row of a prompt, or those of the newest token and its drafts. A chain of drafts was appended to the
+// sequence, a tree was not.
 void Batcher::State::take_logits(ActiveRequest& request, std::span<const float> logits) {
   if (request.error) return;
-  if (!request.next) read_prompt_logits(request, logits);
+  const bool wrote = request.next.has_value();
+  if (!wrote) read_prompt_logits(request, logits);
   if (is_reading(request)) return;
   if (request.first_logits == 0)
     request.first_logits = now_seconds();
   else
     ++request.passes;
-  if (request.next && request.speculation) return take_logits_of_drafts(request, logits);
-  const size_t known = request.continuation.ids().size();
-  request.next.reset();
-  guard(request, [&] {
-    const bool has_room = request.sequence().position() < engine_.sizes().context;
-    request.next = request.continuation.next(logits.last(vocabulary()), has_room);
-    if (request.speculation) request.speculation->append(request.continuation.ids().subspan(known));
-    if (request.check) request.check->begin(request.sequence());
-  });
-}
-
-// S2: the logits of a piece of the prompt, which has run.
-void Batcher::State::read_prompt_logits(ActiveRequest& request, std::span<const float> logits) const {
-  if (!request.speculation || !request.speculation->calibrates()) return;
-  const int64_t place = request.sequence().position() - static_cast<int64_t>(logits.size() / vocabulary());
-  guard(request, [&] { request.speculation->calibrate(place, logits, vocabulary()); });
-}
-
-// S4. position: tokens up to the newest one. A chain was appended to the sequence, a tree was not.
-void Batcher::State::take_logits_of_drafts(ActiveRequest& request, std::span<const float> logits) {
-  TextSpeculation& speculation = *request.speculation;
-  const DraftTree& drafts = speculation.drafts();
-  const LogitRows rows(logits, vocabulary());
+  static const DraftTree kNoDrafts;
+  TextSpeculation* const speculation = request.speculation.get();
+  const DraftTree& drafts = wrote && speculation ? speculation->drafts() : kNoDrafts;
+  const LogitRows rows(logits.last((drafts.ids.size() + 1) * vocabulary()), vocabulary());
   int64_t position = request.sequence().position() - (is_chain(drafts) ? std::ssize(drafts.ids) : -1);
   const size_t known = request.continuation.ids().size();
   std::vector<int32_t> path;
@@ -383,14 +366,23 @@ void Batcher::State::take_logits_of_drafts(ActiveRequest& request, std::span<con
   };
   guard(request, [&] { path = accept_drafts(drafts, rows, choose); });
   guard(request, [&] { keep_path(engine_.cache(), request.sequence(), drafts, path); });
-  if (request.check) guard(request, [&] { keep_for_check(request, rows, path); });
+  if (request.check)
+    guard(request, [&] { wrote ? keep_for_check(request, rows, path) : request.check->begin(request.sequence()); });
+  if (!speculation) return;
   guard(request, [&] {
     const auto got = request.continuation.ids().subspan(known);
     std::vector<int32_t> choices;
-    if (!drafts.ids.empty()) choices = choices_along(speculation.judged_chain(path), got, rows);
-    speculation.take_verdict(path, choices);
-    speculation.append(got);
+    if (!drafts.ids.empty()) choices = choices_along(speculation->judged_chain(path), got, rows);
+    speculation->take_verdict(path, choices);
+    speculation->append(got);
   });
+}
+
+// S2: the logits of a piece of the prompt, which has run.
+void Batcher::State::read_prompt_logits(ActiveRequest& request, std::span<const float> logits) const {
+  if (!request.speculation || !request.speculation->calibrates()) return;
+  const int64_t place = request.sequence().position() - static_cast<int64_t>(logits.size() / vocabulary());
+  guard(request, [&] { request.speculation->calibrate(place, logits, vocabulary()); });
 }
 
 void Batcher::State::keep_for_check(ActiveRequest& request, const LogitRows& rows, std::span<const int32_t> path) {
