@@ -13,8 +13,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <map>
-#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -24,6 +22,7 @@
 #include "bench/spec/graphs.h"
 #include "bench/spec/own_texts.h"
 #include "bench/spec/passes.h"
+#include "bench/spec/replay.h"
 #include "engine/device/gpu/kept_file.h"
 #include "engine/draft/text_drafts.h"
 #include "engine/plan/prediction/statistics.h"
@@ -35,136 +34,29 @@
 namespace {
 
 using namespace tandem;
-using bench::Case;
 using bench::read_cases;
 
 struct Options {
   std::string model = bench::default_model(), cases, act;
   std::vector<std::string> devices;
-  SpecMode mode = SpecMode::automatic;
-  int64_t draft_max = 15;
-  int rounds = 2, texts = 1;
-  bool history = false, drafting = false, own = false, passes = false, graphs = false;
+  bench::ReplayOptions replay;
+  bool drafting = false, own = false, passes = false, graphs = false;
   int64_t depth = 512, predict = 128;
   bench::GraphBenchOptions of_graphs;
 };
-
-// One or several texts at once, and what they took.
-struct Written {
-  double seconds = 0;  // of all passes that wrote tokens
-  int64_t tokens = 0, passes = 0, drafts = 0, accepted = 0;
-};
-
-Written write(Engine& engine, std::span<const Case> cases, const SpecOptions& spec) {
-  Batcher batcher(engine, std::ssize(cases));
-  Written written;
-  for (const Case& each : cases) {
-    GenerateOptions options;
-    options.predict = std::ssize(each.output);
-    options.ignore_end = true;
-    options.replayed = each.output;
-    options.spec = spec;
-    batcher.add(each.prompt, options, [&](Batcher::Result result) {
-      if (result.error) std::rethrow_exception(result.error);
-      const Generation& text = result.generation;
-      if (text.ids != each.output) throw Error("the text is not the recorded one", each.task);
-      written.seconds += text.predicted_seconds / static_cast<double>(cases.size());
-      written.tokens += std::ssize(text.ids) - 1;
-      written.passes += text.predicted_passes;
-      written.drafts += text.drafts.drafts;
-      written.accepted += text.drafts.accepted;
-    });
-  }
-  while (batcher.step()) {
-  }
-  return written;
-}
-
-struct Sums {
-  std::vector<double> plain, drafted, gains;  // seconds of each text, and their ratios
-  int64_t tokens = 0, passes = 0, drafts = 0, accepted = 0;
-  double worst = 1e9;  // gain of a text of 100 tokens and more
-};
-
-void print(const std::map<std::string, Sums>& tasks) {
-  std::printf(
-      "| task | texts | tokens | tokens/s without | with drafts | gain | tokens a pass | accepted | least gain, 100 "
-      "tokens and more |\n");
-  std::printf("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
-  for (const auto& [task, sums] : tasks) {
-    const auto sum = [](const std::vector<double>& all) { return std::accumulate(all.begin(), all.end(), 0.0); };
-    const auto tokens = static_cast<double>(sums.tokens);
-    std::printf("| %s | %zu | %lld | %.1f | %.1f | %.3f | %.2f | %.0f %% | %.3f |\n", task.c_str(), sums.plain.size(),
-                static_cast<long long>(sums.tokens), tokens / sum(sums.plain), tokens / sum(sums.drafted),
-                sum(sums.plain) / sum(sums.drafted), tokens / static_cast<double>(sums.passes),
-                sums.drafts ? 100.0 * static_cast<double>(sums.accepted) / static_cast<double>(sums.drafts) : 0.0,
-                sums.worst);
-  }
-}
 
 std::unique_ptr<Engine> open_engine(const Options& options) {
   EngineOptions engine_options;
   engine_options.model_path = options.model;
   engine_options.devices = options.devices;
-  engine_options.sequences = options.texts;
-  engine_options.logit_rows = options.texts + options.draft_max;
+  engine_options.sequences = options.replay.texts;
+  engine_options.logit_rows = options.replay.texts + options.replay.draft_max;
   engine_options.drafts = true;
   engine_options.listed_tokens = kListedTokens;
   engine_options.program_folder = gpu::default_cache_folder();
   if (!options.act.empty())
     engine_options.act = options.act == "i8" ? ActType::i8 : options.act == "f16" ? ActType::f16 : ActType::f32;
   return Engine::open(engine_options);
-}
-
-int measure(const Options& options) {
-  const std::vector<Case> cases = read_cases(options.cases);
-  const auto engine = open_engine(options);
-  std::map<std::string, Sums> tasks;
-  std::map<std::string, std::shared_ptr<TextHistory>> histories;
-  for (size_t begin = 0; begin < cases.size(); begin += static_cast<size_t>(options.texts)) {
-    const auto together =
-        std::span(cases).subspan(begin, std::min(static_cast<size_t>(options.texts), cases.size() - begin));
-    const Case& first = together.front();
-    auto& history = histories[first.task];
-    if (!history && options.history) history = std::make_shared<TextHistory>();
-    std::vector<double> plain, drafted;
-    Written with;
-    for (int round = 0; round < options.rounds; ++round) {
-      for (const bool drafts : {round % 2 == 1, round % 2 == 0}) {
-        SpecOptions spec;
-        spec.mode = drafts ? options.mode : SpecMode::none;
-        spec.draft_max = options.draft_max;
-        // A copy of the history, because the text itself must not be in it.
-        if (drafts && history) {
-          spec.history = std::make_shared<TextHistory>();
-          for (int64_t r = 0; r < history->records().records(); ++r) spec.history->add(history->records().record(r));
-        }
-        const Written written = write(*engine, together, spec);
-        (drafts ? drafted : plain).push_back(written.seconds);
-        if (drafts) with = written;
-      }
-    }
-    if (history)
-      for (const Case& each : together) history->add(each.output);
-    Sums& sums = tasks[first.task];
-    sums.plain.push_back(median(plain));
-    sums.drafted.push_back(median(drafted));
-    const double gain = sums.plain.back() / sums.drafted.back();
-    sums.gains.push_back(gain);
-    if (with.tokens >= 99 * std::ssize(together)) sums.worst = std::min(sums.worst, gain);
-    sums.tokens += with.tokens;
-    sums.passes += with.passes;
-    sums.drafts += with.drafts;
-    sums.accepted += with.accepted;
-  }
-  std::printf("Measured: replay of recorded outputs on %s, act %s, %s, at most %lld drafts, %d text(s) at once\n\n",
-              engine->machine().device_names().c_str(), to_string(*engine->options().act), to_string(options.mode),
-              static_cast<long long>(options.draft_max), options.texts);
-  print(tasks);
-  std::printf("\n| tokens of a pass | ms (median) |\n| ---: | ---: |\n");
-  for (const auto& [tokens, seconds] : engine->plans().times().measured())
-    std::printf("| %lld | %.2f |\n", static_cast<long long>(tokens), seconds * 1e3);
-  return 0;
 }
 
 // Words of a made-up language: pieces of 3,000 tokens that come again with changes.
@@ -217,18 +109,19 @@ int main(int argc, char** argv) {
   app.add_option("--cases", options.cases, "recorded texts, an object a line");
   app.add_option("--device", options.devices, "as tandem's")->delimiter(',');
   app.add_option("--act", options.act, "f32, f16 or i8")->check(CLI::IsMember({"f32", "f16", "i8"}));
-  app.add_option("--rounds", options.rounds, "how often each text is written either way")->check(CLI::Range(1, 100));
-  app.add_option("--texts", options.texts, "texts at once")->check(CLI::Range(1, 64));
-  app.add_option("--draft-max", options.draft_max, "most drafts of a text in a pass")->check(CLI::Range(1, 63));
+  app.add_option("--rounds", options.replay.rounds, "how often each text is written either way")
+      ->check(CLI::Range(1, 100));
+  app.add_option("--texts", options.replay.texts, "texts at once")->check(CLI::Range(1, 64));
+  app.add_option("--draft-max", options.replay.draft_max, "most drafts of a text in a pass")->check(CLI::Range(1, 63));
   app.add_option_function<std::string>(
          "--spec",
          [&](const std::string& name) {
            for (const SpecMode mode : {SpecMode::automatic, SpecMode::pld, SpecMode::sam, SpecMode::sdnpu})
-             if (name == to_string(mode)) options.mode = mode;
+             if (name == to_string(mode)) options.replay.mode = mode;
          },
          "auto, sdnpu, pld or sam")
       ->check(CLI::IsMember({"auto", "sdnpu", "pld", "sam"}));
-  app.add_flag("--history", options.history, "outputs of a task are the history of its next texts");
+  app.add_flag("--history", options.replay.history, "outputs of a task are the history of its next texts");
   app.add_flag("--own", options.own, "texts of the model itself behind the prompts, by each part of the system");
   app.add_option("-n,--predict", options.predict, "with --own: tokens of each text")->check(CLI::Range(2, 4096));
   app.add_flag("--passes", options.passes, "time passes by their drafts; needs no cases");
@@ -246,15 +139,16 @@ int main(int argc, char** argv) {
   return bench::bench_main(app, argc, argv, [&] {
     if (options.drafting) return measure_drafting();
     bench::require_model(options.model);
-    if (options.own) options.draft_max = 63;
-    if (options.passes) return bench::time_draft_passes(*open_engine(options), options.depth, options.rounds);
+    if (options.own) options.replay.draft_max = 63;
+    if (options.passes) return bench::time_draft_passes(*open_engine(options), options.depth, options.replay.rounds);
     if (options.own) return bench::count_own_texts(*open_engine(options), read_cases(options.cases), options.predict);
     if (options.graphs) {
       options.of_graphs.model = options.model;
       options.of_graphs.devices = options.devices;
-      options.of_graphs.rounds = options.rounds;
+      options.of_graphs.rounds = options.replay.rounds;
       return measure_graphs(options.of_graphs);
     }
-    return measure(options);
+    const auto engine = open_engine(options);
+    return bench::replay_texts(*engine, read_cases(options.cases), options.replay);
   });
 }

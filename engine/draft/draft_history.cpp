@@ -74,6 +74,8 @@ Match DraftHistory::match_at(int64_t place, int32_t length) const {
 Match HistoryMatcher::longest(std::span<const int32_t> context, Occurrence which) {
   follow(context);
   const Found added = in_added(which), indexed = in_index(context, which);
+  if (added.length < indexed.length) found_state_ = SuffixAutomaton::kRoot;
+  if (indexed.length < added.length) found_range_ = {};
   const bool newer = which == Occurrence::last ? added.length >= indexed.length : added.length > indexed.length;
   if (newer && added.length > 0)
     return history_->match_at(static_cast<int64_t>(history_->indexed_tokens()) + added.end, added.length);
@@ -105,8 +107,12 @@ void HistoryMatcher::follow(std::span<const int32_t> context) {
 HistoryMatcher::Found HistoryMatcher::in_added(Occurrence which) {
   const SuffixAutomaton& added = history_->added_;
   int32_t length = length_;
+  found_state_ = SuffixAutomaton::kRoot;
   for (int32_t state = state_; state != SuffixAutomaton::kRoot;) {
-    if (const int32_t end = followed_end(state, which); end >= 0) return {length, end};
+    if (const int32_t end = followed_end(state, which); end >= 0) {
+      found_state_ = state;
+      return {length, end};
+    }
     state = added.link(state);
     length = added.length(state);
   }
@@ -130,11 +136,38 @@ int32_t HistoryMatcher::followed_end(int32_t state, Occurrence which) {
   return best;
 }
 
-HistoryMatcher::Found HistoryMatcher::in_index(std::span<const int32_t> context, Occurrence which) const {
+HistoryMatcher::Found HistoryMatcher::in_index(std::span<const int32_t> context, Occurrence which) {
   const SuffixIndex& index = history_->index_;
-  const SuffixIndex::Range range = index.longest_match(context);
+  const SuffixIndex::Range range = found_range_ = index.longest_match(context);
   if (range.length == 0) return {};
   return {range.length, which == Occurrence::last ? index.last_end(range) : index.first_end(range)};
+}
+
+// Strings of a state and one token more end at the places of the state behind that token.
+HistoryMatcher::AddedFollowers HistoryMatcher::followers_in_added(int32_t state) {
+  SuffixAutomaton& added = history_->added_;
+  AddedFollowers found;
+  added.for_each_next(state, [&](int32_t next) {
+    const int32_t first = added.first_end(next), token = added.tokens()[static_cast<size_t>(first)];
+    if (token == kSeparator) return true;
+    if (found.token != kSeparator)
+      found.followers = Followers::different;
+    else
+      found = {first == added.last_end(next) ? Followers::once : Followers::same, token};
+    return found.followers != Followers::different;
+  });
+  return found;
+}
+
+Followers HistoryMatcher::followers() {
+  const bool is_added = found_state_ != SuffixAutomaton::kRoot, is_indexed = found_range_.length > 0;
+  if (!is_added && !is_indexed) return Followers::once;
+  if (!is_added) return history_->index_.followers(found_range_);
+  const AddedFollowers added = followers_in_added(found_state_);
+  if (!is_indexed || added.followers == Followers::different) return added.followers;
+  const bool same = history_->index_.followers(found_range_) != Followers::different &&
+                    history_->index_.token_behind(found_range_.begin) == added.token;
+  return same ? Followers::same : Followers::different;
 }
 
 }  // namespace tandem

@@ -52,20 +52,29 @@ class HistoryMatcher {
   explicit HistoryMatcher(DraftHistory& history) : history_(&history) {}
   // The context is that of the call before with more tokens behind it.
   Match longest(std::span<const int32_t> context, Occurrence which);
+  // Of the match that longest() found last.
+  Followers followers();
 
  private:
   struct Found {
     int32_t length = 0;
     int32_t end = -1;  // -1: nothing was found
   };
+  struct AddedFollowers {
+    Followers followers = Followers::once;
+    int32_t token = kSeparator;  // behind one of the places
+  };
+  AddedFollowers followers_in_added(int32_t state);
   void follow(std::span<const int32_t> context);
   Found in_added(Occurrence which);
-  Found in_index(std::span<const int32_t> context, Occurrence which) const;
+  Found in_index(std::span<const int32_t> context, Occurrence which);
   int32_t followed_end(int32_t state, Occurrence which);
 
   DraftHistory* history_;
   int64_t version_ = -1;
   size_t read_ = 0;                 // tokens of the context that the automaton has read
+  int32_t found_state_ = 0;         // of the longest match in the automaton; the root: it has none
+  SuffixIndex::Range found_range_;  // of the longest match in the index
   int32_t state_ = 0, length_ = 0;  // of the automaton: the longest end of the context that stands in it
 };
 

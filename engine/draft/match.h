@@ -28,6 +28,13 @@ struct Match {
   int32_t end = -1;     // the place e, from 0 on, in the context or the record
 };
 
+// What stands behind the places of a match.
+enum class Followers {
+  once,       // there is one place
+  same,       // several places, with the same token behind each
+  different,  // several places, with different tokens
+};
+
 // Which one of several matches of equal length is meant.
 enum class Occurrence {
   last,   // D2: the newest record, and the last place in it or in the context

@@ -88,6 +88,21 @@ void SuffixIndex::find_blocks() {
     block_firsts_.push_back(first);
     block_lasts_.push_back(last);
   }
+  find_token_begins();
+}
+
+// The order is sorted by the last token first, so each token has one range of it. An order from a file may not be
+// sorted. Then a token's range may lack some of its entries, and fewer matches are found.
+void SuffixIndex::find_token_begins() {
+  constexpr size_t kSmallTable = size_t{1} << 18;
+  token_begins_.clear();
+  const int32_t largest = tokens_.empty() ? -1 : std::ranges::max(tokens_);
+  if (largest < 0 || static_cast<size_t>(largest) > kSmallTable + tokens_.size()) return;
+  for (size_t entry = 0; entry < order_.size(); ++entry) {
+    const auto token = static_cast<size_t>(tokens_[size_t(order_[entry])]);
+    if (token >= token_begins_.size()) token_begins_.resize(token + 1, static_cast<int32_t>(entry));
+  }
+  token_begins_.resize(static_cast<size_t>(largest) + 2, static_cast<int32_t>(order_.size()));
 }
 
 // All tokens are sorted anew if the texts are a large part of them, or if they repeat long pieces, because then each
@@ -139,7 +154,8 @@ void SuffixIndex::remove_first(size_t tokens) {
 }
 
 size_t SuffixIndex::bytes() const {
-  return (tokens_.capacity() + order_.capacity() + block_lasts_.capacity() + block_firsts_.capacity()) *
+  return (tokens_.capacity() + order_.capacity() + block_lasts_.capacity() + block_firsts_.capacity() +
+          token_begins_.capacity()) *
          sizeof(int32_t);
 }
 
@@ -152,8 +168,16 @@ int32_t SuffixIndex::matching(size_t entry, std::span<const int32_t> context, in
   return from;
 }
 
+// The entries whose last token this is, or all of them if there is no table.
+std::pair<size_t, size_t> SuffixIndex::entries_of(int32_t token) const {
+  if (token_begins_.empty()) return {0, order_.size()};
+  const auto index = std::min(static_cast<size_t>(token), token_begins_.size() - 1);
+  const auto behind = std::min(index + 1, token_begins_.size() - 1);
+  return {static_cast<size_t>(token_begins_[index]), static_cast<size_t>(token_begins_[behind])};
+}
+
 SuffixIndex::Place SuffixIndex::place_of(std::span<const int32_t> context) const {
-  size_t low = 0, high = order_.size();
+  auto [low, high] = entries_of(context.back());
   int32_t before = 0, behind = 0;
   while (low < high) {
     const size_t middle = low + (high - low) / 2;
@@ -214,6 +238,15 @@ int32_t SuffixIndex::last_end(const Range& range) const {
 }
 int32_t SuffixIndex::first_end(const Range& range) const {
   return best_of(order_, block_firsts_, range.begin, range.end, std::less());
+}
+
+Followers SuffixIndex::followers(const Range& range) const {
+  constexpr size_t kJudged = 8;
+  const size_t places = range.end - range.begin, step = (places + kJudged - 1) / kJudged;
+  if (places == 1) return Followers::once;
+  for (size_t i = range.begin + step; i < range.end; i += step)
+    if (token_behind(i) != token_behind(range.begin)) return Followers::different;
+  return token_behind(range.end - 1) == token_behind(range.begin) ? Followers::same : Followers::different;
 }
 
 }  // namespace tandem

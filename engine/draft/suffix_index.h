@@ -15,8 +15,10 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "engine/draft/match.h"
 #include "engine/draft/suffix_automaton.h"
 
 namespace tandem {
@@ -47,6 +49,9 @@ class SuffixIndex {
   // The last and the first end in a range that is not empty.
   int32_t last_end(const Range& range) const;
   int32_t first_end(const Range& range) const;
+  // Of a range that is not empty. A long one is judged by some of its places.
+  Followers followers(const Range& range) const;
+  int32_t token_behind(size_t entry) const { return tokens_[static_cast<size_t>(order_[entry]) + 1]; }
 
  private:
   // The place of a context in the order: entries before `entry` are smaller, those from there on are not.
@@ -54,14 +59,18 @@ class SuffixIndex {
     size_t entry = 0;
     int32_t before = 0, behind = 0;  // tokens that the entries beside it share with the context
   };
+  std::pair<size_t, size_t> entries_of(int32_t token) const;
   Place place_of(std::span<const int32_t> context) const;
   int32_t matching(size_t entry, std::span<const int32_t> context, int32_t from) const;
   bool is_found(int32_t end) const;
   bool merge(const SuffixIndex& added);
   void find_blocks();
+  void find_token_begins();
 
   std::vector<int32_t> tokens_, order_;
   std::vector<int32_t> block_lasts_, block_firsts_;  // the last and the first end of each block of the order
+  // The first entry of each last token, by token, and the end. Empty: ids are too large for a table.
+  std::vector<int32_t> token_begins_;
 };
 
 }  // namespace tandem

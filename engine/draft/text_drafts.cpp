@@ -20,6 +20,11 @@ DraftHistory records_of(const std::vector<std::vector<int32_t>>& texts) {
   return records;
 }
 
+DraftPlace place_of(Followers followers) {
+  if (followers == Followers::once) return DraftPlace::once;
+  return followers == Followers::same ? DraftPlace::again : DraftPlace::newest;
+}
+
 }  // namespace
 
 TextDrafts::TextDrafts(TextDraftOptions options, AcceptanceRates& rates)
@@ -163,7 +168,7 @@ void TextDrafts::propose_from_records(HistoryMatcher& matcher, const DraftHistor
   const Match match = matcher.longest(context_.tokens(), Occurrence::last);
   if (match.length == 0 || match.length < options_.match_min) return;
   propose(continuation_in_record(records.record(match.record), match.end, options_.max, options_.is_end),
-          {source, match.length, DraftPlace::newest});
+          {source, match.length, place_of(matcher.followers())});
 }
 
 void TextDrafts::propose_reused() {

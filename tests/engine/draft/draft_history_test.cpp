@@ -30,11 +30,31 @@ Match slow_longest(const std::vector<Tokens>& records, const Tokens& context, Oc
   return best;
 }
 
+// The tokens behind all places of a match of this length.
+Tokens slow_followers(const std::vector<Tokens>& records, const Tokens& context, int32_t length) {
+  Tokens behind;
+  const std::span<const int32_t> match = std::span(context).last(static_cast<size_t>(length));
+  for (const Tokens& record : records)
+    for (size_t end = match.size(); end < record.size(); ++end)
+      if (std::ranges::equal(std::span(record).subspan(end - match.size(), match.size()), match))
+        behind.push_back(record[end]);
+  return behind;
+}
+
 void expect_same(const Match& found, const Match& expected) {
   ASSERT_EQ(found.source, expected.source);
   ASSERT_EQ(found.length, expected.length);
   ASSERT_EQ(found.record, expected.record);
   ASSERT_EQ(found.end, expected.end);
+}
+
+// A match with many places is judged by some of them.
+void expect_followers(Followers found, const Tokens& behind) {
+  const bool same = std::ranges::count(behind, behind[0]) == std::ssize(behind);
+  const Followers expected = behind.size() == 1 ? Followers::once : same ? Followers::same : Followers::different;
+  if (expected != Followers::different || behind.size() <= 8) {
+    ASSERT_EQ(found, expected);
+  }
 }
 
 TEST(DraftHistory, keeps_its_records) {
@@ -70,6 +90,30 @@ TEST(DraftHistory, matches_no_longer_end_whose_records_end_there) {
   expect_same(match_of(history, {1, 2}), {DraftSource::history, 1, 0, 1});
 }
 
+TEST(DraftHistory, knows_whether_all_places_of_a_match_go_on_alike) {
+  DraftHistory history;
+  HistoryMatcher matcher(history);
+  const auto followers_of = [&](const Tokens& context) {
+    matcher = HistoryMatcher(history);
+    matcher.longest(context, Occurrence::last);
+    return matcher.followers();
+  };
+  history.add(Tokens{1, 2, 3});
+  EXPECT_EQ(followers_of({1, 2}), Followers::once);
+  history.compact();
+  EXPECT_EQ(followers_of({1, 2}), Followers::once);
+  history.add(Tokens{9, 2, 3});  // beside the index
+  EXPECT_EQ(followers_of({2}), Followers::same);
+  EXPECT_EQ(followers_of({1, 2}), Followers::once) << "a longer match has one place";
+  history.add(Tokens{9, 2, 4});
+  EXPECT_EQ(followers_of({2}), Followers::different);
+  history.compact();
+  EXPECT_EQ(followers_of({2}), Followers::different);
+  EXPECT_EQ(followers_of({9, 2}), Followers::different);
+  history.add(Tokens{2});  // no token follows
+  EXPECT_EQ(followers_of({1, 2}), Followers::once);
+}
+
 // Records come while a context grows, and are indexed at any time.
 TEST(DraftHistory, agrees_with_a_search_of_every_place) {
   std::mt19937 random(5);
@@ -86,8 +130,11 @@ TEST(DraftHistory, agrees_with_a_search_of_every_place) {
       }
       if (random() % 9 == 0) history.compact();
       context.push_back(static_cast<int32_t>(random() % static_cast<uint32_t>(vocabulary)));
-      expect_same(last.longest(context, Occurrence::last), slow_longest(records, context, Occurrence::last));
       expect_same(first.longest(context, Occurrence::first), slow_longest(records, context, Occurrence::first));
+      const Match match = last.longest(context, Occurrence::last);
+      expect_same(match, slow_longest(records, context, Occurrence::last));
+      if (match.length == 0) continue;
+      ASSERT_NO_FATAL_FAILURE(expect_followers(last.followers(), slow_followers(records, context, match.length)));
     }
   }
 }

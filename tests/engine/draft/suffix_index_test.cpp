@@ -109,6 +109,16 @@ TEST(SuffixIndex, takes_long_pieces_that_repeat) {
   EXPECT_EQ(index.last_end(found), 5 * 3001 + 2998);
 }
 
+// The table by last tokens would take gigabytes, so there is none.
+TEST(SuffixIndex, takes_ids_of_any_size) {
+  constexpr int32_t kLarge = 2'000'000'000;
+  const SuffixIndex index = index_of(std::vector<int32_t>{1, kLarge, 2, kLarge, 3, kSeparator});
+  EXPECT_LT(index.bytes(), size_t{1} << 20);
+  EXPECT_EQ(index.longest_match(std::vector<int32_t>{1, kLarge}).length, 2);
+  EXPECT_EQ(index.longest_match(std::vector<int32_t>{kLarge - 1}).length, 0);
+  EXPECT_EQ(index_of(std::vector<int32_t>{1, 2, kSeparator}).longest_match(std::vector<int32_t>{kLarge}).length, 0);
+}
+
 TEST(SuffixIndex, of_a_kept_order_has_each_place_once) {
   std::mt19937 random(3);
   const std::vector<int32_t> texts = {1, 2, 1, 3, kSeparator, kSeparator, 4, kSeparator, 2, 1, kSeparator};

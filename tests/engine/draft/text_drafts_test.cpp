@@ -64,6 +64,19 @@ TEST_F(TextDraftsTest, come_from_predictions_and_from_a_history) {
   EXPECT_EQ(drafts.source_of(1), DraftSource::history);
 }
 
+TEST_F(TextDraftsTest, trust_a_history_whose_places_agree) {
+  const auto chance_behind = [&](const std::vector<Tokens>& records) {
+    TextDraftOptions options;
+    options.history = std::make_shared<DraftHistory>();
+    for (const Tokens& record : records) options.history->add(record);
+    return drafts_of({10, 11}, options).candidates().front().probabilities.front();
+  };
+  const double once = chance_behind({{10, 11, 12}}), same = chance_behind({{10, 11, 12}, {10, 11, 12}}),
+               different = chance_behind({{10, 11, 13}, {10, 11, 12}});
+  EXPECT_GT(same, once);
+  EXPECT_GT(once, different);
+}
+
 TEST_F(TextDraftsTest, of_a_baseline_are_its_draft_alone) {
   TextDraftOptions options;
   options.rule = DraftRule::sam;
