@@ -58,6 +58,7 @@ Draft draft_by(DraftRule rule, SuffixAutomaton& context, HistoryMatcher& matcher
 std::vector<int32_t> continuation_in_context(std::span<const int32_t> context, int32_t end, int64_t max,
                                              const IsEnd& is_end) {
   std::vector<int32_t> draft;
+  draft.reserve(static_cast<size_t>(std::clamp<int64_t>(max, 0, kMostCandidateTokens)));
   for (size_t place = static_cast<size_t>(end) + 1; std::ssize(draft) < max; ++place) {
     const int32_t token = place < context.size() ? context[place] : draft[place - context.size()];
     draft.push_back(token);

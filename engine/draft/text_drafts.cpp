@@ -87,8 +87,9 @@ void TextDrafts::judge(const DraftClass& of, bool right) {
 double TextDrafts::chance(const DraftClass& of) const {
   const Luck& luck = luck_[static_cast<size_t>(of.source)];
   const double probability = rates_.probability(of);
-  const double odds = probability / (1 - probability) * (luck.accepted + 1) / (luck.expected + 1);
-  return odds / (1 + odds);
+  // odds / (1 + odds) with odds = probability / (1 - probability) * (accepted + 1) / (expected + 1)
+  const double accepted = probability * (luck.accepted + 1), rejected = (1 - probability) * (luck.expected + 1);
+  return accepted / (accepted + rejected);
 }
 
 void TextDrafts::add_model_candidate(std::vector<int32_t> tokens) {
@@ -104,19 +105,21 @@ std::vector<double> TextDrafts::model_chances(int64_t tokens) const {
 
 // Adds a candidate as long as its tokens have a chance. Its tokens match with one token more each.
 void TextDrafts::propose(std::vector<int32_t> tokens, const DraftClass& first) {
+  if (tokens.empty()) return;
   DraftCandidate candidate;
+  candidate.probabilities.reserve(tokens.size());
   double weight = 1;
   DraftClass of = first;
-  for (const int32_t token : tokens) {
+  while (candidate.probabilities.size() < tokens.size()) {
     const double probability = chance(of);
     weight *= probability;
-    if (weight < kLeastWeight && !candidate.tokens.empty()) break;
-    candidate.tokens.push_back(token);
+    if (weight < kLeastWeight && !candidate.probabilities.empty()) break;
     candidate.probabilities.push_back(probability);
     ++of.length;
     of.place = DraftPlace::later;
   }
-  if (candidate.tokens.empty()) return;
+  tokens.resize(candidate.probabilities.size());
+  candidate.tokens = std::move(tokens);
   candidates_.push_back(std::move(candidate));
   origins_.push_back({first});
 }

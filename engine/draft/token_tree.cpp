@@ -36,6 +36,9 @@ struct Trie {
 
 Trie trie_of(std::span<const DraftCandidate> candidates) {
   Trie trie;
+  size_t most = 0;
+  for (const DraftCandidate& candidate : candidates) most += candidate.tokens.size();
+  trie.nodes.reserve(most);
   for (size_t c = 0; c < candidates.size(); ++c) {
     const DraftCandidate& candidate = candidates[c];
     const size_t tokens = std::min(candidate.tokens.size(), static_cast<size_t>(kMostCandidateTokens));
@@ -52,6 +55,17 @@ Trie trie_of(std::span<const DraftCandidate> candidates) {
     }
   }
   return trie;
+}
+
+// M3: what a node is ranked by.
+struct Ranked {
+  double weight;
+  int32_t depth, node;  // of equal weight and depth, the node of the earlier candidate
+};
+
+bool ranked_before(const Ranked& a, const Ranked& b) {
+  if (a.weight != b.weight) return a.weight > b.weight;
+  return a.depth != b.depth ? a.depth < b.depth : a.node < b.node;
 }
 
 }  // namespace
@@ -78,25 +92,28 @@ TokenTree chain_of(const DraftCandidate& candidate, size_t index) {
 TokenTree merged(std::span<const DraftCandidate> candidates, int64_t cap) {
   const Trie trie = trie_of(candidates);
   const auto& nodes = trie.nodes;
-  std::vector<int32_t> order(nodes.size());
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<Ranked> order;
+  order.reserve(nodes.size());
+  for (const auto& node : nodes) order.push_back({node.weight, node.depth, static_cast<int32_t>(order.size())});
   const size_t kept = std::min(order.size(), static_cast<size_t>(std::max<int64_t>(cap, 0)));
-  const auto ranked_before = [&](int32_t a, int32_t b) {
-    const auto &one = nodes[static_cast<size_t>(a)], &other = nodes[static_cast<size_t>(b)];
-    if (one.weight != other.weight) return one.weight > other.weight;
-    return one.depth != other.depth ? one.depth < other.depth : a < b;
-  };
-  std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(kept), ranked_before);
+  if (kept < order.size())
+    std::ranges::nth_element(order, order.begin() + static_cast<std::ptrdiff_t>(kept), ranked_before);
   order.resize(kept);
+  std::ranges::sort(order, ranked_before);
   std::vector<int32_t> ranks(nodes.size(), -1);
   TokenTree tree;
-  for (const int32_t index : order) {
+  tree.ids.reserve(kept);
+  tree.parents.reserve(kept);
+  tree.positions.reserve(kept);
+  tree.weights.reserve(kept);
+  tree.origins.reserve(kept);
+  for (const auto& [weight, depth, index] : order) {
     const auto& node = nodes[static_cast<size_t>(index)];
     ranks[static_cast<size_t>(index)] = static_cast<int32_t>(tree.ids.size());
     tree.ids.push_back(node.id);
     tree.parents.push_back(node.parent < 0 ? -1 : ranks[static_cast<size_t>(node.parent)]);
-    tree.positions.push_back(node.depth);
-    tree.weights.push_back(node.weight);
+    tree.positions.push_back(depth);
+    tree.weights.push_back(weight);
     tree.origins.push_back(node.origin);
   }
   return tree;
