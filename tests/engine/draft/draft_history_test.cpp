@@ -110,8 +110,14 @@ TEST(DraftHistory, knows_whether_all_places_of_a_match_go_on_alike) {
   history.compact();
   EXPECT_EQ(followers_of({2}), Followers::different);
   EXPECT_EQ(followers_of({9, 2}), Followers::different);
-  history.add(Tokens{2});  // no token follows
-  EXPECT_EQ(followers_of({1, 2}), Followers::once);
+  history.add(Tokens{5, 6, 7});
+  history.add(Tokens{5, 6});  // no token follows
+  history.add(Tokens{8, 9});
+  history.add(Tokens{8, 9, 1});
+  EXPECT_EQ(followers_of({5, 6}), Followers::once);
+  EXPECT_EQ(followers_of({8, 9}), Followers::once);
+  history.compact();
+  EXPECT_EQ(followers_of({5, 6}), Followers::once);
 }
 
 // Records come while a context grows, and are indexed at any time.
