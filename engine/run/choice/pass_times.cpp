@@ -22,14 +22,17 @@ void remember(std::vector<double>& values, double value) {
 
 }  // namespace
 
-bool is_draft_width(int64_t tokens) { return tokens > 0 && std::has_single_bit(static_cast<uint64_t>(tokens)); }
+bool is_draft_width(const PassBase& base, int64_t tokens) {
+  const bool is_even = tokens <= 16 && tokens % 2 == 0;
+  return tokens > 0 && (std::has_single_bit(static_cast<uint64_t>(tokens)) || (base.tokens > 1 && is_even));
+}
 
 std::vector<double> PassTimes::seconds(const PassBase& base, int64_t most, int64_t position, bool only_open) {
   std::vector<double> seconds;
   for (int64_t n = 0; n <= most; ++n) {
     const Width width = width_of(base, base.tokens + n);
     // Several texts without drafts run at any width.
-    const bool runs = n == 0 || (is_draft_width(base.tokens + n) && (!only_open || widths_[width].is_open));
+    const bool runs = n == 0 || (is_draft_width(base, base.tokens + n) && (!only_open || widths_[width].is_open));
     seconds.push_back(runs ? predicted(width, position) * ratio(width) : std::numeric_limits<double>::infinity());
   }
   return seconds;

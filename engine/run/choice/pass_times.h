@@ -73,7 +73,8 @@ class PassTimes {
   std::map<std::pair<Width, int64_t>, double> predicted_;  // by width and page of the position
 };
 
-// Whether passes with drafts have so many tokens: powers of two, because each number takes a plan of its own.
-bool is_draft_width(int64_t tokens);
+// Whether passes with drafts have so many tokens. Each number takes a plan of its own, so one text has powers of two.
+// Drafts of several texts are fewer beside the texts' own tokens, so even numbers up to 16 are there too.
+bool is_draft_width(const PassBase& base, int64_t tokens);
 
 }  // namespace tandem

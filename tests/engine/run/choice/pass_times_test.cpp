@@ -25,6 +25,19 @@ TEST_F(PassTimesTest, are_predictions_before_anything_ran) {
   EXPECT_TRUE(std::isinf(of(2))) << "three tokens are no width";
 }
 
+TEST_F(PassTimesTest, have_more_widths_for_several_texts) {
+  const auto widths_behind = [&](int64_t texts) {
+    std::vector<int64_t> widths;
+    const std::vector<double> seconds = times_.seconds({texts}, 20, 0, false);
+    for (size_t n = 1; n < seconds.size(); ++n)
+      if (!std::isinf(seconds[n])) widths.push_back(texts + static_cast<int64_t>(n));
+    return widths;
+  };
+  EXPECT_THAT(widths_behind(1), ::testing::ElementsAre(2, 4, 8, 16));
+  EXPECT_THAT(widths_behind(5), ::testing::ElementsAre(6, 8, 10, 12, 14, 16));
+  EXPECT_THAT(widths_behind(20), ::testing::ElementsAre(32));
+}
+
 TEST_F(PassTimesTest, are_corrected_by_the_median_of_passes_behind_the_first) {
   learn(4, 100);
   EXPECT_EQ(of(3), 4) << "the first pass does not count";
