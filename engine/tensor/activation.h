@@ -1,6 +1,7 @@
 // Choices about activations: the function on the gate of a gated feed-forward network, and the type of matmul inputs.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "tandem/types.h"
@@ -11,5 +12,30 @@ enum class Activation : uint8_t {
   silu,       // x / (1 + exp(-x))
   gelu_tanh,  // x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))
 };
+inline constexpr Activation kLastActivation = Activation::gelu_tanh;
+
+struct ActivationRow {
+  Activation activation;
+  const char* name;
+  const char* gated_unit;  // a gated linear unit with this function
+};
+
+inline constexpr ActivationRow kActivationRows[] = {
+    {Activation::silu, "silu", "swiglu"},
+    {Activation::gelu_tanh, "gelu_tanh", "geglu"},
+};
+
+constexpr bool activation_rows_are_in_order() {
+  size_t count = 0;
+  for (const ActivationRow& row : kActivationRows)
+    if (row.activation != static_cast<Activation>(count++)) return false;
+  return count == static_cast<size_t>(kLastActivation) + 1;
+}
+static_assert(activation_rows_are_in_order(), "every activation has a row, in the order of the enumeration");
+
+constexpr const char* name_of(Activation activation) { return kActivationRows[static_cast<size_t>(activation)].name; }
+constexpr const char* gated_unit_of(Activation activation) {
+  return kActivationRows[static_cast<size_t>(activation)].gated_unit;
+}
 
 }  // namespace tandem

@@ -4,8 +4,8 @@
 // refusal, not to a wrong result.
 //
 // Contract: a feature is a row of one table, with its name and the devices that compute it. The host and the GPUs
-// take their lists from this table; other devices have their own lists. A new row says `nobody` until all kernels
-// compute it.
+// take their lists from this table; other devices have their own lists. A new row says `nobody` until code computes it:
+// then `host`, and `host_and_gpu` once the kernels of both interfaces and both families do.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ enum class Feature : uint8_t {
   softmax,
   comparison,
   selection,
-  // Variants of these features.
+  // Variants of the features above, each a field of an operator.
   residual,
   scaled_residual,
   centred_norm,
@@ -44,7 +44,7 @@ enum class Feature : uint8_t {
   weighted_sum,
   copy,
   capacities,
-  // Variants of these features.
+  // Variants of mixtures of experts.
   sigmoid_routing,
   sparse_mixer,
   shared_expert,

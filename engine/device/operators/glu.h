@@ -21,17 +21,29 @@ struct Glu {
   int64_t rows = 1;  // rows of each token, one behind the other: one for each of its experts
 
   bool operator==(const Glu&) const = default;
-  const char* kind() const { return activation == Activation::silu ? "swiglu" : "geglu"; }
+  const char* kind() const { return gated_unit_of(activation); }
   Features features() const {
     Features all{Feature::activation};
-    if (activation == Activation::gelu_tanh) all.add(Feature::gelu);
+    switch (activation) {
+      case Activation::silu:
+        break;
+      case Activation::gelu_tanh:
+        all.add(Feature::gelu);
+    }
     return all;
   }
-  // activation(gate), in double precision.
+  // activation(gate), in double precision: gate / (1 + exp(-t)), where t is the gate itself for SiLU. For GELU that is
+  // gate / 2 * (1 + tanh(t / 2)), a form that would lose every digit when tanh is -1.
   double activated(double gate) const {
-    if (activation == Activation::silu) return gate / (1 + std::exp(-gate));
-    const double u = std::sqrt(2 / std::numbers::pi) * (gate + 0.044715 * gate * gate * gate);
-    return gate / (1 + std::exp(-2 * u));  // = gate / 2 * (1 + tanh(u)), which would lose every digit when tanh is -1
+    double t = 0;
+    switch (activation) {
+      case Activation::silu:
+        t = gate;
+        break;
+      case Activation::gelu_tanh:
+        t = 2 * std::sqrt(2 / std::numbers::pi) * (gate + 0.044715 * gate * gate * gate);
+    }
+    return gate / (1 + std::exp(-t));
   }
   double flops() const { return 5.0 * S * rows * I; }
   template <typename Self>

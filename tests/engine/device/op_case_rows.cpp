@@ -223,7 +223,7 @@ std::vector<OpCase> elementwise_cases() {
       const std::string shape = size_text("S", S) + size_text("width", width);
       for (const Activation activation : {Activation::silu, Activation::gelu_tanh})
         for (const bool round : {false, true}) {
-          const std::string name = activation == Activation::silu ? "swiglu" : "geglu";
+          const std::string name = gated_unit_of(activation);
           cases.push_back({name + (round ? " f16" : "") + shape,
                            [=](CaseMemory& memory) { return build_glu(memory, S, width, round, activation); }});
         }

@@ -111,7 +111,7 @@ json config_json(const ModelConfig& config) {
               {"rope_layout", config.rope.halves ? "halves" : "interleaved"},
               {"window", config.window},
               {"window_layers", window_layers},
-              {"activation", config.activation == Activation::silu ? "silu" : "gelu_tanh"},
+              {"activation", name_of(config.activation)},
               {"qkv_bias", config.qkv_bias},
               {"qk_norm", config.qk_norm},
               {"tied_output", config.tied_output}};
