@@ -9,7 +9,6 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +20,7 @@
 
 #include "sync/clock.h"
 #include "sync/error.h"
+#include "sync/parse_number.h"
 
 namespace tandem {
 namespace {
@@ -68,9 +68,8 @@ std::string folder_of(const std::string& path) {
 // The descriptor of this process that this very name stands for; the last link is not followed. -1: none.
 int descriptor_at(const std::string& path) {
   const std::string name = fs::path(path).filename();
-  int number = -1;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc() || end != name.data() + name.size() || number < 0) return -1;
+  const int number = parse_number<int>(name).value_or(-1);
+  if (number < 0) return -1;
   std::array<char, PATH_MAX> real{};
   if (::realpath(folder_of(path).c_str(), real.data()) == nullptr) return -1;
   const std::string_view folder = real.data();

@@ -1,29 +1,16 @@
 #include "engine/app/parameters.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <iterator>
 #include <random>
 
+#include "sync/parse_number.h"
+
 namespace tandem::app {
-namespace {
-
-// The whole text as a number that fits the type. std::from_chars() depends on no locale, and takes neither blanks nor a
-// plus sign. So a text means the same number everywhere.
-template <typename Number>
-std::optional<Number> all_digits(std::string_view text) {
-  Number value{};
-  const char* const end = text.data() + text.size();
-  const auto [last, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || last != end) return std::nullopt;
-  return value;
-}
-
-}  // namespace
 
 std::optional<int64_t> read_whole(std::string_view text, const WholeRange& range) {
-  const auto value = all_digits<int64_t>(text);
+  const auto value = parse_number<int64_t>(text);
   if (!value || *value < range.least || *value > range.most) return std::nullopt;
   return value;
 }
@@ -33,7 +20,7 @@ std::string to_string(const WholeRange& range) {
 }
 
 std::optional<double> read_number(std::string_view text, double least, double most) {
-  const auto value = all_digits<double>(text);
+  const auto value = parse_number<double>(text);
   // The comparison is written so that NaN, for which every comparison is false, is refused.
   if (!value || !(*value >= least && *value <= most)) return std::nullopt;
   return value;
@@ -42,7 +29,7 @@ std::optional<double> read_number(std::string_view text, double least, double mo
 std::optional<Seed> read_seed(std::string_view text) {
   if (text == "-1") return Seed{std::random_device()(), true};
   if (text == "-0") return Seed{0, false};  // JSON may write 0 so
-  const auto value = all_digits<uint64_t>(text);
+  const auto value = parse_number<uint64_t>(text);
   return value ? std::optional(Seed{*value, false}) : std::nullopt;
 }
 

@@ -1,6 +1,6 @@
 #include "engine/device/device_id.h"
 
-#include <charconv>
+#include "sync/parse_number.h"
 
 namespace tandem {
 namespace {
@@ -17,11 +17,8 @@ std::string_view take_until(char end, std::string_view& text) {
 
 std::optional<int> number(std::string_view digits) {
   constexpr size_t kMostDigits = 4;
-  int value = 0;
-  if (digits.size() > kMostDigits || digits.starts_with('-')) return std::nullopt;  // "-0" is a number to from_chars
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return value;
+  if (digits.size() > kMostDigits || digits.starts_with('-')) return std::nullopt;  // "-0" is a number to the parser
+  return parse_number<int>(digits);
 }
 
 }  // namespace

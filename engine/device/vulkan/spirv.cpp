@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <optional>
 #include <set>
 
 #include "sync/error.h"
+#include "sync/parse_number.h"
 
 namespace tandem::vulkan {
 namespace {
@@ -81,15 +81,6 @@ void collect(uint32_t op, std::span<const uint32_t> args, Collected& all, Shader
     all.struct_words[args[0]] = std::max(all.struct_words[args[0]], args[3] / 4 + 1);
 }
 
-template <typename Value>
-// Nothing: the text is no number, or something follows the number.
-std::optional<Value> parsed(const std::string& text) {
-  Value value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 }  // namespace
 
 // Walks through all instructions, whose first word holds their length and number. Then joins the facts by id.
@@ -116,8 +107,8 @@ ShaderFacts read_facts(std::span<const uint32_t> words, const std::string& objec
 uint32_t constant_word(ConstantType type, const std::string& text, const std::string& object) {
   if (text.empty()) return type == ConstantType::real ? std::bit_cast<uint32_t>(1.0f) : 1;
   if (type == ConstantType::real) {
-    if (const auto value = parsed<float>(text)) return std::bit_cast<uint32_t>(*value);
-  } else if (const auto value = parsed<int64_t>(text)) {
+    if (const auto value = parse_number<float>(text)) return std::bit_cast<uint32_t>(*value);
+  } else if (const auto value = parse_number<int64_t>(text)) {
     if (type == ConstantType::boolean) return *value != 0 ? 1 : 0;
     if (*value >= INT32_MIN && *value <= static_cast<int64_t>(UINT32_MAX)) return static_cast<uint32_t>(*value);
   }

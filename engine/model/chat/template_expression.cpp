@@ -1,9 +1,10 @@
 #include "engine/model/chat/template_expression.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
+
+#include "sync/parse_number.h"
 
 namespace tandem {
 namespace {
@@ -164,10 +165,8 @@ TemplateValue TemplateExpressions::primary() {
   const std::string& word = tokens_[at_++].text;
   // Whole numbers only. A number that does not fit is unknown.
   if (tokens_[at_ - 1].kind == Kind::number) {
-    int64_t number = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    return error == std::errc() && end == word.data() + word.size() ? TemplateValue{number}
-                                                                    : unknown("the number " + word);
+    const std::optional<int64_t> number = parse_number<int64_t>(word);
+    return number ? TemplateValue{*number} : unknown("the number " + word);
   }
   if (word == "true" || word == "True") return {true};
   if (word == "false" || word == "False") return {false};

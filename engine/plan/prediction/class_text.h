@@ -5,11 +5,12 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "sync/parse_number.h"
 
 namespace tandem {
 
@@ -33,9 +34,8 @@ class ClassText {
   std::optional<int64_t> number(std::string_view prefix) {
     if (!begins(prefix)) return std::nullopt;
     const std::string_view digits = next().substr(prefix.size());
-    int64_t value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc() || end != digits.data() + digits.size() || value < 0) return std::nullopt;
+    const std::optional<int64_t> value = parse_number<int64_t>(digits);
+    if (!value || *value < 0) return std::nullopt;
     drop();
     return value;
   }

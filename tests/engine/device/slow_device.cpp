@@ -3,6 +3,7 @@
 // preparing the program with the number `refuses_at`. Programs that link this file have "slow:0" among their devices.
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -10,6 +11,7 @@
 #include "engine/device/registry.h"
 #include "engine/device/thread_device.h"
 #include "sync/error.h"
+#include "sync/parse_number.h"
 
 namespace tandem::test {
 namespace {
@@ -54,7 +56,11 @@ std::unique_ptr<Device> open_slow_device(int index, const DeviceOptions& options
   info.cores = options.npu_cores;
   info.cuts_rows = info.static_graphs = true;
   const auto number = [&](const std::string& name) {
-    return options.parameters.contains(name) ? std::stoi(options.parameters.at(name)) : 0;
+    const auto given = options.parameters.find(name);
+    if (given == options.parameters.end()) return 0;
+    const std::optional<int> value = parse_number<int>(given->second);
+    if (!value || *value < 0) throw Error("the toy's " + name + " is no count", given->second, "Use 0 or more");
+    return *value;
   };
   auto processor = std::make_unique<SlowProcessor>(std::chrono::microseconds(number("delay_us")), number("fails_at"),
                                                    number("refuses_at"));

@@ -1,16 +1,17 @@
 #include "engine/app/commands/text/tokenize.h"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "engine/app/report.h"
 #include "engine/model/gguf.h"
 #include "engine/model/tokenizer.h"
 #include "sync/error.h"
+#include "sync/parse_number.h"
 
 namespace tandem::app {
 
@@ -19,18 +20,17 @@ std::vector<int32_t> parse_ids(const std::string& text, int64_t vocabulary) {
   std::vector<int32_t> ids;
   std::istringstream words(text);
   for (std::string word; words >> word;) {
-    int64_t id = -1;
-    auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
-    if (error != std::errc() || end != word.data() + word.size()) {
+    const std::optional<int64_t> id = parse_number<int64_t>(word);
+    if (!id) {
       throw Error("cannot read the token ids",
                   "word " + std::to_string(ids.size() + 1) + " is '" + word.substr(0, 40) + "'",
                   "Ids are whole numbers separated by white space");
     }
-    if (id < 0 || id >= vocabulary) {
+    if (*id < 0 || *id >= vocabulary) {
       throw Error("cannot read the token ids", "word " + std::to_string(ids.size() + 1) + " is " + word,
                   "This model's ids go from 0 to " + std::to_string(vocabulary - 1));
     }
-    ids.push_back(static_cast<int32_t>(id));
+    ids.push_back(static_cast<int32_t>(*id));
   }
   return ids;
 }
