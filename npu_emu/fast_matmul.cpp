@@ -1,22 +1,15 @@
 #include "npu_emu/fast_matmul.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <new>
 
 #include "packed/loops/matmul.h"
 
 namespace tandem::npu_emu {
 
-void AlignedFloats::Free::operator()(float* data) const { std::free(data); }
-
-// Grows and never shrinks. The old content is lost when it grows. aligned_alloc() wants whole multiples of
-// the alignment.
+// Grows and never shrinks. The old content is lost when it grows.
 float* AlignedFloats::reserve(int64_t count) {
   if (count > capacity_) {
-    const size_t bytes = (static_cast<size_t>(count) * sizeof(float) + 63) / 64 * 64;
-    data_.reset(static_cast<float*>(std::aligned_alloc(64, bytes)));
-    if (!data_) throw std::bad_alloc();
+    data_ = aligned_array<float>(count);
     capacity_ = count;
   }
   return data_.get();

@@ -12,8 +12,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
+#include "packed/loops/aligned.h"
 #include "packed/loops/loops.h"
 
 namespace tandem::npu_emu {
@@ -30,17 +30,14 @@ struct MatmulCall {
   bool act_i8 = false;  // the array's INT8 mode: 8-bit codes of x, exact sums of a group (packed/act_i8.h)
 };
 
-// A growing, 64-byte aligned run of floats.
+// A growing array of floats at a cache line.
 class AlignedFloats {
  public:
   float* reserve(int64_t count);
   float* data() const { return data_.get(); }
 
  private:
-  struct Free {
-    void operator()(float* data) const;
-  };
-  std::unique_ptr<float, Free> data_;
+  AlignedArray<float> data_;
   int64_t capacity_ = 0;
 };
 

@@ -12,6 +12,7 @@
 
 #include "packed/half.h"
 #include "packed/loops/act_loops.h"
+#include "packed/loops/aligned.h"
 #include "tests/packed/random_panels.h"
 
 namespace tandem {
@@ -119,7 +120,7 @@ TEST(ActI8, loops_multiply_as_the_plain_definition_does) {
         const int rows = tokens == 5 || (tokens == 1 && columns == 768) ? 63 : 64;
         for (const ActLoops* loops : all_act_loops()) {
           std::vector<float> y(static_cast<size_t>(tokens * 64), -1.0F);
-          const auto sums = test::aligned_floats(tokens * 64);
+          const auto sums = aligned_array<float>(tokens * 64);
           loops->multiply_panel({&format, panel.data(), tokens, columns, rows, x.data(), y.data(), 64, sums.get()});
           for (int64_t s = 0; s < tokens; ++s)
             for (int r = 0; r < 64; ++r) {

@@ -11,6 +11,7 @@
 
 #include "packed/decode.h"
 #include "packed/half.h"
+#include "packed/loops/aligned.h"
 #include "tests/packed/random_panels.h"
 
 namespace tandem {
@@ -59,7 +60,7 @@ struct Case {
     PackedProduct product{format, panels.data(), tokens, columns, kRows, y.data(), kRows + 1};
     product.x = layout;
     product.halves = halves;
-    const auto scratch = test::aligned_floats(scratch_floats(tokens));
+    const auto scratch = aligned_array<float>(scratch_floats(tokens));
     multiply_panels(loops, product, 0, 2, scratch.get());
     return y;
   }

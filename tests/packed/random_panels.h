@@ -3,8 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <random>
 #include <vector>
 
@@ -33,15 +31,6 @@ inline std::vector<std::byte> random_panels(const PackedFormat& format, int64_t 
   std::vector<std::byte> panels(packed_bytes(format, rows, columns));
   for (size_t i = 0; i < panels.size(); ++i) panels[i] = static_cast<std::byte>(random() >> 24) & kFinite[i % 2];
   return panels;
-}
-
-struct FreeFloats {
-  void operator()(float* data) const { std::free(data); }
-};
-// An array aligned to 64 bytes.
-inline std::unique_ptr<float, FreeFloats> aligned_floats(int64_t count) {
-  return std::unique_ptr<float, FreeFloats>(
-      static_cast<float*>(std::aligned_alloc(64, (static_cast<size_t>(count) * sizeof(float) + 63) / 64 * 64)));
 }
 
 }  // namespace tandem::test

@@ -1,10 +1,9 @@
 #include <algorithm>
-#include <memory>
-#include <new>
 #include <span>
 
 #include "engine/device/host/arithmetic.h"
 #include "engine/device/processor.h"
+#include "packed/loops/aligned.h"
 #include "packed/loops/loops.h"
 #include "packed/loops/matmul.h"
 
@@ -13,18 +12,6 @@ namespace {
 
 // Waking a sleeping thread costs 20 us or more. Below this many multiplications (about 200 us), one thread is faster.
 constexpr double kWorthSharing = 4e6;
-
-struct AlignedDelete {
-  void operator()(void* p) const { ::operator delete[](p, std::align_val_t(64)); }
-};
-template <typename T>
-using Aligned = std::unique_ptr<T[], AlignedDelete>;
-using AlignedFloats = Aligned<float>;
-template <typename T>
-Aligned<T> aligned(int64_t count) {
-  return Aligned<T>(static_cast<T*>(::operator new[](static_cast<size_t>(count) * sizeof(T), std::align_val_t(64))));
-}
-AlignedFloats aligned_floats(int64_t count) { return aligned<float>(count); }
 
 // The numeric contract: one call operator for each kind of operator. Small operators run on the device's thread alone,
 // large ones share their parts among the workers.
@@ -44,9 +31,9 @@ struct Contract {
 
   // Making the code of a value takes about as long as 8 products.
   static constexpr double kProductsOfCode = 8;
-  Aligned<ActBlock> codes_of(const float* x, int64_t stride, int64_t S, int64_t K) const {
+  AlignedArray<ActBlock> codes_of(const float* x, int64_t stride, int64_t S, int64_t K) const {
     const int64_t groups = K / kActGroup;
-    Aligned<ActBlock> codes = aligned<ActBlock>(S * groups);
+    AlignedArray<ActBlock> codes = aligned_array<ActBlock>(S * groups);
     share(kProductsOfCode * static_cast<double>(S * K), S, [&](int64_t begin, int64_t end, int) {
       for (int64_t s = begin; s < end; ++s) packed.act->quantise(x + s * stride, K, codes.get() + s * groups);
     });
@@ -57,10 +44,10 @@ struct Contract {
   void operator()(const MatMul& op) const {
     const int64_t first = op.row_begin / kPanelRows, panels = panel_count(op.row_end) - first;
     const int64_t own = scratch_floats(op.S);
-    const AlignedFloats scratch = aligned_floats(workers.threads() * own);
+    const AlignedArray<float> scratch = aligned_array<float>(workers.threads() * own);
     const double multiplications = static_cast<double>(op.row_end - op.row_begin) * op.K * op.S;
     // The codes of all rows are made once, before the panels are shared.
-    const Aligned<ActBlock> codes = op.act_i8 ? codes_of(op.x.as<float>(), op.x_stride, op.S, op.K) : nullptr;
+    const AlignedArray<ActBlock> codes = op.act_i8 ? codes_of(op.x.as<float>(), op.x_stride, op.S, op.K) : nullptr;
     PackedProduct product{op.w.format, op.w.data.as<std::byte>(), op.S,       op.K,
                           op.row_end,  op.y.as<float>(),          op.y_stride};
     product.x = {op.x.as<float>(), op.x_stride};
@@ -259,9 +246,9 @@ struct Contract {
     const PackedMatrix matrix = op.w.matrix(m);
     const int64_t groups = matrix.columns / kActGroup,
                   rows = std::min(end * kPanelRows, matrix.rows) - begin * kPanelRows;
-    const AlignedFloats scratch = aligned_floats(scratch_floats(n)), y = aligned_floats(n * rows),
-                        x = aligned_floats(op.act_i8 ? 0 : n * matrix.columns);
-    const Aligned<ActBlock> codes = op.act_i8 ? aligned<ActBlock>(n * groups) : nullptr;
+    const AlignedArray<float> scratch = aligned_array<float>(scratch_floats(n)), y = aligned_array<float>(n * rows),
+                              x = aligned_array<float>(op.act_i8 ? 0 : n * matrix.columns);
+    const AlignedArray<ActBlock> codes = op.act_i8 ? aligned_array<ActBlock>(n * groups) : nullptr;
     for (int64_t i = 0; i < n; ++i) {
       // The choice of slot i of token s has the number s * slots + i.
       const int64_t s = choices[i] / op.slots, slot = choices[i] % op.slots;
