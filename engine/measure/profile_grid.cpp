@@ -42,13 +42,13 @@ std::vector<std::vector<MatMul>> by_matrix(std::span<const Operator> operators) 
 }
 
 // An NPU runs its graphs' sizes alone. Other devices take any number of tokens, so sizes in between are measured there.
-std::vector<int64_t> grid_tokens(int64_t most, bool static_graphs, bool quick) {
+std::vector<int64_t> grid_tokens(int64_t most, const GridOptions& options) {
   std::set<int64_t> sizes;
-  if (quick) {
+  if (options.quick) {
     sizes.insert(std::begin(kQuickTokens), std::end(kQuickTokens));
   } else {
     sizes.insert(std::begin(kGraphTokens), std::end(kGraphTokens));
-    if (!static_graphs) sizes.insert(std::begin(kBetweenTokens), std::end(kBetweenTokens));
+    if (!options.static_graphs) sizes.insert(std::begin(kBetweenTokens), std::end(kBetweenTokens));
   }
   sizes.erase(sizes.upper_bound(most), sizes.end());
   return {sizes.begin(), sizes.end()};
@@ -68,16 +68,16 @@ std::vector<int64_t> grid_rows(int64_t rows, bool quick) {
 
 // Every part of the rows with every number of tokens. Points beside another device are measured only where the memory
 // limits the time, since both devices share it.
-std::vector<MatMulPoint> grid_points(SameMatMuls same, bool static_graphs, bool quick) {
+std::vector<MatMulPoint> grid_points(SameMatMuls same, const GridOptions& options) {
   std::vector<MatMulPoint> points;
   MatMulPoint point = point_of(same.front());
-  for (const int64_t rows : grid_rows(point.rows, quick)) {
+  for (const int64_t rows : grid_rows(point.rows, options.quick)) {
     point.rows = rows;
-    for (const int64_t S : grid_tokens(most_tokens(same.front()), static_graphs, quick)) {
+    for (const int64_t S : grid_tokens(most_tokens(same.front()), options)) {
       point.S = S;
       for (const bool both : {false, true}) {
         point.both = both;
-        if (!both || measured_beside(S, quick)) points.push_back(point);
+        if (!both || measured_beside(S, options.quick)) points.push_back(point);
       }
     }
   }

@@ -69,9 +69,10 @@ std::vector<ProfileTask> matmul_tasks(const Measurer& measurer, std::span<const 
   std::vector<ProfileTask> tasks;
   std::set<std::string> seen;  // slices of two matrices may have one shape
   for (const auto& device : devices) {
+    const GridOptions grid{device->info().static_graphs, options.quick};
     for (const std::vector<MatMul>& same : *matrices) {
       if (!device->supports({"", same.front()}).yes) continue;
-      for (const MatMulPoint& point : grid_points(same, device->info().static_graphs, options.quick)) {
+      for (const MatMulPoint& point : grid_points(same, grid)) {
         const Beside beside = point.both ? beside_for(*device, same, devices, *matrices) : Beside();
         const std::string key = key_of(device->info(), point);
         if ((point.both && beside.device == nullptr) || !seen.insert(key).second) continue;

@@ -77,7 +77,8 @@ void measurements(Bytes input) {
   const std::vector<MeasuredPoint> points = stored_points(cache, device());
   for (const bool static_graphs : {false, true}) {
     try {
-      const MatMulPrediction prediction = MatMulPrediction::fit(static_graphs, points);
+      const MatMulPrediction prediction =
+          static_graphs ? MatMulPrediction::of_graphs(points) : MatMulPrediction::of_kernels(points);
       for (const MeasuredPoint& point : points) {
         const double seconds = prediction.seconds(point.point);
         must_hold(!std::isnan(seconds) && seconds >= 0, "a predicted time is a time");

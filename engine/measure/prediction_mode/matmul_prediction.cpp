@@ -31,14 +31,16 @@ std::optional<GpuRates> rates_of(std::span<const MeasuredPoint> points) {
 
 }  // namespace
 
-// A GPU's rates are fitted for each weight format, to points of that device alone. Points beside another device change
-// only the bandwidth.
-MatMulPrediction MatMulPrediction::fit(bool static_graphs, std::span<const MeasuredPoint> points) {
+MatMulPrediction MatMulPrediction::of_graphs(std::span<const MeasuredPoint> points) {
   MatMulPrediction prediction;
-  if (static_graphs) {
-    prediction.npu_ = NpuPrediction::fit(points);
-    return prediction;
-  }
+  prediction.npu_ = NpuPrediction::fit(points);
+  return prediction;
+}
+
+// The rates are fitted for each weight format, to points of the device alone. Points beside another device change only
+// the bandwidth.
+MatMulPrediction MatMulPrediction::of_kernels(std::span<const MeasuredPoint> points) {
+  MatMulPrediction prediction;
   std::map<std::string, std::vector<MeasuredPoint>> alone, both;
   for (const MeasuredPoint& measured : points)
     (measured.point.both ? both : alone)[measured.point.format].push_back(measured);

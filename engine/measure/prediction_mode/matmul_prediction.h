@@ -18,8 +18,10 @@ namespace tandem {
 
 class MatMulPrediction {
  public:
-  // Error if there are too few points to learn from.
-  static MatMulPrediction fit(bool static_graphs, std::span<const MeasuredPoint> points);
+  // The prediction of a device with static graphs, which is an NPU, and that of any other device. Error if there are
+  // too few points to learn from.
+  static MatMulPrediction of_graphs(std::span<const MeasuredPoint> points);
+  static MatMulPrediction of_kernels(std::span<const MeasuredPoint> points);
 
   bool knows(const MatMulPoint& point) const;  // an NPU: any point; a GPU: points of a weight format with rates
   // Error if it does not know the point.

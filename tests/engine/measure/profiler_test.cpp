@@ -21,10 +21,10 @@ namespace {
 using ::testing::ElementsAre;
 
 TEST(ProfileGrid, has_the_npus_sizes_and_for_others_those_between_too) {
-  EXPECT_THAT(grid_tokens(64, true, false), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64));
-  EXPECT_THAT(grid_tokens(40, false, false), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32));
-  EXPECT_THAT(grid_tokens(100, false, true), ElementsAre(1, 8, 32));
-  EXPECT_THAT(grid_tokens(0, false, false), ElementsAre());
+  EXPECT_THAT(grid_tokens(64, {.static_graphs = true}), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64));
+  EXPECT_THAT(grid_tokens(40, {}), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32));
+  EXPECT_THAT(grid_tokens(100, {.quick = true}), ElementsAre(1, 8, 32));
+  EXPECT_THAT(grid_tokens(0, {}), ElementsAre());
 }
 
 TEST(ProfileGrid, cuts_rows_into_whole_panels) {

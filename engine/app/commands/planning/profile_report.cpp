@@ -11,7 +11,8 @@ namespace {
 // The judged shapes are unknown to the fit, so the errors are those that prediction mode (H8) has for a new model.
 DevicePrediction predict(const DeviceInfo& device, std::span<const MeasuredPoint> points) {
   const Halves halves = halves_by_shape(points);
-  const MatMulPrediction prediction = MatMulPrediction::fit(device.static_graphs, halves.learnt);
+  const MatMulPrediction prediction =
+      device.static_graphs ? MatMulPrediction::of_graphs(halves.learnt) : MatMulPrediction::of_kernels(halves.learnt);
   return {device.id,
           halves.learnt.size(),
           halves.learnt_shapes,

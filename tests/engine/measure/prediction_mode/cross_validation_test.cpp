@@ -34,7 +34,7 @@ TEST(HeldOut, takes_every_second_shape_with_all_its_tokens) {
 
 TEST(HeldOut, counts_errors_relative_to_what_was_measured) {
   const MatMulPrediction prediction =
-      MatMulPrediction::fit(true, std::vector<MeasuredPoint>{{{kAnyFormat, 1, 512, 64, false}, 1e-6}});
+      MatMulPrediction::of_graphs(std::vector<MeasuredPoint>{{{kAnyFormat, 1, 512, 64, false}, 1e-6}});
   // Each is predicted as 2 us and measured as 1, 2 and 4 us: the errors are 100 %, 0 and 50 %.
   const MatMulPoint two{kAnyFormat, 2, 512, 64, false};
   const PredictionErrors errors =

@@ -127,13 +127,13 @@ TEST(MatMulPrediction, of_a_gpu_has_rates_for_each_weight_format_with_enough_poi
   const GpuRates machine{1e11, 3e10, 0, 0, 0, 0};
   auto points = measured_on([&](const MatMulPoint& point) { return machine.seconds(point); }, {1, 8, 64, 256});
   points.push_back({{"f16", 1, 64, 64, false}, 1e-6});
-  const MatMulPrediction prediction = MatMulPrediction::fit(false, points);
+  const MatMulPrediction prediction = MatMulPrediction::of_kernels(points);
   const MatMulPoint known{kFormat, 100, 512, 512, false}, unknown{"f16", 100, 512, 512, false};
   EXPECT_TRUE(prediction.knows(known));
   EXPECT_NEAR(prediction.seconds(known) / machine.seconds(known), 1, 1e-6);
   EXPECT_FALSE(prediction.knows(unknown)) << "one token alone does not show a rate";
   EXPECT_THROW(prediction.seconds(unknown), Error);
-  EXPECT_THROW(MatMulPrediction::fit(false, std::vector<MeasuredPoint>{points.back()}), Error);
+  EXPECT_THROW(MatMulPrediction::of_kernels(std::vector<MeasuredPoint>{points.back()}), Error);
 }
 
 }  // namespace
