@@ -15,8 +15,6 @@ namespace tandem {
 namespace {
 
 constexpr size_t kPreparedPlans = 30;
-// Up to this number of tokens, kernels have the number as a constant (engine/device/gpu/lower_support.h).
-constexpr int64_t kSmallBatch = 8;
 // Weight of a contended pass's samples: other programs used the cores. An uncontended pass has weight 1.
 constexpr double kContendedWeight = 0.25;
 // So many first passes of a kind with many tokens are measured. Measuring one takes a millisecond, and only few of them

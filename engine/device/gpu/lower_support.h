@@ -23,8 +23,6 @@ namespace tandem::gpu {
 
 // Elements that one simd work-item of an element-wise operator takes: about 50 ns.
 inline constexpr int64_t kRowChunk = 512;
-// Up to this many tokens of a matmul, all sums fit the registers beside the decoded weights.
-inline constexpr int64_t kSmallBatch = 8;
 inline constexpr int64_t kTokensOfTile = 64;  // the largest tile of tokens that a matmul kernel takes
 inline constexpr size_t kMatMulGroup = 256;   // simt: 64 rows x 4 runs of K, or 16 x 16 tiles of 4 x 4
 inline constexpr size_t kWideGroup = 1024;    // simt, few tokens, if the device allows such groups: 64 rows x 16 runs

@@ -5,6 +5,10 @@
 
 namespace tandem {
 
+// Up to this many tokens, GPU kernels have the number of tokens as a constant: all sums fit the registers beside the
+// decoded weights.
+inline constexpr int64_t kSmallBatch = 8;
+
 // y[s, n] = sum over k of w[n, k] * x[s, k], one ascending fma chain, for n in [row_begin, row_end). act_i8: uses 8-bit
 // codes of x instead, exact within a group, by the rules of docs/numbers.md.
 struct MatMul {

@@ -18,8 +18,6 @@
 
 namespace tandem {
 
-inline constexpr int64_t kSmallBatch = 8;
-
 struct GpuRates {
   double flops_per_second = 0;
   double bytes_per_second = 0;
