@@ -44,6 +44,12 @@ std::vector<double> ConfigKeys::numbers(const char* key) const {
   return {ints.begin(), ints.end()};
 }
 
+std::string ConfigKeys::shown(const char* key, double value) const {
+  const std::string type = file_.type_of(full(key));
+  const bool is_bool = (type == "bool" || type == "array of bool") && (value == 0 || value == 1);
+  return !is_bool ? printed(value) : value == 1 ? "true" : "false";
+}
+
 // Error if an array has another length than the model has layers.
 void ConfigKeys::require_one_a_layer(const char* key, size_t values, const std::string& what) const {
   const std::string name = full("block_count");
@@ -63,15 +69,15 @@ Value ConfigKeys::same_value(const char* key, const std::vector<Value>& all, con
     require_one_a_layer(key, all.size(), what);
     return all.front();
   }
-  const auto shown = [](const Value& value) {
+  const auto text = [&](const Value& value) {
     if constexpr (std::is_same_v<Value, double>) {
-      return printed(value);
+      return shown(key, value);
     } else {
       return std::string(value);
     }
   };
   fail(key,
-       "the layers differ: " + shown(all.front()) + " in layer 0, " + shown(*other) + " in layer " +
+       "the layers differ: " + text(all.front()) + " in layer 0, " + text(*other) + " in layer " +
            std::to_string(other - all.begin()) + ", expected one " + what + " for all layers",
        "models whose layers differ in shape are not supported");
 }
@@ -79,7 +85,8 @@ Value ConfigKeys::same_value(const char* key, const std::vector<Value>& all, con
 // The value of an array whose entries are equal; absent if the key has no array.
 std::optional<double> ConfigKeys::same_of_all(const char* key) const {
   if (!file_.array_length(full(key))) return std::nullopt;
-  return same_value(key, numbers(key), "number");
+  const bool has_bools = file_.type_of(full(key)) == "array of bool";
+  return same_value(key, numbers(key), has_bools ? "bool" : "number");
 }
 
 // An array of equal values may hold floats, so it must be a whole number too. A single value is an unsigned integer.

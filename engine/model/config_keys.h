@@ -32,6 +32,8 @@ class ConfigKeys {
   std::optional<bool> flag(const char* key) const;
   // All values of a number, a bool (0, 1) or an array of them; empty if the key is absent.
   std::vector<double> numbers(const char* key) const;
+  // A value of the key, or one that it might have, as messages show it: "true" and "false" for 1 and 0 of a bool.
+  std::string shown(const char* key, double value) const;
   [[noreturn]] void fail(const char* key, const std::string& problem, const std::string& hint = "") const;
 
  private:

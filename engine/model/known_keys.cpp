@@ -165,9 +165,9 @@ class KnownKeys {
       // Equal within a relative tolerance of 1e-5.
       if (std::abs(value - computed) <= 1e-5 * std::abs(computed) || (may_be_none && value == 0)) continue;
       keys_.fail(key.c_str(),
-                 "this variant of the architecture is not supported: found " + printed(value) +
-                     in_layer(values, layer) + ", expected " + printed(computed) +
-                     (may_be_none && computed != 0 ? ", or 0 for none" : ""),
+                 "this variant of the architecture is not supported: found " + keys_.shown(key.c_str(), value) +
+                     in_layer(values, layer) + ", expected " + keys_.shown(key.c_str(), computed) +
+                     (may_be_none && computed != 0 ? ", or " + keys_.shown(key.c_str(), 0) + " for none" : ""),
                  "use a model without it");
     }
   }
@@ -185,7 +185,7 @@ class KnownKeys {
       const bool is_wide = windows[layer] <= 0 || windows[layer] >= static_cast<double>(config_.context_length);
       if (!is_wide)  // NaN is refused
         keys_.fail(key.c_str(), "attention to a window of the context is not supported: found " +
-                                    printed(windows[layer]) + in_layer(windows, layer));
+                                    keys_.shown(key.c_str(), windows[layer]) + in_layer(windows, layer));
     }
   }
 

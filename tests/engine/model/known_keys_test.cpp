@@ -86,8 +86,16 @@ TEST(KnownKeys, every_published_key_of_another_computation_is_refused) {
     const std::string name = "llama." + std::string(key);
     refusals.push_back({key, [=](auto& w) { w.set(name, 3.0f); }, key});
   }
-  refusals.push_back({"causal", [](auto& w) { w.set("llama.attention.causal", false); }, "expected 1"});
-  refusals.push_back({"parallel", [](auto& w) { w.set("llama.use_parallel_residual", true); }, "expected 0"});
+  refusals.push_back({"causal", [](auto& w) { w.set("llama.attention.causal", false); }, "found false, expected true"});
+  refusals.push_back(
+      {"parallel", [](auto& w) { w.set("llama.use_parallel_residual", true); }, "found true, expected false"});
+  refusals.push_back({"a number in a bool's place", [](auto& w) { w.set("llama.attention.causal", uint32_t{0}); },
+                      "found 0, expected 1"});
+  refusals.push_back({"a bool in a number's place", [](auto& w) { w.set("llama.attention.clamp_kqv", true); },
+                      "found true, expected false"});
+  refusals.push_back({"a bool where another number is computed",
+                      [](auto& w) { w.set("llama.rope.freq_base_swa", true); },
+                      "found true, expected 10000, or false for none"});
   refusals.push_back({"sections",
                       [](auto& w) {
                         w.set("llama.rope.dimension_sections", std::vector<int32_t>{16, 24, 24, 0});
@@ -223,6 +231,9 @@ TEST(KnownKeys, of_a_pattern_of_windows_say_what_the_architecture_has) {
   EXPECT_EQ(config_of(of_bools).window, 16);
   of_bools.raw("gemma2.attention.sliding_window_pattern", 9, bools(0, 1));
   EXPECT_THROW(config_of(of_bools), Error);
+  expect_refused({{"bools of layers", [&](auto& w) { w.raw("llama.swin_norm", 9, bools(0, 1)); },
+                   "found true in layer 1, expected false"}},
+                 [] { return tiny_writer({}); });
   EXPECT_THROW(with("gemma2", uint32_t{6}), Error);
   EXPECT_THROW(with("gemma2", std::vector<int32_t>{0, 1}), Error);
   EXPECT_THROW(with("gemma3", uint32_t{2}), Error);
