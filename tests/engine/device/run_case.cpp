@@ -132,6 +132,11 @@ Snapshot snapshot(const CaseMemory& memory) {
   return ::testing::AssertionSuccess();
 }
 
+bool is_within(double value, double expected, double allowed) {
+  if (std::isnan(expected)) return std::isnan(value);
+  return value == expected || (std::isfinite(expected) && std::fabs(value - expected) <= allowed);
+}
+
 ::testing::AssertionResult close_to(const BuiltCase& reference, const BuiltCase& actual, bool f16_operands) {
   for (size_t o = 0; o < reference.outputs.size(); ++o) {
     const Output &want = reference.outputs[o], &have = actual.outputs[o];
@@ -143,7 +148,7 @@ Snapshot snapshot(const CaseMemory& memory) {
         const double expected = ids ? want.at.as<int32_t>()[at] : want.at.as<float>()[at];
         const double value = ids ? have.at.as<int32_t>()[at] : have.at.as<float>()[at];
         const double allowed = want.tolerance(row, column, expected, f16_operands);
-        if (!(std::fabs(value - expected) <= allowed))
+        if (!is_within(value, expected, allowed))
           return ::testing::AssertionFailure() << place(want, row, column) << " is " << value << ", the reference says "
                                                << expected << ", allowed difference " << allowed;
       }

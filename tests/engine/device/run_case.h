@@ -63,6 +63,8 @@ using Snapshot = std::vector<std::vector<std::byte>>;
 Snapshot snapshot(const CaseMemory& memory);
 // Whether every byte outside the operator's writes is unchanged.
 ::testing::AssertionResult untouched_elsewhere(const CaseMemory& memory, const Snapshot& before, const Operator& op);
+// Whether a value is as near to the expected one as allowed. NaN is near to NaN alone, an infinity to itself alone.
+bool is_within(double value, double expected, double allowed);
 // Whether the outputs are within the case's tolerance of the reference.
 ::testing::AssertionResult close_to(const BuiltCase& reference, const BuiltCase& actual, bool f16_operands);
 // Whether the outputs have equal bits.
