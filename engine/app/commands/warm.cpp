@@ -11,6 +11,7 @@
 #include "engine/app/progress.h"
 #include "engine/app/report.h"
 #include "engine/device/gpu/kept_file.h"
+#include "engine/device/proof/circumstances.h"
 #include "engine/device/proof/room.h"
 #include "engine/device/registry.h"
 #include "engine/run/machine/kernel_set.h"
@@ -58,6 +59,9 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
     throw Error("nothing that is compiled could be kept", why,
                 "Name a folder with room that can be written by XDG_CACHE_HOME");
   const std::string gpu = best_gpu();
+  // A mark would promise kernels to a later process with more memory, which would find a GPU.
+  if (const proof::Want want = proof::want_of_driver_memory(); want && gpu.empty())
+    throw Error("no GPU could be looked for", want.what, want.remedy);
   // A process with one text may load its kernels as soon as they exist.
   for (const bool many : {false, true}) {
     if (!gpu.empty()) {

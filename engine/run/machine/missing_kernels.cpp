@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/device/proof/circumstances.h"
 #include "engine/device/proof/room.h"
 #include "engine/model/weights.h"
 #include "engine/run/machine/first_text.h"
@@ -72,6 +73,8 @@ void begin_without_kernels(const EngineOptions& options, const GgufFile& file, M
   if (act == ActType::f32) return;
   auto warming = warming_for(options, file, act, texts_of(options));
   if (warming->done()) return;
+  // With so little memory this process could not load a driver later either. Opening the devices says so.
+  if (proof::want_of_driver_memory()) return;
   std::error_code ignored;
   std::filesystem::remove(warming->path(), ignored);  // a mark that no longer holds
   const std::string in_vain = proof::why_nothing_is_kept();

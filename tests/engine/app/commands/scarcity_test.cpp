@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "tests/engine/app/commands/whole.h"
 
@@ -73,6 +74,25 @@ TEST(ScarceMemory, of_data_ends_no_command_by_a_signal) {
   const Ended run = tandem({"run", "-m", stories(), "-p", "Once", "-n", "2"}, {.limits = "-d 100000"});
   EXPECT_EQ(run.status, 0) << "the NPU and the host need less\n" << run.err;
   EXPECT_THAT(run.err, HasSubstr("drivers want 256 MiB of memory, and ulimit -d allows"));
+}
+
+// On a machine that has never run the program, another process would compile the kernels. It could not, and this one
+// could not use them.
+TEST(ScarceMemory, of_drivers_promises_no_gpu_and_marks_no_kernels_as_compiled) {
+  if (kSanitized) GTEST_SKIP() << "skipped: sanitizers map terabytes";
+  const Folder folder;
+  ChildSettings settings = with_memory_of(400);
+  settings.environment = {{"XDG_CACHE_HOME", folder.file("cache")}, {"TANDEM_COMPILE", "background"}};
+  const Ended run = tandem({"run", "-m", stories(), "-p", "Once", "-n", "2"}, settings);
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.err, Not(HasSubstr("background")));
+  EXPECT_THAT(run.err, HasSubstr("drivers want 640 MiB of memory, and ulimit -v allows"));
+  const Ended warm = tandem({"warm", "-m", stories()}, settings);
+  EXPECT_EQ(warm.status, 1) << warm.out;
+  EXPECT_THAT(warm.err, HasSubstr("no GPU could be looked for: drivers want 640 MiB of memory, and ulimit -v allows"));
+  std::error_code none;
+  for (const auto& mark : std::filesystem::directory_iterator(folder.file("cache/tandem/warm"), none))
+    EXPECT_EQ(mark.path().extension(), ".lock") << mark.path();
 }
 
 TEST(ScarceMemory, is_an_object_where_json_is_asked_for) {
