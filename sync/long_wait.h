@@ -30,7 +30,7 @@ class LongWait {
   void begin() { begin_ = Clock::now(); }
 
  private:
-  const std::string what_;
+  std::string what_;
   Clock::duration waited_{0};
   Clock::time_point begin_ = Clock::now();
   bool told_ = false;

@@ -41,6 +41,7 @@ void ProgramTrials::require(const ProgramJob& job) {
 // new child. Keys in the answers are known to go well from now on.
 void ProgramTrials::keep(const std::vector<ProgramText>& programs) noexcept {
   try {
+    trials_.begin_wait("a child process that keeps kernels of " + id_ + " for the next start");
     for (const ProgramText& program : programs) {
       ProgramJob job;
       job.task = ProgramJob::Task::keep;

@@ -67,6 +67,8 @@ Conversation::Answer Conversation::ask_once(std::string_view question) {
   }
 }
 
+void Conversation::begin_wait(std::string what) { wait_ = LongWait(std::move(what)); }
+
 void Conversation::end() { child_.reset(); }
 
 }  // namespace tandem::proof

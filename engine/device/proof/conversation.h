@@ -31,14 +31,15 @@ class Conversation {
   };
   // Error when no child can be started.
   Answer ask(std::string_view question);
-  void end();  // kills the child at once
+  void begin_wait(std::string what);  // the next questions are a wait of their own, and its line names this
+  void end();                         // kills the child at once
 
  private:
   Answer ask_once(std::string_view question);
 
   const ChildTask task_;
   std::unique_ptr<ChildProcess> child_;
-  LongWait wait_;  // counts the waits of all questions together
+  LongWait wait_;  // counts the waits of all questions since begin_wait()
 };
 
 }  // namespace tandem::proof

@@ -23,6 +23,7 @@ JobTrials::JobTrials(Api api, std::string id, bool keeps, Arguments arguments)
       id_(std::move(id)),
       helper_(compiled_files(api) ? find_helper() : ""),
       arguments_(std::move(arguments)),
+      waits_for_("a child process that compiles kernels for " + id_),
       keeps_(keeps) {}
 
 bool JobTrials::knows(uint64_t key) const { return !tries() || known_.contains(key) || files()->knows(key); }
@@ -62,15 +63,16 @@ void JobTrials::require(uint64_t key, const std::string& object, std::string_vie
 // One child serves all questions. TANDEM_PROVER is empty for it, so that it starts no child itself.
 Conversation::Answer JobTrials::ask(std::string_view question) {
   if (!child_) {
-    ChildTask task{helper_,
-                   arguments_(*files()),
-                   {{"TANDEM_PROVER", ""}},
-                   kSilences * silence_limit(),
-                   "a child process that compiles kernels for " + id_};
+    ChildTask task{helper_, arguments_(*files()), {{"TANDEM_PROVER", ""}}, kSilences * silence_limit(), waits_for_};
     if (keeps_) task.environment.emplace_back("POCL_CACHE_DIR", files()->folder());
     child_ = std::make_unique<Conversation>(std::move(task));
   }
   return child_->ask(question);
+}
+
+void JobTrials::begin_wait(const std::string& what) {
+  waits_for_ = what;
+  if (child_) child_->begin_wait(what);
 }
 
 // Does so only once. A child that dies with files which this version of the driver has just made dies of the program.

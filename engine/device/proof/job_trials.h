@@ -47,6 +47,8 @@ class JobTrials {
   void add(uint64_t key) { known_.insert(key); }
   // The child's answer. If none was given, the child died, and `end` says how.
   Conversation::Answer ask(std::string_view question);
+  // The next questions are a wait of their own, whose line names this.
+  void begin_wait(const std::string& what);
   void end_child() { child_.reset(); }
 
  private:
@@ -56,6 +58,7 @@ class JobTrials {
   const Api api_;
   const std::string id_, helper_;
   const Arguments arguments_;
+  std::string waits_for_;
   bool keeps_ = false, made_anew_ = false;
   std::unordered_set<uint64_t> known_;  // keys that have run well since this object was made
   std::unique_ptr<Conversation> child_;

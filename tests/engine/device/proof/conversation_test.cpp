@@ -14,8 +14,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Questions have five letters here.
-constexpr const char* kTakeQuestion = "head -c 8 >/dev/null; question=$(head -c 5); ";
+// Questions have five letters here. Without another one the shell ends.
+constexpr const char* kTakeQuestion = "head -c 8 >/dev/null; question=$(head -c 5); [ $question ] || exit 0; ";
 
 ChildTask asked_shell(const std::string& script, std::chrono::seconds silence = std::chrono::seconds(30)) {
   return {"/bin/sh", {"-c", script}, {}, silence, "a shell"};
@@ -54,6 +54,17 @@ TEST(Conversation, ends_a_child_that_gives_no_answer) {
   const auto answer = child.ask("first");
   EXPECT_FALSE(answer.given);
   EXPECT_THAT(answer.end.how, HasSubstr("gave no sign for 1 s"));
+}
+
+TEST(Conversation, says_of_each_wait_what_it_waits_for) {
+  Conversation child(asked_shell(std::string("while :; do ") + kTakeQuestion + "sleep 1.2; echo done; done"));
+  ::testing::internal::CaptureStderr();
+  EXPECT_TRUE(child.ask("first").given && child.ask("other").given);
+  child.begin_wait("the next start");
+  EXPECT_TRUE(child.ask("third").given);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said.find("waiting for"), 0u) << said;
+  EXPECT_EQ(said.find("waiting for", 1), said.find("waiting for the next start ...\n")) << said;
 }
 
 TEST(Conversation, ends_where_the_user_asks_to_stop) {
