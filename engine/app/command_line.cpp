@@ -14,6 +14,7 @@
 #include "engine/app/commands/drafts/history.h"
 #include "engine/app/commands/drafts/spec.h"
 #include "engine/app/commands/models/expert_use.h"
+#include "engine/app/commands/planning/expert_schedules.h"
 #include "engine/app/commands/sync/bench_sync.h"
 #include "engine/app/commands/text/tokenize.h"
 #include "engine/app/common_flags.h"
@@ -168,6 +169,8 @@ std::span<const Command> commands() {
       {kStudy, "make-random", "write a model file of a published model's shape, with random weights", add_make_random},
       {kStudy, "make-moe", "write a mixture of experts that is made of a dense model", add_make_moe},
       {kStudy, "trace-moe", "record which experts each token goes to, as a file of lines", add_trace_moe},
+      {kStudy, "plan-experts", "who computes which expert of a layer, and when, by schedules and costs",
+       add_plan_experts},
       {kStudy, "spec", "the rules of speculative decoding on cases, without a model", add_spec},
       {kStudy, "calibrate-moe", "count how a mixture of experts uses its experts while it reads texts",
        add_calibrate_moe},
