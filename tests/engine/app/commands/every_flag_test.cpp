@@ -19,6 +19,7 @@ const std::map<std::string, std::vector<std::string>> kTestsOf = {
     {"devices", {"info"}},
     {"info", {"info"}},
     {"plan", {"plan", "moe_plans"}},
+    {"plan-experts", {"plan_experts"}},
     {"bench", {"bench", "bench_parallel", "moe_plans"}},
     {"profile", {"measuring"}},
     {"calibrate", {"measuring"}},
