@@ -1,0 +1,77 @@
+#include "bench/paper_gpu_ndp/traffic.h"
+
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <utility>
+
+#include "engine/moe/weighted_pick.h"
+
+namespace tandem::paper_gpu_ndp {
+namespace {
+
+constexpr int64_t kDrawnTokens = 2000, kDrawnPrompts = 16;
+
+class DrawnRouting {
+ public:
+  DrawnRouting(NdpModel model, double skew) : size_(size_of(model)), bits_(1 + static_cast<uint64_t>(model)) {
+    for (int64_t rank = 1; rank <= size_.experts; ++rank)
+      weights_.push_back(std::pow(static_cast<double>(rank), -skew));
+    sum_ = std::reduce(weights_.begin(), weights_.end());
+    id_of_rank_.resize(weights_.size());
+    std::iota(id_of_rank_.begin(), id_of_rank_.end(), int64_t{0});
+  }
+
+  // Another layer: which expert has which popularity.
+  void shuffle() {
+    for (size_t i = id_of_rank_.size(); i > 1; --i) std::swap(id_of_rank_[i - 1], id_of_rank_[bits_() % i]);
+  }
+
+  RoutedToken token() {
+    RoutedToken drawn;
+    std::vector<double> left = weights_;
+    double sum = sum_;
+    for (int64_t choice = 0; choice < size_.used; ++choice) {
+      const size_t rank = weighted_pick(left, uniform() * sum);
+      sum -= left[rank];
+      left[rank] = 0;
+      drawn.experts.push_back(id_of_rank_[rank]);
+      drawn.ranks.push_back(static_cast<int64_t>(rank) + size_.shared);
+    }
+    for (int64_t shared = 0; shared < size_.shared; ++shared) {
+      drawn.experts.push_back(size_.experts + shared);
+      drawn.ranks.push_back(shared);
+    }
+    return drawn;
+  }
+
+ private:
+  double uniform() { return (static_cast<double>(bits_() >> 11) + 0.5) * 0x1p-53; }
+
+  const NdpModelSize& size_;
+  std::mt19937_64 bits_;
+  std::vector<double> weights_;
+  double sum_ = 0;
+  std::vector<int64_t> id_of_rank_;
+};
+
+}  // namespace
+
+Traffic drawn_traffic(NdpModel model, double skew) {
+  DrawnRouting routing(model, skew);
+  Traffic traffic;
+  for (int64_t i = 0; i < kDrawnTokens; ++i) {
+    routing.shuffle();
+    traffic.tokens.push_back(routing.token());
+  }
+  const auto experts = static_cast<size_t>(size_of(model).experts + size_of(model).shared);
+  for (int64_t layer = 0; layer < kDrawnPrompts; ++layer) {
+    routing.shuffle();
+    std::vector<int64_t>& loads = traffic.prompts.emplace_back(experts);
+    for (int64_t token = 0; token < kPromptTokens; ++token)
+      for (const int64_t expert : routing.token().experts) ++loads[static_cast<size_t>(expert)];
+  }
+  return traffic;
+}
+
+}  // namespace tandem::paper_gpu_ndp

@@ -1,0 +1,64 @@
+#include "bench/paper_hybrimoe/routing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+namespace tandem::paper_hybrimoe {
+namespace {
+
+// The ids of the `count` largest values, the largest first; of equals the lower id.
+std::vector<int32_t> largest(const std::vector<double>& values, size_t count) {
+  std::vector<int32_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto before = [&](int32_t a, int32_t b) {
+    const double x = values[static_cast<size_t>(a)], y = values[static_cast<size_t>(b)];
+    return x > y || (x == y && a < b);
+  };
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(), before);
+  order.resize(count);
+  return order;
+}
+
+}  // namespace
+
+DrawnLayer::DrawnLayer(const RoutingConstants& constants, int64_t experts, int64_t used, uint64_t seed)
+    : constants_(constants), used_(used), bits_(seed) {
+  const auto E = static_cast<size_t>(experts);
+  moving_.resize(E);
+  scores_.resize(E);
+  for (size_t e = 0; e < E; ++e) popularity_.push_back(normal());
+  by_popularity_ = largest(popularity_, E);
+}
+
+// Box-Muller, as in engine/moe/routing_model.cpp: the standard library's distributions differ between machines.
+double DrawnLayer::normal() {
+  const auto uniform = [this] { return (static_cast<double>(bits_() >> 11) + 0.5) * 0x1p-53; };
+  const double radius = std::sqrt(-2 * std::log(uniform()));
+  return radius * std::cos(2 * std::numbers::pi * uniform());
+}
+
+void DrawnLayer::restart() { fresh_ = true; }
+
+void DrawnLayer::next() {
+  const double kept = fresh_ ? 0 : constants_.rho;
+  const double added = std::sqrt(1 - kept * kept);
+  fresh_ = false;
+  for (size_t e = 0; e < moving_.size(); ++e) {
+    moving_[e] = kept * moving_[e] + added * normal();
+    scores_[e] = constants_.sigma * popularity_[e] + moving_[e];
+  }
+  chosen_ = largest(scores_, static_cast<size_t>(used_));
+}
+
+std::vector<double> softmax_of(const std::vector<double>& scores) {
+  const double most = std::ranges::max(scores);
+  std::vector<double> shares;
+  for (const double score : scores) shares.push_back(std::exp(score - most));
+  const double sum = std::reduce(shares.begin(), shares.end());
+  for (double& share : shares) share /= sum;
+  return shares;
+}
+
+}  // namespace tandem::paper_hybrimoe
