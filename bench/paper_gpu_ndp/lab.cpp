@@ -30,7 +30,7 @@ double expert_parallel(const NearMemoryRates& rates, const std::vector<int64_t>&
   return std::ranges::max(of_units);
 }
 
-// As many experts on the GPU as end soonest, each taken from the unit that is busiest then.
+// The number of experts on the GPU is the one that ends soonest. Each comes from the unit that is busiest then.
 double monde_token(const NearMemoryTimes& times, const RoutedToken& token) {
   std::vector<int64_t> counts = cyclic_counts(token.experts, times.units);
   const double on_one_unit = times.unit_expert * in_number(times.units);
@@ -57,8 +57,8 @@ double prefetched_token(const NearMemoryTimes& times, int64_t active, int64_t hi
                   in_number(times.units + 1) * times.move_activation + in_number(active - on_gpu) * times.unit_expert);
 }
 
-double token_of(const NearMemoryTimes& times, const NdpMachine& machine, NdpModel model, const RoutedToken& token,
-                NdpEngine engine, int64_t resident) {
+double seconds_of_token(const NearMemoryTimes& times, const NdpMachine& machine, NdpModel model,
+                        const RoutedToken& token, NdpEngine engine, int64_t resident) {
   const int64_t active = std::ssize(token.experts);
   const int64_t hits = std::ranges::count_if(token.ranks, [&](int64_t rank) { return rank < resident; });
   switch (engine) {
@@ -131,7 +131,7 @@ double Lab::token_seconds(NdpModel model, int64_t units, NdpEngine engine, int64
   const NearMemoryTimes times = times_of(machine_, model, units);
   double sum = 0;
   const std::vector<RoutedToken>& tokens = traffic(model).tokens;
-  for (const RoutedToken& token : tokens) sum += token_of(times, machine_, model, token, engine, resident);
+  for (const RoutedToken& token : tokens) sum += seconds_of_token(times, machine_, model, token, engine, resident);
   return sum / in_number(std::ssize(tokens));
 }
 

@@ -1,5 +1,5 @@
-// The GPU-NDP paper's settings: a model, a number of units and an engine (G2 to G5), and the seconds of its experts, of
-// a prompt, of a token, or of a whole run.
+// The GPU-NDP paper's settings: a model, a number of units and an engine (G2 to G5). Their results are the seconds of
+// experts in a prompt or a token, or of a whole run.
 //
 // Contract: everything is modelled, by engine/moe/near_memory.h. No latency is added. Not thread-safe.
 #pragma once

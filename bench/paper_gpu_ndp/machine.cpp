@@ -36,7 +36,7 @@ int64_t fill_of(const NdpMachine& machine, NdpModel model) {
 }
 
 int64_t ablation_prefetch(const NdpMachine& machine, NdpModel model) {
-  return std::min(size_of(model).active(), fill_of(machine, model));
+  return std::min(size_of(model).used, fill_of(machine, model));
 }
 
 }  // namespace tandem::paper_gpu_ndp

@@ -15,7 +15,7 @@ constexpr int64_t kWarmTokens = 32, kTimedTokens = 64, kPromptsDrawn = 3;
 // `counts` is then the optimum.
 constexpr const char* kDefaultSchedule = "counts";
 
-// What an engine does in one of the two phases.
+// The rules of an engine in one of the two phases.
 struct Behaviour {
   const char* schedule;
   CacheRule cache = CacheRule::fixed;

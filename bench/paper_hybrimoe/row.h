@@ -18,8 +18,7 @@ using Row = paper::RowFor<Lab>;
 
 inline constexpr paper::Bars kBars{0.15, 0.15, true};
 
-// In the paper's order. has_trace: whether the lab has recorded routing; without it the rows of the trace predict
-// nothing.
+// In the paper's order. has_trace: whether the lab has recorded routing. Without it the trace's rows predict nothing.
 std::vector<Row> all_rows(bool has_trace);
 void add_speed_rows(std::vector<Row>& rows);                  // YF1, YF2, YF18 to YF20
 void add_table3_rows(std::vector<Row>& rows);                 // YF3 to YF11

@@ -15,8 +15,8 @@ double in_number(int64_t whole) { return static_cast<double>(whole); }
 // (N + 1) T_a: one broadcast to the units, and a partial result of each of them.
 double activation_seconds(const NearMemoryTimes& times) { return in_number(times.units + 1) * times.move_activation; }
 
-// Solves T_w E_g + T_g E_g' + more = (N + 1) T_a + T_n (k - E_g) for E_g = m + f with whole m and 0 < f <= 1, where
-// E_g' = f / N. The first m with such an f counts. Before all of them the GPU gets nothing, behind them everything.
+// Solves T_w E_g + T_g E_g' + more = (N + 1) T_a + T_n (k - E_g). E_g is m + f with a whole m and 0 < f <= 1, and E_g'
+// is f / N. The first m with such an f counts. Before all of them the GPU gets nothing, behind them everything.
 ExpertBalance balance_of(const NearMemoryTimes& times, int64_t k, double more) {
   const double slope = times.move_expert + times.unit_expert + times.gpu_expert / in_number(times.units);
   const double known = activation_seconds(times) - more;

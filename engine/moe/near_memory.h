@@ -1,5 +1,4 @@
-// G1 to G4: experts in near-memory units beside a GPU. How much of a layer the GPU takes, so that both sides end at
-// once.
+// G1 to G4: experts in near-memory units beside a GPU. The GPU takes so much of a layer that both sides end at once.
 //
 // Contract: pure functions over seconds, bytes and operations that the caller gives. All units together compute an
 // expert (G2), so T_n is the time of all of them. Source: GPU-NDP, sections III.B to III.D; the paper's names are

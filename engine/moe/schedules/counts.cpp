@@ -1,9 +1,9 @@
-// The best numbers of experts on either side. Where the GPU's time does not depend on the load, only how many experts
-// move matters. For given numbers the processor then takes those with the lowest loads. All pairs of numbers are tried,
+// The best numbers of experts on either side. If the GPU's time does not depend on the load, it only matters how many
+// experts move. For given numbers the processor then takes those with the lowest loads. All pairs of numbers are tried,
 // by prefix sums: with a uncached and b cached experts on the processor, a + 1 times b + 1 sums are compared.
 //
-// Of equal makespans the pair with the fewest transfers is taken, then the one with the fewest cached experts on the
-// processor.
+// Among equal makespans the pair with the fewest transfers counts, and then the one with the fewest cached experts on
+// the processor.
 #include <algorithm>
 #include <utility>
 

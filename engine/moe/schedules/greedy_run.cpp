@@ -33,8 +33,8 @@ class GreedyRun {
 
   bool gpu_has_work() const { return !cached_.empty() || next_moved_ < moved_.size(); }
 
-  // The timeline with the least clock that can act does one thing. The sort keeps the order of equals: GPU, processor,
-  // link.
+  // The timeline with the least clock that can act does one thing. The sort keeps the order of equal clocks: GPU,
+  // processor, link.
   void step() {
     std::array<ExpertLane, 3> order = kExpertLanes;
     const auto earlier = [&](size_t a, size_t b) { return lanes_.clock(order[a]) < lanes_.clock(order[b]); };
@@ -49,7 +49,7 @@ class GreedyRun {
     return lane == ExpertLane::cpu ? cpu_acts() : link_acts();
   }
 
-  // Experts arrive by falling load, so the first that waits has the highest load of those that have arrived.
+  // Moved experts arrive by falling load. So the first one that waits has the highest load among the arrived ones.
   bool gpu_acts() {
     if (!gpu_has_work()) return false;
     const Moved* next = next_moved_ < moved_.size() ? &moved_[next_moved_] : nullptr;
@@ -72,7 +72,7 @@ class GreedyRun {
       return true;
     }
     if (cached_.empty() || !(lanes_.cpu_end_with(cached_.back()) < gpu_through())) return false;
-    // Of the cached experts the last one has the lowest load, and of equals the higher id.
+    // The last cached expert has the lowest load. Among equal ones it has the highest id.
     lanes_.compute_on_cpu(cached_.back());
     cached_ = cached_.first(cached_.size() - 1);
     return true;

@@ -1,5 +1,4 @@
-// Y1, Y2: the active experts of one layer, with what each costs on either processor, in the orders that schedules ask
-// for.
+// Y1, Y2: the active experts of one layer with their costs on either processor, in the orders that schedules need.
 //
 // Contract: a plain value. Times are in any one unit. An expert's id is its place in the list of loads. Costs come from
 // the caller, who measured or modelled them.
@@ -29,8 +28,8 @@ struct LayerExpert {
 
 class LayerExperts {
  public:
-  // loads: tokens of each active expert. cached: ids of those that the GPU holds. Error: a load below 1, an id that is
-  // no expert or stands twice, a cost that is negative or not finite.
+  // loads: tokens of each active expert. cached: ids of experts that the GPU holds. Error: a load below 1, an id that
+  // is no expert or stands twice, a cost that is negative or not finite.
   LayerExperts(std::span<const int64_t> loads, std::span<const int32_t> cached, const ExpertCosts& costs);
 
   size_t size() const { return cached_.size() + uncached_.size(); }

@@ -1,4 +1,4 @@
-// The optimum: every set of experts on the processor is tried. Of equal makespans the first set counts.
+// The optimum: every set of experts on the processor is tried. The first one with the least makespan counts.
 #include <string>
 
 #include "engine/moe/schedules/placement.h"

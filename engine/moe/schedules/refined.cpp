@@ -1,5 +1,5 @@
-// The schedule `counts`, improved by exchanges. Where the GPU's time depends on the load, the lowest loads are not
-// always best on the processor. One expert changes sides, or two change places, as long as the layer ends sooner; the
+// The schedule `counts`, improved by exchanges. The lowest loads are not always best on the processor if the GPU's
+// time depends on the load. One expert changes sides, or two change places, as long as the layer ends sooner; the
 // best change is made first. With many experts nearly every sum is possible without exchanges, so those stay.
 #include <utility>
 

@@ -53,8 +53,7 @@ void ScheduleLanes::wait_on_gpu(double until) {
   clock = std::max(clock, until);
 }
 
-// The moved experts arrive by falling load, so the first of them that waits has the highest load of those that have
-// arrived.
+// Moved experts arrive by falling load. So the first one that waits has the highest load among the arrived ones.
 void ScheduleLanes::run_gpu(std::span<const LayerExpert> cached, std::span<const LayerExpert> moved) {
   const double begin = clock(ExpertLane::link);
   for (const LayerExpert& expert : moved) move(expert);

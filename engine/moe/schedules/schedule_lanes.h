@@ -22,8 +22,8 @@ class ScheduleLanes {
   double move(const LayerExpert& expert);  // returns its arrival
   void compute_on_gpu(const LayerExpert& expert, double arrival = 0);
   void wait_on_gpu(double until);
-  // Moves `moved` one after another. Of what has arrived the GPU computes the highest load first, of equals the lower
-  // id. Both lists by falling load.
+  // Moves `moved` one after another. The GPU computes the highest load that has arrived, of equals the lower id.
+  // Both lists stand by falling load.
   void run_gpu(std::span<const LayerExpert> cached, std::span<const LayerExpert> moved);
 
   ExpertSchedule finish() &&;

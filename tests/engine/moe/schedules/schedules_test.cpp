@@ -116,7 +116,7 @@ TEST(TwoEnded, takes_from_both_ends_whichever_ends_first) {
 }
 
 // Two cached of load 2 and one uncached of load 9. One cached expert on the processor: it ends at 2, and the GPU has
-// the other and the moved one, 1 + 1. Of the equal ones it is expert 2.
+// the other and the moved one, 1 + 1. Expert 2 is the one, not expert 1.
 TEST(Counts, gives_the_processor_of_equal_cached_experts_the_higher_id) {
   const LayerCase equal{{9, 2, 2}, {1, 2}, {.cpu_per_token = 1, .gpu_fixed = 2, .transfer = 1}};
   const ExpertSchedule schedule = by("counts", equal);

@@ -1,0 +1,34 @@
+// Runs a paper's bench program, which stands beside the tests in the build tree.
+#pragma once
+
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace tandem::testing {
+
+struct PaperRun {
+  int status = 0;
+  std::string out;  // both streams
+};
+
+inline PaperRun paper_program(const std::string& name, const std::string& arguments) {
+  const auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const std::string command = "'" + (here / "../../bench" / name).string() + "' " + arguments + " 2>&1";
+  PaperRun ended;
+  FILE* pipe = popen(command.c_str(), "r");
+  for (int c = 0; pipe != nullptr && (c = std::fgetc(pipe)) != EOF;) ended.out.push_back(static_cast<char>(c));
+  ended.status = pipe == nullptr ? -1 : WEXITSTATUS(pclose(pipe));
+  return ended;
+}
+
+inline std::string file_content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace tandem::testing
