@@ -5,8 +5,8 @@
 namespace tandem::paper_hybrimoe {
 namespace {
 
-double kt_ms(const Machine& machine, bool text) {
-  Lab lab(machine);
+double kt_ms(Lab& lab, const Machine& machine, bool text) {
+  lab.use(machine);
   return text ? lab.token_ms(Mixture::qwen2, 25, EngineKind::kt) : lab.table3_prompt_ms(EngineKind::kt);
 }
 
@@ -34,24 +34,25 @@ void fit_routing(Calibration& fitted) {
 // computes nothing.
 Calibration calibrate() {
   Calibration fitted;
+  Lab lab;
   fitted.machine.cpu_expert_ms = paper::bisect(
       [&](double ms) {
         Machine machine = fitted.machine;
         machine.cpu_expert_ms = ms;
-        return kt_ms(machine, true);
+        return kt_ms(lab, machine, true);
       },
       0.1, 10, 1e3 * kKtToken);
   fitted.machine.link_bytes_per_second = paper::bisect(
       [&](double rate) {
         Machine machine = fitted.machine;
         machine.link_bytes_per_second = rate;
-        return kt_ms(machine, false);
+        return kt_ms(lab, machine, false);
       },
       3e9, 30e9, 1e3 * kKtPrompt);
   fitted.residuals = {
-      {"cpu_expert_ms", "YF7", fitted.machine.cpu_expert_ms, kKtToken, 1e-3 * kt_ms(fitted.machine, true)},
+      {"cpu_expert_ms", "YF7", fitted.machine.cpu_expert_ms, kKtToken, 1e-3 * kt_ms(lab, fitted.machine, true)},
       {"link_bytes_per_second", "YF3", fitted.machine.link_bytes_per_second, kKtPrompt,
-       1e-3 * kt_ms(fitted.machine, false)}};
+       1e-3 * kt_ms(lab, fitted.machine, false)}};
   fit_routing(fitted);
   return fitted;
 }

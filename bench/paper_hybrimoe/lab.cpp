@@ -247,6 +247,11 @@ const std::vector<PassLoads>& Lab::prompts(Mixture model, int64_t tokens) {
   return drawn;
 }
 
+void Lab::use(const Machine& machine) {
+  machine_ = machine;
+  known_.clear();
+}
+
 double Lab::token_ms(Mixture model, int percent, EngineKind engine, Prefetch prefetch) {
   return prompt_ms(model, percent, 1, engine, prefetch);
 }

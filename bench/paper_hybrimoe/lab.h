@@ -56,6 +56,7 @@ class Lab {
 
   const Machine& machine() const { return machine_; }
   const std::optional<RoutingTrace>& trace() const { return trace_; }
+  void use(const Machine& machine);  // in place of the one so far; drawn prompts stay
   double token_ms(Mixture model, int percent, EngineKind engine, Prefetch prefetch = kAuthorsPrefetch);
   double prompt_ms(Mixture model, int percent, int64_t tokens, EngineKind engine, Prefetch prefetch = kAuthorsPrefetch);
   double table3_prompt_ms(EngineKind engine);  // Qwen2 at 25 %, the mean of all lengths

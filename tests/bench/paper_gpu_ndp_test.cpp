@@ -146,6 +146,24 @@ TEST(paper_gpu_ndp, sizes_and_examples_are_exact) {
   EXPECT_THAT(exact, ElementsAre(1, 2, 3, 20, 21, 24, 25, 26));
 }
 
+TEST(paper_gpu_ndp, gains_are_within_15_percent_and_trends_are_right) {
+  std::set<int> met;
+  for (const Result& result : judged_rows()) {
+    if (result.row.use != Use::held_out) continue;
+    EXPECT_TRUE(result.met) << result.row.id << " " << result.row.what << " " << result.error;
+    met.insert(number_of(result.row.id));
+  }
+  EXPECT_THAT(met, ::testing::IsSupersetOf({4, 5, 7, 8, 12, 13, 16, 17, 18, 19}));
+}
+
+TEST(paper_gpu_ndp, numbers_that_contradict_others_are_predicted_and_not_judged) {
+  for (const Result& result : judged_rows()) {
+    if (result.row.id != "GF9") continue;
+    EXPECT_EQ(result.row.use, Use::conflict);
+    EXPECT_LT(result.error, -0.15) << "an end-to-end mean cannot be that of the experts' decode";
+  }
+}
+
 TEST(paper_gpu_ndp, held_out_rows_have_no_number_that_calibration_reads) {
   for (const Row& row : all_rows()) {
     if (row.use != Use::held_out) continue;
