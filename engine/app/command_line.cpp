@@ -103,11 +103,19 @@ void require_known_subcommand(const CLI::App& declared, const std::vector<std::s
   throw WrongUsage(no_such_command(words.size() > 1 ? words[0] + " " + words[1] : "", names));
 }
 
+// The arguments that no flag takes, in the order of the line. The parser's own message reverses them.
+std::string not_expected(const std::vector<std::string>& arguments) {
+  std::string text = arguments.size() == 1 ? "this argument was not expected:" : "these arguments were not expected:";
+  for (const std::string& each : arguments) text += " " + each;
+  return text;
+}
+
 // An unknown flag is reported before a missing one: it may be the missing flag, misspelt.
 std::string refusal_of(const CLI::ParseError& error, const CLI::App* declared) {
-  const bool is_incomplete = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
-  if (!is_incomplete || declared == nullptr || declared->remaining_size() == 0) return error.what();
-  return CLI::ExtrasError(declared->get_name(), declared->remaining()).what();
+  const bool is_incomplete = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr,
+             is_unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  const auto left = declared == nullptr ? std::vector<std::string>() : declared->remaining(true);
+  return (is_incomplete || is_unknown) && !left.empty() ? not_expected(left) : error.what();
 }
 
 // " (from TANDEM_DEVICE)" if the refused value comes from the environment. The parser's message begins with the

@@ -121,7 +121,8 @@ TEST(Usage, lists_whose_values_do_not_go_together_are_status_2) {
       {{"--split", "0.5,0.6"}, "do not add up to 1"},
       {{"--split", "0.5,0.3,0.2", "--device", "npu:0,host"}, "more shares than devices"},
       {{"--moe-tiers", "1,2,3"}, "do not fall"},
-      {{"--device", "npu:0", "host"}, "not expected"}};
+      {{"--device", "npu:0", "host"}, "this argument was not expected: host"},
+      {{"--experts", "4", "more"}, "these arguments were not expected: --experts 4 more"}};
   for (const auto& [flags, says] : wrong) {
     std::vector<std::string> command = {"run", "-m", "x", "-p", "a"};
     command.insert(command.end(), flags.begin(), flags.end());
