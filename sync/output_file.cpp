@@ -28,7 +28,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kOutputBuffer = size_t{64} << 10;
-constexpr int kMostLinks = 40;  // as in the kernel
+constexpr int kMostLinks = 40;               // as in the kernel
+constexpr const char* kTemporary = ".part";  // behind it stand a process and the number of an attempt
 constexpr auto kLookAgain = std::chrono::milliseconds(100);
 
 int stdout_of_outputs = STDOUT_FILENO;
@@ -103,6 +104,20 @@ std::string followed_path(const std::string& path) {
   return follow(path, [](const std::string& name) { return descriptor_at(name) >= 0; });
 }
 
+std::vector<std::string> temporaries_of(const std::string& path) {
+  const std::string target = followed_path(path), begin = fs::path(target).filename().string() + kTemporary;
+  const auto is_number = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789-") == std::string_view::npos;
+  };
+  std::vector<std::string> found;
+  std::error_code unreadable;  // nothing is found then
+  for (const fs::directory_entry& each : fs::directory_iterator(folder_of(target), unreadable)) {
+    const std::string name = each.path().filename();
+    if (name.starts_with(begin) && is_number(std::string_view(name).substr(begin.size()))) found.push_back(each.path());
+  }
+  return found;
+}
+
 int descriptor_named(const std::string& path) { return descriptor_at(followed_path(path)); }
 
 OutputFile::OutputFile(std::string path, WhileUnread while_unread)
@@ -173,7 +188,8 @@ void OutputFile::open_fifo() {
 void OutputFile::open_beside(bool is_new, mode_t mode, uid_t user, gid_t group) {
   // Mode 0600: no other user reads the temporary before it has the mode of the file that it replaces.
   const auto create = [&](int attempt) {
-    const std::string own = ".part" + std::to_string(::getpid()) + (attempt > 0 ? "-" + std::to_string(attempt) : "");
+    const std::string own =
+        kTemporary + std::to_string(::getpid()) + (attempt > 0 ? "-" + std::to_string(attempt) : "");
     const std::filesystem::path target = target_;
     const bool is_long = target.filename().native().size() + own.size() > NAME_MAX;
     temporary_ = is_long ? target.parent_path() / (".tandem" + own) : std::filesystem::path(target_ + own);

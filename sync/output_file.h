@@ -59,6 +59,8 @@ class OutputFile {
 
 void write_output(const std::string& path, std::string_view content, WhileUnread while_unread = {});
 
+// Temporaries beside this path: of processes that write it now, or that were killed while they did.
+std::vector<std::string> temporaries_of(const std::string& path);
 // The path behind all links. The last link may lead to a name that does not exist yet. Error when links form a circle.
 std::string followed_path(const std::string& path);
 // The descriptor of this process that a path names (/dev/stdout, /dev/fd/3, a link to one); -1: none.

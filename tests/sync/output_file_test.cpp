@@ -69,6 +69,24 @@ TEST_F(Output, replaces_a_file_when_it_is_whole_and_keeps_its_mode) {
   EXPECT_EQ(files(), 2) << "nothing beside them";
 }
 
+TEST_F(Output, names_the_temporaries_of_a_path) {
+  const std::string path = made("kept", "before");
+  fs::create_symlink("kept", file("link"));
+  EXPECT_TRUE(temporaries_of(path).empty());
+  {
+    OutputFile begun(path);
+    ASSERT_EQ(temporaries_of(path).size(), 1u);
+    EXPECT_EQ(temporaries_of(file("link")), temporaries_of(path));
+    EXPECT_TRUE(temporaries_of(file("other")).empty());
+  }
+  made("kept.part", "");
+  made("kept.part1x", "");
+  EXPECT_TRUE(temporaries_of(path).empty());
+  made("kept.part12-3", "");
+  EXPECT_EQ(temporaries_of(path), std::vector{file("kept.part12-3")});
+  EXPECT_TRUE(temporaries_of("/nowhere/file").empty());
+}
+
 TEST_F(Output, keeps_the_owner_where_the_system_allows_it) {
   if (geteuid() != 0) GTEST_SKIP() << "skipped: only root may give a file away";
   const std::string path = made("theirs", "before", 0640);

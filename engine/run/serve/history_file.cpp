@@ -11,17 +11,21 @@
 
 #include "engine/draft/suffix_automaton.h"
 #include "engine/model/hash.h"
+#include "engine/run/serve/plain_file.h"
 #include "sync/error.h"
-#include "sync/file_lock.h"
 #include "sync/output_file.h"
 
 namespace tandem {
 namespace {
 
 struct FileHeader {
-  uint64_t magic = 0x3154534948434454;  // "TDCHIST1": the last character is the version
+  uint64_t magic = 0x3254534948434454;  // "TDCHIST2": the last character is the version
   uint64_t vocabulary = 0;
   uint64_t check = 0;  // a hash of the fields above
+};
+// A file begins with two equal headers, so that no flipped bit makes all its records unreadable.
+struct FileBeginning {
+  FileHeader headers[2];
 };
 struct RecordHeader {
   uint32_t magic = 0x44524352;  // "RCRD"
@@ -37,11 +41,15 @@ uint64_t check_of(const Header& header) {
   return hash_bytes(std::as_bytes(std::span(&header, 1)).first(sizeof header - sizeof header.check));
 }
 
-FileHeader header_of(uint64_t vocabulary) {
+FileBeginning beginning_of(uint64_t vocabulary) {
   FileHeader header;
   header.vocabulary = vocabulary;
   header.check = check_of(header);
-  return header;
+  return {{header, header}};
+}
+
+bool is_intact(const FileHeader& header) {
+  return header.magic == FileHeader().magic && header.check == check_of(header);
 }
 
 template <typename T>
@@ -81,98 +89,58 @@ std::vector<int32_t> record_at(std::span<const std::byte> bytes) {
   return intact ? ids : std::vector<int32_t>();
 }
 
-// An open file, with a lock that ends with this object.
-class LockedFile {
+// The history's file with a lock, which ends with this object.
+class LockedFile : public PlainFile {
  public:
-  LockedFile(const std::string& path, int flags, int lock) : path_(path) {
-    file_.descriptor = open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, S_IRUSR | S_IWUSR);  // a FIFO would block
+  LockedFile(const std::string& path, int flags, int operation) : PlainFile(path, flags, "history") {
     if (!is_open()) return;
-    struct stat status {};
-    if (fstat(file_.descriptor, &status) == 0 && !S_ISREG(status.st_mode))
-      throw Error("the history is no plain file", path, "Name a file");
-    if (!lock_file(file_.descriptor, lock, "another process that uses " + path)) fail("lock");
+    if (!is_plain()) throw Error("the history is no plain file", path, "Name a file");
+    lock(operation);
   }
-  LockedFile(const LockedFile&) = delete;
-  LockedFile& operator=(const LockedFile&) = delete;
-
-  bool is_open() const { return file_.descriptor >= 0; }
-  [[noreturn]] void fail(const char* what) const {
-    throw Error(std::string("cannot ") + what + " the history", path_, std::strerror(errno));
-  }
-  // Whether the path still names this file. Another process may have put a new one into its place.
-  bool is_current() const {
-    struct stat own {
-    }, named{};
-    return fstat(file_.descriptor, &own) == 0 && stat(path_.c_str(), &named) == 0 && own.st_ino == named.st_ino &&
-           own.st_dev == named.st_dev;
-  }
-  size_t size() const {
-    struct stat status {};
-    if (fstat(file_.descriptor, &status) != 0) fail("read");
-    return static_cast<size_t>(status.st_size);
-  }
-  std::vector<std::byte> first(size_t count) const {
-    std::vector<std::byte> bytes(count);
-    size_t done = 0;
-    while (done < bytes.size()) {
-      const ssize_t some = pread(file_.descriptor, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
-      if (some < 0 && errno == EINTR) continue;
-      if (some < 0) fail("read");
-      if (some == 0) break;  // cut meanwhile
-      done += static_cast<size_t>(some);
-    }
-    bytes.resize(done);
-    return bytes;
-  }
-  // Writes at `begin`. If not all bytes can be written, the file is cut there again.
-  void write_at(size_t begin, std::span<const std::byte> bytes) const {
-    for (size_t done = 0; done < bytes.size();) {
-      const ssize_t some =
-          pwrite(file_.descriptor, bytes.data() + done, bytes.size() - done, static_cast<off_t>(begin + done));
-      if (some < 0 && errno == EINTR) continue;
-      if (some <= 0) {
-        const int reason = some < 0 ? errno : ENOSPC;
-        if (ftruncate(file_.descriptor, static_cast<off_t>(begin)) != 0) fail("write");
-        errno = reason;
-        fail("write");
-      }
-      done += static_cast<size_t>(some);
-    }
-  }
-
- private:
-  struct OpenFile {
-    int descriptor = -1;
-    ~OpenFile() {
-      if (descriptor >= 0) close(descriptor);
-    }
-  };
-  const std::string path_;
-  OpenFile file_;  // closed also if the constructor throws
 };
 
-// A process may have been killed before it had written the header.
-bool is_cut_header(std::span<const std::byte> bytes) {
+bool begins_as_history(std::span<const std::byte> bytes) {
   const FileHeader header;
-  return bytes.size() < sizeof header &&
-         std::memcmp(bytes.data(), &header.magic, std::min(bytes.size(), sizeof header.magic)) == 0;
+  return bytes.empty() || std::memcmp(bytes.data(), &header.magic, std::min(bytes.size(), sizeof header.magic)) == 0;
 }
 
-// The header of a file's bytes. Error: they are something else, or of another vocabulary.
-FileHeader checked_header(std::span<const std::byte> bytes, uint64_t vocabulary, const std::string& path) {
-  FileHeader header;
-  if (bytes.size() >= sizeof header) std::memcpy(&header, bytes.data(), sizeof header);
-  if (bytes.size() < sizeof header || header.magic != FileHeader().magic || header.check != check_of(header))
+// A process may have been killed before it had written the headers.
+bool is_cut_beginning(std::span<const std::byte> bytes) {
+  return bytes.size() < sizeof(FileBeginning) && begins_as_history(bytes);
+}
+
+// The vocabulary of a file's bytes, and how many of its headers are damaged. Error: the bytes are something else, or of
+// another vocabulary.
+struct CheckedBeginning {
+  uint64_t vocabulary = 0;
+  int64_t damaged_headers = 0;
+};
+CheckedBeginning checked_beginning(std::span<const std::byte> bytes, uint64_t vocabulary, const std::string& path) {
+  FileBeginning beginning{};
+  if (bytes.size() >= sizeof beginning) std::memcpy(&beginning, bytes.data(), sizeof beginning);
+  const auto intact = std::ranges::count_if(beginning.headers, is_intact);
+  if (intact == 0)
     throw Error("the file is no history of texts", path, "Name another file; `tandem run --history` makes it");
+  const FileHeader& header = *std::ranges::find_if(beginning.headers, is_intact);
   if (vocabulary != HistoryFile::kAnyVocabulary && header.vocabulary != vocabulary)
     throw Error("the history has ids of another vocabulary", path, "Use one file for each kind of tokenizer");
-  return header;
+  return {header.vocabulary, 2 - intact};
 }
 
-// A new file with this header and these bytes takes the place of the old one. Links stay, and lead to the new file.
-void replace(const std::string& path, const FileHeader& header, std::span<const std::byte> records) {
+// Temporaries that killed processes left. Whoever writes the file has its lock, so nobody else uses them now.
+void remove_left_over(const std::string& path) {
+  for (const std::string& temporary : temporaries_of(path)) {
+    const PlainFile file(temporary, O_RDONLY | O_NOFOLLOW, "temporary");
+    if (file.is_plain() && begins_as_history(file.first(sizeof FileHeader::magic))) unlink(temporary.c_str());
+  }
+}
+
+// A new file with these bytes behind the headers takes the place of the old one. Links stay, and lead to the new file.
+void replace(const std::string& path, uint64_t vocabulary, std::span<const std::byte> records) {
+  remove_left_over(path);
+  const FileBeginning beginning = beginning_of(vocabulary);
   OutputFile file(path);
-  file.write(std::as_bytes(std::span(&header, 1)));
+  file.write(std::as_bytes(std::span(&beginning, 1)));
   file.write(records);
   file.commit();
 }
@@ -195,9 +163,10 @@ size_t newest_begin(std::span<const int32_t> tokens, size_t room) {
 // Behind damaged bytes the next record is looked for at every place where one may begin.
 HistoryRecords parse_history(std::span<const std::byte> bytes, uint64_t vocabulary, const std::string& path) {
   HistoryRecords all;
-  if (bytes.empty() || is_cut_header(bytes)) return all;
-  checked_header(bytes, vocabulary, path);
-  size_t at = sizeof(FileHeader);
+  if (is_cut_beginning(bytes)) return all;
+  constexpr int64_t kHeader = sizeof(FileHeader);
+  all.dropped_bytes = kHeader * checked_beginning(bytes, vocabulary, path).damaged_headers;
+  size_t at = sizeof(FileBeginning);
   while (at < bytes.size()) {
     const std::vector<int32_t> record = record_at(bytes.subspan(at));
     if (record.empty()) {
@@ -230,24 +199,24 @@ HistoryRecords HistoryFile::read() const {
   return parse_history(file.first(file.size()), vocabulary_, path_);
 }
 
-// The header of a process that was killed while it wrote the header is written again.
+// Headers of a process that was killed while it wrote them are written again.
 bool HistoryFile::append(std::span<const int32_t> record) const {
   if (record.empty()) return true;
   if (std::ssize(record) > kMostRecordTokens) record = record.last(static_cast<size_t>(kMostRecordTokens));
   const size_t most = static_cast<size_t>(most_bytes_);
-  if (sizeof(FileHeader) + sizeof(RecordHeader) + record.size_bytes() > most) return false;
+  if (sizeof(FileBeginning) + sizeof(RecordHeader) + record.size_bytes() > most) return false;
   for (;;) {
     const LockedFile file(path_, O_RDWR | O_CREAT, LOCK_EX);
     if (!file.is_open()) file.fail("open");
     if (!file.is_current()) continue;
     const size_t size = file.size();
-    const FileHeader header = header_of(vocabulary_);
-    const std::vector<std::byte> beginning = file.first(std::min(size, sizeof header));
-    const bool is_new = beginning.empty() || is_cut_header(beginning);
-    if (!is_new) checked_header(beginning, vocabulary_, path_);
+    const FileBeginning headers = beginning_of(vocabulary_);
+    const std::vector<std::byte> beginning = file.first(std::min(size, sizeof headers));
+    const bool is_new = is_cut_beginning(beginning);
+    if (!is_new) checked_beginning(beginning, vocabulary_, path_);
     std::vector<std::byte> added;
     if (is_new)
-      append_bytes(added, std::span<const FileHeader>(&header, 1));
+      append_bytes(added, std::span<const FileBeginning>(&headers, 1));
     else
       append_bytes(added, gap_behind(size));
     append_record(added, record);
@@ -263,23 +232,27 @@ bool HistoryFile::append(std::span<const int32_t> record) const {
 
 // A quarter of the room is left, so that the next records need no new file.
 void HistoryFile::keep_newest(const HistoryRecords& all, std::span<const int32_t> newest) const {
-  const size_t room = (static_cast<size_t>(most_bytes_) - sizeof(FileHeader)) / 4 * 3,
+  const size_t room = (static_cast<size_t>(most_bytes_) - sizeof(FileBeginning)) / 4 * 3,
                newest_bytes = sizeof(RecordHeader) + newest.size_bytes();
   const size_t begin = newest_begin(all.tokens, room - std::min(room, newest_bytes));
   std::vector<std::byte> records;
   for_each_text(std::span(all.tokens).subspan(begin),
                 [&](std::span<const int32_t> text) { append_record(records, text); });
   append_record(records, newest);
-  replace(path_, header_of(vocabulary_), records);
+  replace(path_, vocabulary_, records);
   index().remove_first(all.tokens, begin);
 }
 
+// The file keeps its beginning. So this works on a full disk, too.
 void HistoryFile::clear() const {
   const LockedFile file(path_, O_RDWR, LOCK_EX);
   if (!file.is_open()) file.fail("open");
-  const std::vector<std::byte> beginning = file.first(std::min(file.size(), sizeof(FileHeader)));
-  if (!beginning.empty() && !is_cut_header(beginning))
-    replace(path_, checked_header(beginning, kAnyVocabulary, path_), {});
+  const std::vector<std::byte> beginning = file.first(std::min(file.size(), sizeof(FileBeginning)));
+  if (!is_cut_beginning(beginning)) {
+    const FileBeginning headers = beginning_of(checked_beginning(beginning, kAnyVocabulary, path_).vocabulary);
+    file.cut_at(sizeof headers);
+    file.write_at(0, std::as_bytes(std::span(&headers, 1)));
+  }
   index().remove();
 }
 

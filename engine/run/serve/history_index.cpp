@@ -1,19 +1,20 @@
 #include "engine/run/serve/history_index.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <utility>
 
 #include "engine/draft/suffix_automaton.h"
 #include "engine/model/hash.h"
+#include "engine/run/serve/plain_file.h"
 #include "sync/error.h"
 #include "sync/output_file.h"
 
@@ -34,63 +35,22 @@ uint64_t check_of(const IndexHeader& header) {
   return hash_bytes(std::as_bytes(std::span(&header, 1)).first(sizeof header - sizeof header.check));
 }
 
-// An open file, which closes itself.
-class IndexDescriptor {
- public:
-  explicit IndexDescriptor(int descriptor) : descriptor_(descriptor) {}
-  ~IndexDescriptor() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  IndexDescriptor(const IndexDescriptor&) = delete;
-  IndexDescriptor& operator=(const IndexDescriptor&) = delete;
+constexpr const char* kThing = "index of the history";
 
-  // 0 for anything but a plain file.
-  size_t size() const {
-    struct stat status {};
-    return descriptor_ >= 0 && fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode)
-               ? static_cast<size_t>(status.st_size)
-               : 0;
-  }
-  std::vector<std::byte> first(size_t count) const {
-    std::vector<std::byte> bytes(count);
-    size_t done = 0;
-    while (done < count) {
-      const ssize_t some = pread(descriptor_, bytes.data() + done, count - done, static_cast<off_t>(done));
-      if (some < 0 && errno == EINTR) continue;
-      if (some <= 0) break;
-      done += static_cast<size_t>(some);
-    }
-    bytes.resize(done);
-    return bytes;
-  }
-  bool write(std::span<const std::byte> bytes) const {
-    while (!bytes.empty()) {
-      const ssize_t some = ::write(descriptor_, bytes.data(), bytes.size());
-      if (some < 0 && errno == EINTR) continue;
-      if (some <= 0) return false;
-      bytes = bytes.subspan(static_cast<size_t>(some));
-    }
-    return true;
-  }
-
- private:
-  const int descriptor_;
-};
-
-IndexDescriptor open_index(const std::string& path) {
-  return IndexDescriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a FIFO would block
+// Whether a plain file's bytes are those of an index of any version, whole or cut.
+bool begins_as_index(const PlainFile& file) {
+  const IndexHeader header;
+  const std::vector<std::byte> beginning = file.first(std::min(file.size(), kMagicBytes));
+  return beginning.empty() || std::memcmp(beginning.data(), &header.magic, beginning.size()) == 0;
 }
 
-// Whether the path may be given to an index: nothing is there, or an index of any version, whole or cut.
+PlainFile open_index(const std::string& path) { return {path, O_RDONLY, kThing}; }
+
+// Whether the path may be given to an index: nothing is there, or an index. No link is followed.
 bool is_free(const std::string& path) {
-  struct stat status {};
-  if (lstat(path.c_str(), &status) != 0) return errno == ENOENT;
-  const IndexDescriptor file = open_index(path);
-  if (!S_ISREG(status.st_mode)) return false;
-  const std::vector<std::byte> beginning = file.first(std::min(file.size(), kMagicBytes));
-  const IndexHeader header;
-  return beginning.size() == std::min(static_cast<size_t>(status.st_size), kMagicBytes) &&
-         (beginning.empty() || std::memcmp(beginning.data(), &header.magic, beginning.size()) == 0);
+  const PlainFile file(path, O_RDONLY | O_NOFOLLOW, kThing);
+  if (!file.is_open()) return errno == ENOENT;
+  return file.is_plain() && begins_as_index(file);
 }
 
 // Links of the history lead to one index.
@@ -139,11 +99,13 @@ std::vector<std::byte> history_index_bytes(const SuffixIndex& index) {
 HistoryIndexFile::HistoryIndexFile(const std::string& history) : path_(index_path(history)) {}
 
 // A file that is larger than an index of these tokens is not read.
-SuffixIndex HistoryIndexFile::read(std::span<const int32_t> tokens) const {
-  const IndexDescriptor file = open_index(path_);
-  const size_t size = file.size();
+SuffixIndex HistoryIndexFile::read(std::span<const int32_t> tokens) const try {
+  const PlainFile file = open_index(path_);
+  const size_t size = file.is_plain() ? file.size() : 0;
   if (size < sizeof(IndexHeader) || size > sizeof(IndexHeader) + tokens.size_bytes()) return {};
   return parse_history_index(file.first(size), tokens);
+} catch (const Error&) {  // the system cannot read it
+  return {};
 }
 
 SuffixIndex HistoryIndexFile::update(std::span<const int32_t> tokens, size_t most) const {
@@ -162,20 +124,37 @@ void HistoryIndexFile::remove_first(std::span<const int32_t> tokens, size_t coun
   write(index);
 }
 
-// The system makes a temporary file that only its owner may read, under a name of its own.
-bool HistoryIndexFile::write(const SuffixIndex& index) const {
+// Writers of several processes take turns by a lock on the temporary file. One that a killed process left has no lock,
+// and is written again.
+bool HistoryIndexFile::write(const SuffixIndex& index) const try {
   if (!is_free(path_)) return false;
-  std::string temporary = path_ + ".XXXXXX";
-  const int descriptor = mkostemp(temporary.data(), O_CLOEXEC);
-  if (descriptor < 0) return false;
-  const bool done =
-      IndexDescriptor(descriptor).write(history_index_bytes(index)) && rename(temporary.c_str(), path_.c_str()) == 0;
-  if (!done) unlink(temporary.c_str());
-  return done;
+  const std::string temporary = path_ + ".part";
+  for (;;) {
+    const PlainFile file(temporary, O_RDWR | O_CREAT | O_NOFOLLOW, kThing);
+    if (!file.is_plain()) return false;
+    file.lock(LOCK_EX);
+    if (!file.is_current()) continue;  // it has become the index
+    if (!begins_as_index(file)) return false;
+    try {
+      file.set_mode(S_IRUSR | S_IWUSR);
+      file.cut_at(0);
+      file.write_at(0, history_index_bytes(index));
+      if (rename(temporary.c_str(), path_.c_str()) == 0) return true;
+    } catch (const Error&) {  // a full disk, for example
+    }
+    unlink(temporary.c_str());
+    return false;
+  }
+} catch (const Error&) {  // the system refuses to read or to lock
+  return false;
 }
 
 bool HistoryIndexFile::remove() const { return is_free(path_) && unlink(path_.c_str()) == 0; }
 
-int64_t HistoryIndexFile::bytes() const { return is_free(path_) ? static_cast<int64_t>(open_index(path_).size()) : 0; }
+int64_t HistoryIndexFile::bytes() const {
+  if (!is_free(path_)) return 0;
+  const PlainFile file = open_index(path_);
+  return file.is_plain() ? static_cast<int64_t>(file.size()) : 0;
+}
 
 }  // namespace tandem

@@ -31,6 +31,7 @@ using Tokens = std::vector<int32_t>;
 using Records = std::vector<Tokens>;
 
 constexpr uint64_t kVocabulary = 77;
+constexpr size_t kBeginning = 48;  // bytes of both headers
 
 Records records_of(const HistoryRecords& all) {
   Records records;
@@ -82,7 +83,7 @@ TEST_F(History, loses_nothing_before_a_cut_and_goes_on_behind_it) {
   make_three();
   const std::string whole = content();
   const Records all = read();
-  const size_t ends[] = {24, 24 + 28, 24 + 28 + 32};  // of the header and the records
+  const size_t ends[] = {kBeginning, kBeginning + 28, kBeginning + 28 + 32};  // of the headers and the records
   for (size_t length = 0; length < whole.size(); ++length) {
     write(whole.substr(0, length));
     const Records left = read();
@@ -92,7 +93,7 @@ TEST_F(History, loses_nothing_before_a_cut_and_goes_on_behind_it) {
     const Records more = read();
     ASSERT_EQ(more.size(), left.size() + 1) << length;
     for (size_t r = 0; r + 1 < more.size(); ++r) ASSERT_EQ(more[r], all[r]) << length;
-    const bool is_cut = length > 24 && !(std::ranges::find(ends, length) != std::end(ends));
+    const bool is_cut = length > kBeginning && !(std::ranges::find(ends, length) != std::end(ends));
     ASSERT_EQ(file().read().dropped_bytes > 0, is_cut) << length;
     ASSERT_EQ(more.back(), (Tokens{5, 6})) << length;
   }
@@ -102,7 +103,7 @@ TEST_F(History, loses_one_record_by_a_flipped_bit_and_counts_it) {
   make_three();
   const std::string whole = content();
   const Records all = read();
-  for (size_t at = 24; at < whole.size(); ++at) {
+  for (size_t at = kBeginning; at < whole.size(); ++at) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string damaged = whole;
       damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
@@ -114,6 +115,27 @@ TEST_F(History, loses_one_record_by_a_flipped_bit_and_counts_it) {
       ASSERT_GT(left.dropped_bytes, 0) << at;
     }
   }
+}
+
+// Each of the two headers is enough.
+TEST_F(History, loses_no_record_by_a_flipped_bit_of_its_beginning) {
+  make_three();
+  const std::string whole = content();
+  const Records all = read();
+  for (size_t at = 0; at < kBeginning; ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string damaged = whole;
+      damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
+      write(damaged);
+      ASSERT_EQ(read(), all) << at;
+      ASSERT_EQ(file().read().dropped_bytes, static_cast<int64_t>(kBeginning) / 2) << at;
+      ASSERT_TRUE(file().append(Tokens{5, 6})) << at;
+      ASSERT_EQ(read().size(), 4u) << at;
+    }
+  }
+  EXPECT_THAT(test::message_of([&] { HistoryFile(path_, kVocabulary + 1).read(); }), HasSubstr("another vocabulary"));
+  file().clear();
+  EXPECT_EQ(file().read().dropped_bytes, 0);
 }
 
 TEST_F(History, takes_any_bytes) {
@@ -155,10 +177,14 @@ TEST_F(History, of_another_kind_is_refused_and_left_alone) {
   EXPECT_THAT(test::message_of([&] { folder.append(Tokens{1}); }), HasSubstr("history"));
 }
 
+// It is cleared in place, so that a full disk is no matter.
 TEST_F(History, is_empty_after_it_was_cleared) {
   make_three();
+  const std::string other = folder_.file("other");
+  std::filesystem::create_hard_link(path_, other);
   file().clear();
   EXPECT_THAT(read(), IsEmpty());
+  EXPECT_EQ(std::filesystem::file_size(other), kBeginning);
   file().append(Tokens{4});
   EXPECT_THAT(read(), ElementsAre(Tokens{4}));
   EXPECT_THAT(test::message_of([&] { HistoryFile(folder_.file("none"), kVocabulary).clear(); }), HasSubstr("none"));
@@ -184,6 +210,26 @@ TEST_F(History, keeps_the_newest_records_within_its_limit) {
   struct stat status {};
   ASSERT_EQ(stat(path_.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
+}
+
+// A process that was killed while it wrote the new file leaves a temporary. Files of something else stay.
+TEST_F(History, has_no_left_over_files_after_the_next_writer) {
+  make_three();
+  const std::string begun = content().substr(0, 60), letter = "My own part of a history.";
+  const auto left_over = [this](const char* name, const std::string& bytes) {
+    std::ofstream(folder_.file(name), std::ios::binary) << bytes;
+  };
+  left_over("history.part17", begun);
+  left_over("history.part18-2", "");
+  left_over("history.part19", letter);
+  left_over("history.party", begun);
+  left_over("other.part17", begun);
+  for (int32_t r = 0; r < 10; ++r) file(2048).append(Tokens(100, r));
+  const auto is_there = [this](const char* name) { return std::filesystem::exists(folder_.file(name)); };
+  EXPECT_FALSE(is_there("history.part17"));
+  EXPECT_FALSE(is_there("history.part18-2"));
+  for (const char* name : {"history.part19", "history.party", "other.part17"}) EXPECT_TRUE(is_there(name)) << name;
+  EXPECT_EQ(read().back(), Tokens(100, 9));
 }
 
 // Another process holds the lock for longer than anybody waits.

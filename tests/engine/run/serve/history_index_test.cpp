@@ -235,6 +235,50 @@ TEST_F(HistoryIndex, is_left_out_on_a_full_disk) {
   EXPECT_EQ(files(), 1u) << "no temporary file stays";
 }
 
+// Processes are killed at any time while they write the index.
+TEST_F(HistoryIndex, of_killed_writers_leaves_no_file_behind_the_next_one) {
+  std::mt19937 random(3);
+  const Tokens many = some_texts(2000, 5);
+  const SuffixIndex index = index_of(many);
+  size_t left_over = 0;
+  for (int round = 0; round < 60; ++round) {
+    const pid_t victim = fork();
+    if (victim == 0)
+      for (;;) index_.write(index);
+    usleep(static_cast<useconds_t>(random() % 4000));
+    kill(victim, SIGKILL);
+    waitpid(victim, nullptr, 0);
+    ASSERT_LE(files(), 2u) << "one temporary file at most";
+    left_over += files() - (index_.bytes() > 0 ? 1 : 0);
+    const SuffixIndex read = index_.read(many);
+    ASSERT_TRUE(read.tokens().empty() || is_same(read, index)) << round;
+  }
+  EXPECT_GT(left_over, 0u) << "some were killed while they wrote";
+  ASSERT_TRUE(index_.write(index));
+  EXPECT_EQ(files(), 1u);
+  EXPECT_TRUE(is_same(index_.read(many), index));
+}
+
+// The temporary file's name may be somebody's own.
+TEST_F(HistoryIndex, takes_no_file_of_something_else_for_its_temporary) {
+  const SuffixIndex index = index_of(texts_);
+  const std::string name = index_.path() + ".part", letter = "My own part of an index.";
+  std::ofstream(name) << letter;
+  EXPECT_FALSE(index_.write(index));
+  std::ifstream in(name);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), letter);
+  std::filesystem::remove(name);
+  std::ofstream(folder_.file("target")) << "";
+  std::filesystem::create_symlink("target", name);
+  EXPECT_FALSE(index_.write(index)) << "a link is not followed";
+  EXPECT_EQ(std::filesystem::file_size(folder_.file("target")), 0u);
+  std::filesystem::remove(name);
+  ASSERT_EQ(mkfifo(name.c_str(), 0600), 0);
+  EXPECT_FALSE(index_.write(index));
+  std::filesystem::remove(name);
+  EXPECT_TRUE(index_.write(index));
+}
+
 // Four processes add texts and update the index, beside a reader.
 TEST_F(HistoryIndex, of_many_processes_is_always_of_the_history_or_none) {
   std::vector<pid_t> writers;
