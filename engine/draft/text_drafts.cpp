@@ -41,6 +41,8 @@ void TextDrafts::append(int32_t token) {
     if (judged_ >= candidate.tokens.size()) continue;
     const bool right = candidate.tokens[judged_] == token;
     if (judged_ >= origins_[c].judged_before) judge(origins_[c].of_token(judged_), right);
+    const int64_t run = origins_[c].run;
+    if (right && judged_ == 0 && run >= 0 && right_runs_.insert(run).second) ++run_counts_.right;
     if (!right) candidate.tokens.resize(judged_);
   }
   ++judged_;
@@ -175,7 +177,10 @@ void TextDrafts::propose_from_records(HistoryMatcher& matcher, const DraftHistor
 }
 
 void TextDrafts::propose_reused() {
-  for (const ReusedRuns::Run& run : runs_.runs()) propose(run.tokens, {DraftSource::reused, 1, DraftPlace::newest});
+  for (const ReusedRuns::Run& run : runs_.runs()) {
+    propose(run.tokens, {DraftSource::reused, 1, DraftPlace::newest});
+    origins_.back().run = run.found;
+  }
 }
 
 // The place of the longest match, if it is one of the prompt, else the last one of the newest token.
@@ -201,6 +206,7 @@ void TextDrafts::propose_calibrated() {
 void TextDrafts::add_verdict(std::span<const int32_t> chain, std::span<const int32_t> choices) {
   if (!options_.reuses) return;
   const DraftRun run = judge_chain(chain, choices).run;
+  if (run.length > 0) ++run_counts_.found;
   const auto begin = chain.begin() + run.begin;
   runs_.add({begin, begin + run.length});
 }

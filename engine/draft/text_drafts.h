@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -58,6 +59,11 @@ class TextDrafts {
   DraftSource source_of(size_t candidate) const { return origins_[candidate].first.source; }
   // S5: what the model chose at each place of a chain of drafts that ran, and behind it.
   void add_verdict(std::span<const int32_t> chain, std::span<const int32_t> choices);
+  // S5: runs that were found, and those whose first token was right when they were offered again.
+  struct RunCounts {
+    int64_t found = 0, right = 0;
+  };
+  const RunCounts& run_counts() const { return run_counts_; }
 
  private:
   // Tokens of a source in this text: how many the rates expected to be accepted, and how many were.
@@ -69,6 +75,7 @@ class TextDrafts {
     DraftClass first;          // of its first token
     std::vector<int> ranks{};  // S2: of each token among the successors; empty: another source
     size_t judged_before = 0;  // tokens that an earlier candidate of this source has too
+    int64_t run = -1;          // S5: the step in which the run was found; -1: another source
     DraftClass of_token(size_t index) const;
   };
   void judge(const DraftClass& of, bool right);
@@ -87,6 +94,8 @@ class TextDrafts {
   DraftHistory predictions_, no_history_;
   HistoryMatcher prediction_matcher_, history_matcher_;
   ReusedRuns runs_;
+  RunCounts run_counts_;
+  std::set<int64_t> right_runs_;
   PromptSuccessors prompt_;
   std::array<Luck, kDraftSources> luck_{};
   std::vector<DraftCandidate> candidates_;

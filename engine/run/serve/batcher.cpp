@@ -373,7 +373,7 @@ void Batcher::State::take_logits(ActiveRequest& request, std::span<const float> 
     const auto got = request.continuation.ids().subspan(known);
     std::vector<int32_t> choices;
     if (!drafts.ids.empty()) choices = choices_along(speculation->judged_chain(path), got, rows);
-    speculation->take_verdict(path, choices);
+    if (wrote) speculation->take_verdict(path, choices);
     speculation->append(got);
   });
 }

@@ -30,7 +30,8 @@ void keep_first(TokenTree& tree, int64_t count) {
 
 std::string Speculation::refusal(const SpecOptions& options) const {
   if (options.mode == SpecMode::none) return "speculative decoding was not asked for";
-  if (options.draft_max < 1 || engine_.sizes().logit_rows < 2) return "passes have no room for drafts";
+  if (options.draft_max < 1) return "at most 0 drafts were asked for";
+  if (engine_.sizes().logit_rows < 2) return "passes have no room for drafts";
   if (options.mode == SpecMode::automatic && engine_.contract().bits_depend_on_passes)
     return "a token's bits depend on the other tokens of its pass";
   return "";
@@ -56,6 +57,7 @@ void Speculation::find_chains(const Choice& choice, std::span<const double> seco
     TextSpeculation& text = *each.speculation;
     const std::vector<DraftCandidate>& candidates = text.candidates_.candidates();
     const int64_t most = allowed_drafts(text, seconds, std::ssize(choice.texts));
+    if (most == 0 && !candidates.empty()) text.no_drafts_ = NoDrafts::no_budget;
     const auto allowed = seconds.first(static_cast<size_t>(most) + 1);
     text.chain_ = {};
     double best = 0;
@@ -129,10 +131,13 @@ void Speculation::choose(std::span<const Text> texts, int64_t rows) {
   for (const Text& each : texts) {
     choice.position = std::max(choice.position, each.position);
     if (!each.speculation) continue;
-    each.speculation->drafts_ = {};
-    each.speculation->candidates_.find_candidates();
+    TextSpeculation& text = *each.speculation;
+    text.drafts_ = {};
+    text.candidates_.find_candidates();
     propose_by_model(each, choice.base, rows);
-    has_candidates = has_candidates || (chooses(each) && !each.speculation->candidates_.candidates().empty());
+    const bool matches = !text.candidates_.candidates().empty();
+    text.no_drafts_ = !matches ? NoDrafts::no_match : each.room > 0 ? NoDrafts::no_gain : NoDrafts::no_room;
+    has_candidates = has_candidates || (chooses(each) && matches);
   }
   for (const Text& each : texts) {
     if (!each.speculation || chooses(each)) continue;
@@ -140,7 +145,13 @@ void Speculation::choose(std::span<const Text> texts, int64_t rows) {
     choice.base.has_trees = choice.base.has_trees || !is_chain(each.speculation->drafts());
   }
   choice.most = rows - choice.base.tokens;
-  if (choice.most <= 0 || !has_candidates) return;
+  if (!has_candidates) return;
+  if (choice.most <= 0) {
+    for (const Text& each : texts)
+      if (chooses(each) && each.speculation->no_drafts_ == NoDrafts::no_gain)
+        each.speculation->no_drafts_ = NoDrafts::no_room;
+    return;
+  }
   const std::vector<double> possible = times().seconds(choice.base, choice.most, choice.position, false);
   find_chains(choice, possible);
   const Form chains = form_of(choice, &TextSpeculation::chain_, choice.base, possible);
@@ -156,8 +167,12 @@ void Speculation::choose(std::span<const Text> texts, int64_t rows) {
     }
   }
   add_wish(best, chains);
-  for (size_t t = 0; t < texts.size(); ++t)
-    if (best.counts[t] > 0) texts[t].speculation->take(texts[t].speculation->*best.drafts, best.counts[t]);
+  for (size_t t = 0; t < texts.size(); ++t) {
+    if (!chooses(texts[t])) continue;
+    TextSpeculation& text = *texts[t].speculation;
+    if (best.counts[t] > 0) text.take(text.*best.drafts, best.counts[t]);
+    if (text.no_drafts_ == NoDrafts::no_gain && best.wished_rate > best.rate) text.no_drafts_ = NoDrafts::new_width;
+  }
 }
 
 void Speculation::propose_by_model(const Text& of, const PassBase& base, int64_t rows) const {

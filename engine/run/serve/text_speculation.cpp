@@ -50,6 +50,24 @@ const char* to_string(SpecMode mode) {
   return "";
 }
 
+const char* to_string(NoDrafts why) {
+  switch (why) {
+    case NoDrafts::no_match:
+      return "no_match";
+    case NoDrafts::no_gain:
+      return "no_gain";
+    case NoDrafts::new_width:
+      return "new_width";
+    case NoDrafts::no_budget:
+      return "no_budget";
+    case NoDrafts::no_room:
+      return "no_room";
+    case NoDrafts::prompt:
+      return "prompt";
+  }
+  return "";
+}
+
 TextSpeculation::TextSpeculation(Engine& engine, const SpecOptions& options, IsEnd is_end)
     : engine_(engine),
       mode_(options.mode),
@@ -97,7 +115,11 @@ std::vector<int32_t> TextSpeculation::judged_chain(std::span<const int32_t> path
 void TextSpeculation::take_verdict(std::span<const int32_t> path, std::span<const int32_t> choices) {
   budget_.add(pass_.plain, pass_.extra, std::ssize(path));
   pass_ = {};
-  if (drafts_.ids.empty()) return;
+  const NoDrafts no_drafts = std::exchange(no_drafts_, NoDrafts::prompt);
+  if (drafts_.ids.empty()) {
+    ++totals_.plain_passes[to_string(no_drafts)];
+    return;
+  }
   ++totals_.passes;
   if (!is_chain(drafts_)) ++totals_.tree_passes;
   totals_.drafts += std::ssize(drafts_.ids);
@@ -113,6 +135,8 @@ void TextSpeculation::take_verdict(std::span<const int32_t> path, std::span<cons
 DraftTotals TextSpeculation::totals() const {
   DraftTotals totals = totals_;
   if (model_) totals.model = model_->totals();
+  totals.runs = candidates_.run_counts().found;
+  totals.right_runs = candidates_.run_counts().right;
   totals.pass_seconds = engine_.plans().times().measured();
   return totals;
 }

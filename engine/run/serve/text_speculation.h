@@ -17,6 +17,10 @@
 
 namespace tandem {
 
+// Why a pass has no drafts of a text (DraftTotals::plain_passes).
+enum class NoDrafts { no_match, no_gain, new_width, no_budget, no_room, prompt };
+const char* to_string(NoDrafts why);
+
 class TextSpeculation {
  public:
   TextSpeculation(Engine& engine, const SpecOptions& options, IsEnd is_end);
@@ -30,8 +34,8 @@ class TextSpeculation {
   const DraftTree& drafts() const { return drafts_; }
   // S5: the drafts of the accepted path, and the likeliest ones behind it.
   std::vector<int32_t> judged_chain(std::span<const int32_t> path) const;
-  // The pass is over: the text has the drafts of this path. choices: what the model chose behind the newest token, and
-  // behind each draft of judged_chain().
+  // A pass that wrote is over: the text has the drafts of this path. choices: what the model chose behind the newest
+  // token, and behind each draft of judged_chain().
   void take_verdict(std::span<const int32_t> path, std::span<const int32_t> choices);
   DraftTotals totals() const;
 
@@ -48,8 +52,9 @@ class TextSpeculation {
   std::unique_ptr<ModelDrafts> model_;  // null: no model drafts for this text
   int64_t calibrated_ = 0;              // tokens of the prompt that calibrate() has seen
   DraftTree drafts_;
-  std::vector<DraftSource> sources_;  // of the drafts
-  TokenTree chain_, tree_;            // what choose() compares
+  std::vector<DraftSource> sources_;       // of the drafts
+  TokenTree chain_, tree_;                 // what choose() compares
+  NoDrafts no_drafts_ = NoDrafts::prompt;  // if the pass has none: why. choose() says it
   DraftBudget budget_;
   struct Pass {
     double plain = 0, extra = 0;  // seconds of this text's part of the pass: for its newest token, and for its drafts

@@ -95,6 +95,31 @@ TEST_F(TextDraftsTest, offer_a_rejected_run_again) {
   EXPECT_THAT(drafts.candidates(), Contains(Field(&DraftCandidate::tokens, ElementsAre(5, 6))));
 }
 
+TEST_F(TextDraftsTest, count_runs_and_those_that_were_right_once_each) {
+  TextDrafts& drafts = drafts_of({1, 2, 3});
+  const auto expect = [&](int64_t found, int64_t right) {
+    EXPECT_EQ(drafts.run_counts().found, found);
+    EXPECT_EQ(drafts.run_counts().right, right);
+  };
+  const auto append = [&](int32_t token) {
+    drafts.append(token);
+    drafts.find_candidates();
+  };
+  drafts.add_verdict(Tokens{4, 5}, Tokens{9, 8, 7});
+  expect(0, 0);  // nothing behind the wrong token was right
+  drafts.add_verdict(Tokens{4, 5, 6}, Tokens{9, 5, 6, 7});
+  append(9);
+  expect(1, 0);
+  append(5);
+  expect(1, 1);
+  append(5);
+  expect(1, 1);
+  drafts.add_verdict(Tokens{4, 5, 6}, Tokens{9, 5, 6, 7});
+  append(8);
+  append(8);
+  expect(2, 1);
+}
+
 // The text never goes on as it did before. Its chances fall faster than those of the class, which other texts share.
 TEST_F(TextDraftsTest, lose_their_chances_in_a_text_that_they_do_not_fit) {
   Tokens text;

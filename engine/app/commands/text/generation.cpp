@@ -7,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "engine/app/commands/text/draft_report.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
 #include "sync/error.h"
@@ -63,41 +64,6 @@ EngineNeeds needs_of_texts(const CommonFlags& flags, int64_t texts, bool any_may
   if (spec.mode == SpecMode::sdnpu) needs.logit_rows = std::max(needs.logit_rows, texts + kCalibratedTokens);
   needs.may_join_later = true;
   return needs;
-}
-
-void print_note_on_drafts(const CommonFlags& flags, SpecMode mode, const Engine& engine) {
-  if (flags.quiet() || mode == SpecMode::none || !engine.contract().bits_depend_on_passes) return;
-  const char* const what = mode == SpecMode::automatic ? "no drafts are used" : "drafts may change the text";
-  std::fprintf(stderr, "note: %s: a token's bits depend on the other tokens of its pass (--spec)\n", what);
-}
-
-void print_note_on_draft_model(const CommonFlags& flags, const Generation& g) {
-  if (!flags.quiet() && !g.drafts.model.problem.empty())
-    std::fprintf(stderr, "note: the text went on without the draft model: %s\n", g.drafts.model.problem.c_str());
-}
-
-double tokens_a_pass(const Generation& g) {
-  return g.predicted_passes > 0 ? static_cast<double>(decoded_tokens(g)) / static_cast<double>(g.predicted_passes) : 0;
-}
-
-nlohmann::json drafts_json(const Generation& g, const SpecOptions& spec) {
-  nlohmann::json sources = nlohmann::json::object(), passes = nlohmann::json::object();
-  for (const auto& [name, source] : g.drafts.sources)
-    sources[name] = {{"drafts", source.drafts}, {"accepted", source.accepted}};
-  for (const auto& [tokens, seconds] : g.drafts.pass_seconds) passes[std::to_string(tokens)] = seconds * 1e3;
-  return {{"mode", to_string(spec.mode)},
-          {"why_none", g.drafts.why_none},
-          {"tokens_a_pass", tokens_a_pass(g)},
-          {"tree_passes", g.drafts.tree_passes},
-          {"sources", std::move(sources)},
-          {"clock", "measured"},
-          {"pass_ms", std::move(passes)},
-          {"checked", g.drafts.checked},
-          {"model",
-           {{"passes", g.drafts.model.passes},
-            {"ms", g.drafts.model.seconds * 1e3},
-            {"prompt_ms", g.drafts.model.prompt_seconds * 1e3},
-            {"problem", g.drafts.model.problem}}}};
 }
 
 // The text, what is needed to generate it again, and times and sizes. The rate of the prompt counts only tokens that

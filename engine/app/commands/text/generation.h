@@ -24,15 +24,6 @@ int64_t decoded_tokens(const Generation& g);
 double per_second(int64_t tokens, double seconds);  // 0 if nothing was timed
 // The needs of a command that writes so many texts at once. any_may_draft: a text may have a --spec of its own.
 EngineNeeds needs_of_texts(const CommonFlags& flags, int64_t texts, bool any_may_draft = false);
-double tokens_a_pass(const Generation& g);  // of those behind the first one; 0: there was no such pass
-
-// Says on stderr what drafts of this mode mean where a token's bits depend on the other tokens of its pass. Nothing
-// with -q.
-void print_note_on_drafts(const CommonFlags& flags, SpecMode mode, const Engine& engine);
-
-// Says on stderr why the draft model was left out. Nothing with -q, or if it was not.
-void print_note_on_draft_model(const CommonFlags& flags, const Generation& g);
-
 // The object of `tandem run --json`. is_chat: the prompt was put as a user's turn.
 nlohmann::json generation_json(const Generation& g, std::span<const int32_t> prompt, bool is_chat,
                                const GenerateOptions& options, const Engine& engine);

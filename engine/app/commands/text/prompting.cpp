@@ -76,10 +76,7 @@ void Prompting::open_history() {
   }
 }
 
-void Prompting::explain_history() const {
-  if (flags_.quiet() || !history_ || history_->problem().empty()) return;
-  std::fprintf(stderr, "note: the text was not kept in the history: %s\n", history_->problem().c_str());
-}
+std::string Prompting::history_problem() const { return history_ ? history_->problem() : ""; }
 
 void Prompting::print_note() const {
   if (flags_.quiet()) return;

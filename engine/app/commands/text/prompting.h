@@ -28,8 +28,8 @@ class Prompting {
   std::vector<int32_t> prediction(const std::string& text) const;  // its tokens
   // The sampler's options. Ctrl-C interrupts the generation. An answer ends with its turn.
   GenerateOptions options() const;
-  // Says on stderr why the last text could not be kept in the history. Nothing with -q, or if it was kept.
-  void explain_history() const;
+  // Why the last text could not be kept in the history. Empty: it was kept, or there is none.
+  std::string history_problem() const;
   // Says on stderr, after `name` if there is one, why a result has no text. Says nothing if it has text. With -q it
   // speaks only of a model that ended the text by itself; other reasons are the user's own choice.
   void explain_empty(const Generation& result, const std::string& name) const;

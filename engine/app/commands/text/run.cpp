@@ -15,6 +15,7 @@
 #include "engine/app/command.h"
 #include "engine/app/commands/bench/soc_clock.h"
 #include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/text/draft_report.h"
 #include "engine/app/commands/text/generation.h"
 #include "engine/app/commands/text/prompting.h"
 #include "engine/app/file_flags.h"
@@ -71,9 +72,6 @@ void print_summary(const Generation& g, const Engine& engine) {
                static_cast<long long>(g.prompt_tokens), per_second(g.prompt_tokens, g.prompt_seconds), g.ids.size(),
                per_second(decoded_tokens(g), g.predicted_seconds), to_string(g.reason),
                engine.machine().device_names().c_str(), engine.plans().name().c_str());
-  if (g.drafts.passes > 0)
-    std::fprintf(stderr, "drafts: %lld of %lld accepted, %.2f tokens a pass\n",
-                 static_cast<long long>(g.drafts.accepted), static_cast<long long>(g.drafts.drafts), tokens_a_pass(g));
   if (g.drafts.checked > 0)
     std::fprintf(stderr, "%lld tokens ran again alone and had the same bits\n",
                  static_cast<long long>(g.drafts.checked));
@@ -115,7 +113,9 @@ int run_command(const CommonFlags& flags) {
   needs.first_text = asked_of(flags);
   const auto engine = open_engine(flags, needs);
   print_notes(flags, *engine);
-  print_note_on_drafts(flags, flags.generate.spec.mode, *engine);
+  const SpecMode mode = flags.generate.spec.mode;
+  DraftNotes notes(flags);
+  notes.explain(mode, *engine);
   const auto draft_model = open_draft_model(flags, *engine, 1);
   const std::optional<SocClock> clock = clock_of(flags, *engine);
   const Prompting prompting(flags, engine->model());
@@ -152,6 +152,8 @@ int run_command(const CommonFlags& flags) {
   if (!flags.quiet() && !flags.json) {
     if (!to_terminal) std::fputc('\n', stderr);  // both streams may end in one log
     print_summary(result, *engine);
+    if (mode != SpecMode::none && decoded_tokens(result) > 0)
+      std::fprintf(stderr, "%s\n", drafts_line(result, mode).c_str());
     print_experts(flags, *engine);
     print_graph_loads(flags, *engine);
     if (const GraphCompiles& compiled = engine->plans().online_compiles(); compiled.graphs > 0) {
@@ -162,9 +164,9 @@ int run_command(const CommonFlags& flags) {
     }
     if (clock) print_summary(run_on(*clock, result), result);
   }
-  print_note_on_draft_model(flags, result);
+  notes.explain_draft_model(result);
   prompting.explain_empty(result, "");
-  prompting.explain_history();
+  notes.explain_history(prompting.history_problem());
   if (result.reason == StopReason::context_full && !flags.quiet()) {
     std::fprintf(stderr, "the context of %lld tokens is full; ask for a larger one with --ctx-size\n",
                  static_cast<long long>(engine->sizes().context));

@@ -2,13 +2,13 @@
 
 #include <cstdio>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/app/command.h"
 #include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/text/draft_report.h"
 #include "engine/app/commands/text/generation.h"
 #include "engine/app/commands/text/prompting.h"
 #include "engine/app/interrupt.h"
@@ -22,7 +22,7 @@ namespace tandem::app {
 namespace {
 
 struct Sums {
-  int64_t prompts = 0, prompt_tokens = 0, kept = 0, generated = 0;
+  int64_t prompts = 0, prompt_tokens = 0, kept = 0, generated = 0, drafts = 0, accepted = 0;
   bool stopped = false;
 };
 
@@ -30,14 +30,14 @@ struct Sums {
 class Asking {
  public:
   Asking(const CommonFlags& flags, const ManyPrompts& many, Engine& engine)
-      : flags_(flags),
-        many_(many),
+      : many_(many),
         engine_(engine),
         prompting_(flags, engine.model()),
         batcher_(engine, many.parallel),
         answers_(many),
         draft_model_(open_draft_model(flags, engine, many.parallel)),
-        noted_{flags.generate.spec.mode} {
+        notes_(flags) {
+    notes_.explain(flags.generate.spec.mode, engine);
     prompting_.print_note();
   }
 
@@ -68,6 +68,9 @@ class Asking {
                  static_cast<long long>(sums_.kept), static_cast<long long>(sums_.generated),
                  per_second(passes.pass_tokens, seconds), each, static_cast<long long>(failed()),
                  engine_.machine().device_names().c_str(), engine_.plans().name().c_str());
+    if (sums_.drafts > 0)
+      std::fprintf(stderr, "drafts: %lld of %lld accepted\n", static_cast<long long>(sums_.accepted),
+                   static_cast<long long>(sums_.drafts));
   }
 
  private:
@@ -80,7 +83,10 @@ class Asking {
       options.spec.model = draft_model_;
       if (line.predict) options.predict = *line.predict;
       if (line.seed) options.sampler.seed = line.seed->value;
-      if (line.spec) ask_for_drafts(options.spec, *line.spec);
+      if (line.spec) {
+        options.spec.mode = *line.spec;
+        notes_.explain(*line.spec, engine_);
+      }
       if (line.predictions) {
         options.spec.predictions.clear();
         for (const std::string& text : *line.predictions)
@@ -95,33 +101,29 @@ class Asking {
     }
   }
 
-  void ask_for_drafts(SpecOptions& options, SpecMode mode) {
-    options.mode = mode;
-    if (noted_.insert(mode).second) print_note_on_drafts(flags_, mode, engine_);
-  }
-
   // Prints one finished generation and adds it to the sums.
   void answer(const Prompts::Asked& asked, const std::vector<int32_t>& prompt, const GenerateOptions& options,
               const Generation& result) {
     answers_.add(asked, generation_json(result, prompt, prompting_.is_chat(), options, engine_));
-    print_note_on_draft_model(flags_, result);
+    notes_.explain_draft_model(result);
     prompting_.explain_empty(result, describe(asked.name, many_));
-    prompting_.explain_history();
+    notes_.explain_history(prompting_.history_problem());
     sums_.stopped |= result.reason == StopReason::interrupted;
     ++sums_.prompts;
     sums_.prompt_tokens += result.prompt_tokens;
     sums_.kept += result.cached_prefix_tokens;
     sums_.generated += std::ssize(result.ids);
+    sums_.drafts += result.drafts.drafts;
+    sums_.accepted += result.drafts.accepted;
   }
 
-  const CommonFlags& flags_;
   const ManyPrompts& many_;
   Engine& engine_;
   const Prompting prompting_;
   Batcher batcher_;
   Answers answers_;
   const std::shared_ptr<DraftModel> draft_model_;  // null: none
-  std::set<SpecMode> noted_;                       // print_note_on_drafts() was called for these
+  DraftNotes notes_;
   Sums sums_;
 };
 
@@ -134,7 +136,6 @@ int run_many_command(const CommonFlags& flags, const ManyPrompts& many) {
   const bool lines_may_ask = !many.lines.empty();  // for drafts, also beside --spec none
   const auto engine = open_engine(flags, needs_of_texts(flags, many.parallel, lines_may_ask));
   print_notes(flags, *engine);
-  print_note_on_drafts(flags, flags.generate.spec.mode, *engine);
   TraceFile trace(flags, *engine);
   Asking asking(flags, many, *engine);
   const double start = now_seconds();

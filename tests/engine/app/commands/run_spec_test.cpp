@@ -1,4 +1,6 @@
 // `tandem run --spec`: drafts change how a text is computed, and never the text.
+#include <set>
+
 #include "tests/engine/app/commands/whole.h"
 
 namespace tandem::testing {
@@ -32,7 +34,7 @@ TEST(RunSpec, drafts_by_default_and_as_many_as_asked_for) {
   EXPECT_LE(two["timings"]["draft_n"], 2 * two["timings"]["draft_passes"].get<int64_t>());
   const json none = json_of(story({"--spec", "sam", "--draft-max", "0"}));
   EXPECT_EQ(none["timings"]["draft_n"], 0);
-  EXPECT_EQ(none["spec"]["why_none"], "passes have no room for drafts");
+  EXPECT_EQ(none["spec"]["why_none"], "at most 0 drafts were asked for");
 }
 
 TEST(RunSpec, drafts_from_a_text_that_the_answer_may_look_like) {
@@ -145,8 +147,57 @@ TEST(RunSpec, refuses_draft_models_that_cannot_draft) {
 }
 
 TEST(RunSpec, says_how_many_drafts_were_accepted) {
-  EXPECT_THAT(tandem(story({"--spec", "sam"})).err, HasSubstr(" accepted, "));
-  EXPECT_THAT(tandem(story({"--spec", "none"})).err, Not(HasSubstr("drafts:")));
+  EXPECT_THAT(
+      tandem(story({"--spec", "sam"})).err,
+      ::testing::ContainsRegex("drafts \\(sam\\): [0-9]+ of [0-9]+ accepted \\(context [0-9]+ of [0-9]+\\), [0-9.]+ "
+                               "tokens a pass, [0-9.]+ ms a token; passes of so many tokens: 1 in "));
+  EXPECT_THAT(tandem(story({"--spec", "none"})).err, Not(HasSubstr("drafts (")));
+  EXPECT_THAT(tandem(story({"-q"})).err, Not(HasSubstr("drafts (")));
+}
+
+// Each pass has drafts, or a reason why it has none.
+TEST(RunSpec, says_why_passes_have_no_drafts) {
+  const Arguments once = Arguments{"run", "-m", stories(), "-p", "Once", "-n", "6", "--ignore-eos"} + on_host();
+  EXPECT_THAT(tandem(once).err, HasSubstr("drafts (auto): none, 1.00 tokens a pass"));
+  EXPECT_THAT(tandem(once).err, HasSubstr("passes without drafts: "));
+  EXPECT_THAT(tandem(once).err, HasSubstr(", as nothing matched"));
+  EXPECT_THAT(tandem(story({"--draft-max", "0"})).err,
+              HasSubstr("drafts (auto): none: at most 0 drafts were asked for"));
+  const std::set<std::string> known = {"no_match", "no_gain", "new_width", "no_budget", "no_room", "prompt"};
+  for (const char* mode : {"auto", "pld", "sam", "sdnpu"}) {
+    const json drafted = json_of(story({"--spec", mode}));
+    int64_t passes = drafted["timings"]["draft_passes"];
+    for (const auto& [why, plain] : drafted["spec"]["plain_passes"].items()) {
+      EXPECT_TRUE(known.contains(why)) << why;
+      passes += plain.get<int64_t>();
+    }
+    EXPECT_EQ(passes, drafted["timings"]["predicted_passes"]) << mode;
+    EXPECT_GT(drafted["spec"]["ms_a_token"], 0);
+  }
+}
+
+// Each unusable file is one note, however many texts there are.
+TEST(RunSpec, says_once_what_it_goes_on_without) {
+  const Folder folder;
+  std::string lines;
+  for (int i = 0; i < 4; ++i) lines += "{\"prompt\": \"Once upon a time\"}\n";
+  const auto ended = [&](const std::string& history) {
+    return tandem(Arguments{"run", "-m", stories(), "--jsonl", folder.write("prompts.jsonl", lines), "-n", "8", "-np",
+                            "2", "--history", history} +
+                  on_host());
+  };
+  const auto times = [](const std::string& text, const std::string& part) {
+    int count = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+    return count;
+  };
+  const Ended letter = ended(folder.write("letter", "This is a letter and no history at all. It has some words."));
+  EXPECT_EQ(letter.status, 0);
+  EXPECT_EQ(times(letter.err, "the history is not used"), 1) << letter.err;
+  const Ended nowhere = ended("/proc/self/no/history");
+  EXPECT_EQ(nowhere.status, 0);
+  EXPECT_EQ(times(nowhere.err, "note: the"), 1) << nowhere.err;
+  EXPECT_EQ(times(nowhere.err, "history: "), 1) << nowhere.err;
 }
 
 TEST(RunSpec, refuses_values_that_make_no_sense) {
