@@ -43,6 +43,7 @@ std::string printed_text(const Printed& row);
 std::string value_text(double value);
 std::string percent_text(double fraction);  // "+4.1 %"
 
+double rounded(double value, int digits);  // to so many significant digits
 // x in [least, most] with f(x) nearest to `target`, for a monotone f: bisection on a logarithmic scale.
 double bisect(const std::function<double(double)>& f, double least, double most, double target);
 

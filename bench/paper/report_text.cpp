@@ -1,5 +1,6 @@
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -130,6 +131,12 @@ void write_report(const std::string& path, const std::string& text) {
   file << text;
   file.close();
   if (!file) throw Error("cannot write the report", path, "check the path and the space left");
+}
+
+double rounded(double value, int digits) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*g", digits, value);
+  return std::strtod(text, nullptr);
 }
 
 double bisect(const std::function<double(double)>& f, double least, double most, double target) {

@@ -60,6 +60,11 @@ struct RowFor {
   std::string note;
 
   Printed printed() const { return {id, what, unit, printed_low, printed_high, use, kind, note}; }
+  // A printed number that the model does not predict, with the reason.
+  static RowFor not_predicted(const char* id, const std::string& what, const char* unit, double low, double high,
+                              const char* why) {
+    return {id, what, unit, low, high, Use::unpredicted, Kind::absolute, {}, why};
+  }
 };
 
 enum class Verdict : uint8_t {

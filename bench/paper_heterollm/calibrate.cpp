@@ -170,12 +170,6 @@ void fit_power(SocProfile& profile, Decoders& decoders) {
   set_number(profile, "power.npu_watts", best[2], from);
 }
 
-double four_digits(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return std::strtod(text, nullptr);
-}
-
 std::vector<Fit> power_rows() {
   const auto watts = [](const char* plan) {
     return [plan](Lab& lab) { return lab.run(prefill(kL8, 256, plan)).watts(); };
@@ -222,7 +216,8 @@ Calibration calibrate(const SocProfile& start, Decoders& decoders, const Capacit
 
   Calibration result{profile, {}};
   const std::vector<Fit> fits = every_fit();
-  for (const Fit& fit : fits) set_number(result.profile, fit.key, four_digits(number_of(profile, fit.key)), fit.from);
+  for (const Fit& fit : fits)
+    set_number(result.profile, fit.key, paper::rounded(number_of(profile, fit.key), 4), fit.from);
   for (const Fit& fit : fits) {
     const Residual residual{fit.key, fit.from, number_of(result.profile, fit.key), fit.printed,
                             model(result.profile, decoders, fit)};

@@ -1,8 +1,6 @@
 #include "bench/paper_npumoe/calibrate.h"
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
 
 #include "bench/paper_npumoe/quantities.h"
@@ -13,12 +11,6 @@ namespace {
 
 // Table 5 prints values per slot; there are 16 * C slots.
 constexpr double kSlots32 = 16 * 32, kSlots64 = 16 * 64, kSlots128 = 16 * 128, kSlots256 = 16 * 256;
-
-double four_digits(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return std::strtod(text, nullptr);
-}
 
 class Calibrator {
  public:
@@ -38,7 +30,7 @@ class Calibrator {
 
  private:
   void set(const std::string& key, double value, const std::string& from) {
-    set_number(profile_, "experts." + key, four_digits(value), "calibrated: NPUMoE, " + from);
+    set_number(profile_, "experts." + key, paper::rounded(value, 4), "calibrated: NPUMoE, " + from);
   }
   double modelled(double (*quantity)(Lab&)) const {
     Lab lab(profile_, traffic_);

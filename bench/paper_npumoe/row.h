@@ -33,10 +33,6 @@ void add_variant_rows(std::vector<Row>& rows);  // NF50 to NF59: ablation, overl
 inline std::string setting_text(const Setting& setting) {
   return "P " + std::to_string(setting.prompt) + ", C " + std::to_string(setting.chunk);
 }
-// A printed number that the model does not predict, with the reason.
-inline Row not_predicted(const char* id, const char* what, const char* unit, double low, double high, const char* why) {
-  return {id, what, unit, low, high, Use::unpredicted, Kind::absolute, {}, why};
-}
 // The gains of our engine in one setting: over the CPU, the naive engine and ANEMLL.
 struct ThreeGains {
   const char* id;

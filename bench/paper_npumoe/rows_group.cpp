@@ -70,9 +70,10 @@ Row in_words(const char* id, const GroupRow& from, const GroupRow& to, double pr
 }  // namespace
 
 void add_group_rows(std::vector<Row>& rows) {
-  rows.push_back(not_predicted("NF43", "1 x 1..512, together", "ms/slot", 0, 0, "cannot run: many enumerated shapes"));
   rows.push_back(
-      not_predicted("NF43", "1 x 1..512, serial", "ms/slot", 0.25, 0.25, "how many rows it computes is not printed"));
+      Row::not_predicted("NF43", "1 x 1..512, together", "ms/slot", 0, 0, "cannot run: many enumerated shapes"));
+  rows.push_back(Row::not_predicted("NF43", "1 x 1..512, serial", "ms/slot", 0.25, 0.25,
+                                    "how many rows it computes is not printed"));
   for (const Line& line : kTable5) {
     for (const GraphOrder order : {GraphOrder::serial, GraphOrder::together}) {
       for (const bool energy : {false, true}) add_line(rows, line, order, energy);

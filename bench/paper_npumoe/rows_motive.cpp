@@ -25,11 +25,11 @@ void add_motive_rows(std::vector<Row>& rows) {
   const auto later = "prefill and 8 decode steps: an input of the end-to-end rows";
   rows.push_back(
       {"NF1", "prefill's share of latency and of CPU cycles", "", 0.70, 0.80, Use::input, Kind::ratio, {}, later});
-  rows.push_back(not_predicted("NF2", "imbalance r_l", "", 1, 1, "curves without numbers"));
+  rows.push_back(Row::not_predicted("NF2", "imbalance r_l", "", 1, 1, "curves without numbers"));
   rows.push_back(
-      not_predicted("NF3", "NPU over CPU, dense matmuls", "x", 1.4, 2.3, "shapes and values are not printed"));
-  rows.push_back(not_predicted("NF4", "synchronisation, CPU only and CPU with NPU", "s", 1.45, 2.66,
-                               "the workload is not printed"));
+      Row::not_predicted("NF3", "NPU over CPU, dense matmuls", "x", 1.4, 2.3, "shapes and values are not printed"));
+  rows.push_back(Row::not_predicted("NF4", "synchronisation, CPU only and CPU with NPU", "s", 1.45, 2.66,
+                                    "the workload is not printed"));
   rows.push_back({"NF5", "launching and waiting, share of the naive block", "", 0.6, 1, Use::shared, Kind::ratio,
                   dispatch_share,
                   "says that the naive engine computes no more rows than the others: it launches and waits"});

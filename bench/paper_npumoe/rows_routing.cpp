@@ -40,11 +40,11 @@ void add_routing_rows(std::vector<Row>& rows) {
                     fitted        ? "the tiers were read from it: 1.25 rows for a choice"
                     : other_tiers ? "needs 1.37 rows for a choice, so other tiers than the other three"
                                   : ""});
-    rows.push_back(not_predicted(text.id, ("accuracy, " + name).c_str(), "", std::min(text.f16, text.ours),
-                                 std::max(text.f16, text.ours), "a clock knows no accuracy"));
+    rows.push_back(Row::not_predicted(text.id, "accuracy, " + name, "", std::min(text.f16, text.ours),
+                                      std::max(text.f16, text.ours), "a clock knows no accuracy"));
   }
-  rows.push_back(not_predicted("NF35", "accuracy lost, all data sets", "", 0, 0.011,
-                               "arithmetic on Table 3; the prose has 96 % for both RULER sets, the table 95.5 %"));
+  rows.push_back(Row::not_predicted("NF35", "accuracy lost, all data sets", "", 0, 0.011,
+                                    "arithmetic on Table 3; the prose has 96 % for both RULER sets, the table 95.5 %"));
   rows.push_back({"NF36", "padded rows, mean", "", 0.3535, 0.3535, Use::derived, Kind::absolute,
                   [](Lab& lab) { return room_of(lab).padded; }, "about the mean of Table 3"});
   rows.push_back({"NF37", "cost of padding, CPU cycles", "x", 1.25, 1.36, Use::held_out, Kind::ratio,

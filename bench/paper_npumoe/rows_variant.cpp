@@ -64,7 +64,7 @@ void add_variant_rows(std::vector<Row>& rows) {
                      TG = ExpertEngine::tier_groups;
   rows.push_back(ablation("NF50", "latency, base over all", base, ours, What::latency, 2.89));
   rows.push_back(ablation("NF50", "latency, + TG over all", TG, ours, What::latency, 1.09));
-  rows.push_back(not_predicted("NF51", "energy of + TG", "", 998.4, 998.4, "printed without a unit"));
+  rows.push_back(Row::not_predicted("NF51", "energy of + TG", "", 998.4, 998.4, "printed without a unit"));
   rows.push_back(ablation("NF51", "energy, base over + TG", base, TG, What::energy, 3.74));
   rows.push_back(ablation("NF51", "energy, + T over + TG", T, TG, What::energy, 1.31));
   rows.push_back(calls(base));
@@ -73,20 +73,20 @@ void add_variant_rows(std::vector<Row>& rows) {
                   [](Lab& lab) { return overlap_of(lab, 4); }, "fixes the routing's sigmas together with NF31"});
   rows.push_back({"NF53", "Overlap@8 of unseen inputs, PhiMoE", "", 0.94, 0.94, Use::held_out, Kind::absolute,
                   [](Lab& lab) { return overlap_of(lab, 8); }, ""});
-  rows.push_back(not_predicted("NF54", "overlap of BoolQ and HellaSwag", "", 0.652, 0.77,
-                               "K is not printed; how far two data sets differ is nothing that a model knows"));
+  rows.push_back(Row::not_predicted("NF54", "overlap of BoolQ and HellaSwag", "", 0.652, 0.77,
+                                    "K is not printed; how far two data sets differ is nothing that a model knows"));
   rows.push_back(
-      not_predicted("NF55", "GPU and NPU, attention and block", "x", 1.26, 9.41, "arithmetic on NF56 and NF57"));
+      Row::not_predicted("NF55", "GPU and NPU, attention and block", "x", 1.26, 9.41, "arithmetic on NF56 and NF57"));
   rows.push_back({"NF56", "power of the NPU in attention", "W", 7.1, 7.1, Use::input, Kind::absolute,
                   [](Lab& lab) { return lab.chip().attention_watts; }, "taken as it is"});
-  rows.push_back(not_predicted("NF57", "attention and experts, GPU and ours", "s", 0.99, 1.26,
-                               "the number of tokens is not printed"));
+  rows.push_back(Row::not_predicted("NF57", "attention and experts, GPU and ours", "s", 0.99, 1.26,
+                                    "the number of tokens is not printed"));
   const char* assumed = "P and C are not printed: 1024 and 256";
   rows.push_back(qwen("NF58", "latency, CPU over ours", 1.99, Use::held_out, cpu_gain, assumed));
   rows.push_back(qwen("NF58", "latency, anemll over ours", 2.00, Use::held_out, anemll_gain, assumed));
   rows.push_back(
       qwen("NF58", "experts alone, CPU over ours", 0.978 / 0.464, Use::derived, expert_gain, "0.978 over 0.464 s"));
-  rows.push_back(not_predicted("NF58", "Qwen3, seconds of a run", "s", 0.572, 1.144, "P and C are not printed"));
+  rows.push_back(Row::not_predicted("NF58", "Qwen3, seconds of a run", "s", 0.572, 1.144, "P and C are not printed"));
   rows.push_back({"NF59", "power of the CPU, CPU only", "W", 9.66 / 1.139, 9.66 / 1.139, Use::calibration,
                   Kind::absolute, [](Lab& lab) { return lab.chip().cpu_watts; }, "fixes it: 9.66 J in 1.139 s"});
   rows.push_back({"NF59", "power of communication, CPU only", "W", 3.01 / 1.139, 3.01 / 1.139, Use::calibration,

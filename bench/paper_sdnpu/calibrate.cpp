@@ -1,18 +1,10 @@
 #include "bench/paper_sdnpu/calibrate.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
 
 namespace tandem::paper_sdnpu {
 namespace {
-
-double six_digits(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return std::strtod(text, nullptr);
-}
 
 class Calibrator {
  public:
@@ -34,7 +26,7 @@ class Calibrator {
   Lab lab() const { return Lab(profile_); }
   double weights() const { return static_cast<double>(lab().size(kQwen15).weights()); }
   void set(const std::string& key, double value, const std::string& from) {
-    set_number(profile_, key, six_digits(value), "calibrated: sd.npu, " + from);
+    set_number(profile_, key, paper::rounded(value, 6), "calibrated: sd.npu, " + from);
   }
   void keep(const std::string& key, const std::string& from, double printed, double modelled) {
     residuals_.push_back({key, from, number_of(profile_, key), printed, modelled});

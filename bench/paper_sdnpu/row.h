@@ -30,12 +30,6 @@ void add_ablation_rows(std::vector<Row>& rows);    // SF40 to SF44: Table 3
 void add_memory_rows(std::vector<Row>& rows);      // SF50, SF51
 void add_acceptance_rows(std::vector<Row>& rows);  // SF60 to SF76: Table 4
 
-// A printed number that the model does not predict, with the reason.
-inline Row not_predicted(const char* id, const std::string& what, const char* unit, double low, double high,
-                         const char* why) {
-  return {id, what, unit, low, high, Use::unpredicted, Kind::absolute, {}, why};
-}
-
 // Printed ends that bound several modelled values: a row for the smallest and one for the largest of them.
 struct Bounds {
   const char* id;

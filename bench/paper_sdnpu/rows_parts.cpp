@@ -53,8 +53,8 @@ void add_part_rows(std::vector<Row>& rows) {
   rows.push_back(of_fig8("k*, largest of all rounds", 2, "blocks", [](const SwitchSchedule& s) {
     return static_cast<double>(std::ranges::max(s.rounds, {}, &SwitchRound::executions).executions);
   }));
-  rows.push_back(not_predicted("SF16", "drafting and reuse, of a step", "ms", 0, 3,
-                               "drafting is measured, not modelled: docs/measured/drafts.md"));
+  rows.push_back(Row::not_predicted("SF16", "drafting and reuse, of a step", "ms", 0, 3,
+                                    "drafting is measured, not modelled: docs/measured/drafts.md"));
   rows.push_back({"SF17", "calibration, of a prompt's token", "ms", 2, 2, Use::derived, Kind::absolute,
                   output_matrix_ms,
                   "the output matrix alone, on the NPU of the K60 Pro; the CPU's sampling is not modelled"});

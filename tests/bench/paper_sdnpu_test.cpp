@@ -1,11 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -15,6 +10,7 @@
 #include "bench/paper_sdnpu/worked.h"
 #include "engine/model/shapes.h"
 #include "sync/error.h"
+#include "tests/bench/bench_program.h"
 #include "tests/support/scratch_folder.h"
 
 namespace tandem::paper_sdnpu {
@@ -22,7 +18,10 @@ namespace {
 
 using paper::Printed;
 using paper::Verdict;
+using testing::bench_program;
+using testing::content_of;
 using ::testing::ElementsAre;
+using testing::Ended;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -341,24 +340,7 @@ TEST(paper_sdnpu, calibration_reproduces_the_built_in_profiles) {
 
 // ---- the program
 
-struct Ended {
-  int status = 0;
-  std::string out;
-};
-Ended program(const std::string& arguments) {
-  const auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  const std::string command = "'" + (here / "../../bench/paper-sdnpu").string() + "' " + arguments + " 2>&1";
-  Ended ended;
-  FILE* pipe = popen(command.c_str(), "r");
-  for (int c = 0; pipe != nullptr && (c = std::fgetc(pipe)) != EOF;) ended.out.push_back(static_cast<char>(c));
-  ended.status = pipe == nullptr ? -1 : WEXITSTATUS(pclose(pipe));
-  return ended;
-}
-
-std::string content_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+Ended program(const std::string& arguments) { return bench_program("paper-sdnpu", arguments); }
 
 TEST(paper_sdnpu_program, writes_its_rows_as_text_json_and_page) {
   const testing::ScratchFolder folder;
