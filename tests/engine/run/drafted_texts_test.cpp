@@ -3,7 +3,9 @@
 
 #include "engine/draft/draft_history.h"
 #include "engine/run/serve/generate.h"
+#include "tests/engine/run/made_models.h"
 #include "tests/engine/run/many_sequences.h"
+#include "tests/engine/run/random_drafts.h"
 
 namespace tandem::testing {
 namespace {
@@ -69,6 +71,16 @@ TEST_P(DraftedOnDevices, write_what_plain_decoding_writes) {
   EXPECT_GT(drafts, 20);
 }
 
+TEST_P(DraftedOnDevices, write_what_plain_decoding_writes_whatever_the_drafts) {
+  EngineOptions all = options(3, 64);
+  all.spare_texts = 3;
+  const auto engine = Engine::open(all);
+  RandomDrafts drafts(*engine, *engine, 11);
+  for (int round = 0; round < (is_slow() ? 2 : 6); ++round)
+    drafts.expect_same_texts(1 + round % 3, is_slow() ? 12 : 40);
+  EXPECT_GT(drafts.passes(), is_slow() ? 1 : 20);
+}
+
 INSTANTIATE_TEST_SUITE_P(On, DraftedOnDevices, ::testing::ValuesIn(ways_of_many()), test_name);
 
 TEST(DraftedArchitectures, write_what_plain_decoding_writes) {
@@ -100,6 +112,36 @@ TEST(DraftedArchitectures, write_what_plain_decoding_writes) {
       EXPECT_TRUE(std::ranges::equal(behind, expected)) << name << " " << to_string(mode);
     }
   }
+}
+
+// Windows, latent attention and mixtures are among them. Thousands of passes with drafts, alone and in shared passes.
+TEST(DraftedArchitectures, write_what_plain_decoding_writes_whatever_the_drafts) {
+  int64_t passes = 0, trees = 0, accepted = 0;
+  uint32_t seed = 0;
+  const auto run = [&](const std::string& model) {
+    SCOPED_TRACE(model);
+    EngineOptions options =
+        options_for(model, {"host-only", {}, "", ActType::f32, KvType::f32, false, "predict", {"host"}});
+    options.logit_rows = 40;
+    options.context = 128;
+    options.sequences = 4;
+    options.spare_texts = 4;
+    options.drafts = true;
+    const auto engine = Engine::open(options);
+    RandomDrafts drafts(*engine, *engine, ++seed);
+    for (int round = 0; round < 20; ++round) drafts.expect_same_texts(1 + round % 4, 80);
+    passes += drafts.passes();
+    trees += drafts.trees();
+    accepted += drafts.accepted();
+  };
+  for (const char* name : {"llama", "llama3-rope", "internlm2", "qwen2", "qwen3", "mixtral", "qwen2moe", "qwen3moe",
+                           "olmoe", "phimoe", "deepseek", "deepseek2", "deepseek2-mla"})
+    if (const auto model = larger_data(std::string("arch-models/") + name + "-F32.gguf")) run(*model);
+  for (const MadeModel& made : made_models()) run(made.file());
+  std::cout << passes << " passes with drafts, " << trees << " of them with trees; " << accepted << " accepted\n";
+  EXPECT_GT(passes, 1000);
+  EXPECT_GT(trees, 300);
+  EXPECT_GT(accepted, 500);
 }
 
 }  // namespace

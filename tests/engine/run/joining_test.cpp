@@ -103,6 +103,61 @@ TEST_F(Joining, in_the_middle_of_a_text_changes_no_bit_of_8_bit_activations) {
   expect_no_bit_changes();
 }
 
+// The GPU joins between any two passes of two texts with drafts, in chains and trees.
+TEST_F(Joining, in_the_middle_of_drafted_texts_changes_no_token) {
+  constexpr size_t kTexts = 2;
+  EngineOptions alone = options("");
+  alone.devices = {"host"};
+  alone.plan = "host-only";
+  const auto host = Engine::open(alone);
+  GenerateOptions plain;
+  plain.predict = 40;
+  plain.ignore_end = true;
+  plain.sampler.temperature = 1;
+  plain.spec.mode = SpecMode::none;
+  std::vector<std::vector<int32_t>> prompts, written;
+  for (size_t i = 0; i < kTexts; ++i) {
+    prompts.push_back(some_ids(host->model().config().vocabulary, 7 + static_cast<int>(i)));
+    prompts[i].front() += static_cast<int32_t>(i);
+    written.push_back(generate(*host, prompts[i], plain).ids);
+  }
+  for (const int joins_at : {1, 2, 5, 9}) {
+    unmark();
+    EngineOptions drafting = options(kNoWarming);
+    drafting.sequences = kTexts;
+    drafting.logit_rows = 16;
+    drafting.drafts = true;
+    const auto engine = Engine::open(drafting);
+    ASSERT_TRUE(engine->machine().waits_for_gpu());
+    Batcher batcher(*engine, kTexts);
+    std::vector<Batcher::Result> results(kTexts);
+    for (size_t i = 0; i < kTexts; ++i) {
+      GenerateOptions drafted = plain;
+      drafted.spec.mode = i == 0 ? SpecMode::sdnpu : SpecMode::sam;
+      drafted.spec.history = std::make_shared<TextHistory>();
+      std::vector<int32_t> earlier = prompts[i];
+      for (size_t at = 0; at < written[i].size(); ++at) earlier.push_back(written[i][at] ^ (at % 6 == 5 ? 1 : 0));
+      drafted.spec.history->add(earlier);
+      drafted.spec.predictions = {written[i]};
+      batcher.add(prompts[i], drafted, [&results, i](Batcher::Result result) { results[i] = std::move(result); });
+    }
+    for (int pass = 0; pass == 0 || batcher.active() > 0; ++pass) {
+      if (pass == joins_at) {
+        mark(act_, KernelsFor::one_text);
+        mark(act_, KernelsFor::many_texts);
+      }
+      batcher.step();
+    }
+    EXPECT_FALSE(engine->machine().waits_for_gpu());
+    for (size_t i = 0; i < kTexts; ++i) {
+      SCOPED_TRACE("text " + std::to_string(i) + ", joins at " + std::to_string(joins_at));
+      ASSERT_EQ(results[i].error, nullptr);
+      EXPECT_EQ(results[i].generation.ids, written[i]);
+      EXPECT_GT(results[i].generation.drafts.accepted, 5);
+    }
+  }
+}
+
 // The bits of f32 logits would show when the GPU joined.
 TEST_F(Joining, is_not_for_f32_activations) {
   act_ = ActType::f32;

@@ -208,6 +208,78 @@ TEST_F(SlowDevice, that_fails_ends_the_texts_of_that_pass_and_no_others) {
   }
 }
 
+// Any pass fails, with chains and trees of drafts. The texts then have the tokens that they had before it, and go on
+// from there with the bits of texts that never failed.
+TEST_F(SlowDevice, that_fails_in_a_pass_with_drafts_leaves_the_texts_as_they_were) {
+  constexpr size_t kTexts = 2;
+  const auto open = [&](int fails_at) {
+    EngineOptions options = engines_.options();
+    options.devices = {"slow:0?fails_at=" + std::to_string(fails_at), "host"};
+    options.plan = "npu-only";
+    options.sequences = kTexts;
+    options.logit_rows = 16;
+    options.drafts = true;
+    return Engine::open(options);
+  };
+  const auto logits_behind = [](Engine& engine, Sequence& text) {
+    const int32_t id = 7;
+    const Logits logits = extend(engine, text, std::span(&id, 1));
+    return std::vector<float>(logits.begin(), logits.end());
+  };
+  const auto sound = open(0);
+  GenerateOptions options = so_many(40);
+  options.spec.mode = SpecMode::none;
+  std::vector<std::vector<int32_t>> whole(kTexts);  // prompts, and what plain decoding writes
+  for (size_t i = 0; i < kTexts; ++i) {
+    whole[i] = some_ids(static_cast<int>(5 + i));
+    whole[i].front() += static_cast<int32_t>(i);
+    const std::vector<int32_t> written = generate(*sound, whole[i], options).ids;
+    whole[i].insert(whole[i].end(), written.begin(), written.end());
+  }
+  int chains = 0, trees = 0, fails_at = 40;
+  for (int round = 0; round < 12; ++round, fails_at += 17) {
+    const auto engine = open(fails_at);
+    std::vector<Sequence> texts;
+    std::vector<Batcher::Result> results(kTexts);
+    for (size_t i = 0; i < kTexts; ++i) texts.push_back(engine->cache().new_sequence());
+    Batcher batcher(*engine, kTexts);
+    for (size_t i = 0; i < kTexts; ++i) {
+      // Two earlier texts are wrong at different places, so there are branches.
+      GenerateOptions drafted = so_many(40);
+      drafted.spec.mode = round % 2 ? SpecMode::sdnpu : SpecMode::sam;
+      drafted.spec.history = std::make_shared<TextHistory>();
+      const auto wrong_at_each = [&](size_t step) {
+        std::vector<int32_t> other = whole[i];
+        for (size_t at = step - 1; at < other.size(); at += step) other[at] ^= 1;
+        return other;
+      };
+      drafted.spec.predictions = {wrong_at_each(4)};
+      drafted.spec.history->add(wrong_at_each(5));
+      const auto prompt = std::span(whole[i]).first(5 + i);
+      batcher.add(texts[i], {prompt.begin(), prompt.end()}, drafted,
+                  [&results, i](Batcher::Result result) { results[i] = std::move(result); });
+    }
+    while (batcher.step()) {
+    }
+    for (size_t i = 0; i < kTexts; ++i) {
+      SCOPED_TRACE("operator " + std::to_string(fails_at) + ", text " + std::to_string(i));
+      if (!results[i].error) continue;  // this text had ended
+      EXPECT_THAT(message_of([&] { std::rethrow_exception(results[i].error); }), ::testing::HasSubstr("the toy broke"));
+      const DraftTotals& drafts = results[i].generation.drafts;
+      chains += drafts.passes > drafts.tree_passes;
+      trees += drafts.tree_passes > 0;
+      const std::span<const int32_t> tokens = texts[i].ids();
+      ASSERT_LT(tokens.size(), whole[i].size());
+      ASSERT_TRUE(std::ranges::equal(tokens, std::span(whole[i]).first(tokens.size())));
+      Sequence plain = sound->cache().new_sequence();
+      if (!tokens.empty()) extend(*sound, plain, tokens);
+      ASSERT_EQ(logits_behind(*engine, texts[i]), logits_behind(*sound, plain));
+    }
+  }
+  EXPECT_GT(chains, 3);
+  EXPECT_GT(trees, 3);
+}
+
 // The planner knows this device from a first measurement only, and leaves it out from the first pass on. Without that
 // measurement the device would get a share of the products. A panel of 64 rows costs it 20 times what the whole product
 // costs the host, which may be that much slower when other programs use the cores.
