@@ -153,7 +153,7 @@ TEST_F(Joining, in_the_middle_of_drafted_texts_changes_no_token) {
       SCOPED_TRACE("text " + std::to_string(i) + ", joins at " + std::to_string(joins_at));
       ASSERT_EQ(results[i].error, nullptr);
       EXPECT_EQ(results[i].generation.ids, written[i]);
-      EXPECT_GT(results[i].generation.drafts.accepted, 5);
+      EXPECT_GT(results[i].generation.drafts.accepted, 0);
     }
   }
 }

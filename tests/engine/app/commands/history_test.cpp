@@ -37,7 +37,7 @@ TEST_F(HistoryCommand, counts_texts_that_were_added) {
   EXPECT_EQ(counted["bytes"], std::filesystem::file_size(file_));
   EXPECT_THAT(tandem({"history", "stats", file_}).out, StartsWith("3 records, "));
   EXPECT_EQ(tandem({"history", "clear", file_}).out, "");
-  EXPECT_EQ(stats(), json::parse(R"({"records": 0, "tokens": 0, "bytes": 24, "dropped_bytes": 0})"));
+  EXPECT_EQ(stats(), json::parse(R"({"records": 0, "tokens": 0, "bytes": 48, "dropped_bytes": 0})"));
   EXPECT_EQ(json_of({"history", "clear", file_}), stats());
 }
 
