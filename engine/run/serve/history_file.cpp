@@ -127,7 +127,7 @@ CheckedBeginning checked_beginning(std::span<const std::byte> bytes, uint64_t vo
   return {header.vocabulary, 2 - intact};
 }
 
-// Temporaries that killed processes left. Whoever writes the file has its lock, so nobody else uses them now.
+// Temporaries that killed processes left. The writer has the lock of the file, so nobody else uses them now.
 void remove_left_over(const std::string& path) {
   for (const std::string& temporary : temporaries_of(path)) {
     const PlainFile file(temporary, O_RDONLY | O_NOFOLLOW, "temporary");

@@ -1,4 +1,4 @@
-// What speculative decoding did for a text: as JSON, as a line for people, and as notes on stderr.
+// Reports of speculative decoding for a text: JSON, a line for people, and notes on stderr.
 //
 // Contract: notes are printed once, and not with -q. Threads: one.
 #pragma once
@@ -24,7 +24,7 @@ std::string drafts_line(const Generation& g, SpecMode mode);
 class DraftNotes {
  public:
   explicit DraftNotes(const CommonFlags& flags) : flags_(flags) {}
-  // What drafts of this mode mean where a token's bits depend on the other tokens of its pass.
+  // Says what drafts of this mode mean where a token's bits depend on the other tokens of its pass.
   void explain(SpecMode mode, const Engine& engine);
   void explain_draft_model(const Generation& g);  // why it was left out, if it was
   // Why a text could not be kept in the history. Empty: it was.
