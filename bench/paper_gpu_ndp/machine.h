@@ -1,7 +1,7 @@
 // The GPU-NDP paper's machine and models (G1).
 //
-// Contract: plain values and pure functions. Seconds, bytes. `printed` numbers are the paper's (Tables I and II, section
-//   IV.A). `public` ones stand in data sheets and published configurations.
+// Contract: plain values and pure functions. Seconds, bytes. `printed` numbers are the paper's (Tables I and II, its
+// section IV.A). `public` ones stand in data sheets and published configurations.
 #pragma once
 
 #include <array>
