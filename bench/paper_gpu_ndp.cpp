@@ -23,17 +23,13 @@ constexpr const char* kUsage = "usage: paper-gpu-ndp [--json FILE] [--html FILE]
 
 void run_rows(const paper::Options& options) {
   Lab lab;
-  std::vector<Result> results;
-  for (const Row& row : all_rows()) results.push_back(paper::judge(row, lab, kBars));
   const paper::Heading title{"GPU-NDP",
                              "paper-gpu-ndp",
                              "RTX 5080 and 2 to 6 NDP-DIMMs",
                              "15 %, or exact",
                              "they pass too",
                              "numbers that contradict others, other readings, what is not printed or not modelled"};
-  std::fputs(paper::text_report(results, title).c_str(), stdout);
-  paper::write_report(options.json, paper::json_report(results, title));
-  paper::write_report(options.html, paper::html_report(results, title));
+  paper::publish(paper::judge_all(all_rows(), lab, kBars), title, options);
 }
 
 }  // namespace

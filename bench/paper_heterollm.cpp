@@ -32,12 +32,7 @@ void run_calibration(const paper::Options& options) {
 void run_rows(const paper::Options& options) {
   Decoders decoders;
   Lab lab(soc_profile(options.soc), decoders);
-  const std::vector<Row> rows = all_rows();
-  std::vector<Result> results;
-  for (const Row& row : rows) results.push_back(judge(row, lab));
-  std::fputs(paper::text_report(results, heading(lab.profile())).c_str(), stdout);
-  paper::write_report(options.json, paper::json_report(results, heading(lab.profile())));
-  paper::write_report(options.html, paper::html_report(results, heading(lab.profile())));
+  paper::publish(paper::judge_all(all_rows(), lab), heading(lab.profile()), options);
 }
 
 }  // namespace

@@ -31,8 +31,6 @@ void run_calibration() {
 
 void run_rows(const paper::Options& options, const std::string& trace) {
   Lab lab({}, trace.empty() ? std::optional<RoutingTrace>() : read_routing_trace(trace));
-  std::vector<Result> results;
-  for (const Row& row : all_rows(!trace.empty())) results.push_back(paper::judge(row, lab, kBars));
   const paper::Heading title{"HybriMoE",
                              "paper-hybrimoe",
                              "RTX A6000 and 10 cores of a Xeon 5220R",
@@ -40,9 +38,7 @@ void run_rows(const paper::Options& options, const std::string& trace) {
                              "they pass too",
                              "numbers that contradict others, other readings, laws that are built in, what is not "
                              "printed or not modelled"};
-  std::fputs(paper::text_report(results, title).c_str(), stdout);
-  paper::write_report(options.json, paper::json_report(results, title));
-  paper::write_report(options.html, paper::html_report(results, title));
+  paper::publish(paper::judge_all(all_rows(!trace.empty()), lab, kBars), title, options);
 }
 
 }  // namespace

@@ -45,12 +45,8 @@ void run_calibration(const paper::Options& options) {
 void run_rows(const paper::Options& options) {
   Traffic traffic;
   Lab lab(soc_profile(options.soc), traffic);
-  std::vector<Result> results;
-  for (const Row& row : all_rows()) results.push_back(paper::judge(row, lab, kBars));
   const paper::Heading title = heading(lab.profile());
-  std::fputs(paper::text_report(results, title).c_str(), stdout);
-  paper::write_report(options.json, paper::json_report(results, title));
-  paper::write_report(options.html, paper::html_report(results, title));
+  paper::publish(paper::judge_all(all_rows(), lab, kBars), title, options);
 }
 
 }  // namespace

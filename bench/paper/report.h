@@ -1,12 +1,14 @@
 // The results of a paper's rows as a table, as JSON and as an HTML page.
 //
-// Contract: pure text, except that write_report() writes a file. Held-out rows never share a table with others. Judged
-//   rows come first, then calibration rows with their residuals, then the rows that are not judged, with the reason.
+// Contract: pure text, except that publish() and write_report() write. Held-out rows never share a table with others.
+// Judged rows come first, then calibration rows with their residuals. Rows that are not judged come last, with the
+// reason why.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "bench/paper/options.h"
 #include "bench/paper/row.h"
 
 namespace tandem::paper {
@@ -37,6 +39,8 @@ std::string text_of(const std::vector<Residual>& residuals);
 
 // Error if the file cannot be written; does nothing without a path.
 void write_report(const std::string& path, const std::string& text);
+// Prints the table to stdout, and writes the other forms that the options ask for.
+void publish(const std::vector<Result>& results, const Heading& heading, const Options& options);
 
 // Texts for a table: "0.633", "1092", "0.5 .. 1.5"; "-" if no number is printed.
 std::string printed_text(const Printed& row);

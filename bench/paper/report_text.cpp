@@ -133,6 +133,12 @@ void write_report(const std::string& path, const std::string& text) {
   if (!file) throw Error("cannot write the report", path, "check the path and the space left");
 }
 
+void publish(const std::vector<Result>& results, const Heading& heading, const Options& options) {
+  std::fputs(text_report(results, heading).c_str(), stdout);
+  write_report(options.json, json_report(results, heading));
+  write_report(options.html, html_report(results, heading));
+}
+
 double rounded(double value, int digits) {
   char text[32];
   std::snprintf(text, sizeof text, "%.*g", digits, value);

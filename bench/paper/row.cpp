@@ -65,6 +65,8 @@ double error_of(const Printed& row, double modelled) {
   return error_of(modelled, row.printed_low, row.printed_high);
 }
 
+int number_of(const std::string& id) { return std::stoi(id.substr(2)); }
+
 Verdict verdict_of(double error, Kind kind) {
   const double size = std::abs(error);
   if (kind == Kind::bounds) return size == 0 ? Verdict::inside : Verdict::miss;

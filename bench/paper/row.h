@@ -4,6 +4,7 @@
 //   Held-out rows are judged, and nothing is fitted to their numbers. A paper's rows ask its `Lab` for modelled values.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -96,9 +97,25 @@ Verdict graded(Verdict verdict, const Printed& row, double modelled, double erro
 bool meets_bar(Verdict verdict, Kind kind, const Bars& bars = {});
 Result judged(Printed row, std::optional<double> modelled, const Bars& bars = {});
 
+// 17 for "HF17".
+int number_of(const std::string& id);
+// Rows of one number stay in their order.
+template <typename Lab>
+std::vector<RowFor<Lab>> in_papers_order(std::vector<RowFor<Lab>> rows) {
+  std::ranges::stable_sort(rows, {}, [](const RowFor<Lab>& row) { return number_of(row.id); });
+  return rows;
+}
+
 template <typename Lab>
 Result judge(const RowFor<Lab>& row, Lab& lab, const Bars& bars = {}) {
   return judged(row.printed(), row.modelled ? std::optional(row.modelled(lab)) : std::nullopt, bars);
+}
+
+template <typename Lab>
+std::vector<Result> judge_all(const std::vector<RowFor<Lab>>& rows, Lab& lab, const Bars& bars = {}) {
+  std::vector<Result> results;
+  for (const RowFor<Lab>& row : rows) results.push_back(judge(row, lab, bars));
+  return results;
 }
 
 struct Summary {

@@ -1,15 +1,14 @@
 #include "bench/paper_gpu_ndp/row.h"
 
-#include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace tandem::paper_gpu_ndp {
 
 std::vector<Row> all_rows() {
   std::vector<Row> rows;
   for (const auto add : {add_size_rows, add_expert_rows, add_run_rows, add_unpredicted_rows}) add(rows);
-  std::ranges::stable_sort(rows, {}, [](const Row& row) { return std::stoi(row.id.substr(2)); });
-  return rows;
+  return paper::in_papers_order(std::move(rows));
 }
 
 std::vector<Cell> cells(const Lab& lab) {

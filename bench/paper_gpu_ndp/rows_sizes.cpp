@@ -91,24 +91,10 @@ void add_size_rows(std::vector<Row>& rows) {
 }
 
 void add_unpredicted_rows(std::vector<Row>& rows) {
-  rows.push_back({"GF22",
-                  "use of prefetched weights, by prompt or by calibration",
-                  "",
-                  0,
-                  0,
-                  Use::unpredicted,
-                  Kind::absolute,
-                  {},
-                  "bars are lost, and no routing of these texts is here"});
-  rows.push_back({"GF23",
-                  "passes of calibration that are avoided",
-                  "",
-                  0,
-                  0,
-                  Use::unpredicted,
-                  Kind::absolute,
-                  {},
-                  "hundreds to thousands; G4 takes none"});
+  rows.push_back(Row::not_predicted("GF22", "use of prefetched weights, by prompt or by calibration", "", 0, 0,
+                                    "bars are lost, and no routing of these texts is here"));
+  rows.push_back(Row::not_predicted("GF23", "passes of calibration that are avoided", "", 0, 0,
+                                    "hundreds to thousands; G4 takes none"));
 }
 
 }  // namespace tandem::paper_gpu_ndp

@@ -35,20 +35,16 @@ void fit_routing(Calibration& fitted) {
 Calibration calibrate() {
   Calibration fitted;
   Lab lab;
-  fitted.machine.cpu_expert_ms = paper::bisect(
-      [&](double ms) {
-        Machine machine = fitted.machine;
-        machine.cpu_expert_ms = ms;
-        return kt_ms(lab, machine, true);
-      },
-      0.1, 10, 1e3 * kKtToken);
-  fitted.machine.link_bytes_per_second = paper::bisect(
-      [&](double rate) {
-        Machine machine = fitted.machine;
-        machine.link_bytes_per_second = rate;
-        return kt_ms(lab, machine, false);
-      },
-      3e9, 30e9, 1e3 * kKtPrompt);
+  const auto kt_ms_with = [&](double Machine::*constant, double value, bool text) {
+    Machine machine = fitted.machine;
+    machine.*constant = value;
+    return kt_ms(lab, machine, text);
+  };
+  fitted.machine.cpu_expert_ms =
+      paper::bisect([&](double ms) { return kt_ms_with(&Machine::cpu_expert_ms, ms, true); }, 0.1, 10, 1e3 * kKtToken);
+  fitted.machine.link_bytes_per_second =
+      paper::bisect([&](double rate) { return kt_ms_with(&Machine::link_bytes_per_second, rate, false); }, 3e9, 30e9,
+                    1e3 * kKtPrompt);
   fitted.residuals = {
       {"cpu_expert_ms", "YF7", fitted.machine.cpu_expert_ms, kKtToken, 1e-3 * kt_ms(lab, fitted.machine, true)},
       {"link_bytes_per_second", "YF3", fitted.machine.link_bytes_per_second, kKtPrompt,

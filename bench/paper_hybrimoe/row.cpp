@@ -1,6 +1,6 @@
 #include "bench/paper_hybrimoe/row.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace tandem::paper_hybrimoe {
 
@@ -10,8 +10,7 @@ std::vector<Row> all_rows(bool has_trace) {
   add_table3_rows(rows);
   add_cache_rows(rows, has_trace);
   add_rule_rows(rows);
-  std::ranges::stable_sort(rows, {}, [](const Row& row) { return std::stoi(row.id.substr(2)); });
-  return rows;
+  return paper::in_papers_order(std::move(rows));
 }
 
 }  // namespace tandem::paper_hybrimoe

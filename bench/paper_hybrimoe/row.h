@@ -25,9 +25,4 @@ void add_table3_rows(std::vector<Row>& rows);                 // YF3 to YF11
 void add_cache_rows(std::vector<Row>& rows, bool has_trace);  // YF12 to YF17
 void add_rule_rows(std::vector<Row>& rows);                   // YF21 to YF30
 
-// A printed number or statement that the model does not predict, with the reason.
-inline Row not_predicted(const char* id, const std::string& what, const char* why) {
-  return {id, what, "", 0, 0, Use::unpredicted, Kind::absolute, {}, why};
-}
-
 }  // namespace tandem::paper_hybrimoe

@@ -62,8 +62,10 @@ void add_cache_rows(std::vector<Row>& rows, bool has_trace) {
   if (has_trace) {
     add_traced(rows);
   } else {
-    rows.push_back(not_predicted("YF16", "MRS over LRU on a trace", "give --trace FILE, recorded routing"));
-    rows.push_back(not_predicted("YF17", "the gain shrinks with capacity, on a trace", "give --trace FILE"));
+    rows.push_back(
+        Row::not_predicted("YF16", "MRS over LRU on a trace", "", 0, 0, "give --trace FILE, recorded routing"));
+    rows.push_back(
+        Row::not_predicted("YF17", "the gain shrinks with capacity, on a trace", "", 0, 0, "give --trace FILE"));
   }
 }
 

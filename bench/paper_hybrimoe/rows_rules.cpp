@@ -37,10 +37,11 @@ void add_kept(std::vector<Row>& rows, Mixture model, double kept) {
 }  // namespace
 
 void add_rule_rows(std::vector<Row>& rows) {
-  rows.push_back(not_predicted("YF21", "experts are chosen more evenly than neurons", "a curve without values"));
   rows.push_back(
-      not_predicted("YF22", "reuse by score", "a curve without values; a trace has no scores of the others"));
-  rows.push_back(not_predicted("YF23", "loads of one prompt", "a curve without values"));
+      Row::not_predicted("YF21", "experts are chosen more evenly than neurons", "", 0, 0, "a curve without values"));
+  rows.push_back(Row::not_predicted("YF22", "reuse by score", "", 0, 0,
+                                    "a curve without values; a trace has no scores of the others"));
+  rows.push_back(Row::not_predicted("YF23", "loads of one prompt", "", 0, 0, "a curve without values"));
   const char* built_in = "the law of Y1 says so";
   rows.push_back(
       {"YF24", "GPU, 8 experts over 4", "x", 2, 2, Use::cannot_miss, Kind::exact,
@@ -70,9 +71,10 @@ void add_rule_rows(std::vector<Row>& rows) {
   add_kept(rows, Mixture::mixtral, 4);
   add_kept(rows, Mixture::qwen2, 16);
   add_kept(rows, Mixture::deepseek, 12);
-  rows.push_back(not_predicted("YF29", "Table I: granularity and caches of five engines", "properties, not numbers"));
-  rows.push_back(not_predicted("YF30", "Table I: computing on the processor, dynamic mapping",
-                               "properties; they define the baselines"));
+  rows.push_back(Row::not_predicted("YF29", "Table I: granularity and caches of five engines", "", 0, 0,
+                                    "properties, not numbers"));
+  rows.push_back(Row::not_predicted("YF30", "Table I: computing on the processor, dynamic mapping", "", 0, 0,
+                                    "properties; they define the baselines"));
 }
 
 }  // namespace tandem::paper_hybrimoe

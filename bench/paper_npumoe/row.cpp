@@ -1,6 +1,6 @@
 #include "bench/paper_npumoe/row.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace tandem::paper_npumoe {
 
@@ -10,8 +10,7 @@ std::vector<Row> all_rows() {
                          add_block_rows, add_group_rows, add_variant_rows}) {
     add(rows);
   }
-  std::ranges::stable_sort(rows, {}, [](const Row& row) { return std::stoi(row.id.substr(2)); });
-  return rows;
+  return paper::in_papers_order(std::move(rows));
 }
 
 void add_three_gains(std::vector<Row>& rows, const char* what, const ThreeGains& printed, What quantity, Use use,

@@ -1,6 +1,7 @@
 #include "bench/paper_sdnpu/row.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tandem::paper_sdnpu {
 
@@ -10,8 +11,7 @@ std::vector<Row> all_rows() {
                          add_ablation_rows, add_memory_rows, add_acceptance_rows}) {
     add(rows);
   }
-  std::ranges::stable_sort(rows, {}, [](const Row& row) { return std::stoi(row.id.substr(2)); });
-  return rows;
+  return paper::in_papers_order(std::move(rows));
 }
 
 void add_bounds(std::vector<Row>& rows, const Bounds& printed, Use use,

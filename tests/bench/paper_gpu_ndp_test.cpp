@@ -8,17 +8,18 @@
 #include "bench/paper/report.h"
 #include "bench/paper_gpu_ndp/calibrate.h"
 #include "bench/paper_gpu_ndp/row.h"
-#include "tests/bench/paper_program.h"
+#include "tests/bench/bench_program.h"
 #include "tests/support/scratch_folder.h"
 
 namespace tandem::paper_gpu_ndp {
 namespace {
 
+using paper::number_of;
+using testing::bench_program;
+using testing::content_of;
 using ::testing::ElementsAre;
-using testing::file_content;
+using testing::Ended;
 using ::testing::HasSubstr;
-using testing::paper_program;
-using testing::PaperRun;
 
 Lab& shared_lab() {
   static Lab lab;
@@ -26,15 +27,9 @@ Lab& shared_lab() {
 }
 
 const std::vector<Result>& judged_rows() {
-  static const std::vector<Result> results = [] {
-    std::vector<Result> all;
-    for (const Row& row : all_rows()) all.push_back(paper::judge(row, shared_lab(), kBars));
-    return all;
-  }();
+  static const std::vector<Result> results = paper::judge_all(all_rows(), shared_lab(), kBars);
   return results;
 }
-
-int number_of(const std::string& id) { return std::stoi(id.substr(2)); }
 
 // ---- the machine, on numbers worked out by hand
 
@@ -182,17 +177,17 @@ TEST(paper_gpu_ndp, calibration_finds_the_skew_that_is_built_in) {
 TEST(paper_gpu_ndp_program, writes_its_rows_as_text_json_and_page) {
   const testing::ScratchFolder folder;
   const std::string json = folder.file("rows.json"), html = folder.file("rows.html");
-  const PaperRun ended = paper_program("paper-gpu-ndp", "--json '" + json + "' --html '" + html + "'");
+  const Ended ended = bench_program("paper-gpu-ndp", "--json '" + json + "' --html '" + html + "'");
   EXPECT_EQ(ended.status, 0) << ended.out;
   EXPECT_THAT(ended.out, HasSubstr("Modelled, not measured"));
-  EXPECT_EQ(nlohmann::json::parse(file_content(json)).at("rows").size(), judged_rows().size());
-  EXPECT_THAT(file_content(html), HasSubstr("<svg"));
+  EXPECT_EQ(nlohmann::json::parse(content_of(json)).at("rows").size(), judged_rows().size());
+  EXPECT_THAT(content_of(html), HasSubstr("<svg"));
 }
 
 TEST(paper_gpu_ndp_program, refuses_what_it_does_not_know) {
   for (const char* wrong : {"--nothing", "--json", "--soc m2-ultra", "-o x"})
-    EXPECT_EQ(paper_program("paper-gpu-ndp", wrong).status, 2) << wrong;
-  EXPECT_EQ(paper_program("paper-gpu-ndp", "--json /nowhere/rows.json").status, 1);
+    EXPECT_EQ(bench_program("paper-gpu-ndp", wrong).status, 2) << wrong;
+  EXPECT_EQ(bench_program("paper-gpu-ndp", "--json /nowhere/rows.json").status, 1);
 }
 
 }  // namespace

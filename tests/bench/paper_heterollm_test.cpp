@@ -57,7 +57,7 @@ TEST(paper_heterollm, every_printed_number_has_a_row_in_the_papers_order) {
   std::set<int> numbers;
   int last = 0;
   for (const Row& row : all_rows()) {
-    const int number = std::stoi(row.id.substr(2));
+    const int number = paper::number_of(row.id);
     EXPECT_GE(number, last) << row.id;
     numbers.insert(last = number);
     EXPECT_LE(row.printed_low, row.printed_high) << row.id;

@@ -9,16 +9,17 @@
 #include "bench/paper_hybrimoe/calibrate.h"
 #include "bench/paper_hybrimoe/printed.h"
 #include "bench/paper_hybrimoe/row.h"
-#include "tests/bench/paper_program.h"
+#include "tests/bench/bench_program.h"
 #include "tests/support/scratch_folder.h"
 
 namespace tandem::paper_hybrimoe {
 namespace {
 
-using testing::file_content;
+using paper::number_of;
+using testing::bench_program;
+using testing::content_of;
+using testing::Ended;
 using ::testing::HasSubstr;
-using testing::paper_program;
-using testing::PaperRun;
 
 // A lab for all tests: its prompts are drawn once.
 Lab& shared_lab() {
@@ -27,15 +28,9 @@ Lab& shared_lab() {
 }
 
 const std::vector<Result>& judged_rows() {
-  static const std::vector<Result> results = [] {
-    std::vector<Result> all;
-    for (const Row& row : all_rows(false)) all.push_back(paper::judge(row, shared_lab(), kBars));
-    return all;
-  }();
+  static const std::vector<Result> results = paper::judge_all(all_rows(false), shared_lab(), kBars);
   return results;
 }
-
-int number_of(const std::string& id) { return std::stoi(id.substr(2)); }
 
 // ---- the machine, on numbers worked out by hand
 
@@ -211,18 +206,18 @@ TEST(paper_hybrimoe, calibration_finds_the_constants_that_are_built_in) {
 TEST(paper_hybrimoe_program, writes_its_rows_as_text_json_and_page) {
   const testing::ScratchFolder folder;
   const std::string json = folder.file("rows.json"), html = folder.file("rows.html");
-  const PaperRun ended = paper_program("paper-hybrimoe", "--json '" + json + "' --html '" + html + "'");
+  const Ended ended = bench_program("paper-hybrimoe", "--json '" + json + "' --html '" + html + "'");
   EXPECT_EQ(ended.status, 0) << ended.out;
   EXPECT_THAT(ended.out, HasSubstr("Modelled, not measured"));
-  EXPECT_EQ(nlohmann::json::parse(file_content(json)).at("rows").size(), judged_rows().size());
-  EXPECT_THAT(file_content(html), HasSubstr("<svg"));
+  EXPECT_EQ(nlohmann::json::parse(content_of(json)).at("rows").size(), judged_rows().size());
+  EXPECT_THAT(content_of(html), HasSubstr("<svg"));
 }
 
 TEST(paper_hybrimoe_program, refuses_what_it_does_not_know) {
   for (const char* wrong : {"--nothing", "--json", "--soc m2-ultra", "--trace", "-o x"})
-    EXPECT_EQ(paper_program("paper-hybrimoe", wrong).status, 2) << wrong;
+    EXPECT_EQ(bench_program("paper-hybrimoe", wrong).status, 2) << wrong;
   for (const char* failing : {"--trace /nowhere/trace.jsonl", "--json /nowhere/rows.json"})
-    EXPECT_EQ(paper_program("paper-hybrimoe", failing).status, 1) << failing;
+    EXPECT_EQ(bench_program("paper-hybrimoe", failing).status, 1) << failing;
 }
 
 }  // namespace

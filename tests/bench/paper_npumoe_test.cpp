@@ -15,6 +15,7 @@
 namespace tandem::paper_npumoe {
 namespace {
 
+using paper::number_of;
 using paper::Printed;
 using paper::Verdict;
 using testing::bench_program;
@@ -27,16 +28,14 @@ constexpr const char* kProfile = "m2-ultra";
 std::vector<Result> judged_rows() {
   Traffic traffic;
   Lab lab(soc_profile(kProfile), traffic);
-  std::vector<Result> results;
-  for (const Row& row : all_rows()) results.push_back(paper::judge(row, lab, kBars));
-  return results;
+  return paper::judge_all(all_rows(), lab, kBars);
 }
 
 TEST(paper_npumoe, every_printed_number_has_a_row_in_the_papers_order) {
   std::set<int> numbers;
   int last = 0;
   for (const Row& row : all_rows()) {
-    const int number = std::stoi(row.id.substr(2));
+    const int number = paper::number_of(row.id);
     EXPECT_GE(number, last) << row.id;
     numbers.insert(last = number);
     EXPECT_LE(row.printed_low, row.printed_high) << row.id;

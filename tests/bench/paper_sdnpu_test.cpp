@@ -16,6 +16,7 @@
 namespace tandem::paper_sdnpu {
 namespace {
 
+using paper::number_of;
 using paper::Printed;
 using paper::Verdict;
 using testing::bench_program;
@@ -29,9 +30,7 @@ constexpr const char* kProfile = "redmi-k60-pro";
 
 std::vector<Result> judged_rows() {
   Lab lab(soc_profile(kProfile));
-  std::vector<Result> results;
-  for (const Row& row : all_rows()) results.push_back(paper::judge(row, lab, kBars));
-  return results;
+  return paper::judge_all(all_rows(), lab, kBars);
 }
 
 const Result& result_of(const std::vector<Result>& results, const std::string& id, const std::string& what) {
@@ -39,8 +38,6 @@ const Result& result_of(const std::vector<Result>& results, const std::string& i
     if (result.row.id == id && result.row.what == what) return result;
   throw Error("no such row", id + " " + what);
 }
-
-int number_of(const std::string& id) { return std::stoi(id.substr(2)); }
 
 // ---- formulas, on numbers worked out by hand
 
