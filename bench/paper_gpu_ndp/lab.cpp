@@ -14,10 +14,9 @@ std::vector<int64_t> active_loads(const std::vector<int64_t>& loads) {
   return active;
 }
 
-// G2: each expert in turn on all units. Activations: one broadcast, and a partial result of each unit for each token.
+// G2: each expert in turn on all units.
 double tensor_parallel(const NearMemoryTimes& times, const NearMemoryRates& rates, const std::vector<int64_t>& loads) {
-  double seconds = in_number(times.units + 1) * times.move_activation +
-                   in_number(kPromptTokens - 1) * in_number(times.units) * times.move_activation;
+  double seconds = activation_seconds(times, kPromptTokens);
   for (const int64_t load : loads) seconds += rates.units_seconds(load, times.units);
   return seconds;
 }
@@ -46,15 +45,14 @@ double monde_token(const NearMemoryTimes& times, const RoutedToken& token) {
 
 // Eq. 1's balance: the units' side.
 double balanced_token(const NearMemoryTimes& times, int64_t active) {
-  return in_number(times.units + 1) * times.move_activation +
-         times.unit_expert * decode_balance(times, active).on_units;
+  return activation_seconds(times) + times.unit_expert * decode_balance(times, active).on_units;
 }
 
 // G4: resident experts on the GPU, at most Eq. 3's number, the others on the units.
 double prefetched_token(const NearMemoryTimes& times, int64_t active, int64_t hits) {
   const int64_t on_gpu = std::min(hits, gpu_expert_bound(times, active).used);
   return std::max(in_number(on_gpu) * times.gpu_expert,
-                  in_number(times.units + 1) * times.move_activation + in_number(active - on_gpu) * times.unit_expert);
+                  activation_seconds(times) + in_number(active - on_gpu) * times.unit_expert);
 }
 
 double seconds_of_token(const NearMemoryTimes& times, const NdpMachine& machine, NdpModel model,

@@ -2,9 +2,9 @@
 
 #include <cmath>
 #include <numeric>
-#include <random>
 #include <utility>
 
+#include "engine/moe/draw.h"
 #include "engine/moe/weighted_pick.h"
 
 namespace tandem::paper_gpu_ndp {
@@ -14,7 +14,7 @@ constexpr int64_t kDrawnTokens = 2000, kDrawnPrompts = 16;
 
 class DrawnRouting {
  public:
-  DrawnRouting(NdpModel model, double skew) : size_(size_of(model)), bits_(1 + static_cast<uint64_t>(model)) {
+  DrawnRouting(NdpModel model, double skew) : size_(size_of(model)), draw_(1 + static_cast<uint64_t>(model)) {
     for (int64_t rank = 1; rank <= size_.experts; ++rank)
       weights_.push_back(std::pow(static_cast<double>(rank), -skew));
     sum_ = std::reduce(weights_.begin(), weights_.end());
@@ -24,7 +24,7 @@ class DrawnRouting {
 
   // Another layer: which expert has which popularity.
   void shuffle() {
-    for (size_t i = id_of_rank_.size(); i > 1; --i) std::swap(id_of_rank_[i - 1], id_of_rank_[bits_() % i]);
+    for (size_t i = id_of_rank_.size(); i > 1; --i) std::swap(id_of_rank_[i - 1], id_of_rank_[draw_.below(i)]);
   }
 
   RoutedToken token() {
@@ -32,7 +32,7 @@ class DrawnRouting {
     std::vector<double> left = weights_;
     double sum = sum_;
     for (int64_t choice = 0; choice < size_.used; ++choice) {
-      const size_t rank = weighted_pick(left, uniform() * sum);
+      const size_t rank = weighted_pick(left, draw_.uniform() * sum);
       sum -= left[rank];
       left[rank] = 0;
       drawn.experts.push_back(id_of_rank_[rank]);
@@ -46,10 +46,8 @@ class DrawnRouting {
   }
 
  private:
-  double uniform() { return (static_cast<double>(bits_() >> 11) + 0.5) * 0x1p-53; }
-
   const NdpModelSize& size_;
-  std::mt19937_64 bits_;
+  Draw draw_;
   std::vector<double> weights_;
   double sum_ = 0;
   std::vector<int64_t> id_of_rank_;

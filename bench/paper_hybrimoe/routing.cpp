@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <numeric>
 
 namespace tandem::paper_hybrimoe {
@@ -24,19 +23,12 @@ std::vector<int32_t> largest(const std::vector<double>& values, size_t count) {
 }  // namespace
 
 DrawnLayer::DrawnLayer(const RoutingConstants& constants, int64_t experts, int64_t used, uint64_t seed)
-    : constants_(constants), used_(used), bits_(seed) {
+    : constants_(constants), used_(used), draw_(seed) {
   const auto E = static_cast<size_t>(experts);
   moving_.resize(E);
   scores_.resize(E);
-  for (size_t e = 0; e < E; ++e) popularity_.push_back(normal());
+  for (size_t e = 0; e < E; ++e) popularity_.push_back(draw_.normal());
   by_popularity_ = largest(popularity_, E);
-}
-
-// Box-Muller, as in engine/moe/routing_model.cpp: the standard library's distributions differ between machines.
-double DrawnLayer::normal() {
-  const auto uniform = [this] { return (static_cast<double>(bits_() >> 11) + 0.5) * 0x1p-53; };
-  const double radius = std::sqrt(-2 * std::log(uniform()));
-  return radius * std::cos(2 * std::numbers::pi * uniform());
 }
 
 void DrawnLayer::restart() { fresh_ = true; }
@@ -46,7 +38,7 @@ void DrawnLayer::next() {
   const double added = std::sqrt(1 - kept * kept);
   fresh_ = false;
   for (size_t e = 0; e < moving_.size(); ++e) {
-    moving_[e] = kept * moving_[e] + added * normal();
+    moving_[e] = kept * moving_[e] + added * draw_.normal();
     scores_[e] = constants_.sigma * popularity_[e] + moving_[e];
   }
   chosen_ = largest(scores_, static_cast<size_t>(used_));

@@ -1,14 +1,15 @@
 // Routing of a model that has no recorded trace here: drawn scores, whose two constants are fitted to its printed
 // hits of LRU.
 //
-// Contract: the same constants give the same scores on every machine, apart from rounding in std::log and std::cos. An
+// Contract: the same constants give the same scores, as engine/moe/draw.h says. An
 //   expert's score is sigma * z + x: z is its popularity, normal and drawn once; x is normal with the correlation rho
 //   from token to token. A token takes the k highest scores. Not thread-safe.
 #pragma once
 
 #include <cstdint>
-#include <random>
 #include <vector>
+
+#include "engine/moe/draw.h"
 
 namespace tandem::paper_hybrimoe {
 
@@ -27,11 +28,9 @@ class DrawnLayer {
   const std::vector<int32_t>& by_popularity() const { return by_popularity_; }
 
  private:
-  double normal();
-
   RoutingConstants constants_;
   int64_t used_;
-  std::mt19937_64 bits_;
+  Draw draw_;
   std::vector<double> popularity_, moving_, scores_;
   std::vector<int32_t> chosen_, by_popularity_;
   bool fresh_ = true;

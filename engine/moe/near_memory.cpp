@@ -12,9 +12,6 @@ namespace {
 
 double in_number(int64_t whole) { return static_cast<double>(whole); }
 
-// (N + 1) T_a: one broadcast to the units, and a partial result of each of them.
-double activation_seconds(const NearMemoryTimes& times) { return in_number(times.units + 1) * times.move_activation; }
-
 // Solves T_w E_g + T_g E_g' + more = (N + 1) T_a + T_n (k - E_g). E_g is m + f with a whole m and 0 < f <= 1, and E_g'
 // is f / N. The first m with such an f counts. Before all of them the GPU gets nothing, behind them everything.
 ExpertBalance balance_of(const NearMemoryTimes& times, int64_t k, double more) {
@@ -36,6 +33,11 @@ std::vector<size_t> ids_by_falling_load(std::span<const int64_t> loads) {
 }
 
 }  // namespace
+
+double activation_seconds(const NearMemoryTimes& times, int64_t tokens) {
+  return in_number(times.units + 1) * times.move_activation +
+         in_number(tokens - 1) * in_number(times.units) * times.move_activation;
+}
 
 bool units_hold(int64_t units, double unit_bytes, double experts_bytes) {
   return in_number(units) * unit_bytes >= experts_bytes;
@@ -84,8 +86,7 @@ CountedSplit split_by_counts(std::span<const int64_t> loads, const NearMemoryTim
   const std::vector<size_t> order = ids_by_falling_load(loads);
   std::vector<double> units(order.size() + 1);  // [m]: of all but the first m
   for (size_t m = order.size(); m-- > 0;) units[m] = units[m + 1] + rates.units_seconds(loads[order[m]], times.units);
-  const double activations =
-      activation_seconds(times) + in_number(prompt - 1) * in_number(times.units) * times.move_activation;
+  const double activations = activation_seconds(times, prompt);
   size_t best = 0;
   double gpu = 0, least = 0;
   for (size_t m = 0; m <= order.size(); ++m) {

@@ -19,6 +19,9 @@ struct NearMemoryTimes {
   double move_activation = 0;  // T_a: moves one token's activations to or from one unit, 0 or more
 };
 
+// (N + 1) T_a + (S - 1) N T_a: one broadcast to the units, and a partial result of each unit for each of S tokens.
+double activation_seconds(const NearMemoryTimes& times, int64_t tokens = 1);
+
 // G1: whether the units hold all experts. If not, a configuration is "not supported".
 bool units_hold(int64_t units, double unit_bytes, double experts_bytes);
 

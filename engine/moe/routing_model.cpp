@@ -2,30 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <numeric>
-#include <random>
 
+#include "engine/moe/draw.h"
 #include "engine/moe/weighted_pick.h"
 #include "sync/error.h"
 
 namespace tandem {
 namespace {
-
-// Normal and uniform numbers that are the same everywhere. mt19937_64 is specified exactly; the standard library's
-// distributions are not.
-class Draw {
- public:
-  explicit Draw(uint64_t seed) : bits_(seed) {}
-  double uniform() { return (static_cast<double>(bits_() >> 11) + 0.5) * 0x1p-53; }  // above 0, below 1
-  double normal() {                                                                  // Box-Muller transform
-    const double radius = std::sqrt(-2 * std::log(uniform()));
-    return radius * std::cos(2 * std::numbers::pi * uniform());
-  }
-
- private:
-  std::mt19937_64 bits_;
-};
 
 // Popularities are log-normal: the larger popularity_sigma is, the more a few experts dominate.
 std::vector<double> popularities(const RoutingModel& model, int64_t E, Draw& draw) {
