@@ -13,6 +13,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from statistics import median
 
@@ -82,12 +83,12 @@ class Writers:
 
     def _ours(self, act, spec):
         lines = [json.dumps({"prompt": text}) for text in [WARM_UP, *self._texts()]]
-        path = os.path.join(self._given.folder, ".prompts.jsonl")
-        with open(path, "w", encoding="utf-8") as file:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".jsonl") as file:
             file.write("\n".join(lines) + "\n")
-        return processes.run([self._tandem, "run", "-m", self._given.model, "--jsonl", path, "-np", "1", "-n",
-                              str(self._given.generate), "--temp", "0", "--act", act, "--spec", spec],
-                             self._given.timeout).output
+            file.flush()
+            return processes.run([self._tandem, "run", "-m", self._given.model, "--jsonl", file.name, "-np", "1", "-n",
+                                  str(self._given.generate), "--temp", "0", "--act", act, "--spec", spec],
+                                 self._given.timeout).output
 
 
 def rate_of(answers, at):

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "engine/plan/prediction/statistics.h"
 #include "engine/run/serve/generate.h"

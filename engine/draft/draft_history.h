@@ -52,7 +52,7 @@ class HistoryMatcher {
   explicit HistoryMatcher(DraftHistory& history) : history_(&history) {}
   // The context is that of the call before with more tokens behind it.
   Match longest(std::span<const int32_t> context, Occurrence which);
-  // Of the match that longest() found last.
+  // Says what follows the match that longest() found last.
   Followers followers();
 
  private:

@@ -28,7 +28,7 @@ struct Match {
   int32_t end = -1;     // the place e, from 0 on, in the context or the record
 };
 
-// What stands behind the places of a match.
+// A match has followers: the tokens behind its places.
 enum class Followers {
   once,       // there is one place
   same,       // several places, with the same token behind each

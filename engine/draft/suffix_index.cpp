@@ -53,7 +53,7 @@ SuffixIndex::SuffixIndex(const SuffixAutomaton& texts) : tokens_(texts.tokens().
     if (end >= 0 && texts.length(state) == end + 1 && is_found(end)) order_.push_back(end);
   });
   order_.shrink_to_fit();
-  find_blocks();
+  make_tables();
 }
 
 // Each end is marked once, so all are there if their number is right.
@@ -70,13 +70,18 @@ std::optional<SuffixIndex> SuffixIndex::of(std::span<const int32_t> tokens, std:
     is_new[size_t(end)] = false;
   }
   index.order_ = std::move(order);
-  index.find_blocks();
+  index.make_tables();
   return index;
 }
 
 bool SuffixIndex::is_found(int32_t end) const {
   const auto next = static_cast<size_t>(end) + 1;
   return tokens_[next - 1] != kSeparator && next < tokens_.size() && tokens_[next] != kSeparator;
+}
+
+void SuffixIndex::make_tables() {
+  find_blocks();
+  find_token_begins();
 }
 
 void SuffixIndex::find_blocks() {
@@ -88,7 +93,6 @@ void SuffixIndex::find_blocks() {
     block_firsts_.push_back(first);
     block_lasts_.push_back(last);
   }
-  find_token_begins();
 }
 
 // The order is sorted by the last token first, so each token has one range of it. An order from a file may not be
@@ -141,7 +145,7 @@ bool SuffixIndex::merge(const SuffixIndex& added) {
   merged.insert(merged.end(), order_.begin() + static_cast<std::ptrdiff_t>(taken), order_.end());
   order_ = std::move(merged);
   tokens_.insert(tokens_.end(), texts.begin(), texts.end());
-  find_blocks();
+  make_tables();
   return true;
 }
 
@@ -150,7 +154,7 @@ void SuffixIndex::remove_first(size_t tokens) {
   std::erase_if(order_, [&](int32_t end) { return end < first; });
   for (int32_t& end : order_) end -= first;
   tokens_.erase(tokens_.begin(), tokens_.begin() + first);
-  find_blocks();
+  make_tables();
 }
 
 size_t SuffixIndex::bytes() const {

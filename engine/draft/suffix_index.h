@@ -49,7 +49,7 @@ class SuffixIndex {
   // The last and the first end in a range that is not empty.
   int32_t last_end(const Range& range) const;
   int32_t first_end(const Range& range) const;
-  // Of a range that is not empty. A long one is judged by some of its places.
+  // The range is not empty. A long one is judged by some of its places.
   Followers followers(const Range& range) const;
   int32_t token_behind(size_t entry) const { return tokens_[static_cast<size_t>(order_[entry]) + 1]; }
 
@@ -64,6 +64,7 @@ class SuffixIndex {
   int32_t matching(size_t entry, std::span<const int32_t> context, int32_t from) const;
   bool is_found(int32_t end) const;
   bool merge(const SuffixIndex& added);
+  void make_tables();  // what the order implies
   void find_blocks();
   void find_token_begins();
 

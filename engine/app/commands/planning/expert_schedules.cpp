@@ -73,7 +73,7 @@ json schedules_json(const LayerExperts& layer, const std::vector<const ScheduleR
   return {{"schedules", std::move(rows)}, {"best", best_schedule(layer).rule->name}};
 }
 
-// "C" takes a lane's spans in order: "expert begin-end".
+// The spans of a lane in order, each as "expert begin-end".
 std::string lane_text(const json& row, const char* lane) {
   std::string text;
   for (const json& span : row["timeline"]) {
@@ -225,29 +225,29 @@ bool any_given(const std::vector<CLI::Option*>& options) {
 }
 
 // The two halves of the command have no flag in common but --loads.
-void require_one_half(const CLI::Option& loads, const CLI::Option& costs, const std::vector<CLI::Option*>& schedule,
+void require_one_half(CLI::Option* loads, CLI::Option* costs, const std::vector<CLI::Option*>& schedule,
                       const UnitFlags& unit) {
   const bool units = unit.units->count() > 0;
   for (const CLI::Option* option : schedule)
     if (units && option->count() > 0) throw CLI::ExcludesError(option->get_name(), "--ndp");
   if (units) {
     require_all_or_none(unit.needed, true);
-    require_all_or_none(unit.rates, any_given(unit.rates) || loads.count() > 0);
-    require_all_or_none({const_cast<CLI::Option*>(&loads)}, any_given(unit.rates));
+    require_all_or_none(unit.rates, any_given(unit.rates) || loads->count() > 0);
+    require_all_or_none({loads}, any_given(unit.rates));
     require_all_or_none(unit.memory, any_given(unit.memory));
     return;
   }
   for (const auto& options : {unit.needed, unit.rates, unit.memory})
     for (const CLI::Option* option : options)
       if (option->count() > 0) throw CLI::RequiresError(option->get_name(), "--ndp");
-  require_all_or_none({const_cast<CLI::Option*>(&loads), const_cast<CLI::Option*>(&costs)}, true);
+  require_all_or_none({loads, costs}, true);
 }
 
 }  // namespace
 
 void add_plan_experts(CLI::App& app, Action& action) {
   auto flags = std::make_shared<ScheduleFlags>();
-  const CLI::Option* loads = add_list(
+  CLI::Option* loads = add_list(
       app, "--loads", flags->loads, "TOKENS,...", [](const std::string& text) { loads_in(text); },
       "tokens of each active expert of a layer; its place is its id");
   const std::vector<CLI::Option*> schedule = add_schedule_flags(app, *flags);
@@ -259,7 +259,7 @@ void add_plan_experts(CLI::App& app, Action& action) {
       "Balance of near-memory units and a GPU: give --ndp, the four times, --top-k and --prompt; with --loads the\n"
       "rates too. docs/hybrimoe.md and docs/gpu-ndp.md explain both.");
   app.callback([flags, &action, loads, schedule, unit] {
-    require_one_half(*loads, *schedule[1], schedule, unit);
+    require_one_half(loads, schedule[1], schedule, unit);
     action = [flags, units = unit.units->count() > 0] { return plan_experts_command(*flags, units); };
   });
 }
