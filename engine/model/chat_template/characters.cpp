@@ -1,0 +1,206 @@
+#include "engine/model/chat_template/characters.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "engine/model/tokenizer/utf8.h"
+#include "sync/error.h"
+
+namespace tandem::chat {
+namespace {
+
+// Characters whose upper case or title case has more than one character: "character/upper/title ".
+// From Unicode's SpecialCasing.txt, the mappings that hold in every language.
+constexpr std::string_view kSpecialCases =
+    "ß/SS/Ss ŉ/ʼN/ʼN ǰ/J̌/J̌ ΐ/Ϊ́/Ϊ́ ΰ/Ϋ́/Ϋ́ և/ԵՒ/Եւ ẖ/H̱/H̱ ẗ/T̈/T̈ ẘ/W̊/W̊ ẙ/Y̊/Y̊ "
+    "ẚ/Aʾ/Aʾ ὐ/Υ̓/Υ̓ ὒ/Υ̓̀/Υ̓̀ ὔ/Υ̓́/Υ̓́ ὖ/Υ̓͂/Υ̓͂ ᾀ/ἈΙ/ᾈ ᾁ/ἉΙ/ᾉ ᾂ/ἊΙ/ᾊ ᾃ/ἋΙ/ᾋ ᾄ/ἌΙ/ᾌ "
+    "ᾅ/ἍΙ/ᾍ ᾆ/ἎΙ/ᾎ ᾇ/ἏΙ/ᾏ ᾈ/ἈΙ/ᾈ ᾉ/ἉΙ/ᾉ ᾊ/ἊΙ/ᾊ ᾋ/ἋΙ/ᾋ ᾌ/ἌΙ/ᾌ ᾍ/ἍΙ/ᾍ ᾎ/ἎΙ/ᾎ ᾏ/ἏΙ/ᾏ ᾐ/ἨΙ/ᾘ "
+    "ᾑ/ἩΙ/ᾙ ᾒ/ἪΙ/ᾚ ᾓ/ἫΙ/ᾛ ᾔ/ἬΙ/ᾜ ᾕ/ἭΙ/ᾝ ᾖ/ἮΙ/ᾞ ᾗ/ἯΙ/ᾟ ᾘ/ἨΙ/ᾘ ᾙ/ἩΙ/ᾙ ᾚ/ἪΙ/ᾚ ᾛ/ἫΙ/ᾛ ᾜ/ἬΙ/ᾜ "
+    "ᾝ/ἭΙ/ᾝ ᾞ/ἮΙ/ᾞ ᾟ/ἯΙ/ᾟ ᾠ/ὨΙ/ᾨ ᾡ/ὩΙ/ᾩ ᾢ/ὪΙ/ᾪ ᾣ/ὫΙ/ᾫ ᾤ/ὬΙ/ᾬ ᾥ/ὭΙ/ᾭ ᾦ/ὮΙ/ᾮ ᾧ/ὯΙ/ᾯ ᾨ/ὨΙ/ᾨ "
+    "ᾩ/ὩΙ/ᾩ ᾪ/ὪΙ/ᾪ ᾫ/ὫΙ/ᾫ ᾬ/ὬΙ/ᾬ ᾭ/ὭΙ/ᾭ ᾮ/ὮΙ/ᾮ ᾯ/ὯΙ/ᾯ ᾲ/ᾺΙ/Ὰͅ ᾳ/ΑΙ/ᾼ ᾴ/ΆΙ/Άͅ ᾶ/Α͂/Α͂ "
+    "ᾷ/Α͂Ι/ᾼ͂ ᾼ/ΑΙ/ᾼ ῂ/ῊΙ/Ὴͅ ῃ/ΗΙ/ῌ ῄ/ΉΙ/Ήͅ ῆ/Η͂/Η͂ ῇ/Η͂Ι/ῌ͂ ῌ/ΗΙ/ῌ ῒ/Ϊ̀/Ϊ̀ "
+    "ΐ/Ϊ́/Ϊ́ ῖ/Ι͂/Ι͂ ῗ/Ϊ͂/Ϊ͂ ῢ/Ϋ̀/Ϋ̀ ΰ/Ϋ́/Ϋ́ ῤ/Ρ̓/Ρ̓ ῦ/Υ͂/Υ͂ ῧ/Ϋ͂/Ϋ͂ ῲ/ῺΙ/Ὼͅ "
+    "ῳ/ΩΙ/ῼ ῴ/ΏΙ/Ώͅ ῶ/Ω͂/Ω͂ ῷ/Ω͂Ι/ῼ͂ ῼ/ΩΙ/ῼ ﬀ/FF/Ff ﬁ/FI/Fi ﬂ/FL/Fl ﬃ/FFI/Ffi ﬄ/FFL/Ffl "
+    "ﬅ/ST/St ﬆ/ST/St ﬓ/ՄՆ/Մն ﬔ/ՄԵ/Մե ﬕ/ՄԻ/Մի ﬖ/ՎՆ/Վն ﬗ/ՄԽ/Մխ ";
+
+struct SpecialCase {
+  std::string upper, title;
+};
+
+const std::map<char32_t, SpecialCase>& special_cases() {
+  static const std::map<char32_t, SpecialCase> table = [] {
+    std::map<char32_t, SpecialCase> made;
+    for (std::string_view rest = kSpecialCases; !rest.empty();) {
+      const std::string_view entry = rest.substr(0, rest.find(' '));
+      rest.remove_prefix(std::min(entry.size() + 1, rest.size()));
+      const size_t first = entry.find('/'), second = entry.find('/', first + 1);
+      made[utf8::code_point(entry.substr(0, first))] = {std::string(entry.substr(first + 1, second - first - 1)),
+                                                        std::string(entry.substr(second + 1))};
+    }
+    return made;
+  }();
+  return table;
+}
+
+struct FreePattern {
+  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
+};
+using Pattern = std::unique_ptr<pcre2_code, FreePattern>;
+
+PCRE2_SPTR unicode_bytes(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
+
+Pattern compiled(const char* pattern) {
+  int error = 0;
+  PCRE2_SIZE at = 0;
+  Pattern code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern), PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP,
+                             &error, &at, nullptr));
+  if (!code) throw Error("PCRE2 does not know a class of characters", pattern, "PCRE2 10.40 or later is needed");
+  return code;
+}
+
+struct FreeMatch {
+  void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
+};
+
+bool matches(const Pattern& code, std::string_view text) {
+  const std::unique_ptr<pcre2_match_data, FreeMatch> data(pcre2_match_data_create(1, nullptr));
+  return pcre2_match(code.get(), unicode_bytes(text), text.size(), 0, PCRE2_NO_UTF_CHECK, data.get(), nullptr) >= 0;
+}
+
+std::string utf8_of(char32_t c) {
+  std::string bytes;
+  utf8::append(bytes, c);
+  return bytes;
+}
+
+// One character to one: Unicode's simple mappings.
+std::string simply_cased(std::string_view text, Case wanted) {
+  static const Pattern all = compiled("(?s).+");
+  const auto* change = reinterpret_cast<PCRE2_SPTR>(wanted == Case::upper ? "\\U$0" : "\\L$0");
+  std::string result(text.size() * 2 + 16, '\0');  // no mapping makes two bytes of one
+  PCRE2_SIZE length = result.size();
+  const int count = pcre2_substitute(all.get(), unicode_bytes(text), text.size(), 0,
+                                     PCRE2_NO_UTF_CHECK | PCRE2_SUBSTITUTE_EXTENDED, nullptr, nullptr, change,
+                                     PCRE2_ZERO_TERMINATED, reinterpret_cast<PCRE2_UCHAR*>(result.data()), &length);
+  if (count < 0) throw Error("cannot change the case of a text", std::string(text.substr(0, 80)));
+  result.resize(length);
+  return result;
+}
+
+// Whether a Σ between these two texts ends a word: a cased character is before it and none behind it.
+bool is_final(std::string_view before, std::string_view behind) {
+  const auto first_cased = [](const std::vector<char32_t>& characters) {
+    for (const char32_t c : characters)
+      if (!is(CharacterClass::ignorable, c)) return is(CharacterClass::cased, c);
+    return false;
+  };
+  std::vector<char32_t> left, right;
+  for (size_t at = 0; at < before.size();) left.push_back(next_character(before, at));
+  for (size_t at = 0; at < behind.size();) right.push_back(next_character(behind, at));
+  std::ranges::reverse(left);
+  return first_cased(left) && !first_cased(right);
+}
+
+}  // namespace
+
+char32_t next_character(std::string_view text, size_t& place) {
+  const auto lead = static_cast<unsigned char>(text[place]);
+  const size_t length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  char32_t c = lead;
+  if (length > 1) c = lead & (0xFFU >> (length + 1));
+  for (size_t i = 1; i < length; ++i) c = c << 6 | (static_cast<unsigned char>(text[place + i]) & 0x3FU);
+  place += length;
+  return c;
+}
+
+size_t count_characters(std::string_view text) {
+  return static_cast<size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+size_t place_of(std::string_view text, size_t index) {
+  size_t place = 0;
+  while (place < text.size() && index-- > 0) next_character(text, place);
+  return place;
+}
+
+std::vector<size_t> places_of(std::string_view text) {
+  std::vector<size_t> places;
+  for (size_t place = 0; place < text.size(); ++place)
+    if ((text[place] & 0xC0) != 0x80) places.push_back(place);
+  places.push_back(text.size());
+  return places;
+}
+
+bool is_space(char32_t c) {
+  return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
+bool ends_line(char32_t c) {
+  return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
+}
+
+bool is_printable(char32_t c) {
+  if (c < 0x7F) return c >= 0x20;
+  static const Pattern hidden = compiled("[\\p{C}\\p{Z}]");
+  return !matches(hidden, utf8_of(c));
+}
+
+bool is(CharacterClass wanted, char32_t c) {
+  // In the order of the enumeration.
+  static const std::array<Pattern, 11> patterns = {compiled("\\p{L}"),
+                                                   compiled("\\p{Nd}"),
+                                                   compiled("[\\p{Lowercase}\\p{Uppercase}\\p{Lt}]"),
+                                                   compiled("\\p{Lowercase}"),
+                                                   compiled("\\p{Uppercase}"),
+                                                   compiled("\\p{Lt}"),
+                                                   compiled("\\p{Case_Ignorable}"),
+                                                   compiled("\\p{N}"),
+                                                   compiled("[\\p{L}\\p{N}_]"),
+                                                   compiled("[_\\p{XID_Start}]"),
+                                                   compiled("\\p{XID_Continue}")};
+  return matches(patterns[static_cast<size_t>(wanted)], utf8_of(c));
+}
+
+std::string in_case(std::string_view text, Case wanted) {
+  std::string result;
+  result.reserve(text.size());
+  for (size_t at = 0; at < text.size();) {
+    if (static_cast<unsigned char>(text[at]) < 0x80) {
+      const char c = text[at++];
+      const bool changes = wanted == Case::upper ? c >= 'a' && c <= 'z' : c >= 'A' && c <= 'Z';
+      result += changes ? static_cast<char>(c ^ 0x20) : c;
+      continue;
+    }
+    const size_t begin = at;
+    const char32_t c = next_character(text, at);
+    const auto special = special_cases().find(c);
+    if (wanted == Case::upper && special != special_cases().end())
+      result += special->second.upper;
+    else if (wanted == Case::lower && c == 0x3A3)
+      result += is_final(text.substr(0, begin), text.substr(at)) ? "\u03C2" : "\u03C3";
+    else if (wanted == Case::lower && c == 0x130)
+      result += "i\u0307";
+    else
+      result += simply_cased(text.substr(begin, at - begin), wanted);
+  }
+  return result;
+}
+
+std::string titled(char32_t c) {
+  const auto special = special_cases().find(c);
+  if (special != special_cases().end()) return special->second.title;
+  // Letters that are two in one, and Georgian, whose words have no capitals.
+  if (c >= 0x1C4 && c <= 0x1CC) return utf8_of(c <= 0x1C6 ? 0x1C5 : c <= 0x1C9 ? 0x1C8 : 0x1CB);
+  if (c >= 0x1F1 && c <= 0x1F3) return utf8_of(0x1F2);
+  if (c >= 0x10D0 && c <= 0x10FF) return utf8_of(c);
+  return in_case(utf8_of(c), Case::upper);
+}
+
+}  // namespace tandem::chat

@@ -1,0 +1,23 @@
+#include "engine/model/chat_template/objects.h"
+
+namespace tandem::chat {
+
+Value function(std::string name, std::function<Value(Maker&, const Arguments&)> call, int nesting) {
+  if (nesting >= kMostNesting) fail_too_large("values that are nested too deeply");
+  auto made = std::make_shared<Function>();
+  made->name = std::move(name);
+  made->call = std::move(call);
+  made->depth = nesting + 1;
+  return std::shared_ptr<Object>(std::move(made));
+}
+
+Value generator(Iterator next, int nesting, const char* type) {
+  if (nesting >= kMostNesting) fail_too_large("values that are nested too deeply");
+  auto made = std::make_shared<Generator>();
+  made->next = std::move(next);
+  made->depth = nesting + 1;
+  made->name = type;
+  return std::shared_ptr<Object>(std::move(made));
+}
+
+}  // namespace tandem::chat

@@ -1,0 +1,264 @@
+#include "engine/model/chat_template/operators.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+#include "engine/model/chat_template/characters.h"
+#include "engine/model/chat_template/format.h"
+#include "engine/model/chat_template/methods.h"
+
+namespace tandem::chat {
+namespace {
+
+const char* mark_of(Operator what) {
+  constexpr const char* kMarks[] = {"+", "-", "*", "/", "//", "%", "**"};
+  return kMarks[static_cast<size_t>(what)];
+}
+
+[[noreturn]] void refuse(Operator what, const Value& a, const Value& b) {
+  fail(std::string("`") + mark_of(what) + "` of a " + a.type() + " and a " + b.type());
+}
+
+std::optional<double> as_real(const Value& value) {
+  if (value.real()) return *value.real();
+  if (const auto whole = value.as_whole()) return whole->to_double();
+  return std::nullopt;
+}
+
+void require_divisor(double b) {
+  if (b == 0) fail("a division by zero");
+}
+
+// Python's remainder has the divisor's sign, and the quotient fits it.
+double floor_modulo(double a, double b) {
+  double rest = std::fmod(a, b);
+  if (rest != 0 && (b < 0) != (rest < 0)) rest += b;
+  return rest == 0 ? std::copysign(0.0, b) : rest;
+}
+
+double floor_quotient(double a, double b) {
+  double rest = std::fmod(a, b), quotient = (a - rest) / b;
+  if (rest != 0 && (b < 0) != (rest < 0)) quotient -= 1;
+  if (quotient == 0) return std::copysign(0.0, a / b);
+  const double down = std::floor(quotient);
+  return quotient - down > 0.5 ? down + 1 : down;
+}
+
+double real_power(double a, double b) {
+  if (a == 0 && b < 0) fail("zero to a negative power");
+  if (a < 0 && std::isfinite(a) && std::isfinite(b) && b != std::trunc(b))
+    fail_unknown("a power that is a complex number");
+  const double result = std::pow(a, b);
+  if (std::isinf(result) && std::isfinite(a) && std::isfinite(b)) fail("a power too large for a floating point number");
+  return result;
+}
+
+Value with_reals(Operator what, double a, double b) {
+  switch (what) {
+    case Operator::add:
+      return a + b;
+    case Operator::subtract:
+      return a - b;
+    case Operator::multiply:
+      return a * b;
+    case Operator::divide:
+      require_divisor(b);
+      return a / b;
+    case Operator::floor_divide:
+      require_divisor(b);
+      return floor_quotient(a, b);
+    case Operator::modulo:
+      require_divisor(b);
+      return floor_modulo(a, b);
+    case Operator::power:
+      return real_power(a, b);
+  }
+  return {};
+}
+
+Value with_wholes(Operator what, const Integer& a, const Integer& b) {
+  switch (what) {
+    case Operator::add:
+      return a + b;
+    case Operator::subtract:
+      return a - b;
+    case Operator::multiply:
+      return a * b;
+    case Operator::divide:
+      return Integer::true_divide(a, b);
+    case Operator::floor_divide:
+      return Integer::divide(a, b).quotient;
+    case Operator::modulo:
+      return Integer::divide(a, b).remainder;
+    case Operator::power:
+      return b.is_negative() ? Value(real_power(a.to_double(), b.to_double())) : Value(Integer::power(a, b));
+  }
+  return {};
+}
+
+Value joined_strings(Maker& maker, const String& a, const String& b) {
+  const bool is_safe = a.is_safe || b.is_safe;
+  maker.require_room(a.text.size() + b.text.size());
+  const auto part = [&](const String& each) {
+    return is_safe && !each.is_safe ? escaped_html(maker, each.text) : each.text;
+  };
+  Text both = part(a);
+  both.append(part(b));
+  return maker.string(std::move(both), is_safe);
+}
+
+Value joined_sequences(Maker& maker, const Value& a, const Value& b) {
+  maker.require_room((a.sequence()->items.size() + b.sequence()->items.size()) * sizeof(Value));
+  Values all = a.sequence()->items;
+  all.insert(all.end(), b.sequence()->items.begin(), b.sequence()->items.end());
+  return maker.list(std::move(all), a.list() ? Sequence::Kind::list : Sequence::Kind::tuple);
+}
+
+Value repeated_value(Maker& maker, const Value& value, const Integer& times) {
+  if (!times.fits()) {
+    if (!times.is_negative()) fail_too_large("a value that is repeated " + times.to_string() + " times");
+    return repeated_value(maker, value, 0);
+  }
+  if (value.string())
+    return maker.string(repeated(maker, value.string()->text, times.small()), value.string()->is_safe);
+  const Values& items = value.sequence()->items;
+  Values all;
+  if (times.small() > 0 && !items.empty()) {
+    if (static_cast<uint64_t>(times.small()) > Account::kMostText / sizeof(Value) / items.size())
+      fail_too_large("a list that is repeated " + times.to_string() + " times");
+    maker.require_room(items.size() * static_cast<size_t>(times.small()) * sizeof(Value));
+    for (int64_t i = 0; i < times.small(); ++i) all.insert(all.end(), items.begin(), items.end());
+  }
+  return maker.list(std::move(all), value.list() ? Sequence::Kind::list : Sequence::Kind::tuple);
+}
+
+// Digits that single underscores may divide.
+std::optional<std::string> without_underscores(std::string_view text) {
+  std::string digits;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '_') {
+      digits += text[i];
+      continue;
+    }
+    const auto beside = [&](size_t at) {
+      return at < text.size() && std::isalnum(static_cast<unsigned char>(text[at]));
+    };
+    if (i == 0 || !beside(i - 1) || !beside(i + 1)) return std::nullopt;
+  }
+  return digits;
+}
+
+std::string_view trimmed(std::string_view text) {
+  size_t begin = 0, end = text.size();
+  while (begin < end && is_space(static_cast<unsigned char>(text[begin])) && text[begin] >= 0) ++begin;
+  while (end > begin && is_space(static_cast<unsigned char>(text[end - 1])) && text[end - 1] >= 0) --end;
+  return text.substr(begin, end - begin);
+}
+
+}  // namespace
+
+Value computed(Maker& maker, Operator what, const Value& a, const Value& b) {
+  if (a.string() && what == Operator::modulo) {
+    if (a.string()->is_safe) fail_unknown("`%` on a text that is marked `safe`");
+    return maker.string(percent_formatted(maker, a.string()->text, b));
+  }
+  if (a.undefined()) fail(a.undefined()->message);
+  if (b.undefined()) fail(b.undefined()->message);
+  const auto left = a.as_whole(), right = b.as_whole();
+  if (left && right) {
+    if (!left->fits() || !right->fits()) maker.work(left->bits() / 64 + right->bits() / 64);
+    return with_wholes(what, *left, *right);
+  }
+  const auto x = as_real(a), y = as_real(b);
+  if (x && y) return with_reals(what, *x, *y);
+  if (what == Operator::add) {
+    if (a.string() && b.string()) return joined_strings(maker, *a.string(), *b.string());
+    if (a.sequence() && b.sequence() && (a.list() != nullptr) == (b.list() != nullptr))
+      return joined_sequences(maker, a, b);
+  }
+  if (what == Operator::multiply) {
+    if (right && (a.string() || a.sequence())) return repeated_value(maker, a, *right);
+    if (left && (b.string() || b.sequence())) return repeated_value(maker, b, *left);
+  }
+  const bool dicts = a.object() && b.object() && what == Operator::subtract;
+  if (dicts) fail_unknown("`-` of two views of dicts");
+  refuse(what, a, b);
+}
+
+Value negated(const Value& value) {
+  if (value.undefined()) fail(value.undefined()->message);
+  if (const auto whole = value.as_whole()) return -*whole;
+  if (value.real()) return -*value.real();
+  fail(std::string("`-` of a ") + value.type());
+}
+
+Value unchanged(const Value& value) {
+  if (value.undefined()) fail(value.undefined()->message);
+  if (const auto whole = value.as_whole()) return *whole;
+  if (value.real()) return value;
+  fail(std::string("`+` of a ") + value.type());
+}
+
+Text escaped_html(Maker& maker, const Text& text) {
+  maker.work(text.size() / 16);
+  Text result;
+  text.each_stretch([&](std::string_view stretch, Author author) {
+    for (size_t at = 0; at < stretch.size();) {
+      const size_t mark = std::min(stretch.find_first_of("&<>'\"", at), stretch.size());
+      result.append(stretch.substr(at, mark - at), author);
+      if (mark == stretch.size()) break;
+      const char c = stretch[mark];
+      result.append(c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '\'' ? "&#39;" : "&#34;", author);
+      at = mark + 1;
+    }
+    maker.require_room(result.size());
+  });
+  return result;
+}
+
+std::optional<Integer> read_whole(std::string_view text, int base) {
+  std::string_view rest = trimmed(text);
+  const bool negative = rest.starts_with('-');
+  if (negative || rest.starts_with('+')) rest.remove_prefix(1);
+  const auto prefix = [&](int of, char letter) {
+    return (base == of || base == 0) && rest.size() > 2 && rest[0] == '0' && (rest[1] | 0x20) == letter;
+  };
+  int radix = base == 0 ? 10 : base;
+  for (const auto& [of, letter] : {std::pair{16, 'x'}, std::pair{8, 'o'}, std::pair{2, 'b'}}) {
+    if (!prefix(of, letter)) continue;
+    radix = of;
+    rest.remove_prefix(2);
+    if (rest.starts_with('_')) rest.remove_prefix(1);
+    break;
+  }
+  for (const char c : rest)
+    if (c < 0) fail_unknown("a number in digits beyond ASCII");
+  const auto digits = without_underscores(rest);
+  if (!digits) return std::nullopt;
+  const auto value = Integer::parse(*digits, radix);
+  if (value && base == 0 && radix == 10 && digits->size() > 1 && digits->front() == '0' && !value->is_zero())
+    return std::nullopt;
+  return value && negative ? std::optional(-*value) : value;
+}
+
+std::optional<double> read_real(std::string_view text) {
+  const auto digits = without_underscores(trimmed(text));
+  if (!digits) return std::nullopt;
+  std::string_view rest = *digits;
+  for (const char c : rest)
+    if (c < 0) fail_unknown("a number in digits beyond ASCII");
+  const bool negative = rest.starts_with('-');
+  if (negative || rest.starts_with('+')) rest.remove_prefix(1);
+  const std::string word = in_case(rest, Case::lower);
+  if (word == "inf" || word == "infinity") return negative ? -HUGE_VAL : HUGE_VAL;
+  if (word == "nan") return std::nan("");
+  if (rest.empty() || (!std::isdigit(static_cast<unsigned char>(rest[0])) && rest[0] != '.')) return std::nullopt;
+  double value = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+  if (end != rest.data() + rest.size()) return std::nullopt;
+  if (error == std::errc::result_out_of_range) value = std::strtod(std::string(rest).c_str(), nullptr);
+  return negative ? -value : value;
+}
+
+}  // namespace tandem::chat

@@ -1,0 +1,146 @@
+// Texts made of texts: stripped, replaced, joined, in another case.
+#include <algorithm>
+
+#include "engine/model/chat_template/characters.h"
+#include "engine/model/chat_template/methods.h"
+#include "engine/model/tokenizer/utf8.h"
+
+namespace tandem::chat {
+namespace {
+
+constexpr size_t kBytesOfTextUnit = 8;  // bytes whose case changes for one unit of work
+
+size_t begin_of_last(std::string_view text) {
+  size_t at = text.size() - 1;
+  while ((text[at] & 0xC0) == 0x80) --at;
+  return at;
+}
+
+char32_t character_in(std::string_view text, size_t at) { return next_character(text, at); }
+
+// Changes the stretches of a text one by one, so that each character keeps its author. A rule that looks at neighbours
+// (Σ at the end of a word) sees those of its stretch.
+template <typename Change>
+Text changed(Maker& maker, const Text& text, const Change& change) {
+  maker.work(text.size() / kBytesOfTextUnit);
+  maker.require_room(text.size());
+  Text result;
+  text.each_stretch([&](std::string_view stretch, Author author) { result.append(change(stretch), author); });
+  return result;
+}
+
+}  // namespace
+
+Text stripped(const Text& text, const std::string* characters, bool left, bool right) {
+  const std::string_view all = text.bytes();
+  const auto goes = [characters](std::string_view character) {
+    if (characters != nullptr) return characters->find(character) != std::string::npos;
+    return is_space(character_in(character, 0));
+  };
+  size_t begin = 0, end = all.size();
+  while (left && begin < end) {
+    size_t next = begin;
+    next_character(all, next);
+    if (!goes(all.substr(begin, next - begin))) break;
+    begin = next;
+  }
+  while (right && begin < end) {
+    const size_t last = begin_of_last(all.substr(0, end));
+    if (!goes(all.substr(last, end - last))) break;
+    end = last;
+  }
+  return text.slice(begin, end);
+}
+
+// An empty text is found before each character and at the end.
+Text replaced(Maker& maker, const Text& text, const Text& old, const Text& fresh, int64_t most) {
+  const std::string& bytes = text.bytes();
+  Text result;
+  size_t done = 0;
+  maker.work_on(bytes.size() * 4);
+  for (size_t from = 0; most != 0; --most) {
+    const size_t at = bytes.find(old.bytes(), from);
+    if (at == std::string::npos) break;
+    maker.work(1);
+    maker.require_room(result.size() + fresh.size() + (at - done));
+    result.append(text.slice(done, at));
+    result.append(fresh);
+    done = at + old.size();
+    from = done;
+    if (!old.empty()) continue;
+    if (at == bytes.size()) break;
+    next_character(bytes, from);
+  }
+  maker.require_room(result.size() + bytes.size() - done);
+  result.append(text.slice(done, bytes.size()));
+  return result;
+}
+
+Text joined(Maker& maker, const Values& texts, const Text& separator) {
+  size_t bytes = 0;
+  for (const Value& each : texts) bytes += each.bytes().size() + separator.size();
+  maker.require_room(bytes);
+  maker.work(texts.size());
+  Text result;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (i > 0) result.append(separator);
+    result.append(texts[i].string()->text);
+  }
+  return result;
+}
+
+Text cased(Maker& maker, const Text& text, Case wanted) {
+  return changed(maker, text, [wanted](std::string_view stretch) { return in_case(stretch, wanted); });
+}
+
+Text capitalized(Maker& maker, const Text& text) {
+  if (text.empty()) return {};
+  size_t second = 0;
+  const char32_t first = next_character(text.bytes(), second);
+  Text result(titled(first), text.author_at(0));
+  result.append(cased(maker, text.slice(second, text.size()), Case::lower));
+  return result;
+}
+
+Text repeated(Maker& maker, const Text& text, int64_t times) {
+  if (times <= 0 || text.empty()) return {};
+  if (static_cast<uint64_t>(times) > Account::kMostText / text.size() + 1)
+    fail_too_large("a text that is repeated " + std::to_string(times) + " times");
+  maker.require_room(text.size() * static_cast<size_t>(times));
+  maker.work(static_cast<size_t>(times) / 16);
+  Text result;
+  result.reserve(text.size() * static_cast<size_t>(times));
+  for (int64_t i = 0; i < times; ++i) result.append(text);
+  return result;
+}
+
+std::vector<Text> lines_of(const Text& text, bool with_ends) {
+  const std::string& bytes = text.bytes();
+  std::vector<Text> lines;
+  for (size_t begin = 0, at = 0; at < bytes.size();) {
+    const size_t end = at;
+    const char32_t c = next_character(bytes, at);
+    if (!ends_line(c) && at < bytes.size()) continue;
+    if (c == '\r' && at < bytes.size() && bytes[at] == '\n') ++at;
+    lines.push_back(text.slice(begin, with_ends || !ends_line(c) ? at : end));
+    begin = at;
+  }
+  return lines;
+}
+
+// The odd place goes to the left if the width is odd, as in CPython.
+Text centered(Maker& maker, const String& string, int64_t width, char32_t fill) {
+  const auto count = static_cast<int64_t>(string.characters);
+  if (width <= count) return string.text;
+  const int64_t room = width - count, left = room / 2 + (room & width & 1);
+  Text one;
+  std::string bytes;
+  utf8::append(bytes, fill);
+  one.append(bytes, Author::chat_template);
+  Text result = repeated(maker, one, left);
+  result.append(string.text);
+  result.append(repeated(maker, one, room - left));
+  return result;
+}
+
+}  // namespace tandem::chat
