@@ -13,6 +13,7 @@
 #include "engine/app/file_flags.h"
 #include "engine/app/flag_values.h"
 #include "engine/app/report.h"
+#include "engine/model/chat_template/model_chat.h"
 #include "engine/plan/strategy.h"
 #include "engine/plan/strategy_list.h"
 #include "sync/long_wait.h"
@@ -84,6 +85,16 @@ void require_one_text(const CLI::App& app) {
     given += option->empty() ? 0 : 1;
   }
   if (given != 1) throw CLI::RequiredError("exactly one of " + names);
+}
+
+void add_template_flags(CLI::App& app, CommonFlags& flags) {
+  CLI::Option* name = app.add_option("--chat-template", flags.chat_template,
+                                     "a known chat template in place of the model's: chatml, gemma, llama2, llama3, "
+                                     "mistral, phi3, zephyr")
+                          ->check(CLI::IsMember(chat::known_templates()));
+  reads_file(app.add_option("--chat-template-file,--template-file", flags.chat_template_file,
+                            "a file with a chat template in place of the model's (docs/chat.md)"))
+      ->excludes(name);
 }
 
 // The order is that of the help text. transform() replaces the user's text by plain digits, and check() leaves it as

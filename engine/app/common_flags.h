@@ -29,6 +29,7 @@ struct CommonFlags {
   Seed seed;
   bool no_special = false;  // special tokens in the text are plain text
   bool chat = false;        // the text is a user's turn (only `run`)
+  std::string chat_template, chat_template_file;  // a form by name, a file; "": the model's own
   std::string act;          // "", "f32", "f16", "i8"
   std::string cache_type = "f16";
   std::string sync = "predict";
@@ -72,6 +73,7 @@ void add_model_flag(CLI::App& app, CommonFlags& flags);  // -m, required
 // -p or -f (several files if the command allows it); --no-special
 void add_text_flags(CLI::App& app, CommonFlags& flags, bool several = false);
 void require_one_text(const CLI::App& app);                    // exactly one of -p, -f (and --ids), else wrong usage
+void add_template_flags(CLI::App& app, CommonFlags& flags);    // --chat-template, --chat-template-file
 void add_sampling_flags(CLI::App& app, CommonFlags& flags);    // -n -s --temp ... --stop
 void add_spec_flags(CLI::App& app, CommonFlags& flags);        // --spec --draft-max --prediction --history ...
 void add_history_max_flag(CLI::App& app, CommonFlags& flags);  // --history-max, also a part of the spec flags

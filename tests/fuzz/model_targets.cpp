@@ -4,7 +4,7 @@ namespace tandem::fuzz {
 
 std::span<const Target> targets() {
   static constexpr Target kTargets[] = {
-      {"gguf", gguf}, {"gguf_split", gguf_split}, {"vocabulary", vocabulary}, {"tokenizer", tokenizer}};
+      {"gguf", gguf}, {"gguf_split", gguf_split}, {"vocabulary", vocabulary}, {"tokenizer", tokenizer}, {"chat_template", chat_template}};
   return kTargets;
 }
 

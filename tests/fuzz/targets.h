@@ -20,6 +20,7 @@ void gguf(Bytes input);           // a model file: header, tensor table, configu
 void gguf_split(Bytes input);     // the parts of a model file in several pieces, and their names
 void vocabulary(Bytes input);     // a tokenizer from any model file, then texts through it
 void tokenizer(Bytes input);      // any text and any ids through good vocabularies of several kinds
+void chat_template(Bytes input);  // a chat template, and perhaps the conversation that it renders
 void soc_profile(Bytes input);    // JSON: a processor profile
 void npu_params(Bytes input);     // JSON: the NPU's parameters
 void measurements(Bytes input);   // JSON: this machine's measurements, as they are kept on disk

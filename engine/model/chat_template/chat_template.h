@@ -23,9 +23,12 @@ class TemplateRefusal : public Error {
   using Error::Error;
 };
 
+struct Message;
+
 // What a template is rendered with, as values of its language.
 class Conversation {
  public:
+  static Conversation of(const std::vector<Message>& messages);
   // A list of messages, or an object with `messages` and, if wanted, `tools`, `documents`, `add_generation_prompt`,
   // `bos_token`, `eos_token` and `chat_template_kwargs`. name: of the JSON, for errors. Error: it is none.
   static Conversation read(std::string_view json, const std::string& name);
@@ -33,6 +36,7 @@ class Conversation {
   ~Conversation();
 
   bool has_tools() const;
+  bool gives(std::string_view name) const;  // a value of that name
   // Whether the last message is the assistant's, so that it is to be continued.
   bool ends_with_assistant() const;
   struct Given;
@@ -46,7 +50,7 @@ class Conversation {
 struct RenderOptions {
   std::tm now{};  // what strftime_now shows
   // Values that replace those of the conversation.
-  std::optional<bool> add_generation_prompt{};
+  std::optional<bool> add_generation_prompt{}, enable_thinking{};
   std::optional<std::string> bos_token{}, eos_token{};
 };
 

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/model/chat_template/comparing.h"
+#include "engine/model/chat_template/model_chat.h"
+#include "engine/model/tokenizer/utf8.h"
 
 namespace tandem::chat {
 namespace {
@@ -180,6 +182,28 @@ Conversation Conversation::read(std::string_view json, const std::string& name) 
                 "Expected a list of {\"role\", \"content\"}, or an object whose `messages` is one (docs/chat.md)");
   }
   return Conversation(std::move(given));
+}
+
+Conversation Conversation::of(const std::vector<Message>& messages) {
+  auto given = std::make_unique<Given>();
+  Maker maker(given->account);
+  try {
+    Values all;
+    for (const Message& message : messages) {
+      if (utf8::masked(message.content, '\xFF').find('\xFF') != std::string::npos)
+        throw Error("a message is no text in UTF-8", "the message of the role " + message.role, "Convert it to UTF-8");
+      all.push_back(maker.dict({{maker.string("role"), maker.string(message.role, Author::conversation)},
+                                {maker.string("content"), maker.string(message.content, Author::conversation)}}));
+    }
+    given->values = named_values(maker.list(std::move(all)), maker);
+  } catch (const Fault& fault) {
+    throw Error("the conversation has " + fault.what, "the messages", "Shorten them");
+  }
+  return Conversation(std::move(given));
+}
+
+bool Conversation::gives(std::string_view name) const {
+  return std::ranges::find(given_->values, name, &Named::value_type::first) != given_->values.end();
 }
 
 bool Conversation::has_tools() const { return is_true(value_of(*given_, "tools")); }

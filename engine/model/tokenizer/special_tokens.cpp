@@ -6,16 +6,28 @@
 
 namespace tandem {
 
+namespace {
+
+bool looks_like_mark(std::string_view text) {
+  return text.size() > 2 &&
+         ((text.front() == '<' && text.back() == '>') || (text.front() == '[' && text.back() == ']'));
+}
+
+}  // namespace
+
 SpecialTokens::SpecialTokens(const Vocabulary& vocabulary)
-    : user_defined_(build(vocabulary, false)), all_(build(vocabulary, true)) {}
+    : all_(build(vocabulary, SpecialKinds::all)),
+      user_defined_(build(vocabulary, SpecialKinds::user_defined)),
+      no_marks_(build(vocabulary, SpecialKinds::no_marks)) {}
 
 // Groups the tokens by length, longest first.
-SpecialTokens::Levels SpecialTokens::build(const Vocabulary& vocabulary, bool with_control) {
+SpecialTokens::Levels SpecialTokens::build(const Vocabulary& vocabulary, SpecialKinds kinds) {
   std::map<size_t, Level, std::greater<>> by_length;
   for (int32_t id = 0; id < vocabulary.size(); ++id) {
     const std::string_view text = vocabulary.texts[id];
-    const bool wanted = with_control ? vocabulary.stands_alone(id) : vocabulary.kinds[id] == TokenKind::user_defined;
-    if (!wanted || text.empty()) continue;
+    const bool wanted =
+        kinds == SpecialKinds::all ? vocabulary.stands_alone(id) : vocabulary.kinds[id] == TokenKind::user_defined;
+    if (!wanted || text.empty() || (kinds == SpecialKinds::no_marks && looks_like_mark(text))) continue;
     Level& level = by_length[text.size()];
     level.length = text.size();
     level.ids[text] = id;
@@ -48,10 +60,13 @@ void SpecialTokens::split_level(const Level& level, std::string_view text, std::
 }
 
 // Each length cuts only the plain text that longer tokens have left.
-std::vector<Fragment> SpecialTokens::split(std::string_view text, bool parse_special) const {
+std::vector<Fragment> SpecialTokens::split(std::string_view text, SpecialKinds kinds) const {
   std::vector<Fragment> fragments;
   if (!text.empty()) fragments.push_back({text});
-  for (const Level& level : parse_special ? all_ : user_defined_) {
+  const Levels& levels = kinds == SpecialKinds::all        ? all_
+                         : kinds == SpecialKinds::no_marks ? no_marks_
+                                                           : user_defined_;
+  for (const Level& level : levels) {
     std::vector<Fragment> finer;
     finer.reserve(fragments.size());
     for (const Fragment& fragment : fragments) {

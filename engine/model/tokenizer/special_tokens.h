@@ -1,8 +1,7 @@
 // Finds tokens that stand for themselves in text: control tokens and added (user-defined) ones.
 //
 // Contract: longer tokens are found first, wherever they are. Tokens of one length are found from left to right.
-// User-defined tokens are always found, control and unknown tokens only on request. Refers to the vocabulary, which
-// must outlive it. Thread-safe.
+// Refers to the vocabulary, which must outlive it. Thread-safe.
 #pragma once
 
 #include <array>
@@ -21,11 +20,15 @@ struct Fragment {
   int32_t id = -1;
 };
 
+// Which tokens of a text are found: all; user-defined ones alone; of these, those that do not look like a mark of a
+// chat template (<start_of_turn>, [INST]), as in what the people of a chat wrote.
+enum class SpecialKinds { all, user_defined, no_marks };
+
 class SpecialTokens {
  public:
   explicit SpecialTokens(const Vocabulary& vocabulary);
 
-  std::vector<Fragment> split(std::string_view text, bool parse_special) const;
+  std::vector<Fragment> split(std::string_view text, SpecialKinds kinds) const;
 
  private:
   // All tokens of one length. One pass over the text finds any of them.
@@ -35,10 +38,10 @@ class SpecialTokens {
     std::array<bool, 256> begins{};  // first bytes of the tokens
   };
   using Levels = std::vector<Level>;  // longest first
-  static Levels build(const Vocabulary& vocabulary, bool with_control);
+  static Levels build(const Vocabulary& vocabulary, SpecialKinds kinds);
   static void split_level(const Level& level, std::string_view text, std::vector<Fragment>& fragments);
 
-  Levels user_defined_, all_;
+  Levels all_, user_defined_, no_marks_;
 };
 
 }  // namespace tandem

@@ -1,5 +1,6 @@
 #include "engine/model/tokenizer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/model/tokenizer/bpe.h"
@@ -22,7 +23,8 @@ class GgufTokenizer : public Tokenizer {
   std::vector<int32_t> encode(std::string_view text, const EncodeOptions& options) const override {
     std::vector<int32_t> ids;
     if (options.add_bos_eos && vocabulary_.add_bos) ids.push_back(vocabulary_.bos);
-    encode(special_tokens_.split(text, options.parse_special), true, ids);
+    encode(special_tokens_.split(text, options.parse_special ? SpecialKinds::all : SpecialKinds::user_defined), true,
+           ids);
     if (options.add_bos_eos && vocabulary_.add_eos) ids.push_back(vocabulary_.eos);
     return ids;
   }
@@ -33,7 +35,7 @@ class GgufTokenizer : public Tokenizer {
     std::string plain;  // text since the last special token
     bool at_start = true;
     const auto encode_plain = [&] {
-      if (!plain.empty()) at_start = encode(special_tokens_.split(plain, false), at_start, ids);
+      if (!plain.empty()) at_start = encode(special_tokens_.split(plain, SpecialKinds::no_marks), at_start, ids);
       plain.clear();
     };
     for (const TextPart& part : parts) {
@@ -41,7 +43,7 @@ class GgufTokenizer : public Tokenizer {
         plain += part.text;
         continue;
       }
-      for (const Fragment& fragment : special_tokens_.split(part.text, true)) {
+      for (const Fragment& fragment : special_tokens_.split(part.text, SpecialKinds::all)) {
         if (fragment.id < 0) {
           plain += fragment.text;
           continue;
@@ -52,8 +54,10 @@ class GgufTokenizer : public Tokenizer {
       }
     }
     encode_plain();
-    // A chat template may write the start token itself.
-    const bool begins_so = !ids.empty() && ids.front() == vocabulary_.bos;
+    // A chat template may write the start token itself, even twice. Nobody writes more than one.
+    const auto first_other = std::ranges::find_if(ids, [this](int32_t id) { return id != vocabulary_.bos; });
+    const bool begins_so = vocabulary_.bos >= 0 && first_other != ids.begin();
+    if (begins_so) ids.erase(ids.begin() + 1, first_other);
     if (vocabulary_.add_bos && !begins_so) ids.insert(ids.begin(), vocabulary_.bos);
     return ids;
   }

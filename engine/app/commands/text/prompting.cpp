@@ -6,7 +6,6 @@
 
 #include "engine/app/commands/text/generation.h"
 #include "engine/app/text_input.h"
-#include "engine/model/chat/chat_prompt.h"
 #include "engine/model/tokenizer/utf8.h"
 #include "engine/run/serve/history_file.h"
 #include "sync/error.h"
@@ -14,14 +13,12 @@
 namespace tandem::app {
 namespace {
 
-constexpr const char* kTemplateKey = "tokenizer.chat_template";
-
 // The reason in a user's words, with the flag that changes it.
-std::string why_empty(StopReason reason, bool is_chat, bool knows_template) {
+std::string why_empty(StopReason reason, bool is_chat, bool has_template) {
   switch (reason) {
     case StopReason::end_of_text:
       if (is_chat) return "the model ended its answer at once; --ignore-eos goes on";
-      if (!knows_template) return "the model ended the text at once; --ignore-eos goes on";
+      if (!has_template) return "the model ended the text at once; --ignore-eos goes on";
       return "the model ended the text at once; with --chat it answers the prompt as a user's question";
     case StopReason::length:
       return "no more tokens were asked for (--predict)";
@@ -39,21 +36,18 @@ std::string why_empty(StopReason reason, bool is_chat, bool knows_template) {
 
 }  // namespace
 
-// Tries the template on a short text once. If it does not render ChatML, why_not_ keeps the reason. The template is a
-// program of its own language. Only templates that render ChatML are known, so the reason tells the user why --chat has
-// no effect.
+std::optional<chat::TemplateSource> chosen_template(const CommonFlags& flags, const GgufFile* model, bool has_tools) {
+  if (!flags.chat_template_file.empty())
+    return chat::TemplateSource{read_file(flags.chat_template_file), flags.chat_template_file};
+  if (!flags.chat_template.empty()) return chat::known_template(flags.chat_template);
+  return model == nullptr ? std::nullopt : chat::template_of(*model, has_tools);
+}
+
+// Without --chat the model's template only decides what a note says, so one that cannot be used is no error.
 Prompting::Prompting(const CommonFlags& flags, const LoadedModel& model)
-    : flags_(flags), tokenizer_(model.tokenizer()) {
-  const std::string type = model.file().type_of(kTemplateKey);
-  if (type == "string") template_ = *model.file().get_string(kTemplateKey);
-  if (!template_.empty()) {
-    why_not_ = user_turn(template_, tokenizer_, "?").why_not;
-    if (!why_not_.empty()) why_not_ = "the model's chat template is not known here: " + why_not_;
-  } else if (!type.empty() && type != "string") {
-    why_not_ = std::string("the model's ") + kTemplateKey + " is no text but " + type;
-  } else {
-    why_not_ = "the model has no chat template";
-  }
+    : flags_(flags), tokenizer_(model.tokenizer()), has_template_(!model.file().type_of(chat::kTemplateKey).empty()) {
+  if (flags.chat)
+    if (const auto source = chosen_template(flags, &model.file(), false)) chat_.emplace(*source, tokenizer_);
   for (const std::string& path : flags.predictions) read_prediction(path);
   if (!flags.history.empty()) open_history();
 }
@@ -87,35 +81,26 @@ void Prompting::print_note() const {
   if (const unsigned mode = history_ ? HistoryFile(flags_.history, HistoryFile::kAnyVocabulary).open_mode() : 0)
     std::fprintf(stderr, "note: others than its owner may use the history %s: its mode is %o\n", flags_.history.c_str(),
                  mode);
-  if (!flags_.chat || knows_template()) return;
-  std::fprintf(stderr, "note: %s; the text is continued instead of answered (--chat)\n", why_not_.c_str());
+  if (!flags_.chat || is_chat()) return;
+  std::fprintf(stderr,
+               "note: the model has no chat template; the text is continued instead of answered (--chat; "
+               "--chat-template gives it one)\n");
 }
 
 std::vector<int32_t> Prompting::ids(const std::string& text) const {
-  return is_chat() ? turn_ids(text) : prompt_ids(flags_, text, tokenizer_);
+  return is_chat() ? chat_->prompt({{"user", text}}, {}) : prompt_ids(flags_, text, tokenizer_);
 }
 
 std::vector<int32_t> Prompting::prediction(const std::string& text) const {
   return tokenizer_.encode(text, {.add_bos_eos = false, .parse_special = false});
 }
 
-// The parts keep the template's special tokens apart from the user's text, so that the text cannot end its own turn.
-std::vector<int32_t> Prompting::turn_ids(const std::string& text) const {
-  const ChatPrompt turn = user_turn(template_, tokenizer_, text);
-  if (!turn.known())
-    throw Error("the chat template does not make a user's turn of this text", turn.why_not,
-                "Leave out --chat to have the text continued");
-  return tokenizer_.encode(turn.parts);
-}
-
 GenerateOptions Prompting::options() const {
   GenerateOptions options = generate_options(flags_);
   options.spec.predictions = predictions_;
   options.spec.history = history_;
-  // A vocabulary without that token writes its characters as text, so they become a stop text.
-  const std::vector<int32_t> end = tokenizer_.encode(kChatMlEnd, {.add_bos_eos = false, .parse_special = true});
-  const bool is_token = end.size() == 1 && tokenizer_.is_end(end.front());
-  if (is_chat() && !is_token && !options.ignore_end) options.stop.emplace_back(kChatMlEnd);
+  if (is_chat() && !options.ignore_end)
+    options.stop.insert(options.stop.end(), chat_->stop_texts().begin(), chat_->stop_texts().end());
   return options;
 }
 
@@ -123,7 +108,7 @@ void Prompting::explain_empty(const Generation& result, const std::string& name)
   if (result.text.find_first_not_of(" \t\r\n") != std::string::npos) return;
   if (flags_.quiet() && result.reason != StopReason::end_of_text) return;
   std::fprintf(stderr, "%s%sthere is no text: %s\n", name.c_str(), name.empty() ? "" : ": ",
-               why_empty(result.reason, is_chat(), knows_template()).c_str());
+               why_empty(result.reason, is_chat(), has_template_).c_str());
 }
 
 }  // namespace tandem::app

@@ -1,25 +1,31 @@
 // Makes a prompt of a text: as it is, to be continued, or as a user's turn (--chat).
 //
-// Contract: a model with an unknown chat template continues texts; print_note() says so. Refers to the flags and to the
-// model, which must outlive it. Thread-safe.
+// Contract: a model without a chat template continues texts; print_note() says so. A template that cannot be used is an
+// Error. Refers to the flags and to the model, which must outlive it. Thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/app/common_flags.h"
+#include "engine/model/chat_template/model_chat.h"
 #include "engine/run/machine/loaded_model.h"
 #include "engine/run/serve/generate.h"
 
 namespace tandem::app {
 
+// The template of --chat-template-file, of --chat-template, or of the model; absent: there is none. Error: it cannot be
+// read.
+std::optional<chat::TemplateSource> chosen_template(const CommonFlags& flags, const GgufFile* model, bool has_tools);
+
 class Prompting {
  public:
   Prompting(const CommonFlags& flags, const LoadedModel& model);
 
-  bool is_chat() const { return flags_.chat && knows_template(); }
+  bool is_chat() const { return chat_.has_value(); }
   // To stderr, if --chat, --prediction or --history has no effect, or others may read the history. Nothing with -q.
   void print_note() const;
 
@@ -35,13 +41,12 @@ class Prompting {
   void explain_empty(const Generation& result, const std::string& name) const;
 
  private:
-  bool knows_template() const { return why_not_.empty(); }
   void open_history();
   void read_prediction(const std::string& path);
-  std::vector<int32_t> turn_ids(const std::string& text) const;
   const CommonFlags& flags_;
   const Tokenizer& tokenizer_;
-  std::string template_, why_not_;
+  const bool has_template_;
+  std::optional<chat::ModelChat> chat_;  // with --chat, if there is a template
   std::vector<std::vector<int32_t>> predictions_;
   std::vector<std::string> no_predictions_;  // files that are no text
   std::shared_ptr<TextHistory> history_;     // null: none was asked for, or it cannot be used

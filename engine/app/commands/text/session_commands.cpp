@@ -74,10 +74,11 @@ void add_run(CLI::App& app, Action& action) {
       app, flags->own,
       "a file of prompts, a JSON object a line: {\"prompt\", \"n_predict\", \"seed\", \"prediction\" (texts), "
       "\"spec\"}; answers are an object a line; - is standard input");
-  app.add_flag(
-      "--chat", flags->common.chat,
-      "put each text as a user's turn by the model's own chat template, so that it is answered and not "
-      "continued; special tokens in the text are plain text (docs/tokenizers.md: the templates that are known)");
+  app.add_flag("--chat", flags->common.chat,
+               "put each text as a user's turn by the model's own chat template, so that it is answered and not "
+               "continued; special tokens in the text are plain text (docs/chat.md)");
+  add_template_flags(app, flags->common);
+  for (const char* name : {"--chat-template", "--chat-template-file"}) app.get_option(name)->needs("--chat");
   writes_file(app.add_option("--save-state", flags->common.save_state,
                              "write the text's tokens with their keys and values to this file"));
   reads_file(

@@ -14,6 +14,7 @@ const std::map<std::string, std::vector<std::string>> kTestsOf = {
     {"run",
      {"run_chat", "run_text", "run_lines", "run_sampling", "run_spec", "history", "run_devices", "interrupt", "warm",
       "moe_plans"}},
+    {"chat", {"chat"}},
     {"eval", {"eval", "moe_plans"}},
     {"tokenize", {"tokenize"}},
     {"devices", {"info"}},

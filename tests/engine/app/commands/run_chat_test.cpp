@@ -102,21 +102,56 @@ TEST(RunChat, says_why_there_is_no_text) {
   EXPECT_THAT(tandem(run(model(folder, kChatMl, 'x' + 3), {"-p", "the"})).err, Not(HasSubstr("there is no text")));
 }
 
-TEST(RunChat, continues_the_text_where_the_template_is_not_known_and_says_so) {
+TEST(RunChat, continues_the_text_where_the_model_has_no_template_and_says_so) {
   const Folder folder;
-  for (const std::string form : {"", kOther, "{{ raise_exception('no') }}"}) {
-    const std::string path = model(folder, form, 'x' + 3);
-    const Ended ended = tandem(run(path, {"--chat", "-p", "the"}));
-    EXPECT_EQ(ended.status, 0) << ended.err;
-    EXPECT_EQ(ended.out, "xxx");
-    EXPECT_THAT(ended.err, HasSubstr(form.empty() ? "note: the model has no chat template"
-                                                  : "note: the model's chat template is not known here"));
-    EXPECT_THAT(ended.err, HasSubstr("the text is continued instead"));
-    EXPECT_THAT(tandem(run(path, {"-p", "the"})).err, Not(HasSubstr("template")));
-    const json answer = json_of(run(path, {"--chat", "-p", "the"}));
-    EXPECT_EQ(answer.at("chat"), false);
-    EXPECT_EQ(answer.at("prompt_ids"), ids_of(path, "the"));
-  }
+  const std::string path = model(folder, "", 'x' + 3);
+  const Ended ended = tandem(run(path, {"--chat", "-p", "the"}));
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_EQ(ended.out, "xxx");
+  EXPECT_THAT(ended.err, HasSubstr("note: the model has no chat template; the text is continued instead"));
+  EXPECT_THAT(tandem(run(path, {"-p", "the"})).err, Not(HasSubstr("template")));
+  const json answer = json_of(run(path, {"--chat", "-p", "the"}));
+  EXPECT_EQ(answer.at("chat"), false);
+  EXPECT_EQ(answer.at("prompt_ids"), ids_of(path, "the"));
+}
+
+TEST(RunChat, knows_every_form_that_a_template_renders) {
+  const Folder folder;
+  const std::string path = model(folder, kOther);
+  const json answer = json_of(run(path, {"--chat", "-p", "the"}));
+  EXPECT_EQ(answer.at("chat"), true);
+  EXPECT_EQ(answer.at("prompt_ids"), ids_of(path, "[INST] the [/INST]"));
+}
+
+// Another template in its place would give the model a text that it was not trained on.
+TEST(RunChat, fails_where_the_template_refuses_or_is_not_known_and_names_the_way_out) {
+  const Folder folder;
+  const std::string refusing = model(folder, "{{ raise_exception('no users here') }}");
+  const Ended refused = tandem(run(refusing, {"--chat", "-p", "the"}));
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.out, IsEmpty());
+  EXPECT_THAT(refused.err, HasSubstr("no users here"));
+  const std::string unknown = model(folder, "{{ 'x' | urlize }}");
+  const Ended failed = tandem(run(unknown, {"--chat", "-p", "the"}));
+  EXPECT_EQ(failed.status, 1);
+  EXPECT_THAT(failed.out, IsEmpty());
+  EXPECT_THAT(failed.err, HasSubstr("the filter `urlize`, which is not known here"));
+  EXPECT_THAT(failed.err, HasSubstr("tokenizer.chat_template: line 1"));
+  EXPECT_THAT(failed.err, HasSubstr("--chat-template-file"));
+  EXPECT_EQ(tandem(run(unknown, {"-p", "the"})).status, 0) << "without --chat the template does not matter";
+}
+
+TEST(RunChat, takes_a_template_by_name_or_from_a_file) {
+  const Folder folder;
+  const std::string path = model(folder, "");
+  EXPECT_EQ(json_of(run(path, {"--chat", "-p", "the", "--chat-template", "chatml"})).at("prompt_ids"),
+            ids_of(path, user_turn("the")));
+  const std::string file = folder.write("t.jinja", kOther);
+  EXPECT_EQ(json_of(run(path, {"--chat", "-p", "the", "--chat-template-file", file})).at("prompt_ids"),
+            ids_of(path, "[INST] the [/INST]"));
+  EXPECT_EQ(tandem(run(path, {"--chat", "-p", "the", "--chat-template", "nonsense"})).status, 2);
+  EXPECT_EQ(tandem(run(path, {"-p", "the", "--chat-template", "chatml"})).status, 2) << "without --chat";
+  EXPECT_EQ(tandem(run(path, {"--chat", "-p", "the", "--chat-template-file", folder.file("none")})).status, 1);
 }
 
 TEST(RunChat, serves_lines_and_files_and_saved_states) {

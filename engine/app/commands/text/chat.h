@@ -1,0 +1,23 @@
+// `tandem chat`: renders a conversation by a chat template.
+#pragma once
+
+#include <string>
+
+#include "engine/app/command.h"
+#include "engine/app/common_flags.h"
+
+namespace tandem::app {
+
+struct ChatFlags {
+  CommonFlags common;
+  std::string messages;  // a file of JSON
+  std::string now;       // "2026-02-03T04:05:06"; "": the time of this moment
+  bool render = false;
+};
+
+// Writes the rendering alone to standard output. Refusal and Error: nothing is written there.
+int render_chat_command(const ChatFlags& flags);
+
+void add_chat(CLI::App& app, Action& action);
+
+}  // namespace tandem::app
