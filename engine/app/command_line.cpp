@@ -160,7 +160,7 @@ int act(const Action& action, bool json) {
 std::span<const Command> commands() {
   static const Command table[] = {
       {kUse, "run", "let the model continue a text, or answer it (--chat)", add_run},
-      {kUse, "chat", "what a chat template makes of a conversation", add_chat},
+      {kUse, "chat", "a conversation with a model; what a chat template makes of one (--render)", add_chat},
       {kUse, "eval", "one forward pass over given tokens: logits, perplexity", add_eval},
       {kUse, "tokenize", "text to token ids and back", add_tokenize},
       {kUse, "devices", "what can compute here, and what was proven about it", add_devices},

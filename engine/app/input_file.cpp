@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "engine/app/interrupt.h"
 #include "sync/error.h"
 
 namespace tandem::app {
@@ -43,7 +44,10 @@ void InputFile::await() {
     const int found = ::poll(&ready, 1, static_cast<int>(kLookEvery.count()));
     if (found > 0) break;
     if (found < 0 && errno != EINTR) fail();
-    wait_.look();
+    if (!is_persons_)
+      wait_.look();
+    else if (interrupted())
+      throw Interrupted();
   }
   wait_.pause();
 }

@@ -21,6 +21,7 @@ class InputFile {
   InputFile& operator=(const InputFile&) = delete;
 
   const std::string& name() const { return name_; }  // the path, or "standard input"
+  void expect_person() { is_persons_ = true; }       // who may take long: waits are not reported
   bool has_something();               // whether read() returns at once: bytes are there, or the end is reached
   size_t read(std::span<char> room);  // waits for at least one byte; 0: the end
 
@@ -30,6 +31,7 @@ class InputFile {
   const bool is_own_;
   const std::string name_;
   int descriptor_ = -1;
+  bool is_persons_ = false;
   LongWait wait_;
 };
 

@@ -15,9 +15,9 @@ volatile sig_atomic_t asked_to_stop = 0;
 
 // The first signal only sets the flag, which work looks at between its steps. The second one ends the process, because
 // a step may take long. A handler may call _exit(), but not exit().
-extern "C" void on_signal(int) {
+extern "C" void on_signal(int signal) {
   if (asked_to_stop) _exit(kInterrupted);
-  asked_to_stop = 1;
+  asked_to_stop = signal;
 }
 
 }  // namespace
@@ -35,5 +35,11 @@ void watch_for_interrupt() {
 }
 
 bool interrupted() { return asked_to_stop != 0; }
+
+bool forget_interrupt() {
+  if (asked_to_stop != SIGINT) return false;
+  asked_to_stop = 0;
+  return true;
+}
 
 }  // namespace tandem::app

@@ -10,6 +10,7 @@ namespace tandem::app {
 class LineReader {
  public:
   explicit LineReader(const std::string& path) : file_(path) {}
+  void expect_person() { file_.expect_person(); }
 
   enum class Found { line, none_yet, end };
   // The next line, without its end. may_wait: waits for a line, until Ctrl-C. Otherwise it may return none_yet. The

@@ -132,7 +132,7 @@ Iterator over_string(Maker& maker, const Value& value) {
     if (at >= string.text.size()) return false;
     const size_t begin = at;
     next_character(string.text.bytes(), at);
-    out = maker.string(string.text.slice(begin, at), string.is_safe);
+    out = maker.string(string.text.slice(begin, at));  // plain text, also of one that is marked `safe`
     return true;
   };
 }

@@ -95,16 +95,24 @@ std::string simply_cased(std::string_view text, Case wanted) {
 
 // Whether a Σ between these two texts ends a word: a cased character is before it and none behind it.
 bool is_final(std::string_view before, std::string_view behind) {
-  const auto first_cased = [](const std::vector<char32_t>& characters) {
-    for (const char32_t c : characters)
-      if (!is(CharacterClass::ignorable, c)) return is(CharacterClass::cased, c);
-    return false;
-  };
-  std::vector<char32_t> left, right;
-  for (size_t at = 0; at < before.size();) left.push_back(next_character(before, at));
-  for (size_t at = 0; at < behind.size();) right.push_back(next_character(behind, at));
-  std::ranges::reverse(left);
-  return first_cased(left) && !first_cased(right);
+  bool left = false, right = false;
+  while (!before.empty()) {
+    size_t last = before.size() - 1, next = 0;
+    while ((before[last] & 0xC0) == 0x80) --last;
+    next = last;
+    const char32_t c = next_character(before, next);
+    before = before.substr(0, last);
+    if (is(CharacterClass::ignorable, c)) continue;
+    left = is(CharacterClass::cased, c);
+    break;
+  }
+  for (size_t at = 0; at < behind.size();) {
+    const char32_t c = next_character(behind, at);
+    if (is(CharacterClass::ignorable, c)) continue;
+    right = is(CharacterClass::cased, c);
+    break;
+  }
+  return left && !right;
 }
 
 }  // namespace
@@ -168,27 +176,28 @@ bool is(CharacterClass wanted, char32_t c) {
   return matches(patterns[static_cast<size_t>(wanted)], utf8_of(c));
 }
 
+std::string in_case(std::string_view text, size_t begin, size_t end, Case wanted) {
+  size_t at = begin;
+  const char32_t c = next_character(text, at);
+  if (c < 0x80) {
+    const bool changes = wanted == Case::upper ? c >= 'a' && c <= 'z' : c >= 'A' && c <= 'Z';
+    return std::string(1, static_cast<char>(changes ? c ^ 0x20 : c));
+  }
+  const auto special = special_cases().find(c);
+  if (wanted == Case::upper && special != special_cases().end()) return special->second.upper;
+  if (wanted == Case::lower && c == 0x3A3)
+    return is_final(text.substr(0, begin), text.substr(end)) ? "\u03C2" : "\u03C3";
+  if (wanted == Case::lower && c == 0x130) return "i\u0307";
+  return simply_cased(text.substr(begin, end - begin), wanted);
+}
+
 std::string in_case(std::string_view text, Case wanted) {
   std::string result;
   result.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
-    if (static_cast<unsigned char>(text[at]) < 0x80) {
-      const char c = text[at++];
-      const bool changes = wanted == Case::upper ? c >= 'a' && c <= 'z' : c >= 'A' && c <= 'Z';
-      result += changes ? static_cast<char>(c ^ 0x20) : c;
-      continue;
-    }
     const size_t begin = at;
-    const char32_t c = next_character(text, at);
-    const auto special = special_cases().find(c);
-    if (wanted == Case::upper && special != special_cases().end())
-      result += special->second.upper;
-    else if (wanted == Case::lower && c == 0x3A3)
-      result += is_final(text.substr(0, begin), text.substr(at)) ? "\u03C2" : "\u03C3";
-    else if (wanted == Case::lower && c == 0x130)
-      result += "i\u0307";
-    else
-      result += simply_cased(text.substr(begin, at - begin), wanted);
+    next_character(text, at);
+    result += in_case(text, begin, at, wanted);
   }
   return result;
 }

@@ -29,6 +29,8 @@ bool is(CharacterClass wanted, char32_t c);
 enum class Case { lower, upper };
 // Every character; Σ at the end of a word becomes ς.
 std::string in_case(std::string_view text, Case wanted);
+// The character [begin, end) of a text, which decides about Σ.
+std::string in_case(std::string_view text, size_t begin, size_t end, Case wanted);
 std::string titled(char32_t c);  // one character as the first of a word
 
 }  // namespace tandem::chat

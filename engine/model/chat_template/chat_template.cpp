@@ -64,12 +64,12 @@ Text ChatTemplate::render(const Conversation& conversation, const RenderOptions&
   Account account;
   Maker maker(account);
   Interpreter interpreter(parsed_->tree, maker, options.now);
-  for (const auto& [name, value] : conversation.given().values) interpreter.set(name, value);
-  if (options.add_generation_prompt) interpreter.set("add_generation_prompt", *options.add_generation_prompt);
-  if (options.enable_thinking) interpreter.set("enable_thinking", *options.enable_thinking);
-  if (options.bos_token) interpreter.set("bos_token", maker.string(*options.bos_token));
-  if (options.eos_token) interpreter.set("eos_token", maker.string(*options.eos_token));
   try {
+    for (const auto& [name, value] : conversation.given().values) interpreter.set(name, value);
+    if (options.add_generation_prompt) interpreter.set("add_generation_prompt", *options.add_generation_prompt);
+    if (options.enable_thinking) interpreter.set("enable_thinking", *options.enable_thinking);
+    if (options.bos_token) interpreter.set("bos_token", maker.string(*options.bos_token));
+    if (options.eos_token) interpreter.set("eos_token", maker.string(*options.eos_token));
     return interpreter.run();
   } catch (const Fault& fault) {
     report(fault, parsed_->name, interpreter.line());

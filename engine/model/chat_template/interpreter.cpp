@@ -10,22 +10,10 @@
 namespace tandem::chat {
 namespace {
 
-constexpr size_t kMostStack = size_t{400} << 10;  // bytes of the stack that a rendering may use
-constexpr size_t kBytesKept = 512;                // of what lives until the rendering ends
+constexpr size_t kBytesKept = 512;  // of what lives until the rendering ends
 constexpr size_t kPrintedPiece = size_t{1} << 16;
 
 }  // namespace
-
-// Checks how much of the stack is used. Recursion of a template is recursion here.
-class Interpreter::Level {
- public:
-  explicit Level(Interpreter& interpreter) {
-    const auto* here = static_cast<const char*>(__builtin_frame_address(0));
-    const auto* begin = static_cast<const char*>(interpreter.stack_begin_);
-    if (begin > here && static_cast<size_t>(begin - here) > kMostStack)
-      fail_too_large("constructs or calls that are nested too deeply");
-  }
-};
 
 // A scope within the present one, for as long as it lives.
 class Interpreter::Inner {

@@ -111,6 +111,18 @@ class Interpreter {
   size_t printed_ = 0;  // bytes since the last check
 };
 
+// Checks how much of the stack is used. Recursion of a template is recursion here.
+class Interpreter::Level {
+ public:
+  explicit Level(const Interpreter& interpreter) {
+    constexpr size_t kMostStack = size_t{400} << 10;  // bytes that a rendering may use
+    const auto* here = static_cast<const char*>(__builtin_frame_address(0));
+    const auto* begin = static_cast<const char*>(interpreter.stack_begin_);
+    if (begin > here && static_cast<size_t>(begin - here) > kMostStack)
+      fail_too_large("constructs or calls that are nested too deeply");
+  }
+};
+
 struct Macro : Callable {
   Macro(Interpreter& made_by, const Statement& statement, std::shared_ptr<Scope> defined_in)
       : owner(made_by), node(statement), scope(std::move(defined_in)) {}

@@ -4,6 +4,7 @@
 // forbids. Fault for those that are not known here.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "engine/model/chat_template/arguments.h"
@@ -22,6 +23,9 @@ StringMethod string_method(std::string_view name);
 Text stripped(const Text& text, const std::string* characters, bool left, bool right);  // null: white space
 Text replaced(Maker& maker, const Text& text, const Text& old, const Text& fresh, int64_t most);
 Text joined(Maker& maker, const Values& texts, const Text& separator);
+// Changes each character, whose place in the text is [begin, end).
+using CharacterChange = std::function<std::string(size_t begin, size_t end)>;
+Text each_changed(Maker& maker, const Text& text, const CharacterChange& change);
 Text cased(Maker& maker, const Text& text, Case wanted);
 Text capitalized(Maker& maker, const Text& text);
 Text repeated(Maker& maker, const Text& text, int64_t times);

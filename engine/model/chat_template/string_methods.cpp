@@ -202,20 +202,18 @@ Value capitalize(Maker& maker, const Value& self, const Arguments& arguments) {
   return maker.string(capitalized(maker, text_of(self)), self.string()->is_safe);
 }
 
+char32_t character_at(const std::string& bytes, size_t place) { return next_character(bytes, place); }
+
 // A letter behind a cased one is small, every other one is large.
 Value title(Maker& maker, const Value& self, const Arguments& arguments) {
   const Taken taken(arguments, "title()", {});
   maker.work(self.bytes().size());
-  Text result;
+  const std::string& bytes = self.bytes();
   bool in_word = false;
-  text_of(self).each_stretch([&](std::string_view stretch, Author author) {
-    for (size_t at = 0; at < stretch.size();) {
-      const size_t begin = at;
-      const char32_t c = next_character(stretch, at);
-      const std::string_view bytes = stretch.substr(begin, at - begin);
-      result.append(in_word ? in_case(bytes, Case::lower) : titled(c), author);
-      in_word = is(CharacterClass::cased, c);
-    }
+  Text result = each_changed(maker, text_of(self), [&](size_t begin, size_t end) {
+    const char32_t c = character_at(bytes, begin);
+    const bool is_first = !std::exchange(in_word, is(CharacterClass::cased, c));
+    return is_first ? titled(c) : in_case(bytes, begin, end, Case::lower);
   });
   return maker.string(std::move(result), self.string()->is_safe);
 }
@@ -223,13 +221,10 @@ Value title(Maker& maker, const Value& self, const Arguments& arguments) {
 Value swapcase(Maker& maker, const Value& self, const Arguments& arguments) {
   const Taken taken(arguments, "swapcase()", {});
   maker.work(self.bytes().size());
-  Text result;
-  text_of(self).each_stretch([&](std::string_view stretch, Author author) {
-    for (size_t at = 0; at < stretch.size();) {
-      const size_t begin = at;
-      const bool upper = is(CharacterClass::upper, next_character(stretch, at));
-      result.append(in_case(stretch.substr(begin, at - begin), upper ? Case::lower : Case::upper), author);
-    }
+  const std::string& bytes = self.bytes();
+  Text result = each_changed(maker, text_of(self), [&](size_t begin, size_t end) {
+    const bool upper = is(CharacterClass::upper, character_at(bytes, begin));
+    return in_case(bytes, begin, end, upper ? Case::lower : Case::upper);
   });
   return maker.string(std::move(result), self.string()->is_safe);
 }

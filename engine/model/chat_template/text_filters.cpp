@@ -39,21 +39,29 @@ Value trim(Maker& maker, const Value& value, const Arguments& arguments) {
   return maker.string(stripped(text.string()->text, characters, true, true), text.string()->is_safe);
 }
 
-// A word begins behind a blank, a hyphen or an opening bracket.
+// A word begins behind a blank, a hyphen or an opening bracket. Its first letter is no neighbour of the others.
 Value title(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `title`", {});
   const Value text = as_string(maker, value);
-  maker.work(text.bytes().size() / 4);
-  Text result;
+  const std::string_view bytes = text.bytes();
+  maker.work(bytes.size() / 4);
+  const auto divides = [](char32_t c) {
+    return c == '-' || c == '(' || c == '{' || c == '[' || c == '<' || is_space(c);
+  };
   bool begins = true;
-  text.string()->text.each_stretch([&](std::string_view stretch, Author author) {
-    for (size_t at = 0; at < stretch.size();) {
-      const size_t begin = at;
-      const char32_t c = next_character(stretch, at);
-      const bool divides = c == '-' || c == '(' || c == '{' || c == '[' || c == '<' || is_space(c);
-      result.append(in_case(stretch.substr(begin, at - begin), begins && !divides ? Case::upper : Case::lower), author);
-      begins = divides;
+  size_t rest = 0, stop = 0;  // the word's letters behind the first
+  Text result = each_changed(maker, text.string()->text, [&](size_t begin, size_t end) {
+    size_t at = begin;
+    if (divides(next_character(bytes, at))) {
+      begins = true;
+      return std::string(bytes.substr(begin, end - begin));
     }
+    if (std::exchange(begins, false)) {
+      rest = stop = end;
+      for (size_t next = end; next < bytes.size() && !divides(next_character(bytes, next));) stop = next;
+      return in_case(bytes.substr(begin, end - begin), Case::upper);
+    }
+    return in_case(bytes.substr(rest, stop - rest), begin - rest, end - rest, Case::lower);
   });
   return maker.string(std::move(result), text.string()->is_safe);
 }
@@ -233,8 +241,13 @@ Value rounded_number(const Value& value, int64_t places) {
 
 Value round(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `round`", {"precision", "method"});
-  const int64_t places = taken.whole(0);
+  const bool to_whole = taken.has(0) && taken.at(0).is_none();
+  const int64_t places = to_whole ? 0 : taken.whole(0);
   const std::string method = taken.has(1) ? taken.string(1).text.bytes() : "common";
+  if (method == "common" && to_whole && value.real()) {
+    if (!std::isfinite(*value.real())) fail("a whole number of one that has none");
+    return Integer::of(*rounded_number(value, 0).real());
+  }
   if (method == "common") return rounded_number(value, places);
   if (method != "ceil" && method != "floor") fail("the filter `round` by the method `" + method + "`");
   const Value scale = computed(maker, Operator::power, Integer(10), Integer(places));

@@ -18,17 +18,6 @@ size_t begin_of_last(std::string_view text) {
 
 char32_t character_in(std::string_view text, size_t at) { return next_character(text, at); }
 
-// Changes the stretches of a text one by one, so that each character keeps its author. A rule that looks at neighbours
-// (Σ at the end of a word) sees those of its stretch.
-template <typename Change>
-Text changed(Maker& maker, const Text& text, const Change& change) {
-  maker.work(text.size() / kBytesOfTextUnit);
-  maker.require_room(text.size());
-  Text result;
-  text.each_stretch([&](std::string_view stretch, Author author) { result.append(change(stretch), author); });
-  return result;
-}
-
 }  // namespace
 
 Text stripped(const Text& text, const std::string* characters, bool left, bool right) {
@@ -89,17 +78,31 @@ Text joined(Maker& maker, const Values& texts, const Text& separator) {
   return result;
 }
 
+// Each character keeps its author. Σ may stand at the border of two authors.
+Text each_changed(Maker& maker, const Text& text, const CharacterChange& change) {
+  maker.work(text.size() / kBytesOfTextUnit);
+  maker.require_room(text.size());
+  const std::string& bytes = text.bytes();
+  Text result;
+  size_t at = 0;
+  text.each_stretch([&](std::string_view stretch, Author author) {
+    for (const size_t stop = at + stretch.size(); at < stop;) {
+      const size_t begin = at;
+      next_character(bytes, at);
+      result.append(change(begin, at), author);
+    }
+  });
+  return result;
+}
+
 Text cased(Maker& maker, const Text& text, Case wanted) {
-  return changed(maker, text, [wanted](std::string_view stretch) { return in_case(stretch, wanted); });
+  return each_changed(maker, text, [&](size_t begin, size_t end) { return in_case(text.bytes(), begin, end, wanted); });
 }
 
 Text capitalized(Maker& maker, const Text& text) {
-  if (text.empty()) return {};
-  size_t second = 0;
-  const char32_t first = next_character(text.bytes(), second);
-  Text result(titled(first), text.author_at(0));
-  result.append(cased(maker, text.slice(second, text.size()), Case::lower));
-  return result;
+  return each_changed(maker, text, [&](size_t begin, size_t end) {
+    return begin == 0 ? titled(character_in(text.bytes(), 0)) : in_case(text.bytes(), begin, end, Case::lower);
+  });
 }
 
 Text repeated(Maker& maker, const Text& text, int64_t times) {

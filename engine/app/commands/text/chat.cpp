@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "engine/app/commands/text/chat_terminal.h"
 #include "engine/app/commands/text/prompting.h"
 #include "engine/app/file_flags.h"
 #include "engine/app/report.h"
@@ -47,30 +48,45 @@ int render_chat_command(const ChatFlags& flags) {
   return kDone;
 }
 
+// Two commands in one: with --render no model is run, and there is a file of messages.
 void add_chat(CLI::App& app, Action& action) {
   auto flags = std::make_shared<ChatFlags>();
-  reads_file(
-      app.add_option("-m,--model", flags->common.model, "a GGUF file, whose chat template and special tokens are used"))
+  reads_file(app.add_option("-m,--model", flags->common.model,
+                            "the model file (GGUF); with --render its template and special tokens are used"))
       ->envname("TANDEM_MODEL");
   add_template_flags(app, flags->common);
-  reads_file(
+  app.add_option("--system", flags->system, "a message that says what the model should be");
+  app.add_option("--reasoning", flags->reasoning,
+                 "whether the model thinks before it answers, if its template has that")
+      ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->capture_default_str();
+  CLI::Option* render =
+      app.add_flag("--render", flags->render, "print what the template makes of --messages, and nothing else");
+  CLI::Option* messages = reads_file(
       app.add_option("--messages", flags->messages,
                      "a JSON file: a list of messages, or an object with \"messages\", \"tools\", \"documents\", "
                      "\"add_generation_prompt\", \"bos_token\", \"eos_token\", \"chat_template_kwargs\"; - is "
-                     "standard input"))
-      ->required();
-  app.add_flag("--render", flags->render, "print the rendering and nothing else")->required();
+                     "standard input"));
+  render->needs(messages);
+  messages->needs(render);
   app.add_option("--now", flags->now, "the time that the template sees: 2026-02-03T04:05:06")
+      ->needs(render)
       ->check([](const std::string& text) {
         return chat::read_time(text) ? std::string() : "expected a time such as 2026-02-03T04:05:06";
       });
+  flags->common.generate.predict = -1;  // an answer ends by itself
+  add_sampling_flags(app, flags->common);
+  add_engine_flags(app, flags->common);
+  for (const char* name : {"--trace", "--soc"}) app.remove_option(app.get_option(name));
+  add_compile_flag(app, flags->common);
   add_output_flags(app, flags->common);
   app.remove_option(app.get_option("--json"));
   app.callback([flags, &action] {
     const CommonFlags& common = flags->common;
-    if (common.model.empty() && common.chat_template.empty() && common.chat_template_file.empty())
-      throw CLI::RequiredError("--chat-template-file, --chat-template or --model");
-    action = [flags] { return render_chat_command(*flags); };
+    const bool has_template = !common.chat_template.empty() || !common.chat_template_file.empty();
+    if (common.model.empty() && !(flags->render && has_template))
+      throw CLI::RequiredError(flags->render ? "--chat-template-file, --chat-template or --model" : "--model");
+    action = [flags] { return flags->render ? render_chat_command(*flags) : chat_command(*flags); };
   });
 }
 

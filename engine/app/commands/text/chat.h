@@ -1,6 +1,7 @@
-// `tandem chat`: renders a conversation by a chat template.
+// `tandem chat`: a conversation with a model, line by line; or what a chat template makes of one (--render).
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "engine/app/command.h"
@@ -13,6 +14,10 @@ struct ChatFlags {
   std::string messages;  // a file of JSON
   std::string now;       // "2026-02-03T04:05:06"; "": the time of this moment
   bool render = false;
+  std::string system;              // a message of the role system; "": none
+  std::string reasoning = "auto";  // "on", "off"
+
+  std::optional<bool> thinking() const { return reasoning == "auto" ? std::nullopt : std::optional(reasoning == "on"); }
 };
 
 // Writes the rendering alone to standard output. Refusal and Error: nothing is written there.

@@ -1,4 +1,7 @@
 // `tandem chat --render`: what a chat template makes of a conversation, alone on standard output.
+#include <optional>
+#include <regex>
+
 #include "tests/engine/app/commands/whole.h"
 #include "tests/support/gguf_writer.h"
 
@@ -26,11 +29,13 @@ TEST(Chat, prints_the_rendering_and_nothing_else) {
   EXPECT_THAT(ended.err, IsEmpty());
   const Ended full = files.render(R"({"messages": [], "bos_token": "<s>", "tools": [1]})");
   EXPECT_EQ(full.out, "<s>03 Feb 2026T");
-  const Ended piped = tandem({"chat", "--chat-template-file", files.form, "--messages", "-", "--render", "--now",
-                              "2026-02-03T04:05:06", "-q"}, {.input = "[]"});
+  const Ended piped = tandem(
+      {"chat", "--chat-template-file", files.form, "--messages", "-", "--render", "--now", "2026-02-03T04:05:06", "-q"},
+      {.input = "[]"});
   EXPECT_EQ(piped.out, "03 Feb 2026");
-  EXPECT_EQ(tandem({"chat", "--chat-template", "chatml", "--messages", files.messages("[{\"role\": \"user\", \"content\": \"a\"}]"),
-                    "--render", "-v"}).out,
+  EXPECT_EQ(tandem({"chat", "--chat-template", "chatml", "--messages",
+                    files.messages("[{\"role\": \"user\", \"content\": \"a\"}]"), "--render", "-v"})
+                .out,
             "<|im_start|>user\na<|im_end|>\n");
 }
 
@@ -55,7 +60,8 @@ TEST(Chat, takes_template_and_tokens_of_a_model) {
   writer.set("tokenizer.chat_template.tool_use", std::string("tools|{{ messages[0].content }}"));
   write_file(folder.file("model.gguf"), writer.bytes());
   const auto render = [&](const std::string& json) {
-    return tandem({"chat", "-m", folder.file("model.gguf"), "--messages", folder.write("m.json", json), "--render"}).out;
+    return tandem({"chat", "-m", folder.file("model.gguf"), "--messages", folder.write("m.json", json), "--render"})
+        .out;
   };
   EXPECT_EQ(render(R"({"messages": [{"role": "user", "content": "a"}], "bos_token": "<mine>"})"), "<mine>|a");
   EXPECT_THAT(render(R"([{"role": "user", "content": "a"}])"), Not(StartsWith("|"))) << "the model's own token";
@@ -75,7 +81,70 @@ TEST(Chat, refuses_what_it_cannot_use) {
     EXPECT_THAT(ended.out, IsEmpty());
     EXPECT_THAT(ended.err, HasSubstr("m.json")) << json;
   }
-  EXPECT_EQ(tandem({"chat", "--template-file", files.folder.file("none"), "--messages", files.messages("[]"), "--render"}).status, 1);
+  EXPECT_EQ(
+      tandem({"chat", "--template-file", files.folder.file("none"), "--messages", files.messages("[]"), "--render"})
+          .status,
+      1);
+}
+
+// The default model answers; its template has a system message of its own.
+struct Talk {
+  std::optional<std::string> model = default_model();
+  Ended operator()(const std::string& lines, const Arguments& more = {}) const {
+    return tandem(Arguments{"chat", "-m", *model, "-n", "24"} + on_host() + more, {.input = lines});
+  }
+};
+
+TEST(Chat, answers_line_by_line_through_a_pipe_and_reads_the_new_tokens_alone) {
+  const Talk talk;
+  if (!talk.model) SKIP_FOR_WANT_OF(data, kNoDefaultModel);
+  const Ended ended = talk("What is the capital of France?\nAnd of Italy?\n/stats\n");
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("Paris"));
+  EXPECT_THAT(ended.out, Not(HasSubstr("<|im_end|>")));
+  std::smatch sums;
+  const std::regex form("2 turns: ([0-9]+) tokens read, ([0-9]+) kept");
+  ASSERT_TRUE(std::regex_search(ended.err, sums, form)) << ended.err;
+  EXPECT_GT(std::stoi(sums[2]), 30) << "the first turn is not read again";
+  EXPECT_LT(std::stoi(sums[1]), 80);
+}
+
+TEST(Chat, takes_turns_back_and_saves_and_loads) {
+  const Talk talk;
+  if (!talk.model) SKIP_FOR_WANT_OF(data, kNoDefaultModel);
+  const Folder folder;
+  const std::string file = folder.file("chat.json"), second = folder.file("second.json");
+  const Ended ended = talk("/system Be brief.\nHi\n/save " + file + "\n/undo\n/save " + second + "\n/load " + file +
+                           "\n/again\n/set temp 0.5\n/set seed 7\nA line \\\nand another\n/quit\nnever\n");
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  const json saved = json::parse(std::ifstream(file));
+  ASSERT_EQ(saved.size(), 3u);
+  EXPECT_EQ(saved[0], (json{{"role", "system"}, {"content", "Be brief."}}));
+  EXPECT_EQ(saved[1].at("content"), "Hi");
+  EXPECT_EQ(saved[2].at("role"), "assistant");
+  EXPECT_EQ(json::parse(std::ifstream(second)).size(), 1u);
+}
+
+TEST(Chat, names_wrong_commands_and_goes_on) {
+  const Talk talk;
+  if (!talk.model) SKIP_FOR_WANT_OF(data, kNoDefaultModel);
+  const Ended ended =
+      talk("/nonsense\n/again\n/undo\n/set temp hot\n/set x 1\n/save\n/load /none/there\n/help\n\nHi\n");
+  EXPECT_EQ(ended.status, 1) << "a program has only the status";
+  EXPECT_THAT(ended.out, Not(IsEmpty()));
+  for (const char* said :
+       {"/nonsense", "no answer yet", "nothing to take back", "temp hot", "/none/there", "/system TEXT"})
+    EXPECT_THAT(ended.err, HasSubstr(said));
+}
+
+TEST(Chat, puts_a_system_message_before_the_first_users_words_where_the_template_refuses_it) {
+  const Talk talk;
+  if (!talk.model) SKIP_FOR_WANT_OF(data, kNoDefaultModel);
+  const Ended ended = talk("Hi\n", {"--system", "Be brief.", "--chat-template", "gemma", "--reasoning", "off"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("the template refuses a system message"));
+  EXPECT_EQ(talk("Hi\n", {"--reasoning", "perhaps"}).status, 2);
+  EXPECT_EQ(tandem({"chat", "-q"}, {.input = "Hi\n"}).status, 2) << "no model";
 }
 
 }  // namespace

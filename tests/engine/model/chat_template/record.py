@@ -76,7 +76,8 @@ def main(arguments):
     published = [{"template": file.name, "conversation": i, **result(file.read_text(encoding="utf-8"), conversation)}
                  for file in sorted(pathlib.Path(arguments[0]).glob("*.jinja"))
                  for i, conversation in enumerate(CONVERSATIONS)]
-    record = {"snippet_values": SNIPPET_VALUES, "conversations": CONVERSATIONS, "snippets": snippets(), "published": published}
+    record = {"snippet_values": json.dumps(SNIPPET_VALUES, ensure_ascii=False),  # as text, for its large number
+               "conversations": CONVERSATIONS, "snippets": snippets(), "published": published}
     path.write_text(json.dumps(record, ensure_ascii=False, indent=0, separators=(",", ":")) + "\n", encoding="utf-8")
     return 0
 

@@ -1,4 +1,5 @@
 """The reference: Jinja as transformers sets it up for chat templates. Golden files and differential.py use it."""
+import copy
 import datetime
 import json
 
@@ -47,7 +48,7 @@ def values_of(conversation):
     values = {"tools": None, "documents": None, "add_generation_prompt": False}
     if isinstance(conversation, list):
         conversation = {"messages": conversation}
-    conversation = dict(conversation)
+    conversation = copy.deepcopy(conversation)  # the filter `indent` changes a list that it gets
     more = conversation.pop("chat_template_kwargs", None) or {}
     values.update(conversation)
     values.update(more)
