@@ -1,7 +1,7 @@
 // Parts of values: attributes, items, slices, and the values that a loop runs through.
 //
-// Contract: names of Python's methods that are not known here are a Fault that names them. What Python does not have is
-// undefined, as Jinja says.
+// Contract: names of Python's methods that are not known here are a Fault that names them. A name that
+// Python does not have is undefined, as in Jinja.
 #pragma once
 
 #include "engine/model/chat_template/value.h"

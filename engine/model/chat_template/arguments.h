@@ -11,8 +11,8 @@ namespace tandem::chat {
 
 class Taken {
  public:
-  // names: of all parameters in their order; the first `required` of them must be given. An empty name takes no
-  // keyword.
+  // names: of all parameters in their order; the first `required` of them must be given. An empty name
+  // takes no keyword.
   Taken(const Arguments& arguments, std::string of, std::initializer_list<const char*> names, size_t required = 0);
 
   bool has(size_t place) const { return values_[place] != nullptr; }

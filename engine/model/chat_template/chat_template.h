@@ -25,7 +25,7 @@ class TemplateRefusal : public Error {
 
 struct Message;
 
-// What a template is rendered with, as values of its language.
+// The variables that a template is rendered with, as values of its language.
 class Conversation {
  public:
   static Conversation of(const std::vector<Message>& messages);

@@ -1,4 +1,4 @@
-// Truth, equality and order of values, as Python has them.
+// Truth, equality and order of values, by Python's rules.
 //
 // Contract: Fault where Python raises a TypeError. Pure, except that `in` reads on in a generator.
 #pragma once

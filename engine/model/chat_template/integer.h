@@ -1,5 +1,5 @@
-// Whole numbers as Python has them: without a limit of their own. Here they have at most 4,300 digits, the most that
-// Python prints.
+// Python's whole numbers, which have no limit of 64 bits. Python prints at most 4,300 digits of one, which is
+// the limit here.
 //
 // Contract: Fault for a larger result and for a division by zero. Pure values.
 #pragma once

@@ -55,7 +55,7 @@ std::string_view without_space_at_end(std::string_view text) {
   return text;
 }
 
-// What a quoted text means, by the rules of Python's "unicode-escape".
+// Reads the escapes of a quoted text by the rules of Python's "unicode-escape".
 class Unescaping {
  public:
   Unescaping(std::string_view text, int line) : text_(text), line_(line) {}
@@ -187,7 +187,7 @@ class Lexer {
     move(end);
   }
 
-  // The end of a tag whose closing mark is `end`, with the white space that goes with it; absent: none is here.
+  // The place behind a tag's closing mark `end`, and behind the white space that it removes. npos: no mark is here.
   size_t end_of_tag(std::string_view end, bool is_variable) const {
     const std::string_view rest = source_.substr(at_);
     const char sign = sign_at(at_);

@@ -23,8 +23,8 @@ Filter find_filter(std::string_view name);
 Filter required_filter(std::string_view name);
 Test required_test(std::string_view name);
 
-// range, dict, cycler, joiner, raise_exception, strftime_now; `now` is what strftime_now shows. Absent: no such
-// function.
+// range, dict, cycler, joiner, raise_exception, strftime_now; `now` is what strftime_now shows. Absent: there is
+// no such function.
 std::optional<Value> global_function(std::string_view name, const std::tm& now);
 
 }  // namespace tandem::chat

@@ -17,7 +17,8 @@ Value in_lower_case(Maker& maker, const Value& value) {
   return value.string() ? maker.string(cased(maker, value.string()->text, Case::lower)) : value;
 }
 
-// What filters look at in an element: all of it, or what a path leads to; letters of either case are equal.
+// Gives the part of an element by which filters compare: all of it, or the value at a path. They may ignore the
+// case of letters.
 class KeyOf {
  public:
   KeyOf(Maker& maker, const Value& path, bool has_case, Value otherwise = {})

@@ -102,7 +102,7 @@ std::vector<int32_t> ModelChat::prompt(const std::vector<Message>& messages, con
   return ids;
 }
 
-// What the template writes behind an answer, up to the line's end. If that has an end token, the token ends answers.
+// Takes the text that the template writes behind an answer, up to the line's end. An end token in it is enough.
 void ModelChat::find_stop_texts() {
   constexpr std::string_view kAnswer = "Fine";
   constexpr size_t kLongest = 64;

@@ -1,7 +1,8 @@
 // Makes the prompts of a model's chats: its template, its tokens, and where an answer ends.
 //
 // Contract: special tokens are found in the template's own text alone; what people wrote is ordinary letters. The start
-// token stands once at the beginning, whoever adds it. Refers to the tokenizer, which must outlive it. Thread-safe.
+// token stands once at the beginning, even if both the template and the vocabulary add it. Refers to the tokenizer,
+// which must outlive it. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +46,7 @@ class ModelChat {
   // TemplateRefusal; Error.
   std::vector<int32_t> prompt(const std::vector<Message>& messages, const Options& options) const;
   Text text(const std::vector<Message>& messages, const Options& options) const;
-  // What ends an answer as characters, because the vocabulary has no token of them.
+  // Texts that end an answer because the vocabulary has no token of them.
   const std::vector<std::string>& stop_texts() const { return stop_texts_; }
 
  private:

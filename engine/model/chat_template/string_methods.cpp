@@ -53,8 +53,6 @@ std::vector<Text> split_at_space(const Text& text, int64_t most, bool from_right
     parts.push_back(text.slice(0, words[count - limit - 1].end));
     for (size_t i = count - limit; i < count; ++i) parts.push_back(text.slice(words[i].begin, words[i].end));
   }
-  // What stays together keeps the white space on its other side alone.
-  if (limit < count && !from_right) parts.back() = stripped(parts.back(), nullptr, false, false);
   return parts;
 }
 

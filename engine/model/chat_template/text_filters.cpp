@@ -169,7 +169,7 @@ Value safe(Maker& maker, const Value& value, const Arguments& arguments) {
   return maker.string(printed(maker, value), true);
 }
 
-// As the function that transformers puts in place of Jinja's own.
+// The function is that of transformers, which replaces Jinja's own.
 Value tojson(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `tojson`", {"ensure_ascii", "indent", "separators", "sort_keys"});
   JsonForm form;

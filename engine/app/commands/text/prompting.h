@@ -17,8 +17,8 @@
 
 namespace tandem::app {
 
-// The template of --chat-template-file, of --chat-template, or of the model; absent: there is none. Error: it cannot be
-// read.
+// The template of --chat-template-file, of --chat-template, or of the model; absent: there is none. Error: the
+// template cannot be read.
 std::optional<chat::TemplateSource> chosen_template(const CommonFlags& flags, const GgufFile* model, bool has_tools);
 
 class Prompting {

@@ -1,4 +1,4 @@
-// What a template may not do, what its errors say, and who wrote which characters.
+// Templates that fail: their errors and their limits. Others check the authors of a rendering's characters.
 #include <sys/resource.h>
 
 #include <chrono>
