@@ -79,7 +79,7 @@ function(tandem_test name)
   target_precompile_headers(${name} REUSE_FROM tandem_test_headers)
   # Programs that open a device need tandem_prove, which tries drivers. Others build without the device libraries, in
   # minutes under a sanitizer.
-  if(NOT arg_LINK MATCHES "^(tandem_(sync|packed|tensor|model|tokenizer|chat|npu_emu)|fuzz_model)(;(nlohmann_json::nlohmann_json|Threads::Threads))*$")
+  if(NOT arg_LINK MATCHES "^(tandem_(sync|packed|tensor|model|tokenizer|chat|constraint|npu_emu)|fuzz_model)(;(nlohmann_json::nlohmann_json|Threads::Threads))*$")
     add_dependencies(${name} tandem_prove)
   endif()
   if(NOT arg_TIMEOUT)

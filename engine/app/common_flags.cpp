@@ -133,6 +133,25 @@ void add_sampling_flags(CLI::App& app, CommonFlags& flags) {
   app.add_flag("--ignore-eos", flags.generate.ignore_end, "go on after the model's end token");
 }
 
+void add_form_flags(CLI::App& app, CommonFlags& flags) {
+  const FlagGroup group(app, "Form of the text (docs/constrained.md)");
+  reads_file(app.add_option("--json-schema", flags.form.json_schema,
+                            "the text is a JSON value that satisfies the schema in this file; a keyword that cannot be "
+                            "enforced is an error"));
+  reads_file(app.add_option("--grammar", flags.form.grammar,
+                            "the text satisfies the grammar in this file, in llama.cpp's notation (GBNF)"));
+  app.add_flag("--json-object", flags.form.json_object, "the text is a JSON object");
+}
+
+// The parser's own excludes() lists several flags in the order of their addresses.
+void require_one_form(const FormFlags& form) {
+  std::vector<std::string> given;
+  if (!form.json_schema.empty()) given.emplace_back("--json-schema");
+  if (!form.grammar.empty()) given.emplace_back("--grammar");
+  if (form.json_object) given.emplace_back("--json-object");
+  if (given.size() > 1) throw CLI::ExcludesError(given[0], given[1]);
+}
+
 void add_spec_flags(CLI::App& app, CommonFlags& flags) {
   const FlagGroup group(app, "Speculative decoding (docs/sdnpu.md)");
   SpecOptions& spec = flags.generate.spec;

@@ -18,6 +18,12 @@ class App;
 
 namespace tandem::app {
 
+// The form that a text must keep (docs/constrained.md). At most one is given.
+struct FormFlags {
+  std::string json_schema, grammar;  // files; "": none
+  bool json_object = false;          // any JSON object
+};
+
 struct CommonFlags {
   std::string model;  // path
   TextFlags text;     // -p or -f
@@ -41,6 +47,7 @@ struct CommonFlags {
   std::string draft_model;               // a file; "": none
   std::string history;                   // a file; "": none
   int64_t history_mebibytes = 64;
+  FormFlags form;                      // only for `run`
   std::string soc;                     // also report the model clock of this chip; "": none
   std::string trace;                   // Perfetto file; "": none
   std::string save_state, load_state;  // only for `run`
@@ -75,6 +82,8 @@ void add_text_flags(CLI::App& app, CommonFlags& flags, bool several = false);
 void require_one_text(const CLI::App& app);                    // exactly one of -p, -f (and --ids), else wrong usage
 void add_template_flags(CLI::App& app, CommonFlags& flags);    // --chat-template, --chat-template-file
 void add_sampling_flags(CLI::App& app, CommonFlags& flags);    // -n -s --temp ... --stop
+void add_form_flags(CLI::App& app, CommonFlags& flags);        // --json-schema --grammar --json-object
+void require_one_form(const FormFlags& form);                  // CLI::ExcludesError: several are given
 void add_spec_flags(CLI::App& app, CommonFlags& flags);        // --spec --draft-max --prediction --history ...
 void add_history_max_flag(CLI::App& app, CommonFlags& flags);  // --history-max, also a part of the spec flags
 void add_device_flag(CLI::App& app, CommonFlags& flags);       // --device

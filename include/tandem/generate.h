@@ -22,6 +22,7 @@
 
 namespace tandem {
 
+class Constraint;
 class DraftHistory;
 class Tokenizer;
 
@@ -147,6 +148,9 @@ struct GenerateOptions {
   bool print_special = false;     // special tokens are part of the text
   // For measurements: the tokens that the text gets, whatever its logits say. Behind them the sampler goes on.
   std::vector<int32_t> replayed;
+  // What the text must satisfy (tandem/constraint.h). Only tokens that may come next are drawn; logits of others count
+  // as minus infinity. Null: anything.
+  std::shared_ptr<const Constraint> constraint;
   SpecOptions spec;
   std::function<void()> on_ready;  // called when plans are made and nothing is printed yet; timing begins after it
   // Called with each piece of the text.

@@ -29,6 +29,8 @@ void calibration(Bytes input);    // JSON: how often experts were chosen
 void routing_trace(Bytes input);  // lines of JSON: the experts of each token
 void history(Bytes input);        // the file of earlier texts
 void history_index(Bytes input);  // the file beside it, which says where their tokens stand
+void json_schema(Bytes input);    // a JSON schema, and then a text by it
+void grammar(Bytes input);        // a grammar in llama.cpp's notation, and then a text by it
 void command_line(Bytes input);   // arguments, separated by zero bytes
 
 struct Target {

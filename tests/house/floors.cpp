@@ -83,6 +83,7 @@ const std::vector<FloorFolder>& floor_table() {
       {"engine/plan", 5, 2},
       {"engine/moe", 5, 1},
       {"engine/draft", 5, 1},
+      {"engine/constraint", 5, 1},
       {"engine/run/pass", 6, 1},
       {"engine/run/choice", 6, 2},
       {"engine/run/machine", 6, 3},

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <iterator>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "engine/run/serve/verification.h"
 #include "sync/clock.h"
 #include "sync/error.h"
+#include "sync/worker.h"
 #include "tandem/generate.h"
 
 namespace tandem {
@@ -84,6 +86,8 @@ class Batcher::State {
   void choose_drafts();
   std::vector<Extension> next_pass();
   void evict_finished(std::span<const Extension> pass);
+  Logits run(std::span<const Extension> pass);
+  static void prepare_masks(ActiveRequest& request);
   void report_progress(const ActiveRequest& request) const;
   void take_logits(ActiveRequest& request, std::span<const float> logits);
   void read_prompt_logits(ActiveRequest& request, std::span<const float> logits) const;
@@ -98,7 +102,8 @@ class Batcher::State {
   Speculation speculation_;
   std::vector<Speculation::Text> writers_;  // of the pass, if it reads no prompt
   std::vector<ActiveRequest> active_;
-  std::deque<Sequence> finished_;  // in the order of their ends; kept for prompts that share a prefix
+  std::unique_ptr<sync::Worker> masks_;  // makes masks beside passes; null: no request has had a constraint
+  std::deque<Sequence> finished_;        // in the order of their ends; kept for prompts that share a prefix
 };
 
 Batcher::Batcher(Engine& engine, int64_t width) : state_(std::make_unique<State>(engine, width)) {}
@@ -132,7 +137,7 @@ bool Batcher::State::step() {
     pass = next_pass();
     evict_finished(pass);
     const double start = now_seconds();
-    of_pass = engine_.extend(pass);
+    of_pass = run(pass);
     if (!writers_.empty()) speculation_.learn(writers_, now_seconds() - start);
   } catch (...) {
     for (ActiveRequest& request : active_) request.error = std::current_exception();
@@ -160,6 +165,39 @@ bool Batcher::State::step() {
     if (is_reading(request)) guard(request, [&request] { request.cut = request.continuation.is_interrupted(); });
   end_completed();
   return true;
+}
+
+// The tokens that may come next are found while the pass runs, by a thread of its own. A draft that follows all others
+// is known, too. What goes wrong there goes wrong again where the mask is used, and is that request's error.
+void Batcher::State::prepare_masks(ActiveRequest& request) {
+  static const DraftTree kNone;
+  const DraftTree& drafts = request.next && request.speculation ? request.speculation->drafts() : kNone;
+  const std::span<const int32_t> chain = is_chain(drafts) ? std::span(drafts.ids) : std::span<const int32_t>();
+  try {
+    request.continuation.prepare(chain);
+  } catch (...) {
+  }
+}
+
+Logits Batcher::State::run(std::span<const Extension> pass) {
+  bool is_needed = false;
+  for (const ActiveRequest& request : active_) is_needed = is_needed || request.continuation.has_constraint();
+  if (!is_needed) return engine_.extend(pass);
+  if (!masks_) masks_ = std::make_unique<sync::Worker>();
+  for (ActiveRequest& request : active_)
+    if (request.continuation.has_constraint()) masks_->push([&request] { prepare_masks(request); });
+  const auto wait = [this] {
+    while (!masks_->drain(std::chrono::seconds(1))) {
+    }
+  };
+  try {
+    Logits logits = engine_.extend(pass);
+    wait();
+    return logits;
+  } catch (...) {
+    wait();
+    throw;
+  }
 }
 
 // An exception of a request's own callbacks, or a lack of memory, becomes the request's error.

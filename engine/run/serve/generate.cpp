@@ -4,8 +4,10 @@
 #include <exception>
 #include <iterator>
 #include <limits>
+#include <string>
 #include <utility>
 
+#include "engine/constraint/constraint.h"
 #include "engine/run/engine.h"
 #include "engine/run/pass/not_finite.h"
 #include "sync/error.h"
@@ -31,10 +33,19 @@ const char* to_string(StopReason reason) {
 }
 
 Continuation::Continuation(const Tokenizer& tokenizer, std::span<const int32_t> prompt, GenerateOptions options)
-    : tokenizer_(&tokenizer), options_(std::move(options)), sampler_(options_.sampler), matcher_(options_.stop) {
+    : tokenizer_(&tokenizer), options_(std::move(options)), sampler_(options_.sampler), stops_(options_.stop) {
   TANDEM_CHECK(!prompt.empty(), "a prompt has at least one token");
   result_.prompt_tokens = static_cast<int64_t>(prompt.size());
   for (const int32_t id : prompt) sampler_.accept(id);
+  if (options_.constraint) matcher_ = options_.constraint->state().new_matcher(!options_.ignore_end);
+}
+
+Continuation::Continuation(Continuation&&) noexcept = default;
+Continuation& Continuation::operator=(Continuation&&) noexcept = default;
+Continuation::~Continuation() = default;
+
+void Continuation::prepare(std::span<const int32_t> drafts) const {
+  if (matcher_) matcher_->prepare(drafts);
 }
 
 bool Continuation::is_complete() const {
@@ -57,19 +68,33 @@ std::optional<int32_t> Continuation::end(StopReason reason) {
   return std::nullopt;
 }
 
+// A replayed token takes the place of the choice. Under a constraint it must be one that may come here.
+std::optional<int32_t> Continuation::choose(std::span<const float> logits) {
+  const auto allowed = matcher_ ? matcher_->mask() : std::span<const uint64_t>();
+  const std::optional<int32_t> choice = sampler_.sample(logits, allowed);
+  if (!choice) return std::nullopt;
+  const size_t place = result_.ids.size();
+  const int32_t id = place < options_.replayed.size() ? options_.replayed[place] : *choice;
+  if (matcher_ && !tokenizer_->is_end(id) && !matcher_->accept(id))
+    throw Error("a replayed token breaks the text's constraint", "token " + std::to_string(id),
+                "Replay a text that satisfies the constraint");
+  return id;
+}
+
 // Samples a token, prints its text, and checks the reasons to stop. A token ends the text without another pass if no
 // further token may follow it.
 std::optional<int32_t> Continuation::next(std::span<const float> logits, bool has_room) {
   if (is_complete()) return end(all_finite(logits) ? StopReason::length : StopReason::not_finite);
   if (is_interrupted()) return end(StopReason::interrupted);
-  const std::optional<int32_t> choice = sampler_.sample(logits);
+  if (matcher_ && matcher_->is_complete()) return end(StopReason::end_of_text);  // the empty text is all there is
+  const std::optional<int32_t> choice = choose(logits);
   if (!choice) return end(StopReason::not_finite);
-  const size_t place = result_.ids.size();
-  const int32_t id = place < options_.replayed.size() ? options_.replayed[place] : *choice;
+  const int32_t id = *choice;
   result_.ids.push_back(id);
   if (tokenizer_->is_end(id) && !options_.ignore_end) return end(StopReason::end_of_text);
-  print(matcher_.push(characters_.push(tokenizer_->piece(id, options_.print_special))));
-  if (matcher_.stopped()) return end(StopReason::stop_string);
+  print(stops_.push(characters_.push(tokenizer_->piece(id, options_.print_special))));
+  if (stops_.stopped()) return end(StopReason::stop_string);
+  if (matcher_ && matcher_->is_complete()) return end(StopReason::end_of_text);  // nothing may follow
   if (is_complete()) return end(StopReason::length);  // the last token's logits are not needed
   if (!has_room) return end(StopReason::context_full);
   return id;
@@ -77,9 +102,9 @@ std::optional<int32_t> Continuation::next(std::span<const float> logits, bool ha
 
 // Text that was held back, as a possible beginning of a stop string, is text after all.
 Generation Continuation::finish() {
-  if (!matcher_.stopped()) {
-    print(matcher_.push(characters_.flush()));
-    print(matcher_.flush());
+  if (!stops_.stopped()) {
+    print(stops_.push(characters_.flush()));
+    print(stops_.flush());
   }
   return abandon();
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +17,10 @@
 #include "tandem/generate.h"
 
 namespace tandem {
+
+namespace constraint {
+class Matcher;
+}
 
 // Holds back text that may be the beginning of a stop string. A state machine without side effects.
 class StopMatcher {
@@ -40,10 +45,17 @@ class Continuation {
  public:
   // The tokenizer must outlive this object. The option on_ready is not used.
   Continuation(const Tokenizer& tokenizer, std::span<const int32_t> prompt, GenerateOptions options);
+  Continuation(Continuation&&) noexcept;
+  Continuation& operator=(Continuation&&) noexcept;
+  ~Continuation();
 
   // Takes the logits of the text's last token. Returns the next token if its logits are needed; nothing: the text has
   // ended. has_room: the context has room for one more token.
   std::optional<int32_t> next(std::span<const float> logits, bool has_room);
+  bool has_constraint() const { return matcher_ != nullptr; }
+  // Finds which tokens may come next, and behind these drafts, so that next() need not. Any thread, while no other
+  // calls this object.
+  void prepare(std::span<const int32_t> drafts) const;
   // For a text whose prompt is still being read: whether the caller wants it no more, and the end for this reason.
   bool is_interrupted() const { return options_.interrupted && options_.interrupted(); }
   void report_prompt(int64_t done, int64_t total) const {  // `done` of the prompt's `total` tokens have run
@@ -59,12 +71,14 @@ class Continuation {
  private:
   bool is_complete() const;
   void print(const std::string& text);
+  std::optional<int32_t> choose(std::span<const float> logits);
   std::optional<int32_t> end(StopReason reason);
   const Tokenizer* tokenizer_;
   GenerateOptions options_;
   Sampler sampler_;
   Utf8Stream characters_;
-  StopMatcher matcher_;
+  StopMatcher stops_;
+  std::unique_ptr<constraint::Matcher> matcher_;  // null: any token may come
   Generation result_;
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "engine/run/pass/not_finite.h"
 #include "sync/error.h"
@@ -50,32 +51,35 @@ void Sampler::accept(int32_t id) {
   while (static_cast<int>(recent_.size()) > options_.repeat_last) recent_.pop_front();
 }
 
-// Plain greedy sampling reads the logits where they are. All other options change a copy. The filters run in this
-// order: repeat penalty, top k, temperature, top p, min p.
-std::optional<int32_t> Sampler::sample(std::span<const float> logits) {
+// Plain greedy sampling reads the logits where they are. All other options change a copy.
+std::optional<int32_t> Sampler::sample(std::span<const float> logits, std::span<const uint64_t> allowed) {
   int32_t id = 0;
-  if (plain_greedy()) {
+  if (plain_greedy() && allowed.empty()) {
     const auto choice = greedy_choice_of_finite(logits);
     if (!choice) return std::nullopt;
     id = *choice;
   } else {
     if (!all_finite(logits)) return std::nullopt;
     std::vector<float> adjusted(logits.begin(), logits.end());
-    const std::vector<int32_t> recent(recent_.begin(), recent_.end());
-    apply_repeat_penalty(adjusted, recent, options_.repeat_penalty);
-    if (options_.temperature <= 0) {
-      id = greedy_choice(adjusted);
-    } else {
-      std::vector<Candidate> candidates = keep_top_k(adjusted, options_.top_k);
-      to_probabilities(candidates, options_.temperature);
-      keep_top_p(candidates, options_.top_p);
-      keep_min_p(candidates, options_.min_p);
-      // 53 random bits: the same draw on every machine, which std::uniform_real_distribution does not promise.
-      id = draw(candidates, static_cast<double>(random_() >> 11) * 0x1.0p-53);
-    }
+    if (!allowed.empty()) exclude(adjusted, allowed);
+    id = choose(std::move(adjusted));
   }
   accept(id);
   return id;
+}
+
+// The filters run in this order: repeat penalty, top k, temperature, top p, min p. Excluded tokens are no candidates.
+int32_t Sampler::choose(std::vector<float> adjusted) {
+  const std::vector<int32_t> recent(recent_.begin(), recent_.end());
+  apply_repeat_penalty(adjusted, recent, options_.repeat_penalty);
+  if (options_.temperature <= 0) return greedy_choice(adjusted);
+  std::vector<Candidate> candidates = keep_top_k(adjusted, options_.top_k);
+  std::erase_if(candidates, [](const Candidate& c) { return c.logit == -std::numeric_limits<float>::infinity(); });
+  to_probabilities(candidates, options_.temperature);
+  keep_top_p(candidates, options_.top_p);
+  keep_min_p(candidates, options_.min_p);
+  // 53 random bits: the same draw on every machine, which std::uniform_real_distribution does not promise.
+  return draw(candidates, static_cast<double>(random_() >> 11) * 0x1.0p-53);
 }
 
 int32_t greedy_choice(std::span<const float> logits) { return scan(logits).choice; }
@@ -96,6 +100,18 @@ void apply_repeat_penalty(std::span<float> logits, std::span<const int32_t> rece
     if (id < 0 || id >= static_cast<int32_t>(logits.size())) continue;
     float& logit = logits[static_cast<size_t>(id)];
     logit = logit > 0 ? logit / penalty : logit * penalty;
+  }
+}
+
+// Words of bits that are all clear or all set are frequent.
+void exclude(std::span<float> logits, std::span<const uint64_t> allowed) {
+  constexpr float kNever = -std::numeric_limits<float>::infinity();
+  for (size_t begin = 0; begin < logits.size(); begin += 64) {
+    const uint64_t bits = begin / 64 < allowed.size() ? allowed[begin / 64] : 0;
+    const auto some = logits.subspan(begin, std::min<size_t>(64, logits.size() - begin));
+    if (bits == ~uint64_t{0}) continue;
+    for (size_t i = 0; i < some.size(); ++i)
+      if (!(bits >> i & 1)) some[i] = kNever;
   }
 }
 

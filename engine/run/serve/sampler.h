@@ -26,11 +26,13 @@ class Sampler {
  public:
   explicit Sampler(const SamplerOptions& options);
   // logits: [vocabulary]. Returns a token and remembers it for the repeat penalty. Nothing: a logit is not finite.
-  std::optional<int32_t> sample(std::span<const float> logits);
+  // allowed: a bit for each token, at least one of them set; a token without one is never chosen. Empty: all tokens.
+  std::optional<int32_t> sample(std::span<const float> logits, std::span<const uint64_t> allowed = {});
   void accept(int32_t id);  // a token from elsewhere (the prompt), for the repeat penalty
   bool plain_greedy() const { return options_.temperature <= 0 && options_.repeat_penalty == 1.0f; }
 
  private:
+  int32_t choose(std::vector<float> adjusted);
   SamplerOptions options_;
   std::mt19937_64 random_;
   std::deque<int32_t> recent_;
@@ -41,6 +43,8 @@ int32_t greedy_choice(std::span<const float> logits);                           
 std::optional<int32_t> greedy_choice_of_finite(std::span<const float> logits);  // nothing: a logit is not finite
 // Divides positive logits of the recent tokens by the penalty, and multiplies negative ones by it (Keskar et al. 2019).
 void apply_repeat_penalty(std::span<float> logits, std::span<const int32_t> recent, float penalty);
+// Sets the logits of tokens without a bit to minus infinity; of those beyond the bits, too.
+void exclude(std::span<float> logits, std::span<const uint64_t> allowed);
 std::vector<Candidate> keep_top_k(std::span<const float> logits, int k);  // k <= 0: all
 void to_probabilities(std::vector<Candidate>& candidates, float temperature);
 // Keeps the shortest prefix whose probabilities sum to p or more, at least one candidate.

@@ -13,7 +13,9 @@ namespace tandem::app {
 namespace {
 
 constexpr const char* kExample =
-    R"(A line is {"prompt": "text"}, with "n_predict", "seed", "prediction" and "spec" where they differ)";
+    R"(A line is {"prompt": "text"}, with "n_predict", "seed", "prediction", "spec", "json_schema" and "grammar" where they differ)";
+
+constexpr int kDeepestLine = 300;
 
 [[noreturn]] void refuse(const std::string& what) { throw Error("this line is no prompt", what, kExample); }
 
@@ -62,14 +64,18 @@ std::string describe(const nlohmann::json& name, const ManyPrompts& many) {
 PromptLine parse_prompt_line(std::string_view text) {
   std::set<std::string> keys;
   std::string twice;
-  const auto look_at = [&](int depth, nlohmann::json::parse_event_t event, const nlohmann::json& parsed) {
-    const bool is_key = event == nlohmann::json::parse_event_t::key && depth == 1;
+  bool is_deep = false;                 // printing a schema recurses once a level
+  using Json = nlohmann::ordered_json;  // a schema's members have an order
+  const auto look_at = [&](int depth, Json::parse_event_t event, const Json& parsed) {
+    is_deep = is_deep || depth > kDeepestLine;
+    const bool is_key = event == Json::parse_event_t::key && depth == 1;
     if (is_key && !keys.insert(parsed.get<std::string>()).second) twice = parsed;
     return true;
   };
-  const nlohmann::json object = nlohmann::json::parse(text, look_at, false);
+  const Json object = Json::parse(text, look_at, false);
   if (object.is_discarded()) refuse("it is not JSON");
   if (!object.is_object()) refuse("it is no object");
+  if (is_deep) refuse("its brackets nest deeper than " + std::to_string(kDeepestLine));
   if (!twice.empty()) refuse("it has the key \"" + twice + "\" twice");
   PromptLine line;
   for (const auto& [key, value] : object.items()) {
@@ -84,10 +90,17 @@ PromptLine parse_prompt_line(std::string_view text) {
       line.predictions = predictions_of(value);
     } else if (key == "spec") {
       line.spec = spec_of(value);
+    } else if (key == "json_schema") {
+      if (!value.is_object() && !value.is_boolean()) refuse("\"json_schema\" is an object, true or false");
+      line.json_schema = value.dump();
+    } else if (key == "grammar") {
+      if (!value.is_string()) refuse("\"grammar\" is no text");
+      line.grammar = value;
     } else {
       refuse("it has the key \"" + key + "\"");
     }
   }
+  if (line.json_schema && line.grammar) refuse("it has a \"json_schema\" and a \"grammar\"");
   if (!object.contains("prompt")) refuse("it has no \"prompt\"");
   return line;
 }

@@ -29,14 +29,16 @@ struct ManyPrompts {
 // For people: "line 3 of prompts.jsonl", "story.txt". name: from Prompts::Asked.
 std::string describe(const nlohmann::json& name, const ManyPrompts& many);
 
-// {"prompt": "text", "n_predict": 32, "seed": 7, "prediction": ["text"], "spec": "auto"}. All but the first are
-// optional, with the ranges of -n, --seed and --spec. A prediction is a text or a list of texts.
+// {"prompt": "text", "n_predict": 32, "seed": 7, "prediction": ["text"], "spec": "auto", "json_schema": {}, "grammar":
+// "text"}. All but the first are optional, with the ranges of -n, --seed and --spec. A prediction is a text or a list
+// of texts. At most one of the last two is given.
 struct PromptLine {
   std::string prompt;
   std::optional<int64_t> predict{};
   std::optional<Seed> seed{};
   std::optional<std::vector<std::string>> predictions{};
   std::optional<SpecMode> spec{};
+  std::optional<std::string> json_schema{}, grammar{};
 };
 // Error if the text is no such object, or has other keys.
 PromptLine parse_prompt_line(std::string_view text);

@@ -15,6 +15,7 @@
 #include "engine/app/command.h"
 #include "engine/app/commands/bench/soc_clock.h"
 #include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/text/constraints.h"
 #include "engine/app/commands/text/draft_report.h"
 #include "engine/app/commands/text/generation.h"
 #include "engine/app/commands/text/prompting.h"
@@ -109,6 +110,7 @@ Sequence saved_beginning(const CommonFlags& flags, std::span<const int32_t> prom
 // run into it.
 int run_command(const CommonFlags& flags) {
   apply_verbosity(flags);
+  const Form form = read_form(flags.form);
   EngineNeeds needs = needs_of_texts(flags, 1);
   needs.first_text = asked_of(flags);
   const auto engine = open_engine(flags, needs);
@@ -125,6 +127,7 @@ int run_command(const CommonFlags& flags) {
 
   GenerateOptions options = prompting.options();
   options.spec.model = draft_model;
+  options.constraint = Constraints(engine->model().tokenizer(), form).common();
   Sequence sequence =
       flags.load_state.empty() ? engine->cache().new_sequence() : saved_beginning(flags, prompt, *engine);
   const bool to_terminal = isatty(STDOUT_FILENO);

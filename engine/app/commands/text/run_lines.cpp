@@ -8,6 +8,7 @@
 
 #include "engine/app/command.h"
 #include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/text/constraints.h"
 #include "engine/app/commands/text/draft_report.h"
 #include "engine/app/commands/text/generation.h"
 #include "engine/app/commands/text/prompting.h"
@@ -29,10 +30,11 @@ struct Sums {
 // Reads prompts while there is room for them, and answers them.
 class Asking {
  public:
-  Asking(const CommonFlags& flags, const ManyPrompts& many, Engine& engine)
+  Asking(const CommonFlags& flags, const ManyPrompts& many, const Form& form, Engine& engine)
       : many_(many),
         engine_(engine),
         prompting_(flags, engine.model()),
+        constraints_(engine.model().tokenizer(), form),
         batcher_(engine, many.parallel),
         answers_(many),
         draft_model_(open_draft_model(flags, engine, many.parallel)),
@@ -81,6 +83,7 @@ class Asking {
       std::vector<int32_t> prompt = prompting_.ids(line.prompt);
       GenerateOptions options = prompting_.options();
       options.spec.model = draft_model_;
+      options.constraint = constraints_.of(line);
       if (line.predict) options.predict = *line.predict;
       if (line.seed) options.sampler.seed = line.seed->value;
       if (line.spec) {
@@ -120,6 +123,7 @@ class Asking {
   const ManyPrompts& many_;
   Engine& engine_;
   const Prompting prompting_;
+  Constraints constraints_;
   Batcher batcher_;
   Answers answers_;
   const std::shared_ptr<DraftModel> draft_model_;  // null: none
@@ -133,11 +137,12 @@ class Asking {
 // decides the exit status, but does not end the command.
 int run_many_command(const CommonFlags& flags, const ManyPrompts& many) {
   apply_verbosity(flags);
+  const Form form = read_form(flags.form);
   const bool lines_may_ask = !many.lines.empty();  // for drafts, also beside --spec none
   const auto engine = open_engine(flags, needs_of_texts(flags, many.parallel, lines_may_ask));
   print_notes(flags, *engine);
   TraceFile trace(flags, *engine);
-  Asking asking(flags, many, *engine);
+  Asking asking(flags, many, form, *engine);
   const double start = now_seconds();
   asking.run();
   trace.finish();

@@ -73,7 +73,7 @@ void add_run(CLI::App& app, Action& action) {
   add_many_flags(
       app, flags->own,
       "a file of prompts, a JSON object a line: {\"prompt\", \"n_predict\", \"seed\", \"prediction\" (texts), "
-      "\"spec\"}; answers are an object a line; - is standard input");
+      "\"spec\", \"json_schema\" (a schema), \"grammar\" (a text)}; answers are an object a line; - is standard input");
   app.add_flag("--chat", flags->common.chat,
                "put each text as a user's turn by the model's own chat template, so that it is answered and not "
                "continued; special tokens in the text are plain text (docs/chat.md)");
@@ -85,6 +85,7 @@ void add_run(CLI::App& app, Action& action) {
       app.add_option("--load-state", flags->common.load_state,
                      "go on from such a file: what the prompt begins with as the saved text does is not run again"));
   add_sampling_flags(app, flags->common);
+  add_form_flags(app, flags->common);
   add_spec_flags(app, flags->common);
   add_engine_flags(app, flags->common);
   add_compile_flag(app, flags->common);
@@ -93,6 +94,7 @@ void add_run(CLI::App& app, Action& action) {
   app.get_option("--jsonl")->excludes("--soc");
   app.callback([flags, &action, &app] {
     require_one_text(app);
+    require_one_form(flags->common.form);
     take_files(flags->common, flags->own);
     const bool is_many = flags->own.is_given();
     const SpecOptions& spec = flags->common.generate.spec;

@@ -1,0 +1,51 @@
+#include "engine/constraint/automaton/rule_net.h"
+
+#include <utility>
+
+#include "sync/error.h"
+
+namespace tandem::constraint {
+namespace {
+
+[[noreturn]] void refuse_size(const std::string& what, int64_t most) {
+  throw Error("the grammar is too large", "it needs more than " + std::to_string(most) + " " + what,
+              "Make lengths, numbers of items or repetitions smaller, or write fewer alternatives");
+}
+
+}  // namespace
+
+RuleId RuleNet::add_rule(std::string name) {
+  const StateId start = add_state(), end = add_state();
+  rules_.push_back({std::move(name), start, end});
+  return static_cast<RuleId>(rules_.size()) - 1;
+}
+
+StateId RuleNet::add_state() {
+  if (states_ >= kMostStates) refuse_size("states", kMostStates);
+  return static_cast<StateId>(states_++);
+}
+
+void RuleNet::add(const Edge& edge) {
+  if (static_cast<int64_t>(edges_.size()) >= kMostEdges) refuse_size("edges", kMostEdges);
+  edges_.push_back(edge);
+}
+
+void RuleNet::add_byte(StateId from, uint8_t low, uint8_t high, StateId to) {
+  add({from, to, -1, low, high, Edge::Kind::bytes});
+}
+
+void RuleNet::add_nothing(StateId from, StateId to) { add({from, to, -1, 0, 0, Edge::Kind::nothing}); }
+
+void RuleNet::add_call(StateId from, RuleId rule, StateId to) { add({from, to, rule, 0, 0, Edge::Kind::call}); }
+
+void RuleNet::add_text(StateId from, std::string_view bytes, StateId to) {
+  if (bytes.empty()) return add_nothing(from, to);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const StateId next = i + 1 < bytes.size() ? add_state() : to;
+    const auto byte = static_cast<uint8_t>(bytes[i]);
+    add_byte(from, byte, byte, next);
+    from = next;
+  }
+}
+
+}  // namespace tandem::constraint

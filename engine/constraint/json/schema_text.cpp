@@ -1,0 +1,120 @@
+#include "engine/constraint/json/schema_text.h"
+
+#include <charconv>
+#include <set>
+#include <vector>
+
+#include "sync/error.h"
+
+namespace tandem::constraint {
+namespace {
+
+// Refuses what nests too deep before a value is built, and keys that occur twice, of which the parser would drop one.
+struct KeyCheck {
+  std::vector<std::set<std::string>> open;
+  std::string twice;
+  bool is_deep = false;
+  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
+    using Event = Json::parse_event_t;
+    if (depth > kDeepestSchema) is_deep = true;
+    if (event == Event::object_start) open.emplace_back();
+    if (event == Event::object_end && !open.empty()) open.pop_back();
+    if (event == Event::key && !open.empty() && !open.back().insert(parsed.get<std::string>()).second)
+      twice = parsed.get<std::string>();
+    return true;
+  }
+};
+
+bool is_deep(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\\' && in_string) ++i;
+    if (c == '"') in_string = !in_string;
+    if (in_string) continue;
+    if ((c == '[' || c == '{') && ++depth > kDeepestSchema) return true;
+    if (c == ']' || c == '}') --depth;
+  }
+  return false;
+}
+
+// One part of a pointer as a key: %41 and ~1 are written out.
+std::string key_of(std::string_view part, const std::string& at) {
+  std::string key;
+  for (size_t i = 0; i < part.size(); ++i) {
+    if (part[i] == '%') {
+      unsigned value = 0;
+      const char* const first = part.data() + i + 1;
+      if (i + 2 >= part.size() || std::from_chars(first, first + 2, value, 16).ptr != first + 2)
+        refuse_schema("a % in a $ref has two hexadecimal digits", at);
+      key += static_cast<char>(value);
+      i += 2;
+    } else {
+      key += part[i];
+    }
+  }
+  std::string plain;
+  for (size_t i = 0; i < key.size(); ++i) {
+    const bool is_escape = key[i] == '~' && i + 1 < key.size() && (key[i + 1] == '0' || key[i + 1] == '1');
+    plain += is_escape ? (key[++i] == '0' ? '~' : '/') : key[i];
+  }
+  return plain;
+}
+
+}  // namespace
+
+void refuse_schema(const std::string& what, const std::string& at, const std::string& hint) {
+  throw Error("this JSON schema cannot be used: " + what, at,
+              hint.empty() ? "docs/constrained.md lists what a schema may have" : hint);
+}
+
+Json parse_schema(std::string_view text, const std::string& on) {
+  if (text.size() > kMostSchemaBytes)
+    refuse_schema("it is too large", on, "It may have " + std::to_string(kMostSchemaBytes) + " bytes");
+  if (is_deep(text)) refuse_schema("its brackets nest deeper than " + std::to_string(kDeepestSchema), on);
+  KeyCheck check;
+  Json schema;
+  try {
+    schema = Json::parse(text, std::ref(check));
+  } catch (const Json::exception& error) {
+    const std::string what = error.what();
+    refuse_schema("it is no JSON", on, what.substr(what.find(']') + 2));
+  }
+  if (check.is_deep) refuse_schema("its brackets nest deeper than " + std::to_string(kDeepestSchema), on);
+  if (!check.twice.empty()) refuse_schema("an object has the key \"" + check.twice + "\" twice", on);
+  return schema;
+}
+
+std::string pointer_part(const std::string& key) {
+  std::string part;
+  for (const char c : key) part += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+  return part;
+}
+
+const Json& resolve(const Json& root, const std::string& reference, const std::string& at) {
+  if (reference.empty() || reference[0] != '#')
+    refuse_schema("$ref names another document, \"" + reference + "\"", at, "Copy it into $defs; nothing is fetched");
+  std::string_view rest = std::string_view(reference).substr(1);
+  if (!rest.empty() && rest[0] != '/') refuse_schema("$ref names an anchor, \"" + reference + "\"", at);
+  const Json* node = &root;
+  while (!rest.empty()) {
+    rest.remove_prefix(1);
+    const size_t end = std::min(rest.find('/'), rest.size());
+    const std::string key = key_of(rest.substr(0, end), at);
+    rest.remove_prefix(end);
+    const Json* next = nullptr;
+    if (node->is_object()) {
+      if (const auto found = node->find(key); found != node->end()) next = &*found;
+    } else if (node->is_array()) {
+      size_t index = 0;
+      const auto read = std::from_chars(key.data(), key.data() + key.size(), index);
+      if (read.ec == std::errc() && read.ptr == key.data() + key.size() && index < node->size()) next = &(*node)[index];
+    }
+    if (!next) refuse_schema("$ref leads nowhere, \"" + reference + "\"", at);
+    node = next;
+  }
+  return *node;
+}
+
+}  // namespace tandem::constraint

@@ -1,0 +1,71 @@
+#include "engine/constraint/text/text_pieces.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace tandem::constraint {
+
+StateId SharedEnds::state_before(const std::vector<Bytes>& rest) {
+  if (rest.empty()) return end_;
+  if (const auto known = states_.find(rest); known != states_.end()) return known->second;
+  const StateId state = net_.add_state();
+  states_[rest] = state;
+  add(state, rest);
+  return state;
+}
+
+void SharedEnds::add(StateId from, const std::vector<Bytes>& way) {
+  const StateId next = state_before({way.begin() + 1, way.end()});
+  for (const DigitRange& range : way[0].ranges)
+    net_.add_byte(from, static_cast<uint8_t>(range.low), static_cast<uint8_t>(range.high), next);
+}
+
+// UTF-8 (RFC 3629): 7 bits in one byte; 11, 16 and 21 bits in a lead byte and continuation bytes of 6 bits.
+void add_characters(RuleNet& net, StateId from, const CharacterSet& set, StateId to) {
+  static constexpr std::array<uint32_t, 4> kBases[] = {{128}, {32, 64}, {16, 64, 64}, {8, 64, 64, 64}};
+  static constexpr char32_t kLast[] = {0x7F, 0x7FF, 0xFFFF, kLastCharacter};
+  static constexpr uint32_t kLead[] = {0, 0xC0, 0xE0, 0xF0};
+  SharedEnds ends(net, to);
+  for (const CharacterSet::Range& range : set.ranges()) {
+    char32_t low = range.low;
+    for (size_t more = 0; more < 4 && low <= range.high; ++more) {
+      if (low > kLast[more]) continue;
+      const char32_t high = std::min(range.high, kLast[more]);
+      for (const DigitRanges& digits : digit_ranges(low, high, std::span(kBases[more]).first(more + 1))) {
+        std::vector<SharedEnds::Bytes> way;
+        for (size_t i = 0; i < digits.size(); ++i) {
+          const uint32_t mark = i == 0 ? kLead[more] : 0x80;
+          way.push_back({{{digits[i].low | mark, digits[i].high | mark}}});
+        }
+        ends.add(from, way);
+      }
+      low = high + 1;
+    }
+  }
+}
+
+// States of their own stand before and behind a loop, so it cannot be entered from elsewhere.
+void add_repeated(RuleNet& net, StateId from, int64_t least, int64_t most, const Piece& piece, StateId to) {
+  for (int64_t i = 0; i < least; ++i) {
+    const StateId next = net.add_state();
+    piece(net, from, next);
+    from = next;
+  }
+  if (most < 0) {
+    const StateId loop = net.add_state();
+    net.add_nothing(from, loop);
+    piece(net, loop, loop);
+    net.add_nothing(loop, to);
+    return;
+  }
+  for (int64_t i = least; i < most; ++i) {
+    net.add_nothing(from, to);
+    const StateId next = net.add_state();
+    piece(net, from, next);
+    from = next;
+  }
+  net.add_nothing(from, to);
+}
+
+}  // namespace tandem::constraint
