@@ -1,15 +1,16 @@
 // Question: how much faster is a text written with drafts (S4), and does any text lose?
 //
 //   spec --cases FILE [-m MODEL] [--device LIST] [--act TYPE] [--rounds N] [--texts N] [--history]
-//   spec --own --cases FILE, spec --passes [--depth N], spec --drafting
+//   spec --own --cases FILE [--keep FILE], spec --passes [--depth N], spec --drafting
 //
 // FILE has a JSON object a line: {"task", "prompt": [ids], "output": [ids]} (bench/spec_cases.py makes it of recorded
 // outputs). The output decides the tokens of the text, whatever the model would write, and passes are real. So a text
 // of a large model can be timed on a small one. Each text is written without and with drafts in turn, in one engine.
 // The tokens are compared before anything is timed. --history: outputs of one task are the history of its next texts.
-// --texts: so many texts at once. --own: the prompts of FILE, and what the model itself writes behind them. --passes:
-// the time of passes by their drafts. --graphs: what loading the NPU's graphs costs (bench/spec/graphs.h). --drafting:
-// the time of drafting alone, at 100,000 tokens of context and a million tokens of history.
+// --texts: so many texts at once. --own: the prompts of FILE, and what the model itself writes behind them; --keep:
+// cases of it. --passes: the time of passes by their drafts. --graphs: what loading the NPU's graphs costs
+// (bench/spec/graphs.h). --drafting: the time of drafting alone, at 100,000 tokens of context and a million tokens of
+// history.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -37,7 +38,7 @@ using namespace tandem;
 using bench::read_cases;
 
 struct Options {
-  std::string model = bench::default_model(), cases, act;
+  std::string model = bench::default_model(), cases, act, keep;
   std::vector<std::string> devices;
   bench::ReplayOptions replay;
   bool drafting = false, own = false, passes = false, graphs = false;
@@ -124,6 +125,7 @@ int main(int argc, char** argv) {
   app.add_flag("--history", options.replay.history, "outputs of a task are the history of its next texts");
   app.add_flag("--own", options.own, "texts of the model itself behind the prompts, by each part of the system");
   app.add_option("-n,--predict", options.predict, "with --own: tokens of each text")->check(CLI::Range(2, 4096));
+  app.add_option("--keep", options.keep, "with --own: a file that gets the texts as cases, for a replay");
   app.add_flag("--passes", options.passes, "time passes by their drafts; needs no cases");
   app.add_option("--depth", options.depth, "with --passes: tokens before the pass")->check(CLI::Range(1, 1 << 20));
   app.add_flag("--drafting", options.drafting, "time drafting alone; needs no cases");
@@ -141,7 +143,8 @@ int main(int argc, char** argv) {
     bench::require_model(options.model);
     if (options.own) options.replay.draft_max = 63;
     if (options.passes) return bench::time_draft_passes(*open_engine(options), options.depth, options.replay.rounds);
-    if (options.own) return bench::count_own_texts(*open_engine(options), read_cases(options.cases), options.predict);
+    if (options.own)
+      return bench::count_own_texts(*open_engine(options), read_cases(options.cases), options.predict, options.keep);
     if (options.graphs) {
       options.of_graphs.model = options.model;
       options.of_graphs.devices = options.devices;

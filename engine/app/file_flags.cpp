@@ -57,13 +57,24 @@ std::optional<FileIdentity> identity_of_input(const std::string& path) {
   return found == 0 ? identity_of(status, "") : std::nullopt;
 }
 
+// The name that a path's links lead to. Absent: they go in a circle.
+std::optional<fs::path> end_of_links(const std::string& path) {
+  try {
+    return followed_path(path);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+// Absent also where no file can be made: its folder is missing, or its links go in a circle.
 std::optional<FileIdentity> identity_of_output(const std::string& path) {
   struct stat status {};
   // The file exists: its own identity. Otherwise the folder's identity and the new name stand for it.
   if (::stat(path.c_str(), &status) == 0) return identity_of(status, "");
-  const fs::path target = followed_path(path);
-  const std::string folder = target.parent_path().empty() ? "." : target.parent_path().string();
-  return ::stat(folder.c_str(), &status) == 0 ? identity_of(status, target.filename()) : std::nullopt;
+  const std::optional<fs::path> target = end_of_links(path);
+  if (!target) return std::nullopt;
+  const std::string folder = target->parent_path().empty() ? "." : target->parent_path().string();
+  return ::stat(folder.c_str(), &status) == 0 ? identity_of(status, target->filename()) : std::nullopt;
 }
 
 bool is_model(const std::string& flag) { return flag == "--model" || flag == "--shape"; }
@@ -147,8 +158,8 @@ void require_devices_apart(const CLI::App& command) {
 }
 
 // Compares each output with all inputs, with the outputs before it, and with the packed files of the cache. A character
-// device has no identity and may be named several times. A path in a missing folder has none either, and the write
-// itself reports it.
+// device has no identity and may be named several times. A path where no file can be made has none either, and the
+// write itself reports it.
 void require_files_apart(const CLI::App& command) {
   const std::vector<NamedFile> outputs = files_of(command, true);
   if (outputs.empty()) return;
@@ -174,8 +185,9 @@ void require_files_apart(const CLI::App& command) {
 }
 
 bool writes_to_stdout(const CLI::App& command) {
-  return std::ranges::any_of(files_of(command, true),
-                             [](const NamedFile& output) { return descriptor_named(output.path) == STDOUT_FILENO; });
+  return std::ranges::any_of(files_of(command, true), [](const NamedFile& output) {
+    return end_of_links(output.path) && descriptor_named(output.path) == STDOUT_FILENO;
+  });
 }
 
 // The wait calls this about ten times a second. The closure remembers that it has spoken, so the line appears once.

@@ -117,27 +117,34 @@ struct ModelTotals {
   std::string problem;        // why the model was left out in the end; empty: it was not
 };
 
+// Why a pass has no drafts of a text.
+enum class NoDrafts {
+  no_match,   // nothing that could follow was found
+  no_gain,    // drafts would not pay by the times of passes
+  new_width,  // they would, but not the longer first pass of their width
+  no_budget,  // earlier drafts lost time
+  no_room,    // the text ends
+  prompt,     // another text's prompt was read
+};
+const char* to_string(NoDrafts why);  // "no_match", "no_gain", "new_width", "no_budget", "no_room", "prompt"
+
 // What drafts did for a text.
 struct DraftTotals {
   int64_t passes = 0;       // with drafts
   int64_t tree_passes = 0;  // of these, with a tree of drafts
   int64_t drafts = 0;       // that ran
-  int64_t accepted = 0;     // that the text kept
+  int64_t accepted = 0;     // that the text kept, with one that ended it
   int64_t checked = 0;      // tokens that ran again alone (SpecOptions::check)
   int64_t runs = 0;         // S5: right stretches of rejected drafts, which later passes may have
   int64_t right_runs = 0;   // of these, with a first token that was right when they were offered
   struct Source {
     int64_t drafts = 0, accepted = 0;
   };
-  std::map<std::string, Source> sources;   // the same by source: "context", "history", "prediction" ...
-  std::map<int64_t, double> pass_seconds;  // the median time of the last passes, by their tokens
-  ModelTotals model;                       // all zeros without one
-  // Passes without drafts, by the reason:
-  //   "no_match": nothing that could follow was found. "no_gain": drafts would not pay by the times of passes.
-  //   "new_width": they would, but not the longer first pass of their width. "no_budget": earlier drafts lost time.
-  //   "no_room": the text ends. "prompt": another text's prompt was read.
-  std::map<std::string, int64_t> plain_passes;
-  std::string why_none;  // why the text could have no drafts; empty: it could
+  std::map<std::string, Source> sources;     // the same by source: "context", "history", "prediction" ...
+  std::map<int64_t, double> pass_seconds;    // the median time of the last passes, by their tokens
+  ModelTotals model;                         // all zeros without one
+  std::map<NoDrafts, int64_t> plain_passes;  // passes without drafts, by the reason
+  std::string why_none;                      // why the text could have no drafts; empty: it could
 };
 
 struct GenerateOptions {

@@ -409,9 +409,10 @@ void Batcher::State::take_logits(ActiveRequest& request, std::span<const float> 
   if (!speculation) return;
   guard(request, [&] {
     const auto got = request.continuation.ids().subspan(known);
+    const std::vector<int32_t> kept = drafts_among(drafts, got);
     std::vector<int32_t> choices;
-    if (!drafts.ids.empty()) choices = choices_along(speculation->judged_chain(path), got, rows);
-    if (wrote) speculation->take_verdict(path, choices);
+    if (!drafts.ids.empty()) choices = choices_along(speculation->judged_chain(kept), got, rows);
+    if (wrote) speculation->take_verdict(kept, choices);
     speculation->append(got);
   });
 }

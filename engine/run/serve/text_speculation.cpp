@@ -117,7 +117,7 @@ void TextSpeculation::take_verdict(std::span<const int32_t> path, std::span<cons
   pass_ = {};
   const NoDrafts no_drafts = std::exchange(no_drafts_, NoDrafts::prompt);
   if (drafts_.ids.empty()) {
-    ++totals_.plain_passes[to_string(no_drafts)];
+    ++totals_.plain_passes[no_drafts];
     return;
   }
   ++totals_.passes;

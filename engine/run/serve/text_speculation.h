@@ -17,10 +17,6 @@
 
 namespace tandem {
 
-// Why a pass has no drafts of a text (DraftTotals::plain_passes).
-enum class NoDrafts { no_match, no_gain, new_width, no_budget, no_room, prompt };
-const char* to_string(NoDrafts why);
-
 class TextSpeculation {
  public:
   TextSpeculation(Engine& engine, const SpecOptions& options, IsEnd is_end);
@@ -32,9 +28,9 @@ class TextSpeculation {
 
   // The drafts of the next pass. -1 is the newest token. Set by Speculation::choose().
   const DraftTree& drafts() const { return drafts_; }
-  // S5: the drafts of the accepted path, and the likeliest ones behind it.
+  // S5: the drafts that the text kept, and the likeliest ones behind them.
   std::vector<int32_t> judged_chain(std::span<const int32_t> path) const;
-  // A pass that wrote is over: the text has the drafts of this path. choices: what the model chose behind the newest
+  // A pass that wrote is over: the text kept the drafts of this path. choices: what the model chose behind the newest
   // token, and behind each draft of judged_chain().
   void take_verdict(std::span<const int32_t> path, std::span<const int32_t> choices);
   DraftTotals totals() const;

@@ -24,6 +24,13 @@ std::vector<int32_t> accept_drafts(const DraftTree& drafts, const LogitRows& row
       drafts.ids, drafts.parents, [&](int32_t node) { return choose(rows[node + 1]).value_or(-1); }, next);
 }
 
+std::vector<int32_t> drafts_among(const DraftTree& drafts, std::span<const int32_t> got) {
+  int32_t next = 0;
+  size_t at = 0;
+  return accepted_path(
+      drafts.ids, drafts.parents, [&](int32_t) { return at < got.size() ? got[at++] : -1; }, next);
+}
+
 // A chain was appended to the sequence. A tree was not, not even its root.
 void keep_path(const TextCache& cache, Sequence& sequence, const DraftTree& drafts, std::span<const int32_t> path) {
   if (is_chain(drafts)) {

@@ -21,6 +21,66 @@ bool is_whole(const json& value, int64_t least, int64_t most) {
   return value.get<int64_t>() >= least && value.get<int64_t>() <= most;
 }
 
+// Finds an object that has a key twice. A parsed value has only the last of equal keys.
+class RepeatedKey : public json::json_sax_t {
+ public:
+  explicit RepeatedKey(std::string file) : file_(std::move(file)) {}
+
+  bool null() override { return next(); }
+  bool boolean(bool) override { return next(); }
+  bool number_integer(number_integer_t) override { return next(); }
+  bool number_unsigned(number_unsigned_t) override { return next(); }
+  bool number_float(number_float_t, const string_t&) override { return next(); }
+  bool string(string_t&) override { return next(); }
+  bool binary(binary_t&) override { return next(); }
+  bool start_object(size_t) override { return enter(true); }
+  bool start_array(size_t) override { return enter(false); }
+  bool end_object() override { return leave(); }
+  bool end_array() override { return leave(); }
+  bool key(string_t& key) override {
+    if (!levels_.back().keys.insert(key).second)
+      throw Error("a case cannot be read", where() + ": " + key, "The key is there twice");
+    levels_.back().key = key;
+    return true;
+  }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+
+ private:
+  struct Level {
+    bool is_object;
+    size_t entry = 0;  // of a list
+    std::string key{};
+    std::set<std::string> keys{};
+  };
+  bool next() {
+    if (!levels_.empty()) ++levels_.back().entry;
+    return true;
+  }
+  bool enter(bool is_object) {
+    levels_.push_back({is_object});
+    return true;
+  }
+  bool leave() {
+    levels_.pop_back();
+    return next();
+  }
+  // The newest object, as CaseReader names it. Around a case are the list of cases and the file's object.
+  std::string where() const {
+    std::string text = file_;
+    for (size_t i = 0; i + 1 < levels_.size(); ++i) {
+      const Level& level = levels_[i];
+      if (i == 1)
+        text += ": case " + std::to_string(level.entry);
+      else if (i > 1)
+        text += level.is_object ? ": " + level.key : "[" + std::to_string(level.entry) + "]";
+    }
+    return text;
+  }
+
+  const std::string file_;
+  std::vector<Level> levels_;
+};
+
 }  // namespace
 
 CaseReader::CaseReader(const json& object, std::string where) : object_(object), where_(std::move(where)) {
@@ -121,9 +181,12 @@ void CaseReader::require_all_read() const {
 }
 
 json read_cases(const std::string& path) {
-  const json file = parse_json(read_file(path));
+  const std::string text = read_file(path);
+  const json file = parse_json(text);
   const bool has_cases = file.is_object() && file.contains("cases") && file["cases"].is_array() && file.size() == 1;
   if (!has_cases) throw Error("the cases cannot be read", path, R"(expected JSON: {"cases": [...]})");
+  RepeatedKey repeated(path);
+  json::sax_parse(text, &repeated);
   return file["cases"];
 }
 

@@ -1,7 +1,7 @@
 // Reads the cases of a file {"cases": [...]}: objects of numbers, lists and words.
 //
 // Contract: every failure is an Error that names the file, the case (from 0 on) and the key. A key that no call asked
-// for is an Error of require_all_read(). Threads: one.
+// for is an Error of require_all_read(), and a key that an object has twice is one of read_cases(). Threads: one.
 #pragma once
 
 #include <cstdint>

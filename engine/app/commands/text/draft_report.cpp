@@ -8,14 +8,23 @@
 namespace tandem::app {
 namespace {
 
-// "why" for people: "nothing matched in 31 passes".
-std::string explained(const std::string& why) {
-  if (why == "no_match") return "nothing matched";
-  if (why == "no_gain") return "they would not pay";
-  if (why == "new_width") return "a first pass of their width would not pay";
-  if (why == "no_budget") return "earlier ones had lost time";
-  if (why == "no_room") return "the text had no room for them";
-  return "another text's prompt was read";
+// For people: "31, as nothing matched".
+const char* explained(NoDrafts why) {
+  switch (why) {
+    case NoDrafts::no_match:
+      return "nothing matched";
+    case NoDrafts::no_gain:
+      return "they would not pay";
+    case NoDrafts::new_width:
+      return "a first pass of their width would not pay";
+    case NoDrafts::no_budget:
+      return "earlier ones had lost time";
+    case NoDrafts::no_room:
+      return "the text had no room for them";
+    case NoDrafts::prompt:
+      return "another text's prompt was read";
+  }
+  return "";
 }
 
 std::string fixed(double value) {
@@ -47,16 +56,17 @@ double tokens_a_pass(const Generation& g) {
 }
 
 nlohmann::json drafts_json(const Generation& g, const SpecOptions& spec) {
-  nlohmann::json sources = nlohmann::json::object(), passes = nlohmann::json::object();
+  nlohmann::json sources = nlohmann::json::object(), passes = sources, plain_passes = sources;
   for (const auto& [name, source] : g.drafts.sources)
     sources[name] = {{"drafts", source.drafts}, {"accepted", source.accepted}};
   for (const auto& [tokens, seconds] : g.drafts.pass_seconds) passes[std::to_string(tokens)] = seconds * 1e3;
+  for (const auto& [why, count] : g.drafts.plain_passes) plain_passes[to_string(why)] = count;
   return {{"mode", to_string(spec.mode)},
           {"why_none", g.drafts.why_none},
           {"tokens_a_pass", tokens_a_pass(g)},
           {"ms_a_token", ms_a_token(g)},
           {"tree_passes", g.drafts.tree_passes},
-          {"plain_passes", g.drafts.plain_passes},
+          {"plain_passes", std::move(plain_passes)},
           {"sources", std::move(sources)},
           {"clock", "measured"},
           {"pass_ms", std::move(passes)},
@@ -85,7 +95,7 @@ std::string drafts_line(const Generation& g, SpecMode mode) {
             });
   line += " (measured)";
   if (!drafts.plain_passes.empty())
-    line += "; passes without drafts: " + listed(drafts.plain_passes, [](const std::string& why, int64_t passes) {
+    line += "; passes without drafts: " + listed(drafts.plain_passes, [](NoDrafts why, int64_t passes) {
               return std::to_string(passes) + ", as " + explained(why);
             });
   return line;

@@ -117,9 +117,10 @@ TEST_F(HistoryCommand, keeps_prompts_if_it_is_asked_to) {
 
 TEST_F(HistoryCommand, that_cannot_be_used_does_not_stop_the_text) {
   const std::string letter = folder_.write("letter.txt", "This is a letter and no history.");
-  const std::string plain = run({}).out;
+  const std::string plain = run({}).out, circle = folder_.file("circle");
+  std::filesystem::create_symlink(circle, circle);
   for (const std::string& bad :
-       {letter, folder_.file("none/history"), std::filesystem::path(letter).parent_path().string()}) {
+       {letter, folder_.file("none/history"), std::filesystem::path(letter).parent_path().string(), circle}) {
     const Ended ended = run({"--history", bad});
     EXPECT_EQ(ended.status, 0) << bad;
     EXPECT_EQ(ended.out, plain) << bad;
@@ -130,6 +131,11 @@ TEST_F(HistoryCommand, that_cannot_be_used_does_not_stop_the_text) {
 
 TEST_F(HistoryCommand, refuses_what_is_no_history) {
   const std::string letter = folder_.write("letter.txt", "This is a letter and no history.");
+  const std::string circle = folder_.file("circle");
+  std::filesystem::create_symlink(circle, circle);
+  EXPECT_EQ(tandem({"history", "stats", circle}).status, 1);
+  EXPECT_EQ(tandem({"history", "clear", circle}).status, 1);
+  EXPECT_EQ(tandem({"history", "add", circle, "-m", stories(), "-f", letter}).status, 1);
   EXPECT_EQ(tandem({"history", "stats", letter}).status, 1);
   EXPECT_EQ(tandem({"history", "clear", letter}).status, 1);
   EXPECT_EQ(tandem({"history", "add", letter, "-m", stories(), "-f", letter}).status, 1);

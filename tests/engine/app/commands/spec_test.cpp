@@ -151,6 +151,29 @@ TEST_F(Spec, names_the_case_and_the_key_of_a_fault) {
   }
 }
 
+// A parser takes the last of equal keys, so the answer would be that of another case than the one that a reader sees.
+TEST_F(Spec, refuses_a_key_that_is_there_twice) {
+  const std::string candidate = R"({"tokens": [1], "p": [0.5]})",
+                    merge = R"({"candidates": [], "cap": 0, "pass_us": [1]})";
+  const auto faults = {
+      std::pair{R"({"cases": [)" + merge + R"(, {"cap": 0, "candidates": [], "cap": 0, "pass_us": [1]}]})",
+                ": case 1: cap"},
+      {R"({"cases": [{"candidates": [)" + candidate + R"(, {"tokens": [1], "p": [0.5], "p": [0.4]}]}]})",
+       ": case 0: candidates[1]: p"},
+      {R"({"cases": [{"other": {"a": {"b": 1, "b": 1}}}]})", ": case 0: other: a: b"},
+      {R"({"cases": [], "cases": []})", "twice.json: cases"}};
+  for (const auto& [content, named] : faults) {
+    const Ended ended = tandem({"spec", "merge", "--cases", folder_.write("twice.json", content)});
+    EXPECT_EQ(ended.status, 1) << content;
+    EXPECT_THAT(ended.err, HasSubstr(named)) << content;
+    EXPECT_THAT(ended.out, IsEmpty()) << content;
+  }
+  const std::string once =
+      R"({"cases": [{"candidates": [)" + candidate + ", " + candidate + R"(], "cap": 0, "pass_us": [1]}]})";
+  const Ended ended = tandem({"spec", "merge", "--cases", folder_.write("once.json", once)});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+}
+
 TEST_F(Spec, refuses_a_file_that_has_no_cases) {
   for (const char* content : {"", "[]", "{}", R"({"cases": 1})", R"({"cases": [], "more": 1})", R"({"cases": [1]})"}) {
     const Ended ended = tandem({"spec", "draft", "--cases", folder_.write("bad.json", content), "--json"});

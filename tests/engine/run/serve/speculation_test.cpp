@@ -110,6 +110,33 @@ TEST_F(Drafted, ends_at_a_stop_string_in_the_middle_of_a_chain) {
   }
 }
 
+// A draft that ends a text is a part of it. Nothing is written behind it, so its pass has one token less.
+TEST_F(Drafted, counts_a_draft_that_ends_the_text) {
+  const Generation plain = write(some_ids(10), so_many(40), SpecMode::none).generation;
+  const auto history = std::make_shared<TextHistory>();
+  std::vector<int32_t> text = some_ids(10);
+  text.insert(text.end(), plain.ids.begin(), plain.ids.end());
+  history->add(text);
+  GenerateOptions options = so_many(40);
+  options.spec.history = history;
+  int ended = 0;
+  for (size_t begin = 0; begin + 3 < plain.text.size(); begin += 3) {
+    options.stop = {plain.text.substr(begin, 3)};
+    for (const SpecMode mode : {SpecMode::sam, SpecMode::sdnpu}) {
+      const Generation drafted = write(some_ids(10), options, mode).generation;
+      int64_t of_sources = 0;
+      for (const auto& [name, source] : drafted.drafts.sources) of_sources += source.accepted;
+      EXPECT_EQ(of_sources, drafted.drafts.accepted) << to_string(mode);
+      // The prompt gave the first token. Each pass gave one and its accepted drafts, but for one that ended the text.
+      const int64_t written = std::ssize(drafted.ids) - 1,
+                    missing = drafted.predicted_passes + drafted.drafts.accepted - written;
+      EXPECT_TRUE(missing == 0 || missing == 1) << missing << " " << to_string(mode);
+      ended += missing == 1 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(ended, 10);
+}
+
 TEST_F(Drafted, ends_when_it_is_interrupted) {
   for (const SpecMode mode : kDrafting) {
     GenerateOptions options = so_many(60);
