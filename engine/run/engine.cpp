@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/plan/placer.h"
 #include "engine/plan/strategy.h"
 #include "engine/run/activation_sizes.h"
 #include "engine/run/cache/extension.h"
