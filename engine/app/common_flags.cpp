@@ -177,10 +177,11 @@ void add_spec_flags(CLI::App& app, CommonFlags& flags) {
                             "times"))
       ->expected(1)
       ->take_all();
-  writes_file(app.add_option("--history", flags.history,
-                             "S6: a file of earlier outputs of this tokenizer, which drafts continue; this output is "
-                             "added to it, readable for its owner alone"));
-  app.add_flag("--history-prompts", spec.history_of_prompts, "keep prompts in the history, too");
+  CLI::Option* history = writes_file(
+      app.add_option("--history", flags.history,
+                     "S6: a file of earlier outputs of this tokenizer, which drafts continue; this output is added to "
+                     "it, readable for its owner alone"));
+  app.add_flag("--history-prompts", spec.history_of_prompts, "keep prompts in the history, too")->needs(history);
   add_history_max_flag(app, flags);
 }
 

@@ -21,10 +21,13 @@ bool is_whole(const json& value, int64_t least, int64_t most) {
   return value.get<int64_t>() >= least && value.get<int64_t>() <= most;
 }
 
-// Finds an object that has a key twice. A parsed value has only the last of equal keys.
-class RepeatedKey : public json::json_sax_t {
+constexpr const char* kForm = R"(expected JSON: {"cases": [...]})";
+
+// Finds what a parsed value does not tell: an object that has a key twice, and where a text stops being JSON. Nothing
+// is said about a text that nests too deep.
+class CaseScan : public json::json_sax_t {
  public:
-  explicit RepeatedKey(std::string file) : file_(std::move(file)) {}
+  explicit CaseScan(std::string file) : file_(std::move(file)) {}
 
   bool null() override { return next(); }
   bool boolean(bool) override { return next(); }
@@ -39,11 +42,14 @@ class RepeatedKey : public json::json_sax_t {
   bool end_array() override { return leave(); }
   bool key(string_t& key) override {
     if (!levels_.back().keys.insert(key).second)
-      throw Error("a case cannot be read", where() + ": " + key, "The key is there twice");
+      throw Error("a case cannot be read", where(levels_.size() - 1) + ": " + key, "The key is there twice");
     levels_.back().key = key;
     return true;
   }
-  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+  bool parse_error(size_t byte, const std::string&, const nlohmann::detail::exception&) override {
+    throw Error("the cases cannot be read", where(levels_.size()),
+                std::string(kForm) + "; the text is none from byte " + std::to_string(byte) + " on");
+  }
 
  private:
   struct Level {
@@ -58,21 +64,24 @@ class RepeatedKey : public json::json_sax_t {
   }
   bool enter(bool is_object) {
     levels_.push_back({is_object});
-    return true;
+    return levels_.size() <= size_t{kMostJsonDepth};
   }
   bool leave() {
     levels_.pop_back();
     return next();
   }
-  // The newest object, as CaseReader names it. Around a case are the list of cases and the file's object.
-  std::string where() const {
+  // The place in the first levels, as CaseReader names it. Around a case are the file's object and the list of cases.
+  std::string where(size_t levels) const {
     std::string text = file_;
-    for (size_t i = 0; i + 1 < levels_.size(); ++i) {
+    for (size_t i = 0; i < levels; ++i) {
       const Level& level = levels_[i];
+      const std::string entry = std::to_string(level.entry);
       if (i == 1)
-        text += ": case " + std::to_string(level.entry);
+        text += ": case " + entry;
+      else if (i > 1 && level.is_object)
+        text += level.key.empty() ? "" : ": " + level.key;
       else if (i > 1)
-        text += level.is_object ? ": " + level.key : "[" + std::to_string(level.entry) + "]";
+        text += "[" + entry + "]";
     }
     return text;
   }
@@ -182,11 +191,11 @@ void CaseReader::require_all_read() const {
 
 json read_cases(const std::string& path) {
   const std::string text = read_file(path);
+  CaseScan scan(path);
+  json::sax_parse(text, &scan);
   const json file = parse_json(text);
   const bool has_cases = file.is_object() && file.contains("cases") && file["cases"].is_array() && file.size() == 1;
-  if (!has_cases) throw Error("the cases cannot be read", path, R"(expected JSON: {"cases": [...]})");
-  RepeatedKey repeated(path);
-  json::sax_parse(text, &repeated);
+  if (!has_cases) throw Error("the cases cannot be read", path, kForm);
   return file["cases"];
 }
 

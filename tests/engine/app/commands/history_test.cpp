@@ -144,6 +144,7 @@ TEST_F(HistoryCommand, refuses_what_is_no_history) {
   EXPECT_EQ(tandem({"history", "stats"}).status, 2);
   EXPECT_EQ(tandem({"history", "add", file_, "-f", letter}).status, 2);
   EXPECT_EQ(tandem({"history"}).status, 2);
+  EXPECT_EQ(run({"--history-prompts"}).status, 2) << "there is no history";
   EXPECT_EQ(content_of(letter), "This is a letter and no history.");
 }
 

@@ -174,6 +174,20 @@ TEST_F(Spec, refuses_a_key_that_is_there_twice) {
   EXPECT_EQ(ended.status, 0) << ended.err;
 }
 
+TEST_F(Spec, says_where_a_text_stops_being_cases) {
+  for (const auto& [content, named] :
+       {std::pair{R"({"cases": [{"context": [1]}, {"context": [1, }]})", "bad.json: case 1: context[1]."},
+        {R"({"cases": [{"candidates": [{"tokens": [1], "p": [1e999]}]}]})", "bad.json: case 0: candidates[0]: p[0]."},
+        {R"({"cases": [{"cap": 01}]})", "bad.json: case 0: cap."},
+        {"no cases", "bad.json. expected JSON"}}) {
+    const Ended ended = tandem({"spec", "merge", "--cases", folder_.write("bad.json", content)});
+    EXPECT_EQ(ended.status, 1) << content;
+    EXPECT_THAT(ended.err, HasSubstr(named)) << content;
+  }
+  const std::string deep = R"({"cases": [)" + std::string(1 << 20, '[');
+  EXPECT_THAT(tandem({"spec", "merge", "--cases", folder_.write("bad.json", deep)}).err, HasSubstr("expected JSON"));
+}
+
 TEST_F(Spec, refuses_a_file_that_has_no_cases) {
   for (const char* content : {"", "[]", "{}", R"({"cases": 1})", R"({"cases": [], "more": 1})", R"({"cases": [1]})"}) {
     const Ended ended = tandem({"spec", "draft", "--cases", folder_.write("bad.json", content), "--json"});
