@@ -105,11 +105,17 @@ Keyword for_others() { return ignored(); }  // read by SchemaParts, or as part o
 
 Keyword only_if_false(const char* name) {
   return [name](const Json& value, const std::string& at, Facts&) {
-    if (value != Json(false)) refuse_schema(std::string("the keyword ") + name + " is not known", at);
+    if (value != Json(false)) refuse_schema("the keyword \"" + std::string(name) + "\" is not known", at);
   };
 }
 
-// Annotations change nothing. Everything else that is not in this table is refused.
+// In a part of a document it would be what the part's references are relative to.
+void read_id(const Json&, const std::string& at, Facts&) {
+  if (at != "#/$id") refuse_schema("the keyword \"$id\" is known only in the whole document", at);
+}
+
+// Annotations change nothing. An anchor is one, because references to it are refused. Everything else that is not in
+// this table is refused.
 const std::map<std::string, Keyword, std::less<>>& keywords() {
   static const std::map<std::string, Keyword, std::less<>> table = {
       {"title", ignored()},
@@ -117,10 +123,15 @@ const std::map<std::string, Keyword, std::less<>>& keywords() {
       {"default", ignored()},
       {"examples", ignored()},
       {"$schema", ignored()},
+      {"$anchor", ignored()},
+      {"$id", read_id},
       {"$comment", ignored()},
       {"deprecated", ignored()},
       {"readOnly", ignored()},
       {"writeOnly", ignored()},
+      {"contentEncoding", ignored()},
+      {"contentMediaType", ignored()},
+      {"contentSchema", ignored()},
       {"$defs", ignored()},
       {"definitions", ignored()},
       {"$ref", for_others()},
@@ -199,7 +210,7 @@ void add_object_shape(const Place& place, Facts& facts) {
 void add_facts(const Place& place, Facts& facts) {
   for (const auto& [key, value] : place.schema->items()) {
     const auto found = keywords().find(key);
-    if (found == keywords().end()) refuse_schema("the keyword " + key + " is not known", child(place.at, key));
+    if (found == keywords().end()) refuse_schema("the keyword \"" + key + "\" is not known", child(place.at, key));
     found->second(value, child(place.at, key), facts);
   }
   add_array_shape(place, facts);

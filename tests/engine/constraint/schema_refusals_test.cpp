@@ -28,15 +28,37 @@ class SchemaRefusals : public ::testing::Test {
 };
 
 TEST_F(SchemaRefusals, name_the_keyword_and_its_place) {
-  for (const char* keyword :
-       {"not", "if", "multipleOf", "patternProperties", "propertyNames", "dependentRequired", "contains",
-        "unevaluatedProperties", "$dynamicRef", "$anchor", "$id", "additionalItems", "nullable", "tpye"})
+  for (const char* keyword : {"not",
+                              "if",
+                              "then",
+                              "else",
+                              "multipleOf",
+                              "patternProperties",
+                              "propertyNames",
+                              "dependentRequired",
+                              "dependentSchemas",
+                              "dependencies",
+                              "contains",
+                              "minContains",
+                              "maxContains",
+                              "unevaluatedProperties",
+                              "unevaluatedItems",
+                              "$dynamicRef",
+                              "$dynamicAnchor",
+                              "$recursiveRef",
+                              "$vocabulary",
+                              "additionalItems",
+                              "discriminator",
+                              "nullable",
+                              "id",
+                              "tpye"})
     expect(std::string(R"({"type": "object", "properties": {"a/b": {")") + keyword + R"(": {}}}})",
-           {std::string("keyword ") + keyword, "#/properties/a~1b/" + std::string(keyword)});
+           {"keyword \"" + std::string(keyword) + "\"", "#/properties/a~1b/" + std::string(keyword)});
   expect(R"({"uniqueItems": true})", {"uniqueItems"});
+  expect(R"({"items": {"$id": "x"}})", {"\"$id\"", "#/items/$id"});
   EXPECT_EQ(
       refusal(R"({"uniqueItems": false, "title": "t", "description": "d", "default": 1, "examples": [], "$comment": "",
-    "$schema": "x", "deprecated": true, "readOnly": true, "writeOnly": true, "$defs": {"unused": {"not": {}}}})"),
+    "$schema": "x", "$id": "y", "$anchor": "z", "contentMediaType": "text/html", "contentEncoding": "base64", "deprecated": true, "readOnly": true, "writeOnly": true, "$defs": {"unused": {"not": {}}}})"),
       "");
 }
 

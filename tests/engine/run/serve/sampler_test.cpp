@@ -183,6 +183,29 @@ TEST(Sampler, cuts_off_by_probabilities_at_the_temperature) {
   EXPECT_THAT(drawn(options, kLogits), ElementsAre(0, 1, 2)) << "all have more than half of the best";
 }
 
+// The masked tokens have the largest logits. 64 of the bits fill a word.
+TEST(Sampler, draws_only_tokens_that_are_allowed) {
+  std::vector<float> logits(130);
+  for (size_t i = 0; i < logits.size(); ++i) logits[i] = static_cast<float>(i % 7);
+  logits[3] = logits[64] = logits[129] = 50;
+  const std::vector<uint64_t> allowed = {uint64_t{1} << 5 | uint64_t{1} << 63, 0, 1};  // 5, 63, 128
+  std::set<int32_t> seen;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    SamplerOptions options;
+    options.seed = seed;
+    options.temperature = seed % 3 == 0 ? 0.0f : 2.0f;
+    options.top_k = seed % 2 ? 2 : 0;
+    options.top_p = options.min_p = 0;
+    if (seed % 3 == 1) options.top_p = 1;
+    options.repeat_penalty = seed % 5 ? 1.0f : 1.2f;
+    Sampler sampler(options);
+    for (int i = 0; i < 4; ++i) seen.insert(*sampler.sample(logits, allowed));
+  }
+  EXPECT_EQ(seen, (std::set<int32_t>{5, 63, 128}));
+  logits[70] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_FALSE(Sampler(SamplerOptions{}).sample(logits, allowed)) << "a pass that computed no numbers is an error";
+}
+
 TEST(Sampler, remembers_no_more_than_the_last_tokens) {
   const float logits[] = {1.0f, 0.9f, 0.8f};
   Sampler sampler({.temperature = 0, .repeat_penalty = 2, .repeat_last = 2});
