@@ -44,6 +44,7 @@ class LocalStates {
   bool is_end(LocalId local) const { return at(local).is_end; }  // of its rule
   bool reads(LocalId local) const { return at(local).reads; }    // a byte may follow in the same frame
   int32_t rank(RuleId rule) const { return net_.ranks[static_cast<size_t>(rule)]; }
+  bool is_usable(uint8_t byte) const { return net_.usable[byte]; }  // by any text
   int64_t rules() const { return static_cast<int64_t>(net_.starts.size()); }
 
  private:

@@ -222,10 +222,12 @@ SetId StackSets::step(SetId set, uint8_t byte) {
   return (*sets_[static_cast<size_t>(set)].row)[byte];
 }
 
-// The one set behind all these bytes and `more` continuation bytes of UTF-8; kNoStack if there is no such one.
+// The one set behind all these bytes and `more` continuation bytes of UTF-8, as far as they are usable; kNoStack if
+// there is no such one.
 SetId StackSets::follow(SetId set, uint8_t low, uint8_t high, int more) {
   SetId only = kNoStack, last = -1;
   for (int byte = low; byte <= high; ++byte) {
+    if (!locals_.is_usable(static_cast<uint8_t>(byte))) continue;
     const SetId next = step(set, static_cast<uint8_t>(byte));
     if (next == kNoStack || may_end(next)) return kNoStack;
     if (next == last) continue;
@@ -245,6 +247,7 @@ SetId StackSets::plain_next(SetId set) {
   const auto through = [&](uint8_t low, uint8_t high, uint8_t second_low, uint8_t second_high, int more) {
     SetId last = -1;
     for (int byte = low; byte <= high; ++byte) {
+      if (!locals_.is_usable(static_cast<uint8_t>(byte))) continue;
       const SetId second = step(set, static_cast<uint8_t>(byte));
       if (second == last) continue;
       last = second;

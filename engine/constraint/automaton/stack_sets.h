@@ -27,7 +27,7 @@ using SetId = int32_t;
 inline constexpr SetId kNoStack = 0;  // the empty set: the bytes so far are wrong
 inline constexpr int64_t kMostEntries = 4096;
 inline constexpr int64_t kMostSets = 2'000'000;
-// Plain characters: those that a JSON string has without an escape. See plain_run().
+// Plain characters: those that a JSON string has without an escape, and that usable bytes can write. See plain_run().
 inline constexpr int32_t kMostPlainRun = 32, kEndlessRun = 1 << 20;
 
 class StackSets {

@@ -120,6 +120,13 @@ TokenTexts::TokenTexts(const Tokenizer& tokenizer)
     texts[static_cast<size_t>(id)] = std::move(text);
     order.push_back(id);
   }
+  // A byte that is no token of its own is in no text, because some way of writing the text would get stuck before it.
+  std::erase_if(order, [this](int32_t id) {
+    std::string& text = texts[static_cast<size_t>(id)];
+    const bool is_usable = std::ranges::all_of(text, [this](char c) { return bytes[static_cast<uint8_t>(c)]; });
+    if (!is_usable) text.clear();
+    return !is_usable;
+  });
   std::ranges::sort(order, {}, [this](int32_t id) { return std::pair(text(id), id); });
   plain_up_to.assign(kMostPlainRun + 1, TokenBits(size()));
   TrieBuilder plain_tree, other_tree;

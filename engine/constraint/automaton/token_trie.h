@@ -62,7 +62,8 @@ struct TokenTexts {
   explicit TokenTexts(const Tokenizer& tokenizer);
   std::string_view text(int32_t id) const { return texts[static_cast<size_t>(id)]; }
 
-  std::vector<std::string> texts;  // empty: special tokens, and those without text, which are never allowed
+  // Empty: special tokens, and those without text or with bytes that are no token of their own: never allowed.
+  std::vector<std::string> texts;
   TokenTrie plain, other;
   std::vector<TokenBits> plain_up_to;  // [n]: plain tokens of at most n characters
   TokenBits ends;                      // tokens that end a text

@@ -272,6 +272,7 @@ TrimmedNet trimmed(const RuleNet& net, const ByteSet& usable, const std::string&
     throw Error("no text can satisfy this", on, "Look for parts that contradict each other, or that never end");
   trimming.find_nullable();
   TrimmedNet out = trimming.lists();
+  out.usable = usable;
   out.ranks = trimming.ranks(on);
   return out;
 }

@@ -31,6 +31,7 @@ struct TrimmedNet {
   std::vector<bool> is_end;       // of a rule
   std::vector<StateId> starts;    // of the rules
   std::vector<int32_t> ranks;     // of the rules: one that calls another before it has read a byte has a lower rank
+  ByteSet usable{};               // no other bytes are read
 };
 
 // Error: see above. `on` is the object of errors.

@@ -80,5 +80,16 @@ TEST(StackSets, count_the_plain_characters_that_may_follow) {
   EXPECT_EQ(letters.stacks.plain_run(letters.behind("'")), 0);
 }
 
+// No token of its own: the lead byte of U+40000 to U+7FFFF. Characters that nobody can write need not be looked at.
+TEST(StackSets, count_plain_characters_of_usable_bytes_alone) {
+  ByteSet usable;
+  usable.fill(true);
+  usable[0xF1] = usable[0xE0] = false;
+  LocalStates locals(
+      trimmed(parse_gbnf("root ::= \"'\" [^\"\\\\\\x00-\\x1F]{0,5} \"\\\"\"", "a test"), usable, "a test"));
+  StackSets stacks(locals);
+  EXPECT_EQ(stacks.plain_run(stacks.step(stacks.begin(), '\'')), 5);
+}
+
 }  // namespace
 }  // namespace tandem::constraint
