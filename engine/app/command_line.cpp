@@ -14,6 +14,7 @@
 #include "engine/app/commands/drafts/history.h"
 #include "engine/app/commands/drafts/spec.h"
 #include "engine/app/commands/models/expert_use.h"
+#include "engine/app/commands/models/replay_moe.h"
 #include "engine/app/commands/planning/expert_schedules.h"
 #include "engine/app/commands/sync/bench_sync.h"
 #include "engine/app/commands/text/chat.h"
@@ -181,6 +182,8 @@ std::span<const Command> commands() {
       {kStudy, "trace-moe", "record which experts each token goes to, as a file of lines", add_trace_moe},
       {kStudy, "plan-experts", "who computes which expert of a layer, and when, by schedules and costs",
        add_plan_experts},
+      {kStudy, "replay-moe", "what caches of experts would hit on recorded routing, by policy and budget",
+       add_replay_moe},
       {kStudy, "spec", "the rules of speculative decoding on cases, without a model", add_spec},
       {kStudy, "calibrate-moe", "count how a mixture of experts uses its experts while it reads texts",
        add_calibrate_moe},

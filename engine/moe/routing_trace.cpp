@@ -76,29 +76,36 @@ class TraceReader {
     TracedToken token;
     token.sequence = whole(json, "seq", 0, INT32_MAX);
     token.position = whole(json, "pos", 0, INT32_MAX);
-    token.experts = rows<int32_t>(
-        json, "experts", used + " of " + std::to_string(trace_.experts) + " experts", [this](const Json& id) {
-          return id.is_number_unsigned() && id.get<uint64_t>() < static_cast<uint64_t>(trace_.experts);
-        });
+    token.experts =
+        rows<int32_t>(json, "experts", trace_.used, used + " of " + std::to_string(trace_.experts) + " experts",
+                      [this](const Json& id) {
+                        return id.is_number_unsigned() && id.get<uint64_t>() < static_cast<uint64_t>(trace_.experts);
+                      });
     for (const auto& chosen : token.experts) {
       if (std::set(chosen.begin(), chosen.end()).size() != chosen.size()) fail("a token goes to one expert twice");
     }
+    const auto fits = [](const Json& value) {
+      return value.is_number() && std::fabs(value.get<double>()) <= std::numeric_limits<float>::max();
+    };
     if (json.contains("weights"))
-      token.weights = rows<float>(json, "weights", used + " numbers that fit 32 bits", [](const Json& weight) {
-        return weight.is_number() && std::fabs(weight.get<double>()) <= std::numeric_limits<float>::max();
-      });
+      token.weights = rows<float>(json, "weights", trace_.used, used + " numbers that fit 32 bits", fits);
+    if (json.contains("scores"))
+      token.scores = rows<float>(json, "scores", trace_.experts,
+                                 std::to_string(trace_.experts) + " numbers from 0 that fit 32 bits",
+                                 [&](const Json& value) { return fits(value) && value.get<double>() >= 0; });
     trace_.tokens.push_back(std::move(token));
   }
 
-  // One row of k values for each layer; `fits` checks each value.
+  // One row of so many values for each layer; `fits` checks each value.
   template <typename T, typename Fits>
-  std::vector<std::vector<T>> rows(const Json& json, const char* key, const std::string& what, const Fits& fits) const {
+  std::vector<std::vector<T>> rows(const Json& json, const char* key, int64_t values, const std::string& what,
+                                   const Fits& fits) const {
     const auto value = json.find(key);
     if (value == json.end() || !value->is_array() || value->size() != trace_.layers.size())
       fail(std::string(key) + " has no row for each of the " + std::to_string(trace_.layers.size()) + " layers");
     std::vector<std::vector<T>> all;
     for (const Json& row : *value) {
-      if (!row.is_array() || row.size() != static_cast<size_t>(trace_.used) || !std::ranges::all_of(row, fits))
+      if (!row.is_array() || row.size() != static_cast<size_t>(values) || !std::ranges::all_of(row, fits))
         fail(std::string(key) + " has a row that is not " + what);
       all.push_back(row.get<std::vector<T>>());
     }
@@ -144,6 +151,7 @@ void write_routing_trace(const RoutingTrace& trace, std::ostream& lines) {
   for (const TracedToken& token : trace.tokens) {
     Json line{{"seq", token.sequence}, {"pos", token.position}, {"experts", token.experts}};
     if (!token.weights.empty()) line["weights"] = token.weights;
+    if (!token.scores.empty()) line["scores"] = token.scores;
     lines << line.dump() << '\n';
   }
 }

@@ -2,8 +2,8 @@
 //
 // Contract: the first line is an object of type "meta". It has `model`, `experts` (E), `top_k` (k), `moe_layers` (their
 // numbers), `sequences` and `tokens_per_sequence`. Every other line is a token: `seq`, `pos`, and `experts` with k ids
-// for each layer of moe_layers. `weights` has their weights, if they are known. Other keys are ignored. A wrong line is
-// an Error that names it. The FLAME-MoE traces have this form.
+// for each layer of moe_layers. `weights` has their weights, if they are known, and `scores` the scores of all E experts.
+// Other keys are ignored. A wrong line is an Error that names it. The FLAME-MoE traces have this form.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@ struct TracedToken {
   int64_t sequence = 0, position = 0;
   std::vector<std::vector<int32_t>> experts;  // [layers][k]
   std::vector<std::vector<float>> weights;    // in the form of `experts`, or empty
+  std::vector<std::vector<float>> scores{};   // [layers][E], the softmax over all experts, or empty
   bool operator==(const TracedToken&) const = default;
 };
 

@@ -6,8 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "engine/moe/cache_replay.h"
 #include "engine/moe/calibration.h"
 #include "engine/moe/expert_placement.h"
+#include "engine/moe/recorded_routing.h"
 #include "engine/moe/routing_trace.h"
 #include "sync/error.h"
 #include "tests/fuzz/property.h"
@@ -73,6 +75,28 @@ void routing_trace(Bytes input) {
                 "a token goes to as many experts as there are choices");
   }
   must_hold(tokens == read.tokens.size(), "every token is one of a sequence");
+}
+
+// Hits of a cache are some of its requests, and no policy beats the bound.
+void recorded_routing(Bytes input) {
+  RecordedRouting read;
+  try {
+    std::istringstream lines{std::string(routing_text(input))};
+    read = read_recorded_routing(lines, "fuzzed", {0, 2});
+  } catch (const Error&) {
+    return;
+  }
+  std::ostringstream written;
+  write_routing_trace(read.trace, written);
+  must_hold(read_trace(written.str()).tokens == read.trace.tokens, "a written trace reads the same");
+  std::vector<LayerRequests> layers;
+  for (size_t l = 0; l < read.trace.layers.size(); ++l) layers.push_back(requests_of(read.trace, l));
+  for (const PolicyKind& kind : expert_policies()) {
+    const ReplayRow row = replay_cache(layers, kind, 50, {});
+    must_hold(row.hits >= 0 && row.hits <= row.requests, "hits are some of the requests");
+    const ReplayRow bound = replay_cache(layers, *expert_policy("bypass"), 50, {});
+    must_hold(kind.insertion == Insertion::fixed || row.hits <= bound.hits, "no policy hits more than the bound");
+  }
 }
 
 }  // namespace tandem::fuzz

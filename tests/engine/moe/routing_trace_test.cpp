@@ -29,7 +29,7 @@ std::string problem_with(const std::string& lines) {
 
 TEST(RoutingTrace, is_read_back_as_it_was_written) {
   const RoutingTrace trace{
-      "m", 4, 2, {1, 3}, {{0, 0, {{0, 3}, {2, 1}}, {{0.5f, 0.25f}, {1, 0}}}, {1, 7, {{1, 2}, {3, 0}}, {}}}};
+      "m", 4, 2, {1, 3}, {{0, 0, {{0, 3}, {2, 1}}, {{0.5f, 0.25f}, {1, 0}}, {}}, {1, 7, {{1, 2}, {3, 0}}, {}}}};
   std::ostringstream lines;
   write_routing_trace(trace, lines);
   const RoutingTrace back = parsed(lines.str());

@@ -27,6 +27,7 @@ const std::map<std::string, std::vector<std::string>> kTestsOf = {
     {"calibrate", {"measuring"}},
     {"calibrate-moe", {"expert_use"}},
     {"trace-moe", {"expert_use"}},
+    {"replay-moe", {"replay_moe"}},
     {"make-moe", {"make_moe"}},
     {"make-random", {"make_random"}},
     {"warm", {"warm"}},

@@ -1,0 +1,42 @@
+#include "engine/moe/cache_replay.h"
+
+#include "engine/moe/expert_cache.h"
+#include "engine/moe/policies/policies.h"
+
+namespace tandem {
+namespace {
+
+// A sequence that comes back after another one begins anew too.
+int64_t hits_of(const LayerRequests& layer, const PolicyKind& kind, int64_t slots, const ReplaySettings& settings) {
+  const auto policy = kind.make(settings.policy, layer);
+  ExpertCache cache(layer.experts, slots, *policy, kind.insertion, settings.policy.lookup);
+  const int64_t judged_from = kind.second_half ? first_half(layer.tokens()) : 0;
+  int64_t hits = 0;
+  for (int64_t token = 0; token < layer.tokens(); ++token) {
+    const auto t = static_cast<size_t>(token);
+    if (settings.reset_each && token > 0 && layer.sequences[t] != layer.sequences[t - 1]) cache.begin();
+    const int64_t hit = cache.ask(layer.at(token));
+    if (token >= judged_from) hits += hit;
+  }
+  return hits;
+}
+
+}  // namespace
+
+double ReplayRow::hit_rate() const {
+  return requests == 0 ? 0 : static_cast<double>(hits) / static_cast<double>(requests);
+}
+
+ReplayRow replay_cache(std::span<const LayerRequests> layers, const PolicyKind& policy, double budget_percent,
+                       const ReplaySettings& settings) {
+  ReplayRow row{&policy, budget_percent, settings.reset_each, settings.policy.lookup, 0, 0, 0, {}};
+  for (const LayerRequests& layer : layers) {
+    row.slots = slots_for(layer.experts, budget_percent);
+    row.hits_by_layer.push_back(hits_of(layer, policy, row.slots, settings));
+    row.hits += row.hits_by_layer.back();
+    row.requests += (layer.tokens() - (policy.second_half ? first_half(layer.tokens()) : 0)) * layer.used;
+  }
+  return row;
+}
+
+}  // namespace tandem

@@ -1,0 +1,89 @@
+#include "engine/moe/layer_lines.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "sync/error.h"
+
+namespace tandem {
+
+void LayerLines::fail(const std::string& problem, int64_t line) const {
+  throw Error("recorded routing cannot be read: " + problem, source_ + ", line " + std::to_string(line),
+              "docs/hybrimoe.md has the forms");
+}
+
+void LayerLines::add(int64_t layer, LayerLine line) {
+  if (used_ == 0) used_ = std::ssize(line.ids);
+  if (std::ssize(line.ids) != used_)
+    fail("layer " + std::to_string(layer) + " has a token with " + std::to_string(line.ids.size()) +
+             " experts, others have " + std::to_string(used_),
+         line.line);
+  if (std::set(line.ids.begin(), line.ids.end()).size() != line.ids.size())
+    fail("layer " + std::to_string(layer) + " has a token that goes to one expert twice", line.line);
+  for (const int32_t id : line.ids)
+    if (id > largest_) largest_ = id, largest_line_ = line.line;
+  layers_[layer].push_back(std::move(line));
+}
+
+int64_t LayerLines::sequence_of(const std::string& name) {
+  return sequences_.try_emplace(name, std::ssize(sequences_)).first->second;
+}
+
+int64_t LayerLines::experts_of(RecordedRouting& routing, const RoutingHints& told, const RoutingHints& hints) const {
+  if (told.experts > 0 && hints.experts > 0 && told.experts != hints.experts)
+    throw Error("the recorded routing has another number of experts", source_,
+                "It says " + std::to_string(told.experts) + ", --experts says " + std::to_string(hints.experts));
+  int64_t experts = std::max(told.experts, hints.experts);
+  if (experts == 0) {
+    experts = int64_t{largest_} + 1;
+    routing.notes.push_back("the file does not say how many experts there are: " + std::to_string(experts) +
+                            ", by its largest id (--experts N says it)");
+  }
+  if (largest_ >= experts)
+    fail("expert " + std::to_string(largest_) + " is not one of " + std::to_string(experts), largest_line_);
+  return experts;
+}
+
+// Compares each layer with the first one.
+void LayerLines::require_same_tokens() const {
+  const auto& [first_layer, first] = *layers_.begin();
+  for (const auto& [layer, lines] : layers_) {
+    const std::string both = "layer " + std::to_string(layer) + " and layer " + std::to_string(first_layer);
+    for (size_t i = 0; i < std::min(lines.size(), first.size()); ++i)
+      if (lines[i].row != first[i].row || lines[i].sequence != first[i].sequence)
+        fail(both + " have different tokens here, of lines " + std::to_string(lines[i].line) + " and " +
+                 std::to_string(first[i].line),
+             lines[i].line);
+    if (lines.size() != first.size())
+      fail(both + " have " + std::to_string(lines.size()) + " and " + std::to_string(first.size()) + " tokens",
+           lines.empty() ? 1 : lines.back().line);
+  }
+}
+
+void LayerLines::put_together(RecordedRouting& routing, const RoutingHints& told, const RoutingHints& hints) const {
+  if (used_ == 0) throw Error("the recorded routing has no tokens", source_, "docs/hybrimoe.md has the forms");
+  for (const int64_t k : {told.used, hints.used})
+    if (k > 0 && k != used_)
+      throw Error("the recorded routing has another number of experts for a token", source_,
+                  "Its tokens have " + std::to_string(used_) + ", not " + std::to_string(k));
+  RoutingTrace& trace = routing.trace;
+  trace.experts = experts_of(routing, told, hints);
+  trace.used = used_;
+  require_same_tokens();
+  std::map<int64_t, int64_t> positions;  // of each sequence
+  const std::vector<LayerLine>& first = layers_.begin()->second;
+  for (const auto& [layer, lines] : layers_) trace.layers.push_back(layer);
+  for (size_t i = 0; i < first.size(); ++i) {
+    TracedToken token{first[i].sequence, positions[first[i].sequence]++, {}, {}, {}};
+    for (const auto& [layer, lines] : layers_) {
+      token.experts.push_back(lines[i].ids);
+      if (!lines[i].weights.empty()) token.weights.push_back(lines[i].weights);
+    }
+    if (token.weights.size() != token.experts.size()) token.weights.clear();  // known in some layers only
+    trace.tokens.push_back(std::move(token));
+  }
+  if (sequences_.empty()) routing.has_sequences = false;
+}
+
+}  // namespace tandem

@@ -1,0 +1,58 @@
+#include "engine/moe/recorded_routing.h"
+
+#include <istream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "engine/moe/layer_lines.h"
+#include "sync/error.h"
+#include "sync/json_text.h"
+
+namespace tandem {
+namespace {
+
+void require_hint(const char* flag, int64_t hint, int64_t told, const std::string& source) {
+  if (hint > 0 && hint != told)
+    throw Error("the recorded routing says something else than " + std::string(flag), source,
+                "It says " + std::to_string(told) + ", the flag says " + std::to_string(hint));
+}
+
+// This program's own reader begins with the first line, which was read already.
+void read_own_form(std::istream& lines, const std::string& first, int64_t number, const std::string& source,
+                   const RoutingHints& hints, RecordedRouting& routing) {
+  std::string all(static_cast<size_t>(number - 1), '\n');
+  all += first + '\n';
+  std::ostringstream rest;
+  if (lines.peek() != std::istream::traits_type::eof()) rest << lines.rdbuf();
+  std::istringstream whole(all + rest.str());
+  routing.trace = parse_routing_trace(whole, source);
+  require_hint("--experts", hints.experts, routing.trace.experts, source);
+  require_hint("--top-k", hints.used, routing.trace.used, source);
+  if (routing.trace.tokens.empty())
+    throw Error("the recorded routing has no tokens", source, "docs/hybrimoe.md has the forms");
+}
+
+}  // namespace
+
+// A line of JSON with `moe_layers` begins this program's form. A first line that is no JSON is a CSV's line of names.
+RecordedRouting read_recorded_routing(std::istream& lines, const std::string& source, const RoutingHints& hints) {
+  RecordedRouting routing;
+  int64_t number = 0;
+  for (std::string first; std::getline(lines, first);) {
+    ++number;
+    const size_t begin = first.find_first_not_of(" \t\r");
+    if (begin == std::string::npos) continue;
+    const bool is_json = first[begin] == '{' || first[begin] == '[';
+    const bool is_own = is_json && [&] {
+      const auto meta = parse_json(first);
+      return !meta.is_object() || meta.value("type", nlohmann::json()) != "meta" || meta.contains("moe_layers");
+    }();
+    routing.form = is_own ? "tandem" : is_json ? "vllm" : "csv";
+    const auto read = is_own ? read_own_form : is_json ? read_vllm_log : read_csv_trace;
+    read(lines, first, number, source, hints, routing);
+    return routing;
+  }
+  throw Error("the recorded routing is empty", source, "docs/hybrimoe.md has the forms");
+}
+
+}  // namespace tandem
