@@ -50,6 +50,7 @@ struct CommonFlags {
   FormFlags form;                      // only for `run`
   std::string soc;                     // also report the model clock of this chip; "": none
   std::string trace;                   // Perfetto file; "": none
+  std::string routing_out;             // file of the experts of every token; "": none (`run`, `eval`)
   std::string save_state, load_state;  // only for `run`
   bool json = false;
   int verbosity = 0;  // -q: -1, -v: 1, -vv: 2

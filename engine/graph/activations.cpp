@@ -69,6 +69,7 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
     expert_rows.activated = floats(s.expert_rows, e.feed_forward, "activated of experts' rows");
     expert_rows.found = floats(s.expert_rows, c.hidden, "found in experts' rows");
   }
+  if (c.experts && s.guess_layers > 0) guess_normed = floats(rows, c.hidden, "normed for guesses");
   logits = floats(logit_rows, c.vocabulary, "logits");
   rope_table = floats(s.positions, c.rope.dim, "rope table");
   if (pool_ && c.rope.dim > 0) fill_rope_table(c.rope, s.positions, rope_table.as<float>());
@@ -91,6 +92,8 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
     routes.scores = floats(rows, routes.width, "scores of experts");
     routes.ids = floats(rows, e.used, "ids of experts");
     routes.weights = floats(rows, e.used, "weights of experts");
+    for (int64_t l = layer + 1; l < c.layers && std::ssize(routes.guesses) < s.guess_layers; ++l)
+      if (c.has_experts(l)) routes.guesses.push_back(floats(rows, routes.width, "guessed scores of experts"));
   }
 }
 
@@ -116,6 +119,7 @@ size_t Activations::bytes() const {
                                 segments.paths,
                                 hidden,
                                 normed,
+                                guess_normed,
                                 qkv,
                                 latent_queries,
                                 attended,

@@ -22,10 +22,13 @@ struct ActivationSizes {
   KvType kv_type = KvType::f16;
   // Tokens that a buffer holds; more than `tokens` and `logit_rows` if a graph pads. 0: as many as these.
   int64_t rows = 0, padded_logit_rows = 0;
-  int64_t segments = 1;     // most runs of tokens, each of one sequence, in one pass
-  int64_t tree_depth = 0;   // most positions that a tree of drafts adds; 0: no trees
-  int64_t pages = 0;        // pages of the KV cache, kCachePage positions each; 0: those of `positions`
-  int64_t expert_rows = 0;  // rows of the static graphs of experts on an NPU; 0: no such graphs
+  int64_t segments = 1;    // most runs of tokens, each of one sequence, in one pass
+  int64_t tree_depth = 0;  // most positions that a tree of drafts adds; 0: no trees
+  int64_t pages = 0;       // pages of the KV cache, kCachePage positions each; 0: those of `positions`
+  // Whether the last layer's routing has every token of a pass, and not only those with logits.
+  bool routes_every_token = false;
+  int64_t guess_layers = 0;  // later layers whose experts each layer guesses
+  int64_t expert_rows = 0;   // rows of the static graphs of experts on an NPU; 0: no such graphs
 };
 
 // Buffers of the static graphs of experts, reused from layer to layer.
@@ -44,6 +47,9 @@ struct LayerRouting {
   Operand scores;     // f32 [rows, width]
   Operand ids;        // int32 [rows, k], ascending
   Operand weights;    // f32 [rows, k]
+  // Y3: scores of later layers' routers for this layer's residual stream, [rows, width]: of the next layer with
+  // experts, of the one after it, and so on.
+  std::vector<Operand> guesses{};
 };
 
 class Activations {
@@ -58,6 +64,7 @@ class Activations {
   Segments segments;         // room for sizes.segments
   Operand hidden;            // [rows, H], the residual stream
   Operand normed;            // [rows, H], a matmul's input
+  Operand guess_normed;      // [rows, H], the input of a guess
   Operand qkv;               // [rows, projected_width]
   Operand latent_queries;    // [rows, heads * head_dim], only for latent attention
   Operand attended;          // [rows, heads * head_dim_v]

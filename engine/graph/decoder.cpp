@@ -29,7 +29,9 @@ class Builder {
       layer_ = static_cast<int64_t>(layer);
       prefix_ = "blk." + std::to_string(layer) + ".";
       project(w_.layers[layer], b_.caches[layer], layer > 0);
-      if (layer + 1 == w_.layers.size() && !options_.every_token) drop_tokens_without_logits();
+      const bool drops = layer + 1 == w_.layers.size() && !options_.every_token;
+      drops_behind_router_ = drops && b_.sizes.routes_every_token && c_.has_experts(layer_);
+      if (drops && !drops_behind_router_) drop_tokens_without_logits();
       // A pass without logits only fills the cache, which is complete here.
       if (S_ == 0) break;
       attention(w_.layers[layer], b_.caches[layer]);
@@ -146,13 +148,14 @@ class Builder {
     if (c_.has_experts(layer_))
       experts(layer);
     else
-      dense("", layer, c_.feed_forward, b_.projected);
+      dense("", layer, c_.feed_forward, b_.normed, b_.projected);
+    if (S_ == 0) return;  // only the routing of its tokens was wanted
     if (c_.post_norms) post_norm("ffn_post_norm", layer.ffn_post_norm);
   }
 
   // A feed-forward network that every token uses. `suffix` is added to the operators' names.
-  void dense(const std::string& suffix, const LayerWeights& layer, int64_t I, const Operand& y) {
-    matmul("ffn_gate_up" + suffix, layer.gate_up, b_.normed, S_, b_.gate_up);
+  void dense(const std::string& suffix, const LayerWeights& layer, int64_t I, const Operand& x, const Operand& y) {
+    matmul("ffn_gate_up" + suffix, layer.gate_up, x, S_, b_.gate_up);
     glu(suffix, {S_, I, b_.gate_up, column(b_.gate_up, I), 2 * I, 2 * I, b_.activated, I});
     matmul("ffn_down" + suffix, layer.down, b_.activated, S_, y);
   }
@@ -169,27 +172,48 @@ class Builder {
     const int64_t k = e.used, I = e.feed_forward, H = c_.hidden;
     const LayerRouting& routing = b_.routing[static_cast<size_t>(layer_)];
     const int64_t width = routing.width;
-    // With many tokens each expert gets a list of its tokens.
-    const Choices choices{k, true, routing.ids, S_ > kTokensWithoutLists ? b_.expert_lists : Operand{}};
     matmul("ffn_gate_inp", layer.router, b_.normed, S_, routing.scores, true);
     add("route",
         Route{S_, e.count, k, routing.scores, width, routing.ids, routing.weights, e.gating, e.normalised, e.scale});
-    if (S_ > kTokensWithoutLists) add("expert_lists", ExpertLists{S_, e.count, k, routing.ids, b_.expert_lists});
+    guess_later_layers(routing);
+    if (drops_behind_router_) drop_tokens_without_logits();
+    if (S_ == 0) return;
+    // What the router read and wrote stays in its rows. The tokens that go on begin at row `begin`.
+    const int64_t begin = drops_behind_router_ ? first_ : 0;
+    const Operand normed = column(b_.normed, begin * H), weights = column(routing.weights, begin * k),
+                  ids = advanced(routing.ids, begin * k * static_cast<int64_t>(sizeof(int32_t)));
+    // With many tokens each expert gets a list of its tokens.
+    const Choices choices{k, true, ids, S_ > kTokensWithoutLists ? b_.expert_lists : Operand{}};
+    if (S_ > kTokensWithoutLists) add("expert_lists", ExpertLists{S_, e.count, k, ids, b_.expert_lists});
     // Every token uses the shared experts, so they are a dense network.
-    if (e.shared_feed_forward > 0) dense("_shexp", layer, e.shared_feed_forward, b_.shared);
-    stacked("ffn_gate_up_exps", layer.expert_gate_up, choices, {b_.normed, H, 0},
-            {b_.expert_gate_up, k * 2 * I, 2 * I});
+    if (e.shared_feed_forward > 0) dense("_shexp", layer, e.shared_feed_forward, normed, b_.shared);
+    stacked("ffn_gate_up_exps", layer.expert_gate_up, choices, {normed, H, 0}, {b_.expert_gate_up, k * 2 * I, 2 * I});
     Glu each{S_, I, b_.expert_gate_up, column(b_.expert_gate_up, I), 2 * I, 2 * I, b_.expert_activated, I};
     each.rows = k;
     glu("_exps", each);
     stacked("ffn_down_exps", layer.expert_down, choices, {b_.expert_activated, k * I, I}, {b_.expert_found, k * H, H});
     ExpertSum sum;
     sum.S = S_, sum.k = k, sum.width = H;
-    sum.x = b_.expert_found, sum.weights = routing.weights;
+    sum.x = b_.expert_found, sum.weights = weights;
     if (e.shared_feed_forward > 0) sum.shared = b_.shared;
-    if (e.shared_gate) sum.gate = column(routing.scores, e.count), sum.gate_stride = width;
+    if (e.shared_gate) sum.gate = column(routing.scores, begin * width + e.count), sum.gate_stride = width;
     sum.y = b_.projected;
     add("expert_sum", sum);
+  }
+
+  // Y3: the next layers' norms and routers read the residual stream as it is now, in this layer.
+  void guess_later_layers(const LayerRouting& routing) {
+    auto later = static_cast<size_t>(layer_);
+    for (size_t ahead = 0; ahead < routing.guesses.size(); ++ahead) {
+      do ++later;
+      while (!c_.has_experts(static_cast<int64_t>(later)));
+      const LayerWeights& layer = w_.layers[later];
+      RmsNorm op = norm_of(layer.ffn_norm, layer.ffn_norm_bias);
+      op.y = b_.guess_normed;
+      const std::string name = "guess_" + std::to_string(ahead + 1);
+      add(name + "_norm", op);
+      matmul(name, layer.router, b_.guess_normed, S_, routing.guesses[ahead], true);
+    }
   }
 
   // Norm and logits of the last tokens. The norm adds the last block's result first.
@@ -321,8 +345,9 @@ class Builder {
   const Activations& b_;
   const Batch& batch_;
   const GraphOptions& options_;
-  int64_t window_ = 0;     // window of the current layer
-  int64_t S_, first_ = 0;  // the current tokens: S_ of them, from the batch's token first_ on
+  int64_t window_ = 0;                // window of the current layer
+  bool drops_behind_router_ = false;  // this layer drops tokens without logits once they are routed
+  int64_t S_, first_ = 0;             // the current tokens: S_ of them, from the batch's token first_ on
   int64_t layer_ = -1;
   std::string prefix_;
   std::vector<Operator> operators_;

@@ -3,7 +3,8 @@
 //
 // With --act f16 every matmul's input is written with `round_f16`, so that all devices multiply the same numbers. With
 // --act i8 matmuls of integer weights have `act_i8` and quantise their input themselves. The residual stream stays f32.
-// In the last layer tokens without logits end once they are in the cache, because nothing reads their results.
+// In the last layer tokens without logits end once they are in the cache, because nothing reads their results. If their
+// routing is wanted (ActivationSizes::routes_every_token), they end behind the router.
 #pragma once
 
 #include <cstdint>

@@ -130,6 +130,18 @@ RoutingTrace read_routing_trace(const std::string& path) {
   return parse_routing_trace(file, path);
 }
 
+std::string trace_head(const std::string& model, const RoutingCounts& shape, int64_t sequences, int64_t longest) {
+  return Json{{"type", "meta"},
+              {"model", model},
+              {"experts", shape.experts},
+              {"top_k", shape.used},
+              {"moe_layers", shape.layers},
+              {"sequences", sequences},
+              {"tokens_per_sequence", longest}}
+             .dump() +
+         '\n';
+}
+
 // The meta line counts the sequences and the longest of them, so all tokens are looked at first.
 void write_routing_trace(const RoutingTrace& trace, std::ostream& lines) {
   std::set<int64_t> sequences;
@@ -138,15 +150,8 @@ void write_routing_trace(const RoutingTrace& trace, std::ostream& lines) {
     sequences.insert(token.sequence);
     longest = std::max(longest, token.position + 1);
   }
-  lines << Json{{"type", "meta"},
-                {"model", trace.model},
-                {"experts", trace.experts},
-                {"top_k", trace.used},
-                {"moe_layers", trace.layers},
-                {"sequences", sequences.size()},
-                {"tokens_per_sequence", longest}}
-               .dump()
-        << '\n';
+  lines << trace_head(trace.model, empty_counts(trace.experts, trace.used, trace.layers), std::ssize(sequences),
+                      longest);
   // Weights are optional in the format, so a trace without them has no such key.
   for (const TracedToken& token : trace.tokens) {
     Json line{{"seq", token.sequence}, {"pos", token.position}, {"experts", token.experts}};

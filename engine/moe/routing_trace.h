@@ -2,8 +2,8 @@
 //
 // Contract: the first line is an object of type "meta". It has `model`, `experts` (E), `top_k` (k), `moe_layers` (their
 // numbers), `sequences` and `tokens_per_sequence`. Every other line is a token: `seq`, `pos`, and `experts` with k ids
-// for each layer of moe_layers. `weights` has their weights, if they are known, and `scores` the scores of all E experts.
-// Other keys are ignored. A wrong line is an Error that names it. The FLAME-MoE traces have this form.
+// for each layer of moe_layers. `weights` has their weights, if they are known, and `scores` the scores of all E
+// experts. Other keys are ignored. A wrong line is an Error that names it. The FLAME-MoE traces have this form.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,8 @@ struct RoutingTrace {
 
 RoutingTrace read_routing_trace(const std::string& path);
 RoutingTrace parse_routing_trace(std::istream& lines, const std::string& source);  // source: the name in errors
+// The meta line, with its end. shape: E, k and the layers.
+std::string trace_head(const std::string& model, const RoutingCounts& shape, int64_t sequences, int64_t longest);
 void write_routing_trace(const RoutingTrace& trace, std::ostream& lines);
 
 std::vector<RoutingCounts> counts_by_sequence(const RoutingTrace& trace);  // in the order of their first tokens

@@ -70,6 +70,8 @@ ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& 
   sizes.tree_depth = trees ? kMostTreeDepth : 0;
   sizes.pages = (options.sequences + options.spare_texts) * pages_of(sizes.positions);
   sizes.kv_type = options.kv_type;
+  sizes.routes_every_token = options.route_every_token;
+  sizes.guess_layers = config.experts ? options.guess_layers : 0;
   sizes.expert_rows = rows_for_experts(machine, config, asked, options.experts, sizes.tokens);
   return sizes;
 }

@@ -51,7 +51,8 @@ class Engine::State : public DeviceUser {
   Logits run(std::span<const Extension> extensions);
   void prewarm(int64_t position, int64_t tokens, bool then_single);
   std::optional<std::string> where_not_finite();
-  std::vector<RoutedLayer> routing() const;
+  // every_token: also the tokens of the last layer that were routed and then dropped.
+  std::vector<RoutedLayer> routing(bool every_token) const;
 
   const std::shared_ptr<LoadedModel> model_;
   const std::shared_ptr<Machine> machine_;  // the model's
@@ -66,6 +67,7 @@ class Engine::State : public DeviceUser {
   std::vector<std::string> diagnostics_;
   BitsContract contract_;
   LogitsBuffer logits_;  // the one in activations_
+  std::function<void(const RoutedPass&)> watch_routing_;
 
  private:
   const ActivationSizes& sizes() const { return activations_->sizes; }
@@ -211,6 +213,10 @@ Logits Engine::State::run(std::span<const Extension> extensions) {
       {activations_->logits.as<float>(), static_cast<size_t>(pass.logit_rows * model_->config().vocabulary)});
   write_runs(*activations_, pass.runs, entry.batch.segments);
   run_batch(entry, pass);
+  if (watch_routing_ && model_->config().experts) {
+    const std::vector<RoutedLayer> layers = routing(true);
+    watch_routing_({extensions, layers});
+  }
   for (const Extension& each : extensions) {
     if (each.parents.empty())
       each.sequence->append(each.ids);
@@ -228,7 +234,7 @@ void Engine::State::run_batch(PassPlans::Entry& entry, const PassTokens& pass) {
   plans_->run(entry, pass.position);
   last_batch_ = entry.batch;
   if (model_->config().experts && last_batch_.S >= kFewestTokens &&
-      expert_use_->add(entry.prepared->plan(), routing(), options_.experts.overflow))
+      expert_use_->add(entry.prepared->plan(), routing(false), options_.experts.overflow))
     plans_->drop_plans_with_experts();
 }
 
@@ -264,9 +270,9 @@ Error Engine::not_finite(int64_t position) {
           "its source, or try --act f32 --cache-type f32"};
 }
 
-// Views of the routing that the last pass left in its buffers. In the model's last layer only tokens with logits
-// are routed.
-std::vector<RoutedLayer> Engine::State::routing() const {
+// Views of the routing that the last pass left in its buffers. In the model's last layer only tokens with logits have
+// experts. If all of them were routed, these are the last rows.
+std::vector<RoutedLayer> Engine::State::routing(bool every_token) const {
   const ModelConfig& config = model_->config();
   std::vector<RoutedLayer> layers;
   for (int64_t l = 0; l < config.layers && last_batch_.S > 0; ++l) {
@@ -275,18 +281,24 @@ std::vector<RoutedLayer> Engine::State::routing() const {
     const ExpertsConfig& experts = *config.experts;
     RoutedLayer layer;
     layer.layer = l;
-    layer.tokens = l + 1 < config.layers ? last_batch_.S : last_batch_.logit_rows;
+    const bool is_last = l + 1 == config.layers, has_all = sizes().routes_every_token;
+    layer.tokens = is_last && !(every_token && has_all) ? last_batch_.logit_rows : last_batch_.S;
     layer.scores_stride = from.width;
-    const auto tokens = static_cast<size_t>(layer.tokens), chosen = tokens * static_cast<size_t>(experts.used);
-    layer.scores = {from.scores.as<const float>(), tokens * static_cast<size_t>(layer.scores_stride)};
-    layer.ids = {from.ids.as<const int32_t>(), chosen};
-    layer.weights = {from.weights.as<const float>(), chosen};
+    const int64_t begin = is_last && has_all ? last_batch_.S - layer.tokens : 0;
+    const auto some = [&](const auto* rows, int64_t width) {
+      return std::span(rows + begin * width, static_cast<size_t>(layer.tokens * width));
+    };
+    layer.scores = some(from.scores.as<const float>(), from.width);
+    layer.ids = some(from.ids.as<const int32_t>(), experts.used);
+    layer.weights = some(from.weights.as<const float>(), experts.used);
+    for (const Operand& guess : from.guesses) layer.guesses.push_back(some(guess.as<const float>(), from.width));
     layers.push_back(layer);
   }
   return layers;
 }
 
-std::vector<RoutedLayer> Engine::routing() const { return state_->routing(); }
+std::vector<RoutedLayer> Engine::routing() const { return state_->routing(false); }
+void Engine::watch_routing(std::function<void(const RoutedPass&)> watch) { state_->watch_routing_ = std::move(watch); }
 const ExpertUse& Engine::expert_use() const { return *state_->expert_use_; }
 TextCache& Engine::cache() { return *state_->cache_; }
 const TextCache& Engine::cache() const { return *state_->cache_; }

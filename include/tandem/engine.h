@@ -38,6 +38,7 @@ struct ActivationSizes;
 class ExpertUse;
 class PassPlans;
 struct RoutedLayer;
+struct RoutedPass;
 
 // Whether other plans and other passes give the same bits (docs/numbers.md).
 struct BitsContract {
@@ -93,6 +94,9 @@ class Engine {
   const ActivationSizes& sizes() const;
   size_t activation_bytes() const;           // buffers that all layers reuse (H10)
   std::vector<RoutedLayer> routing() const;  // of the last pass; empty: the model has no experts, or nothing ran
+  // Called on the machine's thread after each pass; empty: no longer. TextOptions::route_every_token makes the last
+  // layer complete.
+  void watch_routing(std::function<void(const RoutedPass& pass)> watch);
   const ExpertUse& expert_use() const;
 
  private:

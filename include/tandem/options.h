@@ -70,6 +70,12 @@ struct TextOptions {
   // H7, how steps reach the GPU. ahead: all of them are queued at once. follow: each is queued when the steps that it
   // waits for have ended. dominant: follow in passes of more than four tokens, ahead in shorter ones.
   Submit submit = Submit::ahead;
+  // The last layer chooses experts for every token, so that the routing of tokens without logits is known too. Only
+  // tokens with logits use them.
+  bool route_every_token = false;
+  // Y3: in each layer, passes also guess the experts of so many later layers: their norms and routers read the present
+  // residual stream.
+  int64_t guess_layers = 0;
   ExpertRules experts;      // for plans that put experts on the NPU (NPUMoE)
   std::string calibration;  // a file of `calibrate-moe`; empty: the engine counts choices of experts as it runs
   // The program that compiles a GPU's kernels in the background if they are missing. Meanwhile texts run without the

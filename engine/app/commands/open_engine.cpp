@@ -64,6 +64,7 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   if (options.chunk == 0) options.chunk = needs.chunk;
   options.logit_rows = needs.logit_rows;
   options.drafts = needs.drafts;
+  options.route_every_token = !flags.routing_out.empty();
   options.sequences = needs.sequences;
   options.spare_texts = needs.spare_texts;
   options.sync_policy = sync::policy_named(flags.sync);

@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "engine/model/config.h"
 #include "engine/moe/calibration.h"
 #include "engine/plan/plan.h"
+#include "tandem/sequence.h"
 
 namespace tandem {
 
@@ -22,6 +24,16 @@ struct RoutedLayer {
   std::span<const float> scores;   // [tokens, scores_stride]
   std::span<const int32_t> ids;    // [tokens, k], ascending
   std::span<const float> weights;  // [tokens, k]
+  // Y3: guessed scores [tokens, scores_stride] of the next layer with experts, of the one after it, and so on. Empty
+  // unless TextOptions::guess_layers asks for them.
+  std::vector<std::span<const float>> guesses{};
+};
+
+// The routing of one pass, before its tokens are appended. In the order of the pass: first the tokens of all extensions
+// that get no logits, then those that get logits. Everything is borrowed.
+struct RoutedPass {
+  std::span<const Extension> extensions;
+  std::span<const RoutedLayer> layers;
 };
 
 // Counts of zero for all layers that have experts. The model must have experts.

@@ -19,6 +19,7 @@
 #include "engine/app/text_input.h"
 #include "engine/device/registry.h"
 #include "engine/moe/calibration.h"
+#include "engine/moe/expert_guess.h"
 #include "engine/moe/near_ties.h"
 #include "engine/moe/routing_trace.h"
 #include "engine/run/engine.h"
@@ -53,9 +54,10 @@ std::vector<Window> windows_of_ids(const std::string& path, int64_t vocabulary) 
 
 // One device computes everything, with f32 activations and cache. So the counts are the model's, without the effect of
 // rounding. The device is the first GPU that the user named, or the host: an NPU multiplies 16-bit floats.
-CommonFlags exact_flags(const CommonFlags& flags) {
+CommonFlags exact_flags(const CommonFlags& flags, int64_t guess_layers) {
   CommonFlags exact = flags;
   exact.act = exact.cache_type = "f32";
+  exact.engine.guess_layers = guess_layers;
   const auto named = [&](DeviceKind kind) {
     const auto found =
         std::ranges::find_if(flags.engine.devices, [&](const auto& id) { return device_kind(id) == kind; });
@@ -91,7 +93,7 @@ Session open_with_experts(const CommonFlags& flags, const ExpertUseFlags& own) {
   // A chunk and its rows of logits have one size, because every token gets logits. The size bounds the memory
   // for logits.
   const int64_t piece = std::min<int64_t>(longest, 256);
-  Session session{open_engine(exact_flags(flags), {longest, piece, piece}), {}};
+  Session session{open_engine(exact_flags(flags, own.guess), {longest, piece, piece}), {}};
   print_notes(flags, *session.engine);
   for (const std::string& path : own.texts)
     session.texts.push_back({path, windows_of_text(session.engine->model().tokenizer(), read_file(path), own.window)});
@@ -292,6 +294,11 @@ void add_calibrate_moe(CLI::App& app, Action& action) {
 void add_trace_moe(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<ExpertUseFlags>>();
   add_flags(app, flags->common, flags->own, "the trace: a .jsonl file");
+  app.add_flag("--scores", flags->own.scores, "record the softmax over all experts of each layer too");
+  app.add_option("--guess", flags->own.guess,
+                 "report how well each layer guesses the experts of so many later layers, by their own routers")
+      ->transform(whole({0, 64}))
+      ->capture_default_str();
   app.callback([flags, &action] {
     if (!names_a_text(flags->own)) throw CLI::ValidationError("give a text to read: -f FILE, or --ids FILE");
     action = [flags] { return trace_moe_command(flags->common, flags->own); };
@@ -319,29 +326,76 @@ int calibrate_moe_command(const CommonFlags& flags, const ExpertUseFlags& own) {
   return kDone;
 }
 
-// Each window is a sequence of the trace. A pass's routing is copied before the next pass overwrites it. Ids and
-// weights lie as [tokens, k] in each layer, so token s has elements s k to (s + 1) k.
+namespace {
+
+// The row of token s in values of `width` each.
+template <typename T>
+std::span<const T> row_of(std::span<const T> values, int64_t s, int64_t width) {
+  return values.subspan(static_cast<size_t>(s * width), static_cast<size_t>(width));
+}
+
+TracedToken traced(const std::vector<RoutedLayer>& layers, int64_t s, const RoutingCounts& shape, bool scores) {
+  TracedToken token;
+  for (const RoutedLayer& layer : layers) {
+    const auto ids = row_of(layer.ids, s, shape.used);
+    const auto weights = row_of(layer.weights, s, shape.used);
+    token.experts.emplace_back(ids.begin(), ids.end());
+    token.weights.emplace_back(weights.begin(), weights.end());
+    // A gate of shared experts lies behind the scores.
+    const auto all = row_of(layer.scores, s, layer.scores_stride).first(static_cast<size_t>(shape.experts));
+    if (scores) token.scores.push_back(softmax_of(all));
+  }
+  return token;
+}
+
+// Y3: guesses of each layer against the choices of the layers behind it. hits[d]: those d + 1 layers ahead.
+void add_guesses(std::vector<GuessHits>& hits, const std::vector<RoutedLayer>& layers, const RoutingCounts& shape) {
+  for (size_t l = 0; l < layers.size(); ++l) {
+    for (size_t d = 0; d < layers[l].guesses.size(); ++d) {
+      for (int64_t s = 0; s < layers[l].tokens; ++s) {
+        const auto scores = row_of(layers[l].guesses[d], s, layers[l].scores_stride);
+        add_guess(hits[d], scores.first(static_cast<size_t>(shape.experts)),
+                  row_of(layers[l + d + 1].ids, s, shape.used));
+      }
+    }
+  }
+}
+
+nlohmann::json guess_json(const std::vector<GuessHits>& guesses) {
+  nlohmann::json object = nlohmann::json::object();
+  for (size_t d = 0; d < guesses.size(); ++d)
+    object[std::to_string(d + 1)] = {{"hits", guesses[d].hits}, {"of", guesses[d].of}};
+  return object;
+}
+
+void print_guesses(const std::vector<GuessHits>& guesses) {
+  for (size_t d = 0; d < guesses.size(); ++d)
+    if (guesses[d].of > 0)
+      std::fprintf(stderr, "guessed %zu layer%s ahead: %.1f %% of %lld choices\n", d + 1, d == 0 ? "" : "s",
+                   100 * static_cast<double>(guesses[d].hits) / static_cast<double>(guesses[d].of),
+                   static_cast<long long>(guesses[d].of));
+}
+
+}  // namespace
+
+// Each window is a sequence of the trace. A pass's routing is copied before the next pass overwrites it.
 int trace_moe_command(const CommonFlags& flags, const ExpertUseFlags& own) {
   apply_verbosity(flags);
   const auto [engine, texts] = open_with_experts(flags, own);
   const RoutingCounts shape = no_counts(engine->model().config());
   RoutingTrace trace{engine->model().config().name, shape.experts, shape.used, shape.layers, {}};
   Reading reading(flags, texts);
-  const auto k = static_cast<size_t>(shape.used);
+  std::vector<GuessHits> guesses(static_cast<size_t>(own.guess));
   int64_t sequence = 0;
   for (const Text& text : texts) {
     for (const Window& window : text.windows) {
       read_window(*engine, window, [&](int64_t first, const std::vector<RoutedLayer>& layers) {
         for (int64_t s = 0; s < layers.front().tokens; ++s) {
-          TracedToken token{sequence, first + s, {}, {}};
-          for (const RoutedLayer& layer : layers) {
-            const auto ids = layer.ids.subspan(static_cast<size_t>(s) * k, k);
-            const auto weights = layer.weights.subspan(static_cast<size_t>(s) * k, k);
-            token.experts.emplace_back(ids.begin(), ids.end());
-            token.weights.emplace_back(weights.begin(), weights.end());
-          }
+          TracedToken token = traced(layers, s, shape, own.scores);
+          token.sequence = sequence, token.position = first + s;
           trace.tokens.push_back(std::move(token));
         }
+        add_guesses(guesses, layers, shape);
       });
       reading.add(window);
       ++sequence;
@@ -351,11 +405,15 @@ int trace_moe_command(const CommonFlags& flags, const ExpertUseFlags& own) {
   std::ostringstream lines;
   write_routing_trace(trace, lines);
   write_output(own.output, lines.str(), while_unread(own.output));
-  if (flags.json)
-    print_json({{"output", own.output}, {"tokens", trace.tokens.size()}, {"sequences", sequence}});
-  else if (!flags.quiet())
+  if (flags.json) {
+    nlohmann::json answer = {{"output", own.output}, {"tokens", trace.tokens.size()}, {"sequences", sequence}};
+    if (own.guess > 0) answer["guess"] = guess_json(guesses);
+    print_json(answer);
+  } else if (!flags.quiet()) {
     std::fprintf(stderr, "%zu tokens of %lld windows in %s\n", trace.tokens.size(), static_cast<long long>(sequence),
                  own.output.c_str());
+    print_guesses(guesses);
+  }
   return kDone;
 }
 

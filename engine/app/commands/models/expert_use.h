@@ -19,6 +19,8 @@ struct ExpertUseFlags {
   std::vector<std::string> ids_files;  // --ids: each line is a window of token ids, used as they are
   std::vector<std::string> recorded;   // --routing: files of trace-moe, instead of a model and texts
   int64_t window = 256;                // tokens
+  bool scores = false;                 // trace-moe: also the softmax over all experts
+  int64_t guess = 0;                   // trace-moe: guess the experts of so many later layers
   std::string output;                  // -o
 };
 

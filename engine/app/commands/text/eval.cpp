@@ -10,6 +10,7 @@
 #include "engine/app/commands/bench/soc_clock.h"
 #include "engine/app/commands/models/expert_use.h"
 #include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/text/routing_out.h"
 #include "engine/app/commands/text/tokenize.h"
 #include "engine/app/file_flags.h"
 #include "engine/app/progress.h"
@@ -86,6 +87,7 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
   if (!eval.logits_out.empty()) logits_file.emplace(eval.logits_out, while_unread(eval.logits_out));
   Progress progress("evaluating", ProgressUnit::tokens, !flags.quiet() && Progress::stderr_is_terminal());
   TraceFile trace(flags, *engine);
+  RoutingOut routing(flags, *engine);
   LogLikelihood likelihood;
   const auto V = static_cast<size_t>(engine->model().config().vocabulary);
   const double start = now_seconds();
@@ -111,6 +113,7 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
   extend_all(*engine, text, ids, judge, until_interrupted(&progress));
   const double seconds = now_seconds() - start - judging;
   trace.finish();
+  routing.finish();
   progress.clear();
   if (logits_file) logits_file->commit();
 

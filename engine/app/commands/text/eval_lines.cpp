@@ -11,6 +11,7 @@
 #include "engine/app/command.h"
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/commands/text/generation.h"
+#include "engine/app/commands/text/routing_out.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
 #include "engine/run/cache/extension.h"
@@ -153,10 +154,12 @@ int eval_many_command(const CommonFlags& flags, const ManyPrompts& many) {
   const auto engine = open_engine(flags, needs);
   print_notes(flags, *engine);
   TraceFile trace(flags, *engine);
+  RoutingOut routing(flags, *engine);
   Evaluation evaluation(flags, many, *engine);
   const double start = now_seconds();
   evaluation.run();
   trace.finish();
+  routing.finish();
   if (evaluation.texts() == 0 && !interrupted())
     throw Error("there is nothing to score", many.lines.empty() ? "no file" : many.lines, "Give at least one prompt");
   if (!flags.quiet()) evaluation.print_summary(now_seconds() - start);

@@ -19,6 +19,7 @@
 #include "engine/app/commands/text/draft_report.h"
 #include "engine/app/commands/text/generation.h"
 #include "engine/app/commands/text/prompting.h"
+#include "engine/app/commands/text/routing_out.h"
 #include "engine/app/file_flags.h"
 #include "engine/app/progress.h"
 #include "engine/app/report.h"
@@ -140,8 +141,10 @@ int run_command(const CommonFlags& flags) {
   Progress progress("prompt", ProgressUnit::tokens, !flags.quiet() && Progress::stderr_is_terminal());
   options.on_prompt = progress_of(progress);
   TraceFile trace(flags, *engine);
+  RoutingOut routing(flags, *engine);
   const Generation result = generate(*engine, sequence, prompt, options);
   trace.finish();
+  routing.finish();
   progress.clear();
   if (!flags.save_state.empty()) engine->cache().save(flags.save_state, sequence, while_unread(flags.save_state));
 

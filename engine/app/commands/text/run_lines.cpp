@@ -12,6 +12,7 @@
 #include "engine/app/commands/text/draft_report.h"
 #include "engine/app/commands/text/generation.h"
 #include "engine/app/commands/text/prompting.h"
+#include "engine/app/commands/text/routing_out.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
 #include "engine/run/serve/generate.h"
@@ -142,10 +143,12 @@ int run_many_command(const CommonFlags& flags, const ManyPrompts& many) {
   const auto engine = open_engine(flags, needs_of_texts(flags, many.parallel, lines_may_ask));
   print_notes(flags, *engine);
   TraceFile trace(flags, *engine);
+  RoutingOut routing(flags, *engine);
   Asking asking(flags, many, form, *engine);
   const double start = now_seconds();
   asking.run();
   trace.finish();
+  routing.finish();
   if (!flags.quiet()) asking.print_summary(now_seconds() - start);
   print_drawn(flags, flags.seed);
   return asking.stopped() || interrupted() ? kInterrupted : asking.failed() > 0 ? kFailed : kDone;

@@ -49,6 +49,11 @@ bool measures_nothing(const BenchFlags& bench) {
   return none(bench.n_prompt) && none(bench.n_gen);
 }
 
+void add_routing_flag(CLI::App& app, CommonFlags& flags) {
+  writes_file(app.add_option("--routing-out", flags.routing_out,
+                             "write which experts every token went to, as a file of trace-moe (tandem replay-moe)"));
+}
+
 int64_t smallest(const std::vector<int64_t>& numbers) {
   return numbers.empty() ? 0 : *std::ranges::min_element(numbers);
 }
@@ -84,6 +89,7 @@ void add_run(CLI::App& app, Action& action) {
   reads_file(
       app.add_option("--load-state", flags->common.load_state,
                      "go on from such a file: what the prompt begins with as the saved text does is not run again"));
+  add_routing_flag(app, flags->common);
   add_sampling_flags(app, flags->common);
   add_form_flags(app, flags->common);
   add_spec_flags(app, flags->common);
@@ -126,6 +132,7 @@ void add_eval(CLI::App& app, Action& action) {
       app.add_option("--ids", flags->own.ids_file, "a file of token ids separated by white space, used as they are"));
   writes_file(app.add_option("--logits", flags->own.logits_out,
                              "write float32 logits, little-endian, [tokens, vocabulary], to this file"));
+  add_routing_flag(app, flags->common);
   app.add_flag("--perplexity", flags->own.perplexity, "report the perplexity of the tokens");
   add_engine_flags(app, flags->common);
   add_output_flags(app, flags->common);

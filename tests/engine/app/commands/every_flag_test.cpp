@@ -13,10 +13,10 @@ namespace {
 const std::map<std::string, std::vector<std::string>> kTestsOf = {
     {"run",
      {"run_chat", "run_text", "run_lines", "run_sampling", "run_spec", "history", "run_devices", "interrupt", "warm",
-      "moe_plans"}},
+      "moe_plans", "expert_use"}},
     // Flags of sampling and of the engine are those of `run`.
     {"chat", {"chat", "run_text", "run_sampling", "run_devices", "run_lines", "warm", "moe_plans"}},
-    {"eval", {"eval", "moe_plans"}},
+    {"eval", {"eval", "moe_plans", "expert_use"}},
     {"tokenize", {"tokenize"}},
     {"devices", {"info"}},
     {"info", {"info"}},

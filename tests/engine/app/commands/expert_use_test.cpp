@@ -1,6 +1,8 @@
 // `tandem calibrate-moe` and `tandem trace-moe` as whole programs: what they count and record of a small made-up
 // mixture of experts, and what they refuse.
 #include <cmath>
+#include <functional>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -94,6 +96,103 @@ TEST_F(ExpertUse, is_recorded_token_by_token) {
                      "-o", folder_.file("t.jsonl"), "--device", "host"})
                 .at("sequences"),
             1);
+}
+
+// Scores add up to 1, and the chosen experts are those of the largest.
+TEST_F(ExpertUse, is_recorded_with_all_scores_on_demand) {
+  const std::string ids = folder_.write("ids", "5 6 7\n8 9\n"), out = folder_.file("trace.jsonl");
+  json_of({"trace-moe", "-m", model_, "--ids", ids, "-o", out, "--device", "host", "--scores"});
+  std::istringstream lines(content_of(out));
+  std::string line;
+  std::getline(lines, line);
+  int tokens = 0;
+  while (std::getline(lines, line)) {
+    const json token = json::parse(line);
+    ASSERT_EQ(token.at("scores").size(), 2u);
+    for (size_t l = 0; l < 2; ++l) {
+      const auto scores = token.at("scores").at(l).get<std::vector<double>>();
+      const auto chosen = token.at("experts").at(l).get<std::vector<size_t>>();
+      ASSERT_EQ(scores.size(), 8u);
+      EXPECT_NEAR(std::reduce(scores.begin(), scores.end()), 1.0, 1e-5);
+      std::vector<double> falling = scores;
+      std::ranges::sort(falling, std::greater());
+      EXPECT_EQ(scores[chosen[0]] + scores[chosen[1]], falling[0] + falling[1]);
+    }
+    ++tokens;
+  }
+  EXPECT_EQ(tokens, 5);
+  EXPECT_EQ(json_of({"replay-moe", out, "--policy", "mrs"}).at("trace").at("has_scores"), true);
+}
+
+// Two layers: the first guesses the second, and nothing lies two layers ahead. of = tokens * k * (layers - distance).
+TEST_F(ExpertUse, of_later_layers_is_guessed) {
+  const std::string ids = folder_.write("ids", "5 6 7 8 9 10\n8 9\n");
+  const json guess =
+      json_of({"trace-moe", "-m", model_, "--ids", ids, "-o", folder_.file("t"), "--device", "host", "--guess", "2"})
+          .at("guess");
+  EXPECT_EQ(guess.at("1").at("of"), 8 * 2 * 1);
+  EXPECT_GE(guess.at("1").at("hits"), 0);
+  EXPECT_LE(guess.at("1").at("hits"), 16);
+  EXPECT_EQ(guess.at("2"), json::parse(R"({"hits": 0, "of": 0})"));
+  EXPECT_EQ(tandem({"trace-moe", "-m", model_, "--ids", ids, "-o", folder_.file("t"), "--guess", "-1"}).status, 2);
+  // Guesses change nothing else.
+  json_of({"trace-moe", "-m", model_, "--ids", ids, "-o", folder_.file("plain"), "--device", "host"});
+  EXPECT_EQ(content_of(folder_.file("t")), content_of(folder_.file("plain")));
+}
+
+// The lines of a trace file, by sequence and position, without the meta line.
+std::map<std::pair<int, int>, json> tokens_in(const std::string& path) {
+  std::map<std::pair<int, int>, json> tokens;
+  std::istringstream lines(content_of(path));
+  std::string line;
+  std::getline(lines, line);
+  while (std::getline(lines, line)) {
+    const json token = json::parse(line);
+    const std::pair<int, int> place{token.at("seq"), token.at("pos")};
+    EXPECT_FALSE(tokens.contains(place)) << "once";
+    tokens[place] = token;
+  }
+  return tokens;
+}
+
+// A prompt's tokens get no logits, and still every layer says where they go. It is the same as in trace-moe.
+TEST_F(ExpertUse, of_a_run_is_that_of_a_trace_of_its_tokens) {
+  const std::string out = folder_.file("run.jsonl"), traced = folder_.file("trace.jsonl");
+  const json answer = json_of(Arguments{"run", "-m", model_, "-p", "abcdefgh", "-n", "6", "--temp", "0", "--ignore-eos",
+                                        "--chunk", "3", "--spec", "none", "--routing-out", out} +
+                              on_host());
+  auto all = answer.at("prompt_ids").get<std::vector<int>>();
+  for (const json& id : answer.at("ids")) all.push_back(id);
+  all.pop_back();  // the last token is written and never read
+  std::string ids;
+  for (const int id : all) ids += std::to_string(id) + " ";
+  json_of({"trace-moe", "-m", model_, "--ids", folder_.write("ids", ids), "-o", traced, "--device", "host"});
+  const auto ran = tokens_in(out), wanted = tokens_in(traced);
+  EXPECT_EQ(ran.size(), all.size());
+  EXPECT_EQ(ran, wanted);
+  // Recording changes no text.
+  const json plain = json_of(Arguments{"run", "-m", model_, "-p", "abcdefgh", "-n", "6", "--temp", "0", "--ignore-eos",
+                                       "--chunk", "3", "--spec", "none"} +
+                             on_host());
+  EXPECT_EQ(plain.at("ids"), answer.at("ids"));
+}
+
+TEST_F(ExpertUse, of_evaluated_texts_is_recorded_for_each) {
+  const std::string out = folder_.file("eval.jsonl"), lines = folder_.write("lines", R"({"prompt": "abcdef"}
+{"prompt": "xyz"}
+)");
+  const Ended ended = tandem(Arguments{"eval", "-m", model_, "--jsonl", lines, "--routing-out", out, "-q"} + on_host());
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  std::set<int> sequences;
+  for (const auto& [place, token] : tokens_in(out)) sequences.insert(place.first);
+  EXPECT_EQ(sequences, (std::set<int>{0, 1}));
+  EXPECT_EQ(json_of({"replay-moe", out, "--policy", "lru", "--reset", "each"}).at("trace").at("sequences"), 2);
+  const std::string none = folder_.file("none.jsonl");
+  const Ended dense =
+      tandem(Arguments{"run", "-m", stories(), "-p", "a", "-n", "1", "--routing-out", none} + on_host());
+  EXPECT_EQ(dense.status, 1);
+  EXPECT_THAT(dense.err, HasSubstr("no experts"));
+  EXPECT_FALSE(std::filesystem::exists(none));
 }
 
 // These commands take no plan. One of the named devices computes, and the counts are the same on all of them.

@@ -37,6 +37,7 @@ class Outputs : public ::testing::Test {
         {{"make-moe", "-m", stories(), "--experts", "2", "--router", "even", "-q", "-o"}, "GGUF"},
         {{"calibrate-moe", "-m", mixture_, "-f", text, "--device", "host", "-q", "-o"}, "{"},
         {{"trace-moe", "-m", mixture_, "-f", text, "--device", "host", "-q", "-o"}, "{"},
+        {Arguments{"run", "-m", mixture_, "-p", "Once", "-n", "2", "-q"} + on + Arguments{"--routing-out"}, "{"},
         {{"bench-sync", "--device", "npu:0", "--policies", "spin", "--sizes", "0", "--rounds", "5", "-q", "--html"},
          "<!DOCTYPE html>",
          true},
@@ -170,6 +171,7 @@ TEST_F(Outputs, that_are_inputs_are_refused_before_anything_is_written) {
       {{"calibrate-moe", "-m", mixture, "--ids", ids, "-o", ids}, ids},
       {{"calibrate-moe", "--routing", lines, "-o", lines}, lines},
       {{"trace-moe", "-m", mixture, "-f", text, "-o", text}, text},
+      {{"run", "-m", mixture, "-p", "a", "--routing-out", mixture}, mixture, itself},
       {{"bench-sync", "-m", model, "--html", model}, model, itself},
   };
   const auto before = folder_.names();

@@ -1,0 +1,71 @@
+#include "engine/app/commands/text/routing_out.h"
+
+#include <cstdio>
+
+#include "engine/app/file_flags.h"
+#include "engine/run/choice/expert_use.h"
+#include "sync/error.h"
+#include "sync/output_file.h"
+
+namespace tandem::app {
+
+RoutingOut::RoutingOut(const CommonFlags& flags, Engine& engine)
+    : path_(flags.routing_out), quiet_(flags.quiet()), engine_(engine) {
+  if (path_.empty()) return;
+  const ModelConfig& config = engine_.model().config();
+  if (!config.experts) throw Error("the model has no experts", flags.model, "--routing-out is for mixtures of experts");
+  record_.emplace(config.name, no_counts(config));
+  engine_.watch_routing([this](const RoutedPass& pass) { take(pass); });
+}
+
+void RoutingOut::stop() {
+  if (record_) engine_.watch_routing({});
+}
+
+void RoutingOut::finish() {
+  if (!record_) return;
+  stop();
+  OutputFile file(path_, while_unread(path_));
+  record_->write([&](std::string_view text) { file.write(std::as_bytes(std::span(text))); });
+  file.commit();
+  if (!quiet_)
+    std::fprintf(stderr, "routing of %lld tokens in %s\n", static_cast<long long>(record_->tokens()), path_.c_str());
+}
+
+// A sequence that has no tokens yet begins here, even where an earlier one lay.
+int64_t RoutingOut::number_of(const Sequence& sequence) {
+  const auto known = numbers_.find(&sequence);
+  if (known != numbers_.end() && sequence.position() > 0) return known->second;
+  return numbers_[&sequence] = begun_++;
+}
+
+// The rows of a pass are in this order: all extensions' tokens without logits, then those with logits.
+void RoutingOut::take(const RoutedPass& pass) {
+  const auto k = static_cast<size_t>(engine_.model().config().experts->used);
+  size_t row = 0;
+  std::vector<int64_t> numbers;
+  for (const Extension& each : pass.extensions) numbers.push_back(number_of(*each.sequence));
+  const auto take_tokens = [&](size_t extension, int64_t begin, int64_t end) {
+    for (int64_t token = begin; token < end; ++token, ++row) {
+      record_->begin(numbers[extension], position_of(pass.extensions[extension], token));
+      for (const RoutedLayer& layer : pass.layers)
+        record_->add(layer.ids.subspan(row * k, k), layer.weights.subspan(row * k, k));
+    }
+  };
+  const auto without_logits = [](const Extension& each) { return std::ssize(each.ids) - each.logit_rows; };
+  for (size_t i = 0; i < pass.extensions.size(); ++i) take_tokens(i, 0, without_logits(pass.extensions[i]));
+  for (size_t i = 0; i < pass.extensions.size(); ++i)
+    take_tokens(i, without_logits(pass.extensions[i]), std::ssize(pass.extensions[i].ids));
+}
+
+int64_t position_of(const Extension& extension, int64_t token) {
+  const int64_t behind = extension.sequence->position();
+  if (extension.parents.empty()) return behind + token;
+  int64_t depth = 0;
+  for (int32_t at = extension.parents[static_cast<size_t>(token)]; at >= 0;
+       at = extension.parents[static_cast<size_t>(at)])
+    ++depth;
+  return behind + depth;
+}
+
+}  // namespace tandem::app
