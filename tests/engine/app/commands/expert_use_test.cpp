@@ -147,7 +147,8 @@ std::map<std::pair<int, int>, json> tokens_in(const std::string& path) {
   std::string line;
   std::getline(lines, line);
   while (std::getline(lines, line)) {
-    const json token = json::parse(line);
+    json token = json::parse(line);
+    token["weights"] = token.at("weights").get<std::vector<std::vector<float>>>();  // however many digits were written
     const std::pair<int, int> place{token.at("seq"), token.at("pos")};
     EXPECT_FALSE(tokens.contains(place)) << "once";
     tokens[place] = token;
