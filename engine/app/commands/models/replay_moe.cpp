@@ -1,6 +1,7 @@
 #include "engine/app/commands/models/replay_moe.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -11,12 +12,15 @@
 #include <set>
 #include <sstream>
 
+#include "engine/app/commands/models/replay_page.h"
 #include "engine/app/common_flags.h"
 #include "engine/app/file_flags.h"
 #include "engine/app/flag_values.h"
 #include "engine/app/report.h"
 #include "engine/app/text_input.h"
+#include "engine/model/shapes.h"
 #include "sync/error.h"
+#include "sync/output_file.h"
 
 namespace tandem::app {
 namespace {
@@ -129,6 +133,30 @@ void print_text(const ReplayTrace& trace, const ReplayMoeFlags& flags, const std
   for (const std::string& line : mrs_lead(rows)) std::printf("%s\n", line.c_str());
 }
 
+// Curves are by the first lookup that was asked for.
+void write_page(const ReplayTrace& trace, const ReplayMoeFlags& flags, const std::vector<ReplayRow>& rows,
+                const std::vector<std::string>& lookups) {
+  ReplayPage page{trace, rows, {}, flags.settings};
+  page.settings.policy.top = *top_of(flags.top, trace.routing.trace.used);
+  page.settings.policy.lookup = lookups.front() == "single" ? ExpertLookup::single : ExpertLookup::together;
+  for (const PolicyKind& kind : expert_policies())
+    if (flags.policies.empty() || std::ranges::find(flags.policies, kind.name) != flags.policies.end())
+      page.policies.push_back(&kind);
+  if (!flags.shape.empty()) {
+    const ModelConfig config = model_shape(flags.shape);
+    page.model = expert_bytes(config, storage_type_named(flags.weights));
+    if (page.model->experts != trace.routing.trace.experts || page.model->used != trace.routing.trace.used)
+      throw Error("the trace is of another mixture than --shape", trace.path,
+                  "It has " + std::to_string(trace.routing.trace.used) + " of " +
+                      std::to_string(trace.routing.trace.experts) + " experts, the shape " +
+                      std::to_string(page.model->used) + " of " + std::to_string(page.model->experts));
+    page.model_name = config.name;
+    page.weights = flags.weights;
+  }
+  for (const std::string& card : flags.cards) page.cards.push_back(parse_card(card));
+  write_output(flags.html, replay_page(page), while_unread(flags.html));
+}
+
 int run_replay(const ReplayMoeFlags& flags) {
   const ReplayTrace trace = read_replay_trace(flags.trace, flags.hints);
   for (const std::string& note : trace.routing.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
@@ -138,6 +166,7 @@ int run_replay(const ReplayMoeFlags& flags) {
   if (lookups.empty())
     lookups = flags.json ? std::vector<std::string>{"together"} : std::vector<std::string>{"together", "single"};
   const std::vector<ReplayRow> rows = replay(trace, flags, lookups);
+  if (!flags.html.empty()) write_page(trace, flags, rows, lookups);
   if (!flags.json) {
     print_text(trace, flags, rows, lookups);
     return kDone;
@@ -228,8 +257,10 @@ void add_replay_moe(CLI::App& app, Action& action) {
                             "columns layer and expert; - is standard input"))
       ->required()
       ->type_name("");
-  app.add_option("--policy", flags->policies, explained)->delimiter(',')
-      ->allow_extra_args(false)->check(CLI::IsMember(names));
+  app.add_option("--policy", flags->policies, explained)
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember(names));
   app.add_option("--budget", flags->budgets, "slots of each layer, in percent of its experts")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -239,6 +270,20 @@ void add_replay_moe(CLI::App& app, Action& action) {
   app.add_option("--experts", flags->hints.experts, "experts of a layer, where the file does not say it")
       ->transform(whole({1, 4096}));
   app.add_option("--top-k", flags->hints.used, "experts of a token, for CSV")->transform(whole({1, 4096}));
+  writes_file(app.add_option("--html", flags->html, "write a page with the curves to this file"));
+  CLI::Option* shape = app.add_option(
+      "--shape", flags->shape, "the model, for --card: a published one (olmoe-1b-7b, ...), a .json or .gguf file");
+  reads_file(shape, true)->check(shape_or_file());
+  app.add_option("--weights", flags->weights, "storage type of its matrices, for --card")
+      ->check(storage_type())
+      ->capture_default_str();
+  app.add_option(
+         "--card", flags->cards,
+         "a card for the page, modelled: gbps=960,memory=16,link=63 and name=NAME, in GB and GB/s; several times")
+      ->allow_extra_args(false)
+      ->check(accepted_by("", [](const std::string& text) { parse_card(text); }))
+      ->needs("--html")
+      ->needs(shape);
   app.add_flag("--json", flags->json, "one JSON object on standard output instead of text");
   app.callback([flags, &action] { action = [flags] { return run_replay(*flags); }; });
 }

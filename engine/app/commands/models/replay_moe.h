@@ -20,6 +20,9 @@ struct ReplayMoeFlags {
   ReplaySettings settings;
   std::string top = "2k";  // a number, or a multiple of k
   RoutingHints hints;
+  std::string html;                     // a page; "": none
+  std::string shape, weights = "Q4_0";  // of the model, for cards
+  std::vector<std::string> cards;
   bool json = false;
 };
 

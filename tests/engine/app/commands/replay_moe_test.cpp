@@ -106,6 +106,26 @@ TEST_F(ReplayMoe, reads_logs_of_vllm_and_csv) {
   EXPECT_THAT(tandem({"replay-moe", csv, "--top-k", "2", "--reset", "each"}).err, HasSubstr("one sequence"));
 }
 
+// One file without addresses of other files. The shape has as many experts as the trace, 2 of 8.
+TEST_F(ReplayMoe, writes_a_page_that_stands_alone) {
+  const std::string page = folder_.file("page.html");
+  const Ended ended = tandem({"replay-moe", trace_, "--html", page, "--shape", toy_mixture(folder_, 2, 128),
+                              "--weights", "q8_0", "--card", "name=<small>,gbps=960,memory=16,link=63"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  const std::string html = content_of(page);
+  EXPECT_THAT(html, StartsWith("<!DOCTYPE html>"));
+  EXPECT_THAT(html, HasSubstr("Hits over budget"));
+  EXPECT_THAT(html, HasSubstr("belady"));
+  EXPECT_THAT(html, HasSubstr("prefers-color-scheme: dark"));
+  EXPECT_THAT(html, HasSubstr("Modelled, not measured"));
+  EXPECT_THAT(html, HasSubstr("&lt;small&gt;"));
+  EXPECT_THAT(html, HasSubstr("tokens/s"));
+  for (const char* outside : {"<script", "src=", "href=", "@import", "url("})
+    EXPECT_THAT(html, Not(HasSubstr(outside)));
+  EXPECT_THAT(refusal({trace_, "--html", page, "--shape", "phi-3.5-moe", "--card", "gbps=1"}, 2), HasSubstr("missing"));
+  EXPECT_THAT(refusal({trace_, "--card", "gbps=1,memory=1,link=1"}, 2), HasSubstr("--html"));
+}
+
 TEST_F(ReplayMoe, refuses_what_it_cannot_replay) {
   EXPECT_THAT(refusal({}, 2), HasSubstr("TRACE"));
   EXPECT_THAT(refusal({trace_, "--policy", "fifo"}, 2), HasSubstr("fifo"));
