@@ -171,6 +171,7 @@ TEST_F(Outputs, that_are_inputs_are_refused_before_anything_is_written) {
       {{"calibrate-moe", "-m", mixture, "--ids", ids, "-o", ids}, ids},
       {{"calibrate-moe", "--routing", lines, "-o", lines}, lines},
       {{"trace-moe", "-m", mixture, "-f", text, "-o", text}, text},
+      {{"replay-moe", lines, "--html", lines}, lines},
       {{"run", "-m", mixture, "-p", "a", "--routing-out", mixture}, mixture, itself},
       {{"bench-sync", "-m", model, "--html", model}, model, itself},
   };
