@@ -1,5 +1,6 @@
 #include "engine/app/commands/text/routing_out.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "engine/app/file_flags.h"
@@ -32,11 +33,30 @@ void RoutingOut::finish() {
     std::fprintf(stderr, "routing of %lld tokens in %s\n", static_cast<long long>(record_->tokens()), path_.c_str());
 }
 
-// A sequence that has no tokens yet begins here, even where an earlier one lay.
-int64_t RoutingOut::number_of(const Sequence& sequence) {
-  const auto known = numbers_.find(&sequence);
-  if (known != numbers_.end() && sequence.position() > 0) return known->second;
-  return numbers_[&sequence] = begun_++;
+bool RoutingOut::Text::continues_as(std::span<const int32_t> now) const {
+  const auto before = static_cast<size_t>(position);
+  if (now.size() <= before || now.size() > ids.size()) return false;
+  const size_t same = before == 0 ? ids.size() : before + 1;
+  return now.size() >= same && std::ranges::equal(now.first(same), std::span(ids).first(same));
+}
+
+// A text without tokens begins here.
+size_t RoutingOut::text_of(const Sequence& sequence) {
+  for (size_t i = 0; i < texts_.size() && sequence.position() > 0; ++i)
+    if (texts_[i].last_pass < passes_ && texts_[i].continues_as(sequence.ids())) return i;
+  texts_.emplace_back();
+  return texts_.size() - 1;
+}
+
+size_t RoutingOut::number_of(const Extension& extension) {
+  const Sequence& sequence = *extension.sequence;
+  const size_t number = text_of(sequence);
+  Text& text = texts_[number];
+  text.last_pass = passes_;
+  text.position = sequence.position();
+  text.ids.assign(sequence.ids().begin(), sequence.ids().end());
+  text.ids.insert(text.ids.end(), extension.ids.begin(), extension.ids.end());
+  return number;
 }
 
 // The rows of a pass are in this order: all extensions' tokens without logits, then those with logits.
@@ -44,7 +64,8 @@ void RoutingOut::take(const RoutedPass& pass) {
   const auto k = static_cast<size_t>(engine_.model().config().experts->used);
   size_t row = 0;
   std::vector<int64_t> numbers;
-  for (const Extension& each : pass.extensions) numbers.push_back(number_of(*each.sequence));
+  ++passes_;
+  for (const Extension& each : pass.extensions) numbers.push_back(static_cast<int64_t>(number_of(each)));
   const auto take_tokens = [&](size_t extension, int64_t begin, int64_t end) {
     for (int64_t token = begin; token < end; ++token, ++row) {
       record_->begin(numbers[extension], position_of(pass.extensions[extension], token));

@@ -178,6 +178,28 @@ TEST_F(ExpertUse, of_a_run_is_that_of_a_trace_of_its_tokens) {
   EXPECT_EQ(plain.at("ids"), answer.at("ids"));
 }
 
+// The first text ends early, and the others move up in the batch. Each keeps its number, and its tokens follow each
+// other.
+TEST_F(ExpertUse, of_many_texts_is_told_apart) {
+  const std::string out = folder_.file("many.jsonl"), lines = folder_.write("lines", R"({"prompt": "ab", "n_predict": 2}
+{"prompt": "xyzuvw", "n_predict": 9}
+{"prompt": "klmnop", "n_predict": 5}
+)");
+  const Ended ended = tandem(Arguments{"run", "-m", model_, "--jsonl", lines, "--temp", "0", "--ignore-eos", "--spec",
+                                       "none", "--routing-out", out, "-q"} +
+                             on_host());
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  std::map<int, std::vector<int>> places;
+  for (const auto& [place, token] : tokens_in(out)) places[place.first].push_back(place.second);
+  ASSERT_EQ(places.size(), 3u);
+  std::set<size_t> lengths;
+  for (const auto& [sequence, positions] : places) {
+    EXPECT_EQ(positions.back() - positions.front() + 1, std::ssize(positions)) << "sequence " << sequence;
+    lengths.insert(positions.size());
+  }
+  EXPECT_EQ(lengths.size(), 3u) << "2, 5 and 9 tokens were written";
+}
+
 TEST_F(ExpertUse, of_evaluated_texts_is_recorded_for_each) {
   const std::string out = folder_.file("eval.jsonl"), lines = folder_.write("lines", R"({"prompt": "abcdef"}
 {"prompt": "xyz"}
