@@ -10,13 +10,7 @@
 namespace tandem::app {
 namespace {
 
-constexpr double kChartWidth = 420, kChartLeft = 46, kChartRight = 12;
-
-std::string short_number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, std::fabs(value) >= 100 ? "%.0f" : "%.3g", value);
-  return text;
-}
+constexpr double kChartWidth = 420, kChartLeft = 46, kChartRight = 18;
 
 // Where values of a chart's axes lie.
 class ChartScale {
@@ -53,6 +47,23 @@ void draw_axes(SvgDrawing& drawing, const ChartFrame& frame, const ChartScale& s
 }
 
 }  // namespace
+
+std::string short_number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, std::fabs(value) >= 100 ? "%.0f" : "%.3g", value);
+  return text;
+}
+
+std::vector<double> round_ticks(double most) {
+  std::vector<double> ticks{0};
+  if (!(most > 0)) return ticks;
+  const double power = std::pow(10, std::floor(std::log10(most / 5)));
+  double step = 10 * power;
+  for (const double times : {5.0, 2.0, 1.0})
+    if (times * power * 5 >= most) step = times * power;
+  for (int i = 1; i * step <= most * (1 + 1e-9); ++i) ticks.push_back(i * step);
+  return ticks;
+}
 
 std::string line_chart(const ChartFrame& frame, const std::vector<ChartLine>& lines) {
   if (std::ranges::all_of(lines, [](const ChartLine& line) { return line.points.empty(); })) return "";
@@ -118,7 +129,7 @@ std::string bar_chart(const std::string& title, const std::vector<std::pair<std:
 std::string lanes_chart(const LaneTimeline& timeline) {
   if (timeline.tasks.empty()) return "";
   constexpr double kLane = 30, kName = 74;
-  std::vector<std::string> lanes;  // in the order of their first tasks
+  std::vector<std::string> lanes = timeline.lanes;
   double most = timeline.most;
   for (const LaneTask& task : timeline.tasks) {
     if (std::ranges::find(lanes, task.lane) == lanes.end()) lanes.push_back(task.lane);
@@ -139,9 +150,8 @@ std::string lanes_chart(const LaneTimeline& timeline) {
     if (width > 8.0 * static_cast<double>(task.label.size()))
       drawing.text(at(task.begin) + width / 2, y + 19, task.label, TextAnchor::middle, "on-task");
   }
-  for (const double part : {0.0, 0.5, 1.0})
-    drawing.text(at(part * most), bottom + 15, short_number(part * most),
-                 part == 1 ? TextAnchor::end : TextAnchor::middle, "tick");
+  for (const double tick : round_ticks(most))
+    drawing.text(at(tick), bottom + 15, short_number(tick), TextAnchor::middle, "tick");
   return std::move(drawing).finish();
 }
 

@@ -11,6 +11,10 @@
 
 namespace tandem::app {
 
+std::string short_number(double value);  // three digits, or all before the point
+// 0 and up to five multiples of 1, 2 or 5 times a power of ten, none above `most`.
+std::vector<double> round_ticks(double most);
+
 // A line of a chart: points from left to right. css_class: its colour, and dashes if it is no policy.
 struct ChartLine {
   std::string name, css_class;
@@ -38,7 +42,8 @@ struct LaneTask {
 struct LaneTimeline {
   std::string title;
   std::vector<LaneTask> tasks;
-  double most = 0;  // the end of the axis, so that several timelines compare; 0: the last end
+  double most = 0;                 // the end of the axis, so that several timelines compare; 0: the last end
+  std::vector<std::string> lanes;  // from top to bottom; empty: those of the tasks, in their order
 };
 std::string lanes_chart(const LaneTimeline& timeline);
 

@@ -1,11 +1,14 @@
 #include "engine/app/commands/models/replay_moe.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,12 +16,15 @@
 #include <sstream>
 
 #include "engine/app/commands/models/replay_page.h"
+#include "engine/app/commands/planning/expert_lists.h"
 #include "engine/app/common_flags.h"
 #include "engine/app/file_flags.h"
 #include "engine/app/flag_values.h"
 #include "engine/app/report.h"
 #include "engine/app/text_input.h"
+#include "engine/measure/roofline_probe.h"
 #include "engine/model/shapes.h"
+#include "sync/affinity.h"
 #include "sync/error.h"
 #include "sync/output_file.h"
 
@@ -133,6 +139,26 @@ void print_text(const ReplayTrace& trace, const ReplayMoeFlags& flags, const std
   for (const std::string& line : mrs_lead(rows)) std::printf("%s\n", line.c_str());
 }
 
+// The first policy that an engine can have says what the GPU holds, with the first budget.
+LaneSettings lanes_of(const ReplayMoeFlags& flags, const ReplayPage& page) {
+  LaneSettings lanes{page.policies.front(), flags.budgets.front(), page.settings,
+                     flags.costs.empty() ? costs_of_authors() : costs_in(flags.costs)};
+  for (const PolicyKind* policy : page.policies) {
+    if (policy->knows_future || policy->insertion != Insertion::every_miss) continue;
+    lanes.policy = policy;
+    break;
+  }
+  return lanes;
+}
+
+// This machine's memory as a card: read rates are measured now. GPU and host share it, so no link is needed.
+Card this_machine() {
+  const double gbps = RooflineProbe(usable_cores()).measure().read_all_gbps;
+  return {"this machine, which reads " + short_number(gbps) + " GB/s",
+          static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)), gbps * 1e9,
+          std::numeric_limits<double>::infinity()};
+}
+
 // Curves are by the first lookup that was asked for.
 void write_page(const ReplayTrace& trace, const ReplayMoeFlags& flags, const std::vector<ReplayRow>& rows,
                 const std::vector<std::string>& lookups) {
@@ -142,6 +168,9 @@ void write_page(const ReplayTrace& trace, const ReplayMoeFlags& flags, const std
   for (const PolicyKind& kind : expert_policies())
     if (flags.policies.empty() || std::ranges::find(flags.policies, kind.name) != flags.policies.end())
       page.policies.push_back(&kind);
+  page.lanes = lanes_of(flags, page);
+  page.costs_of_lanes = flags.costs.empty() ? "those of HybriMoE's authors for an expert of DeepSeek-V2-Lite, in ms"
+                                            : "those of --costs: " + flags.costs;
   if (!flags.shape.empty()) {
     const ModelConfig config = model_shape(flags.shape);
     page.model = expert_bytes(config, storage_type_named(flags.weights));
@@ -153,7 +182,7 @@ void write_page(const ReplayTrace& trace, const ReplayMoeFlags& flags, const std
     page.model_name = config.name;
     page.weights = flags.weights;
   }
-  for (const std::string& card : flags.cards) page.cards.push_back(parse_card(card));
+  for (const std::string& card : flags.cards) page.cards.push_back(card == "here" ? this_machine() : parse_card(card));
   write_output(flags.html, replay_page(page), while_unread(flags.html));
 }
 
@@ -255,8 +284,7 @@ void add_replay_moe(CLI::App& app, Action& action) {
   reads_file(app.add_option("TRACE", flags->trace,
                             "recorded routing: of trace-moe, FLAME-MoE, vLLM, or CSV with the "
                             "columns layer and expert; - is standard input"))
-      ->required()
-      ->type_name("");
+      ->required();
   app.add_option("--policy", flags->policies, explained)
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -277,13 +305,22 @@ void add_replay_moe(CLI::App& app, Action& action) {
   app.add_option("--weights", flags->weights, "storage type of its matrices, for --card")
       ->check(storage_type())
       ->capture_default_str();
-  app.add_option(
-         "--card", flags->cards,
-         "a card for the page, modelled: gbps=960,memory=16,link=63 and name=NAME, in GB and GB/s; several times")
+  app.add_option("--card", flags->cards,
+                 "a card for the page, modelled: gbps=960,memory=16,link=63 and name=NAME, in GB and GB/s; here: this "
+                 "machine; several times")
       ->allow_extra_args(false)
-      ->check(accepted_by("", [](const std::string& text) { parse_card(text); }))
+      ->check(accepted_by("",
+                          [](const std::string& text) {
+                            if (text != "here") parse_card(text);
+                          }))
       ->needs("--html")
       ->needs(shape);
+  app.add_option("--costs", flags->costs,
+                 "costs of the page's schedules, in any one unit, as for plan-experts: " + names_of_costs() +
+                     "; default: those of HybriMoE's authors")
+      ->allow_extra_args(false)
+      ->check(accepted_by("NAME=COST,...", [](const std::string& text) { costs_in(text); }))
+      ->needs("--html");
   app.add_flag("--json", flags->json, "one JSON object on standard output instead of text");
   app.callback([flags, &action] { action = [flags] { return run_replay(*flags); }; });
 }

@@ -23,6 +23,7 @@ struct ReplayMoeFlags {
   std::string html;                     // a page; "": none
   std::string shape, weights = "Q4_0";  // of the model, for cards
   std::vector<std::string> cards;
+  std::string costs;  // of the page's schedules; "": those of HybriMoE's authors
   bool json = false;
 };
 

@@ -25,11 +25,12 @@ constexpr const char* kPageStyle = R"css(
 body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 44rem; background: var(--page); color: var(--ink);
   font: 16px/1.5 system-ui, "DejaVu Sans", sans-serif; overflow-wrap: break-word; }
 h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 .25rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .4rem; }
+h3 { font-size: 1rem; margin: 1.2rem 0 .2rem; } .chart p { font-size: .9rem; margin: .5rem 0 0; } .chart figure { margin: 0; }
 p { margin: .4rem 0; } .note { color: var(--soft); font-size: .9rem; }
 figure { margin: .6rem 0; } figure svg { width: 100%; max-width: 38rem; height: auto; display: block; }
 ul.legend { list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1rem; padding: 0; margin: .3rem 0; font-size: .9rem; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .22rem .55rem; text-align: right; border-bottom: 1px solid var(--rule); white-space: nowrap; }
+th, td { padding: .22rem .45rem; text-align: right; border-bottom: 1px solid var(--rule); }
 th { color: var(--soft); font-weight: 600; } td.words, th.words { text-align: left; }
 svg text { fill: var(--ink); font: 12px system-ui, "DejaVu Sans", sans-serif; } svg .tick, svg .axis { fill: var(--soft); }
 svg .grid { stroke: var(--grid); } svg .series { fill: none; stroke: currentColor; stroke-width: 2; }
@@ -90,6 +91,23 @@ std::string legend_of(const std::vector<ChartLine>& lines) {
   return "<ul class=\"legend\">" + items + "</ul>\n";
 }
 
+// A row for each policy, and a column for each budget and lookup. Rows of a policy follow each other in the same order.
+std::string hits_table(const std::vector<ReplayRow>& rows) {
+  std::string head, body;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const ReplayRow& row = rows[i];
+    if (row.policy == rows.front().policy && (i == 0 || row.policy == rows[i - 1].policy))
+      head += "<th>" + short_number(row.budget_percent) + " %, " +
+              (row.lookup == ExpertLookup::together ? "together" : "single") + "</th>";
+    if (i == 0 || row.policy != rows[i - 1].policy)
+      body +=
+          std::string(i == 0 ? "" : "</tr>\n") + "<tr><td class=\"words\">" + std::string(row.policy->name) + "</td>";
+    body += "<td>" + fixed(100 * row.hit_rate(), 1) + "</td>";
+  }
+  return "<div class=\"scroll\"><table><tr><th class=\"words\">hits, %</th>" + head + "</tr>\n" + body +
+         "</tr></table></div>\n";
+}
+
 std::string hits_section(const ReplayPage& page, const std::vector<ChartLine>& curves) {
   ChartFrame frame{"Hit rate over budget", "slots, % of a layer's experts", "hits, %"};
   frame.across_ticks = frame.up_ticks = {0, 25, 50, 75, 100};
@@ -103,15 +121,7 @@ std::string hits_section(const ReplayPage& page, const std::vector<ChartLine>& c
                                              : "; caches stay from sequence to sequence.") +
                    " Dashed: bounds that know the future. Dotted: fixed sets; half is judged on the second half alone.",
                "note");
-  text +=
-      "<div class=\"scroll\"><table><tr><th class=\"words\">policy</th><th>budget</th><th>slots</th>"
-      "<th class=\"words\">lookup</th><th>hits</th></tr>\n";
-  for (const ReplayRow& row : page.rows)
-    text += "<tr><td class=\"words\">" + std::string(row.policy->name) + "</td><td>" + fixed(row.budget_percent, 0) +
-            " %</td><td>" + std::to_string(row.slots) + "</td><td class=\"words\">" +
-            (row.lookup == ExpertLookup::together ? "together" : "single") + "</td><td>" +
-            fixed(100 * row.hit_rate(), 1) + " %</td></tr>\n";
-  text += "</table></div>\n";
+  text += hits_table(page.rows);
   for (const std::string& line : mrs_lead(page.rows)) text += in_words(line, "note");
   return text;
 }
@@ -163,6 +173,23 @@ std::string window_section(const ReplayPage& page) {
              "note");
 }
 
+std::string lanes_section(const ReplayPage& page) {
+  if (page.lanes.policy == nullptr) return "";
+  std::string text = headed("What each schedule does");
+  for (const ScheduledExperts& drawn : schedule_charts(page.trace, page.lanes)) {
+    text += "<h3>" + escape_markup(drawn.title) + "</h3>\n" + in_words(drawn.words);
+    text += "<div class=\"charts\">\n";
+    for (const LaneTimeline& chart : drawn.charts)
+      text += "<div class=\"chart\">" + in_words(chart.title) + in_figure(lanes_chart(chart)) + "</div>\n";
+    text += "</div>\n";
+  }
+  return text + in_words("Modelled, not measured: the costs are " + page.costs_of_lanes +
+                             ". A block is an expert, and " + "its number is shown where there is room. A cache with " +
+                             std::string(page.lanes.policy->name) + " and " + fixed(page.lanes.budget_percent, 0) +
+                             " % of the experts says what the GPU holds. docs/hybrimoe.md explains the schedules.",
+                         "note");
+}
+
 // The best hit rate of the policies that an engine can have, at each budget.
 double best_hits(const std::vector<ChartLine>& curves, size_t at) {
   double best = 0;
@@ -196,8 +223,8 @@ std::string speed_section(const ReplayPage& page, const std::vector<ChartLine>& 
     }
     lines.push_back(std::move(line));
   }
-  frame.across_ticks = {0, frame.to / 2, frame.to};
-  frame.up_ticks = {0, frame.most / 2, frame.most};
+  frame.across_ticks = round_ticks(frame.to);
+  frame.up_ticks = round_ticks(frame.most);
   return headed("What a card's memory would bring") + in_figure(line_chart(frame, lines)) + legend_of(lines) +
          sentences +
          in_words(
@@ -235,9 +262,7 @@ std::string replay_page(const ReplayPage& page) {
                    " experts, " + std::to_string(trace.used) + " of a token.");
   for (const std::string& note : page.trace.routing.notes) html += in_words(note, "note");
   html += hits_section(page, curves) + heat_section(page) + reuse_section(page) + window_section(page);
-  if (!page.lanes.empty()) html += headed("What each schedule does");
-  for (const LaneTimeline& lanes : page.lanes) html += in_words(lanes.title) + in_figure(lanes_chart(lanes));
-  return html + speed_section(page, curves, budgets) + "</body></html>\n";
+  return html + lanes_section(page) + speed_section(page, curves, budgets) + "</body></html>\n";
 }
 
 }  // namespace tandem::app

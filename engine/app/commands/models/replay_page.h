@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/app/commands/models/replay_charts.h"
+#include "engine/app/commands/models/replay_lanes.h"
 #include "engine/app/commands/models/replay_moe.h"
 #include "engine/moe/card_speed.h"
 
@@ -22,7 +22,8 @@ struct ReplayPage {
   std::optional<ExpertBytes> model{};
   std::string model_name{}, weights{};
   std::vector<Card> cards{};
-  std::vector<LaneTimeline> lanes{};
+  LaneSettings lanes{};          // without a policy no schedules are drawn
+  std::string costs_of_lanes{};  // whose costs those are, in words
 };
 
 std::string replay_page(const ReplayPage& page);

@@ -109,8 +109,9 @@ TEST_F(ReplayMoe, reads_logs_of_vllm_and_csv) {
 // One file without addresses of other files. The shape has as many experts as the trace, 2 of 8.
 TEST_F(ReplayMoe, writes_a_page_that_stands_alone) {
   const std::string page = folder_.file("page.html");
-  const Ended ended = tandem({"replay-moe", trace_, "--html", page, "--shape", toy_mixture(folder_, 2, 128),
-                              "--weights", "q8_0", "--card", "name=<small>,gbps=960,memory=16,link=63"});
+  const Ended ended =
+      tandem({"replay-moe", trace_, "--html", page, "--shape", toy_mixture(folder_, 2, 128), "--weights", "q8_0",
+              "--card", "name=<small>,gbps=960,memory=16,link=63", "--card", "here"});
   EXPECT_EQ(ended.status, 0) << ended.err;
   const std::string html = content_of(page);
   EXPECT_THAT(html, StartsWith("<!DOCTYPE html>"));
@@ -120,10 +121,32 @@ TEST_F(ReplayMoe, writes_a_page_that_stands_alone) {
   EXPECT_THAT(html, HasSubstr("Modelled, not measured"));
   EXPECT_THAT(html, HasSubstr("&lt;small&gt;"));
   EXPECT_THAT(html, HasSubstr("tokens/s"));
+  EXPECT_THAT(html, HasSubstr("this machine, which reads "));
   for (const char* outside : {"<script", "src=", "href=", "@import", "url("})
     EXPECT_THAT(html, Not(HasSubstr(outside)));
   EXPECT_THAT(refusal({trace_, "--html", page, "--shape", "phi-3.5-moe", "--card", "gbps=1"}, 2), HasSubstr("missing"));
   EXPECT_THAT(refusal({trace_, "--card", "gbps=1,memory=1,link=1"}, 2), HasSubstr("--html"));
+}
+
+// LRU with 2 slots holds experts 0 and 2 when the token in the middle asks for 1 and 2. So one of them is there: the
+// processor takes the other in one unit, and moving it takes 3 units before the GPU's one.
+TEST_F(ReplayMoe, draws_what_each_schedule_does_with_a_token_and_a_chunk) {
+  const std::string page = folder_.file("page.html");
+  const Ended ended = tandem({"replay-moe", trace_, "--policy", "belady,lru", "--html", page, "--costs",
+                              "cpu_per_token=1,gpu_fixed=1,transfer=3"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  const std::string html = content_of(page);
+  EXPECT_THAT(html, HasSubstr("What each schedule does"));
+  EXPECT_THAT(html,
+              HasSubstr("Token 2 of the trace in layer 3: 2 experts with 1 token each. The GPU holds 1 of them."));
+  EXPECT_THAT(html, HasSubstr("<p>fixed: 1</p>"));
+  EXPECT_THAT(html, HasSubstr("<p>gpu-only: 4</p>"));
+  EXPECT_THAT(html, HasSubstr("Tokens 2 to 3 of the trace"));
+  EXPECT_THAT(html, HasSubstr("A cache with lru and 25 % of the experts"));
+  EXPECT_THAT(html, HasSubstr("the costs are those of --costs: cpu_per_token=1"));
+  EXPECT_THAT(refusal({trace_, "--html", page, "--costs", "gpu_fixed=-1"}, 2),
+              HasSubstr("a cost is a number from 0 on"));
+  EXPECT_THAT(refusal({trace_, "--costs", "gpu_fixed=1"}, 2), HasSubstr("--html"));
 }
 
 TEST_F(ReplayMoe, refuses_what_it_cannot_replay) {
