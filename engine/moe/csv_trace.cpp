@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "engine/moe/layer_lines.h"
 #include "sync/error.h"
@@ -44,6 +45,8 @@ class CsvReader {
             RecordedRouting& routing) {
     line_ = number;
     read_names(first);
+    if (used_ == 0)
+      throw Error("a CSV file does not say how many experts a token has", collected_.source(), "Say it: --top-k N");
     for (std::string text; std::getline(lines, text);) {
       ++line_;
       if (!text.empty() && text != "\r") read_line(text);
@@ -111,7 +114,6 @@ class CsvReader {
 
 void read_csv_trace(std::istream& lines, const std::string& first, int64_t number, const std::string& source,
                     const RoutingHints& hints, RecordedRouting& routing) {
-  if (hints.used == 0) throw Error("a CSV file does not say how many experts a token has", source, "Say it: --top-k N");
   CsvReader(source, hints.used).read(lines, first, number, hints, routing);
 }
 

@@ -27,12 +27,13 @@ class LayerLines {
  public:
   explicit LayerLines(std::string source) : source_(std::move(source)) {}
 
+  const std::string& source() const { return source_; }
   [[noreturn]] void fail(const std::string& problem, int64_t line) const;
   void expect_layer(int64_t layer) { layers_[layer]; }  // Error in put_together() if it stays empty
   // Checks that the ids differ, and that there are as many as in the first line.
   void add(int64_t layer, LayerLine line);
   int64_t sequence_of(const std::string& name);  // a new name is a new sequence
-  // E and k are those of the hints, of `told`, or those of the lines; they must agree.
+  // The hints, `told` and the lines say E and k. They must agree.
   void put_together(RecordedRouting& routing, const RoutingHints& told, const RoutingHints& hints) const;
 
  private:

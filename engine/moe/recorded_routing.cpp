@@ -3,6 +3,7 @@
 #include <istream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string_view>
 
 #include "engine/moe/layer_lines.h"
 #include "sync/error.h"
@@ -10,6 +11,8 @@
 
 namespace tandem {
 namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // programs for tables write it before CSV
 
 void require_hint(const char* flag, int64_t hint, int64_t told, const std::string& source) {
   if (hint > 0 && hint != told)
@@ -39,7 +42,7 @@ RecordedRouting read_recorded_routing(std::istream& lines, const std::string& so
   RecordedRouting routing;
   int64_t number = 0;
   for (std::string first; std::getline(lines, first);) {
-    ++number;
+    if (++number == 1 && first.starts_with(kByteOrderMark)) first.erase(0, kByteOrderMark.size());
     const size_t begin = first.find_first_not_of(" \t\r");
     if (begin == std::string::npos) continue;
     const bool is_json = first[begin] == '{' || first[begin] == '[';

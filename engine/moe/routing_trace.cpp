@@ -67,6 +67,8 @@ class TraceReader {
       if (!layer.is_number_unsigned() || layer.get<uint64_t>() >= kMostLayers) fail("moe_layers is no list of layers");
       trace_.layers.push_back(layer.get<int64_t>());
     }
+    if (std::set(trace_.layers.begin(), trace_.layers.end()).size() != trace_.layers.size())
+      fail("moe_layers names a layer twice");
     has_meta_ = true;
   }
 

@@ -70,12 +70,12 @@ class VllmReader {
     token.row = row ? *row : whole(json, "token_idx", std::numeric_limits<int32_t>::max()).value_or(-1);
     for (const char* key : {"req_id", "seq"})
       if (const auto name = json.find(key); name != json.end()) token.sequence = collected_.sequence_of(name->dump());
-    token.ids = values<int32_t>(json, "topk_ids", [](const LogLine& id) {
-      return id.is_number_unsigned() && id.get<uint64_t>() < kMostRecordedExperts;
-    });
+    token.ids = values<int32_t>(
+        json, "topk_ids", "experts from 0 to " + std::to_string(kMostRecordedExperts - 1),
+        [](const LogLine& id) { return id.is_number_unsigned() && id.get<uint64_t>() < kMostRecordedExperts; });
     if (token.ids.empty()) fail("topk_ids is no list of experts");
     if (json.contains("topk_weights")) {
-      token.weights = values<float>(json, "topk_weights", [](const LogLine& weight) {
+      token.weights = values<float>(json, "topk_weights", "numbers that fit 32 bits", [](const LogLine& weight) {
         return weight.is_number() && std::fabs(weight.get<double>()) <= std::numeric_limits<float>::max();
       });
       if (token.weights.size() != token.ids.size()) fail("topk_weights has not one number for each of topk_ids");
@@ -84,10 +84,10 @@ class VllmReader {
   }
 
   template <typename T, typename Fits>
-  std::vector<T> values(const LogLine& json, const char* key, const Fits& fits) const {
+  std::vector<T> values(const LogLine& json, const char* key, const std::string& what, const Fits& fits) const {
     const auto value = json.find(key);
     if (value == json.end() || !value->is_array() || !std::ranges::all_of(*value, fits))
-      fail(std::string(key) + " is no list of such numbers");
+      fail(std::string(key) + " is no list of " + what);
     return value->get<std::vector<T>>();
   }
 

@@ -104,7 +104,7 @@ TEST(RecordedRouting, of_vllm_names_the_line_or_the_layer_that_is_wrong) {
       {R"({"row":1,"layer":0,"topk_ids":[5,6]})", "expert 6 is not one of 6"},
       {R"({"row":1,"layer":0,"topk_ids":[5]})", "1 experts, others have 2"},
       {R"({"row":1,"layer":0,"topk_ids":[5,5]})", "one expert twice"},
-      {R"({"row":1,"layer":0,"topk_ids":[5,-1]})", "topk_ids"},
+      {R"({"row":1,"layer":0,"topk_ids":[5,-1]})", "topk_ids is no list of experts from 0 to 4095"},
       {R"({"row":1,"layer":0,"topk_ids":[]})", "topk_ids"},
       {R"({"row":1,"layer":0})", "topk_ids"},
       {R"({"row":1,"topk_ids":[1,2]})", "no layer"},
@@ -140,6 +140,7 @@ TEST(RecordedRouting, of_csv_has_a_token_for_each_k_lines_of_a_layer) {
   const RecordedRouting texts = recorded("seq,layer,expert\na,0,1\na,0,2\nb,0,0\nb,0,3\n", {.used = 2});
   EXPECT_TRUE(texts.has_sequences);
   EXPECT_EQ(texts.trace.tokens[1].sequence, 1);
+  EXPECT_EQ(recorded("\xEF\xBB\xBFlayer,expert\n0,1\n", {.used = 1}).trace.experts, 2) << "a byte order mark";
 }
 
 TEST(RecordedRouting, of_csv_names_the_line_that_is_wrong) {
@@ -155,6 +156,7 @@ TEST(RecordedRouting, of_csv_names_the_line_that_is_wrong) {
   EXPECT_THAT(refusal_of(names + "0,1\n0,5\n", {.experts = 4, .used = 1}), HasSubstr("expert 5 is not one of 4"));
   EXPECT_THAT(refusal_of(names + "0,1\n0,5\n1,2\n", {.used = 1}), HasSubstr("layer 1 and layer 0"));
   EXPECT_THAT(refusal_of("expert,weight\n1,1\n", {.used = 1}), HasSubstr("no column 'layer'"));
+  EXPECT_THAT(refusal_of("what is no CSV at all\n"), HasSubstr("no column 'layer'"));
   EXPECT_THAT(refusal_of("seq,layer,expert\na,0,1\nb,0,2\n", {.used = 2}), HasSubstr("different sequences"));
   EXPECT_THAT(refusal_of("layer,expert,weight\n0,1,nan\n", {.used = 1}), HasSubstr("weight is no number"));
   EXPECT_THAT(refusal_of(names, {.used = 1}), HasSubstr("no tokens"));

@@ -62,7 +62,8 @@ TEST(RoutingTrace, names_the_line_that_is_wrong) {
   }
   for (const char* bad : {R"({"type":"meta","experts":0,"top_k":1,"moe_layers":[0]})",
                           R"({"type":"meta","experts":4,"top_k":5,"moe_layers":[0]})",
-                          R"({"type":"meta","experts":4,"top_k":1,"moe_layers":[]})", R"({"type":"token"})"}) {
+                          R"({"type":"meta","experts":4,"top_k":1,"moe_layers":[]})",
+                          R"({"type":"meta","experts":4,"top_k":1,"moe_layers":[2,2]})", R"({"type":"token"})"}) {
     SCOPED_TRACE(bad);
     EXPECT_NE(problem_with(bad).find("line 1"), std::string::npos);
   }
