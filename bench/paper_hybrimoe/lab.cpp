@@ -4,7 +4,9 @@
 #include <optional>
 #include <utility>
 
+#include "engine/moe/cache_replay.h"
 #include "engine/moe/schedules/schedule_rule.h"
+#include "sync/error.h"
 
 namespace tandem::paper_hybrimoe {
 namespace {
@@ -297,19 +299,12 @@ double drawn_hits(const RoutingConstants& routing, int64_t experts, int64_t used
   return count.rate();
 }
 
-HitCount trace_hits(const RoutingTrace& trace, int64_t percent, CacheRule rule, bool together) {
-  HitCount count;
-  const int64_t slots = std::max<int64_t>(1, trace.experts * percent / 100);
-  for (size_t l = 0; l < trace.layers.size(); ++l) {
-    ExpertCache cache(rule, trace.experts, slots, {});
-    for (const TracedToken& token : trace.tokens) {
-      std::vector<double> scores(static_cast<size_t>(trace.experts));
-      for (size_t i = 0; i < token.experts[l].size(); ++i)
-        scores[static_cast<size_t>(token.experts[l][i])] = token.weights.empty() ? 1 : token.weights[l][i];
-      look_up(cache, {scores, trace.used, token.experts[l]}, together, count);
-    }
-  }
-  return count;
+double trace_hits(const RoutingTrace& trace, int64_t percent, std::string_view policy, ExpertLookup lookup) {
+  std::vector<LayerRequests> layers;
+  for (size_t l = 0; l < trace.layers.size(); ++l) layers.push_back(requests_of(trace, l));
+  const PolicyKind* kind = expert_policy(policy);
+  TANDEM_CHECK(kind != nullptr, "a policy of expert caches");
+  return replay_cache(layers, *kind, static_cast<double>(percent), {.policy = {.lookup = lookup}}).hit_rate();
 }
 
 }  // namespace tandem::paper_hybrimoe

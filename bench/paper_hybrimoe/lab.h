@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "bench/paper_hybrimoe/expert_cache.h"
 #include "bench/paper_hybrimoe/machine.h"
 #include "bench/paper_hybrimoe/routing.h"
+#include "engine/moe/expert_policy.h"
 #include "engine/moe/routing_trace.h"
 
 namespace tandem::paper_hybrimoe {
@@ -78,7 +80,7 @@ class Lab {
 RoutingConstants routing_of(Mixture model);
 double drawn_hits(const RoutingConstants& routing, int64_t experts, int64_t used, int64_t slots, CacheRule rule,
                   bool together);
-// Hits on recorded routing, cold at first. TopP has the weights of the chosen experts alone, as a trace has no others.
-HitCount trace_hits(const RoutingTrace& trace, int64_t percent, CacheRule rule, bool together);
+// The share of hits on recorded routing, cold at first: the replay of `tandem replay-moe`, by a policy's name.
+double trace_hits(const RoutingTrace& trace, int64_t percent, std::string_view policy, ExpertLookup lookup);
 
 }  // namespace tandem::paper_hybrimoe

@@ -21,8 +21,9 @@ void add_drawn(std::vector<Row>& rows, const CacheHits& printed, int percent, Us
 }
 
 double gain_points(Lab& lab, int percent, bool together) {
-  return kPoints * (trace_hits(*lab.trace(), percent, CacheRule::mrs, together).rate() -
-                    trace_hits(*lab.trace(), percent, CacheRule::lru, together).rate());
+  const ExpertLookup lookup = together ? ExpertLookup::together : ExpertLookup::single;
+  return kPoints *
+         (trace_hits(*lab.trace(), percent, "mrs", lookup) - trace_hits(*lab.trace(), percent, "lru", lookup));
 }
 
 void add_traced(std::vector<Row>& rows) {

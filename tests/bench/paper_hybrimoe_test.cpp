@@ -179,7 +179,7 @@ TEST(paper_hybrimoe, a_trace_gives_rows_16_and_17_a_value) {
     if (row.id == "YF16" || row.id == "YF17") valued += paper::judge(row, lab, kBars).modelled.has_value();
   EXPECT_EQ(valued, 3 + 2 * (3 + 1 + 1));
   // Four tokens with the same two experts in turn: with two slots, at least three of four find both.
-  EXPECT_GE(trace_hits(trace, 25, CacheRule::lru, true).rate(), 0.75);
+  EXPECT_GE(trace_hits(trace, 25, "lru", ExpertLookup::together), 0.75);
 }
 
 TEST(paper_hybrimoe, greedy_alone_loses_where_few_experts_have_many_tokens) {
