@@ -12,11 +12,12 @@
 
 namespace tandem {
 
-template <typename Number>
-std::optional<Number> parse_number(std::string_view text) {
+// base: of the digits of a whole number; 10 without it.
+template <typename Number, typename... Base>
+std::optional<Number> parse_number(std::string_view text, Base... base) {
   Number value{};
   const char* const end = text.data() + text.size();
-  const auto [last, error] = std::from_chars(text.data(), end, value);
+  const auto [last, error] = std::from_chars(text.data(), end, value, base...);
   if (error != std::errc() || last != end) return std::nullopt;
   return value;
 }

@@ -21,6 +21,12 @@ TEST(ParseNumber, takes_a_text_that_is_a_number_and_nothing_else) {
     EXPECT_EQ(parse_number<double>(text), std::nullopt) << text;
 }
 
+TEST(ParseNumber, takes_digits_of_another_base) {
+  EXPECT_EQ(parse_number<uint32_t>("fF", 16), 255u);
+  EXPECT_EQ(parse_number<int>("-101", 2), -5);
+  for (const char* text : {"", "g", "0x1f", "f ", "-1"}) EXPECT_EQ(parse_number<uint32_t>(text, 16), std::nullopt);
+}
+
 TEST(ParseNumber, refuses_what_the_type_cannot_hold) {
   EXPECT_EQ(parse_number<int32_t>("2147483647"), std::numeric_limits<int32_t>::max());
   EXPECT_EQ(parse_number<int32_t>("2147483648"), std::nullopt);

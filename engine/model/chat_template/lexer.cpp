@@ -1,13 +1,13 @@
 #include "engine/model/chat_template/lexer.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 
 #include "engine/model/chat_template/characters.h"
 #include "engine/model/chat_template/fault.h"
 #include "engine/model/chat_template/operators.h"
 #include "engine/model/tokenizer/utf8.h"
+#include "sync/parse_number.h"
 
 namespace tandem::chat {
 namespace {
@@ -107,12 +107,10 @@ class Unescaping {
 
   void number(std::string& value, size_t digits) {
     const std::string_view part = text_.substr(at_, digits);
-    uint32_t code = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), code, 16);
-    if (part.size() < digits || error != std::errc() || end != part.data() + digits || code > 0x10FFFF)
-      fail("a broken escape in a text", line_);
-    if (code >= 0xD800 && code < 0xE000) fail_unknown("half of a pair of surrogates in a text", line_);
-    utf8::append(value, static_cast<char32_t>(code));
+    const auto code = parse_number<uint32_t>(part, 16);
+    if (part.size() < digits || !code || *code > 0x10FFFF) fail("a broken escape in a text", line_);
+    if (*code >= 0xD800 && *code < 0xE000) fail_unknown("half of a pair of surrogates in a text", line_);
+    utf8::append(value, static_cast<char32_t>(*code));
     at_ += digits;
   }
 

@@ -92,11 +92,19 @@ Text ModelChat::text(const std::vector<Message>& messages, const Options& option
   render.enable_thinking = options.enable_thinking;
   render.bos_token = bos_;
   render.eos_token = eos_;
-  return template_.render(Conversation::of(messages), render);
+  const bool continues = options.add_generation_prompt && !messages.empty() && messages.back().role == "assistant";
+  if (!continues) return template_.render(Conversation::of(messages), render);
+  Text begun = template_.render(Conversation::of({messages.begin(), messages.end() - 1}), render);
+  begun.append(messages.back().content, Author::conversation);
+  return begun;
 }
 
 std::vector<int32_t> ModelChat::prompt(const std::vector<Message>& messages, const Options& options) const {
-  std::vector<int32_t> ids = ids_of(text(messages, options), tokenizer_);
+  return prompt(text(messages, options));
+}
+
+std::vector<int32_t> ModelChat::prompt(const Text& text) const {
+  std::vector<int32_t> ids = ids_of(text, tokenizer_);
   if (ids.empty() && tokenizer_.bos() >= 0) ids.push_back(tokenizer_.bos());
   if (ids.empty()) throw Error("the chat template renders nothing", "the conversation", "Give it some text");
   return ids;

@@ -43,8 +43,10 @@ class ModelChat {
     bool add_generation_prompt = true;
     std::optional<bool> enable_thinking{};  // absent: the template decides
   };
+  // An assistant's message at the end is continued: it stands behind the beginning of an answer, and nothing ends it.
   // TemplateRefusal; Error.
   std::vector<int32_t> prompt(const std::vector<Message>& messages, const Options& options) const;
+  std::vector<int32_t> prompt(const Text& text) const;  // of what text() gave
   Text text(const std::vector<Message>& messages, const Options& options) const;
   // Texts that end an answer because the vocabulary has no token of them.
   const std::vector<std::string>& stop_texts() const { return stop_texts_; }
@@ -57,7 +59,7 @@ class ModelChat {
   std::vector<std::string> stop_texts_;
 };
 
-// The ids of a rendered text.
+// The ids of a rendered text; empty if it is.
 std::vector<int32_t> ids_of(const Text& text, const Tokenizer& tokenizer);
 
 }  // namespace tandem::chat

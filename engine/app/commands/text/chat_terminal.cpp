@@ -4,18 +4,20 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/text/chat_settings.h"
 #include "engine/app/commands/text/dialogue.h"
 #include "engine/app/commands/text/generation.h"
+#include "engine/app/commands/text/message_reader.h"
+#include "engine/app/commands/text/thought_printer.h"
+#include "engine/app/file_flags.h"
 #include "engine/app/interrupt.h"
-#include "engine/app/line_reader.h"
-#include "engine/app/parameters.h"
 #include "engine/app/text_input.h"
 #include "sync/error.h"
 
@@ -25,63 +27,30 @@ namespace {
 constexpr const char* kCommands =
     "/system TEXT     what the model should be; without a text: nothing\n"
     "/again           another answer to the last message\n"
+    "/continue        go on with the last answer\n"
     "/undo            take back the last message and its answer\n"
-    "/set NAME VALUE  temp, top-k, top-p, min-p, repeat-penalty, predict or seed\n"
+    "/set NAME VALUE  temp, top-k, top-p, min-p, repeat-penalty, predict or seed; /set alone shows them\n"
     "/save FILE       write the conversation; /load FILE reads it\n"
-    "/stats           tokens so far\n"
+    "/trace FILE      record the next answer: .svg is a picture of its last pass, .json a Perfetto trace\n"
+    "/stats           tokens and times so far\n"
     "/quit            end (also Ctrl-D); Ctrl-C ends an answer\n"
-    "A line that ends with \\ continues on the next one.\n";
-
-// Dims what stands between <think> and </think>. The marks may come in pieces.
-class ThoughtPrinter {
- public:
-  explicit ThoughtPrinter(bool dims) : dims_(dims) {}
-  void print(std::string_view piece) {
-    if (!dims_) return put(piece);
-    held_ += piece;
-    for (;;) {
-      const std::string_view mark = in_thought_ ? "</think>" : "<think>";
-      const size_t found = held_.find(mark);
-      if (found == std::string::npos) break;
-      put(std::string_view(held_).substr(0, found));
-      put(in_thought_ ? std::string(mark) + "\x1b[0m" : "\x1b[2m" + std::string(mark));
-      held_.erase(0, found + mark.size());
-      in_thought_ = !in_thought_;
-    }
-    const size_t kept = std::min(held_.rfind('<'), held_.size());
-    put(std::string_view(held_).substr(0, kept));
-    held_.erase(0, kept);
-    if (held_.size() > 8) put(std::exchange(held_, ""));
-  }
-  void end() {
-    put(std::exchange(held_, ""));
-    if (in_thought_) put("\x1b[0m");
-    in_thought_ = false;
-  }
-
- private:
-  static void put(std::string_view text) { std::cout << text << std::flush; }
-  const bool dims_;
-  bool in_thought_ = false;
-  std::string held_;
-};
+    "A line that ends with \\ continues on the next one. Lines between \"\"\" and \"\"\" are one message.\n";
 
 class ChatTerminal {
  public:
   ChatTerminal(const ChatFlags& flags, Engine& engine)
-      : flags_(flags), engine_(engine), dialogue_(flags.common, engine, flags.thinking()), lines_("-") {
+      : flags_(flags),
+        engine_(engine),
+        dialogue_(flags.common, engine, flags.thinking()),
+        thoughts_(isatty(STDOUT_FILENO) != 0, [](std::string_view text) { std::cout << text << std::flush; }) {
     if (!flags.system.empty()) dialogue_.set_system(flags.system);
-    if (is_terminal_) lines_.expect_person();
   }
 
   int run() {
-    if (is_terminal_ && !flags_.common.quiet()) std::fprintf(stderr, "/help lists the commands\n");
-    for (std::string text; next(text);) {
+    if (messages_.are_typed() && !flags_.common.quiet()) std::fprintf(stderr, "/help lists the commands\n");
+    for (std::string text; messages_.next(text);) {
       try {
-        if (text.starts_with('/'))
-          command(text);
-        else if (text.find_first_not_of(" \t\r\n") != std::string::npos)
-          answer(text);
+        take(text);
       } catch (const Interrupted&) {
       } catch (const Error& error) {
         failed_ = true;
@@ -92,39 +61,45 @@ class ChatTerminal {
     }
     if (interrupted()) return kInterrupted;
     // A person has seen the errors; a program has only the status.
-    return failed_ && !is_terminal_ ? kFailed : kDone;
+    return failed_ && !messages_.are_typed() ? kFailed : kDone;
   }
 
  private:
-  // A message or command of one or more lines; false: there is none.
-  bool next(std::string& text) {
-    text.clear();
-    for (std::string line;;) {
-      if (is_terminal_) std::fprintf(stderr, text.empty() ? "> " : ". ");
-      if (lines_.next(line, true) != LineReader::Found::line) {
-        if (is_terminal_ && forget_interrupt()) {
-          std::fprintf(stderr, "\n");
-          text.clear();
-          continue;
-        }
-        return !text.empty();
-      }
-      if (line.ends_with('\r')) line.pop_back();
-      const bool goes_on = line.ends_with('\\');
-      if (goes_on) line.pop_back();
-      text += line;
-      if (!goes_on) return true;
-      text += '\n';
-    }
+  void take(const std::string& text) {
+    if (text.starts_with('/'))
+      command(text);
+    else if (text.find_first_not_of(" \t\r\n") != std::string::npos)
+      show([&](const Dialogue::Listener& listener) { return dialogue_.answer(text, listener); });
   }
 
-  void answer(const std::string& text) {
-    ThoughtPrinter printer(isatty(STDOUT_FILENO) != 0);
+  template <typename Turn>
+  void show(const Turn& turn) {
+    CommonFlags recorded;
+    recorded.trace = std::exchange(trace_, "");
+    TraceFile trace(recorded, engine_);
     const bool had_moved = dialogue_.moved_system();
-    const Generation result = dialogue_.answer(text, [&printer](std::string_view piece) { printer.print(piece); });
-    printer.end();
-    std::cout << std::endl;
-    if (flags_.common.quiet()) return;
+    bool has_begun = false;
+    const auto end = [&] {
+      thoughts_.end();
+      if (has_begun) std::cout << std::endl;
+    };
+    const Dialogue::Listener listener = [&](std::string_view piece, bool in_thought) {
+      if (!std::exchange(has_begun, true)) thoughts_.begin(in_thought);
+      thoughts_.print(piece);
+    };
+    try {
+      const Generation result = turn(listener);
+      has_begun = true;
+      end();
+      if (!flags_.common.quiet()) say_about(result, had_moved);
+    } catch (...) {
+      end();
+      throw;
+    }
+    trace.finish();
+  }
+
+  void say_about(const Generation& result, bool had_moved) {
     if (dialogue_.moved_system() && !had_moved)
       std::fprintf(stderr, "note: the template refuses a system message; its words are put before the first user's\n");
     if (result.reason == StopReason::context_full)
@@ -133,7 +108,9 @@ class ChatTerminal {
                    "--ctx-size makes room for more\n",
                    static_cast<long long>(engine_.sizes().context));
     if (result.reason == StopReason::length)
-      std::fprintf(stderr, "the answer has the %lld tokens that were asked for; /set predict -1 takes the limit away\n",
+      std::fprintf(stderr,
+                   "the answer has the %lld tokens that were asked for; /continue goes on, /set predict -1 takes the "
+                   "limit away\n",
                    static_cast<long long>(dialogue_.options().predict));
   }
 
@@ -147,72 +124,59 @@ class ChatTerminal {
     else if (name == "system")
       dialogue_.set_system(rest);
     else if (name == "undo")
-      require(dialogue_.undo(), "there is nothing to take back");
+      undo();
     else if (name == "again")
-      require(dialogue_.drop_answer(), "there is no answer yet"), answer("");
+      again();
+    else if (name == "continue")
+      show([this](const Dialogue::Listener& listener) { return dialogue_.go_on(listener); });
     else if (name == "save")
-      save(rest);
+      write_output(output(rest), dialogue_.to_json(), while_unread(rest));
     else if (name == "load")
       dialogue_.from_json(read_file(required(rest)), rest);
     else if (name == "set")
       set(rest);
+    else if (name == "trace")
+      set_trace(rest);
     else if (name == "stats")
       stats();
     else
       throw Error("there is no such command", "/" + name, "/help lists the commands; a message cannot begin with /");
   }
 
-  static void require(bool holds, const char* what) {
-    if (!holds) throw Error(what, "the conversation");
-  }
   static const std::string& required(const std::string& path) {
-    if (path.empty()) throw Error("the command needs the name of a file", "/save, /load");
+    if (path.empty()) throw Error("the command needs the name of a file", "/save, /load, /trace");
     return path;
   }
 
-  void save(const std::string& path) {
-    std::ofstream file(required(path), std::ios::binary);
-    file << dialogue_.to_json() << std::flush;
-    if (!file) throw Error("cannot write the conversation", path, "Check the folder and its free space");
+  // A file that may be written.
+  const std::string& output(const std::string& path) const {
+    std::error_code none;
+    if (std::filesystem::equivalent(required(path), flags_.common.model, none))
+      throw Error("the file is the model", path, "Name another file");
+    return path;
+  }
+
+  void set_trace(const std::string& path) {
+    if (!path.ends_with(".svg") && !path.ends_with(".json"))
+      throw Error("the command needs the name of a file that ends with .svg or .json", "/trace " + path);
+    trace_ = output(path);
+  }
+
+  void undo() {
+    if (!dialogue_.undo()) throw Error("there is nothing to take back", "the conversation");
+  }
+
+  void again() {
+    if (dialogue_.options().sampler.temperature == 0 && !flags_.common.quiet())
+      std::fprintf(stderr, "note: without a temperature the answer is the same; /set temp 0.7 gives it one\n");
+    show([this](const Dialogue::Listener& listener) { return dialogue_.answer_again(listener); });
   }
 
   void set(const std::string& text) {
-    const size_t blank = std::min(text.find(' '), text.size());
-    const std::string name = text.substr(0, blank), value = text.substr(std::min(blank + 1, text.size()));
-    GenerateOptions& options = dialogue_.options();
-    SamplerOptions& sampler = options.sampler;
-    const auto number = [&](float& place, double least, double most) {
-      const auto read = read_number(value, least, most);
-      if (read) place = static_cast<float>(*read);
-      return read.has_value();
-    };
-    bool fits = true;
-    if (name == "temp") {
-      fits = number(sampler.temperature, 0, 100);
-    } else if (name == "top-p") {
-      fits = number(sampler.top_p, 0, 1);
-    } else if (name == "min-p") {
-      fits = number(sampler.min_p, 0, 1);
-    } else if (name == "repeat-penalty") {
-      fits = number(sampler.repeat_penalty, 0.01, 100);
-    } else if (name == "top-k") {
-      const auto read = read_whole(value, kTopKRange);
-      fits = read.has_value();
-      if (read) sampler.top_k = static_cast<int>(*read);
-    } else if (name == "predict") {
-      const auto read = read_whole(value, kPredictRange);
-      fits = read.has_value();
-      if (read) options.predict = *read;
-    } else if (name == "seed") {
-      const auto read = read_seed(value);
-      fits = read.has_value();
-      if (read) sampler.seed = read->value;
-    } else {
-      throw Error("there is nothing of that name to set", name,
-                  "There are temp, top-k, top-p, min-p, repeat-penalty, predict and seed");
-    }
-    if (!fits)
-      throw Error("the value is out of range", name + " " + value, "See the flag of that name: tandem chat --help");
+    if (text.empty())
+      std::fprintf(stderr, "%s\n", settings_of(dialogue_.options()).c_str());
+    else
+      change_setting(dialogue_.options(), text);
   }
 
   void stats() const {
@@ -221,13 +185,17 @@ class ChatTerminal {
                  static_cast<long long>(sums.turns), static_cast<long long>(sums.read_tokens),
                  static_cast<long long>(sums.kept_tokens), static_cast<long long>(sums.written_tokens),
                  engine_.machine().device_names().c_str());
+    std::fprintf(stderr, "%.1f tokens/s read, %.1f tokens/s written; %lld of the context's %lld tokens are in use\n",
+                 per_second(sums.read_tokens, sums.read_seconds), per_second(sums.timed_tokens, sums.written_seconds),
+                 static_cast<long long>(dialogue_.position()), static_cast<long long>(engine_.sizes().context));
   }
 
   const ChatFlags& flags_;
   Engine& engine_;
   Dialogue dialogue_;
-  LineReader lines_;
-  const bool is_terminal_ = isatty(STDIN_FILENO) != 0;
+  MessageReader messages_;
+  ThoughtPrinter thoughts_;
+  std::string trace_;  // a file for the next answer
   bool ended_ = false, failed_ = false;
 };
 

@@ -37,42 +37,104 @@ Dialogue::Dialogue(const CommonFlags& flags, Engine& engine, std::optional<bool>
 }
 
 // A template that refuses a system message gets its words in front of the first user's.
-std::vector<int32_t> Dialogue::prompt() {
+chat::Text Dialogue::rendered() {
   try {
-    return chat_.prompt(messages_, chat_options_);
+    return chat_.text(messages_, chat_options_);
   } catch (const chat::TemplateRefusal&) {
     const bool has_system = messages_.size() > 1 && messages_[0].role == "system" && messages_[1].role == "user";
     if (!has_system) throw;
     std::vector<chat::Message> merged(messages_.begin() + 1, messages_.end());
     merged[0].content = messages_[0].content + "\n\n" + merged[0].content;
-    std::vector<int32_t> ids = chat_.prompt(merged, chat_options_);
+    chat::Text text = chat_.text(merged, chat_options_);
     moved_system_ = true;
-    return ids;
+    return text;
   }
 }
 
+// The ids of the longest beginning that is known, then those of the tokenizer.
+std::vector<int32_t> Dialogue::with_sampled_ids(std::vector<int32_t> encoded) const {
+  const Known* best = nullptr;
+  for (const Known& each : known_) {
+    const bool begins = std::ranges::mismatch(each.encoded, encoded).in1 == each.encoded.end();
+    if (begins && (best == nullptr || each.encoded.size() > best->encoded.size())) best = &each;
+  }
+  if (best == nullptr) return encoded;
+  std::vector<int32_t> ids = best->ids;
+  ids.insert(ids.end(), encoded.begin() + std::ssize(best->encoded), encoded.end());
+  return ids;
+}
+
+// A stop text may begin within a token, so the ids of such an answer are not its text.
+void Dialogue::remember(chat::Text text, std::vector<int32_t> ids, const Generation& result) {
+  constexpr size_t kTurns = 16;
+  if (result.reason == StopReason::stop_string) return;
+  text.append(result.text, chat::Author::conversation);
+  const bool has_end = result.reason == StopReason::end_of_text;
+  ids.insert(ids.end(), result.ids.begin(), result.ids.end() - (has_end ? 1 : 0));
+  known_.push_back({chat_.prompt(text), std::move(ids)});
+  if (known_.size() > kTurns) known_.pop_front();
+}
+
 // The prompt's last token always runs, because it gives the logits.
-Generation Dialogue::answer(const std::string& text, const std::function<void(std::string_view)>& on_text) {
+Generation Dialogue::generate_on(const Listener& listener) {
+  const chat::Text text = rendered();
+  const std::vector<int32_t> ids = with_sampled_ids(chat_.prompt(text));
+  const auto all_but_last = std::span<const int32_t>(ids).first(ids.size() - 1);
+  const int64_t kept = std::ranges::mismatch(sequence_.ids(), all_but_last).in1 - sequence_.ids().begin();
+  sequence_.rewind(kept);
+  const size_t end = text.bytes().find_last_not_of(" \n") + 1;
+  const bool in_thought = std::string_view(text.bytes()).substr(0, end).ends_with("<think>");
+  GenerateOptions options = options_;
+  options.on_text = [&](std::string_view piece) { listener(piece, in_thought); };
+  Generation result = generate(engine_, sequence_, ids, options);
+  if (result.reason == StopReason::interrupted && result.text.empty()) throw Interrupted();
+  remember(text, ids, result);
+  ++totals_.turns;
+  totals_.kept_tokens += kept;
+  totals_.read_tokens += std::ssize(ids) - kept;
+  totals_.read_seconds += result.prompt_seconds;
+  totals_.written_tokens += std::ssize(result.ids);
+  totals_.written_seconds += result.predicted_seconds;
+  totals_.timed_tokens += decoded_tokens(result);
+  return result;
+}
+
+Generation Dialogue::attempt(const std::function<Generation()>& turn) {
   std::vector<chat::Message> before = messages_;
   try {
-    if (!text.empty()) messages_.push_back({"user", text});
-    const std::vector<int32_t> ids = prompt();
-    const auto all_but_last = std::span<const int32_t>(ids).first(ids.size() - 1);
-    const int64_t kept = std::ranges::mismatch(sequence_.ids(), all_but_last).in1 - sequence_.ids().begin();
-    sequence_.rewind(kept);
-    GenerateOptions options = options_;
-    options.on_text = on_text;
-    Generation result = generate(engine_, sequence_, ids, options);
-    messages_.push_back({"assistant", result.text});
-    ++totals_.turns;
-    totals_.kept_tokens += kept;
-    totals_.read_tokens += std::ssize(ids) - kept;
-    totals_.written_tokens += std::ssize(result.ids);
-    return result;
+    return turn();
   } catch (...) {
     messages_ = std::move(before);
     throw;
   }
+}
+
+Generation Dialogue::answer(const std::string& text, const Listener& listener) {
+  return attempt([&] {
+    messages_.push_back({"user", text});
+    Generation result = generate_on(listener);
+    messages_.push_back({"assistant", result.text});
+    return result;
+  });
+}
+
+Generation Dialogue::answer_again(const Listener& listener) {
+  return attempt([&] {
+    if (!drop_answer()) throw Error("there is no answer yet", "the conversation");
+    ++options_.sampler.seed;
+    Generation result = generate_on(listener);
+    messages_.push_back({"assistant", result.text});
+    return result;
+  });
+}
+
+Generation Dialogue::go_on(const Listener& listener) {
+  return attempt([&] {
+    if (!is_assistant(messages_)) throw Error("there is no answer to go on with", "the conversation");
+    Generation result = generate_on(listener);
+    messages_.back().content += result.text;
+    return result;
+  });
 }
 
 bool Dialogue::drop_answer() {

@@ -4,6 +4,7 @@
 // Refers to the flags and the engine, which must outlive it. Threads: those of the engine.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -22,12 +23,14 @@ class Dialogue {
   // thinking: whether the template asks for thoughts; absent: it decides. Error: the model has no template.
   Dialogue(const CommonFlags& flags, Engine& engine, std::optional<bool> thinking);
 
-  // Adds a user's message and the answer. on_text gets the answer piece by piece. An empty text answers the last
-  // message anew; an assistant's message at the end is continued.
-  Generation answer(const std::string& text, const std::function<void(std::string_view)>& on_text);
+  // Gets the answer piece by piece. in_thought: the prompt ends with <think>, so the answer begins with thoughts.
+  using Listener = std::function<void(std::string_view piece, bool in_thought)>;
+  // Adds a user's message and the answer. Interrupted: the user wants no answer, and there was none yet.
+  Generation answer(const std::string& text, const Listener& listener);
+  Generation answer_again(const Listener& listener);  // another answer to the last message. Error: there was none
+  Generation go_on(const Listener& listener);         // continues the last answer. Error: there is none
   // Removes the last turn: the user's message and its answer. False: there is none.
   bool undo();
-  bool drop_answer();                        // false: the conversation does not end with one
   void set_system(const std::string& text);  // "": none
 
   std::string to_json() const;  // a list of messages, as `--messages` takes it
@@ -37,17 +40,31 @@ class Dialogue {
   bool moved_system() const { return moved_system_; }  // the template refuses system messages
   struct Totals {
     int64_t turns = 0, read_tokens = 0, kept_tokens = 0, written_tokens = 0;
+    double read_seconds = 0, written_seconds = 0;
+    int64_t timed_tokens = 0;  // those of written_tokens that written_seconds times
   };
   const Totals& totals() const { return totals_; }
+  int64_t position() const { return sequence_.position(); }  // tokens of the context that are in use
 
  private:
-  std::vector<int32_t> prompt();
+  // A text that the sequence has read or written. A tokenizer may divide it into others than the sampled ids.
+  struct Known {
+    std::vector<int32_t> encoded, ids;
+  };
+  chat::Text rendered();
+  bool drop_answer();
+  Generation attempt(const std::function<Generation()>& turn);
+  Generation generate_on(const Listener& listener);
+  std::vector<int32_t> with_sampled_ids(std::vector<int32_t> encoded) const;
+  void remember(chat::Text text, std::vector<int32_t> ids, const Generation& result);
+
   const chat::ModelChat chat_;
   Engine& engine_;
   const chat::ModelChat::Options chat_options_;
   GenerateOptions options_;
   std::vector<chat::Message> messages_;
   Sequence sequence_;
+  std::deque<Known> known_;  // of the newest turns
   bool moved_system_ = false;
   Totals totals_;
 };

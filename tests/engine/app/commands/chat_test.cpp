@@ -125,6 +125,89 @@ TEST(Chat, takes_turns_back_and_saves_and_loads) {
   EXPECT_EQ(json::parse(std::ifstream(second)).size(), 1u);
 }
 
+// A tiny model that was trained on no chats. Its sampled tokens are often others than those of its text.
+Ended talk_of_stories(const std::string& lines, const Arguments& more = {}) {
+  return tandem(Arguments{"chat", "-m", stories(), "--chat-template", "chatml", "--seed", "5"} + on_host() + more,
+                {.input = lines});
+}
+
+// The first number behind `before`.
+long number_behind(const std::string& text, const std::string& before, size_t from = 0) {
+  const size_t place = text.find(before, from);
+  return place == std::string::npos ? -1 : std::stol(text.substr(place + before.size()));
+}
+
+TEST(Chat, reads_each_token_of_twenty_turns_once) {
+  std::string lines;
+  for (int turn = 0; turn < 20; ++turn) lines += "Hi\n/stats\n";
+  const Ended ended = talk_of_stories(lines, {"-n", "12", "--temp", "2.5", "-c", "4096"});
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  const auto read_after = [&](int turns) {
+    return number_behind(ended.err, "\n" + std::to_string(turns) + " turns: ");
+  };
+  // The marks around "Hi" and the last token of the answer before it.
+  const long of_a_turn = read_after(2) - read_after(1);
+  ASSERT_GT(of_a_turn, 0) << ended.err;
+  EXPECT_LE(read_after(20), read_after(1) + 19 * (of_a_turn + 1));
+  EXPECT_GT(number_behind(ended.err, " tokens read, ", ended.err.find("\n20 turns")), 19 * 12);
+}
+
+TEST(Chat, goes_on_with_an_answer_that_is_not_complete) {
+  const Folder folder;
+  const std::string file = folder.file("chat.json");
+  const Ended whole = talk_of_stories("Once\n", {"-n", "16", "-q"});
+  const Ended parts = talk_of_stories("Once\n/continue\n/save " + file + "\n", {"-n", "8"});
+  ASSERT_EQ(parts.status, 0) << parts.err;
+  const std::string answer = json::parse(content_of(file)).at(1).at("content");
+  EXPECT_EQ(answer + "\n", whole.out) << "as if it had been written at once";
+  EXPECT_THAT(parts.err, HasSubstr("/continue goes on"));
+  EXPECT_THAT(talk_of_stories("/continue\n").err, HasSubstr("there is no answer to go on with"));
+}
+
+TEST(Chat, takes_messages_of_several_lines) {
+  const Folder folder;
+  const std::string file = folder.file("chat.json");
+  const Ended ended = talk_of_stories(
+      "one \\\ntwo\n\"\"\"three\n/four\n\nfive\"\"\"\n\"\"\"six\"\"\"\n/save " + file + "\n", {"-n", "1"});
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  const json saved = json::parse(content_of(file));
+  EXPECT_EQ(saved.at(0).at("content"), "one \ntwo");
+  EXPECT_EQ(saved.at(2).at("content"), "three\n/four\n\nfive");
+  EXPECT_EQ(saved.at(4).at("content"), "six");
+}
+
+TEST(Chat, records_an_answer_as_a_picture_or_a_trace) {
+  const Folder folder;
+  const std::string picture = folder.file("a.svg"), trace = folder.file("a.json");
+  const Ended ended = talk_of_stories("/trace " + picture + "\nHi\n/trace " + trace + "\nHi\nHi\n", {"-n", "2"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_THAT(content_of(picture), HasSubstr("<svg"));
+  EXPECT_TRUE(json::parse(content_of(trace)).contains("traceEvents"));
+  for (const std::string& wrong : {std::string("/trace"), std::string("/trace x.txt"), "/save " + stories()}) {
+    const Ended refused = talk_of_stories(wrong + "\n");
+    EXPECT_EQ(refused.status, 1) << wrong;
+    EXPECT_THAT(refused.out, IsEmpty());
+  }
+  EXPECT_THAT(talk_of_stories("/save " + stories() + "\n").err, HasSubstr("the file is the model"));
+}
+
+TEST(Chat, says_that_the_context_is_full_and_what_to_do) {
+  const Ended ended = talk_of_stories("Once\n/stats\n", {"-c", "64", "--ignore-eos"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("the context of 64 tokens is full, and the answer is not complete; /undo"));
+  EXPECT_THAT(ended.err, HasSubstr("64 of the context's 64 tokens are in use"));
+  const Ended more = talk_of_stories("Once\nAgain\n/undo\n/again\n", {"-c", "64", "--ignore-eos"});
+  EXPECT_EQ(more.status, 1);
+  EXPECT_THAT(more.err, HasSubstr("--ctx-size"));
+}
+
+TEST(Chat, shows_and_changes_its_settings) {
+  const Ended ended = talk_of_stories("/set temp 0.5\n/set top-k 7\n/set seed 9\n/set predict 3\n/set\nHi\n/again\n");
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("temp 0.5, top-k 7,"));
+  EXPECT_THAT(ended.err, HasSubstr("predict 3, seed 9"));
+}
+
 TEST(Chat, names_wrong_commands_and_goes_on) {
   const Talk talk;
   if (!talk.model) SKIP_FOR_WANT_OF(data, kNoDefaultModel);

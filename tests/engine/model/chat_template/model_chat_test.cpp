@@ -98,6 +98,20 @@ TEST(ModelChat, an_answer_ends_at_the_turns_end_as_a_token_or_as_letters) {
   EXPECT_THAT(chat::ModelChat(chat::known_template("phi3"), *without).stop_texts(), ElementsAre("<|end|>"));
 }
 
+TEST(ModelChat, continues_an_assistants_message_at_the_end) {
+  for (const Family& family : kFamilies) {
+    const auto tokenizer = vocabulary_of(family, 3).tokenizer();
+    const chat::ModelChat model(chat::known_template(family.name), *tokenizer);
+    const std::string begun = family.end + " Fine";
+    std::vector<chat::Message> messages = asked("Hi");
+    auto ids = model.prompt(messages, {});
+    for (const int32_t id : tokenizer->encode(begun, {.add_bos_eos = false, .parse_special = false})) ids.push_back(id);
+    messages.push_back({"assistant", begun});
+    EXPECT_EQ(tokenizer->decode(model.prompt(messages, {}), true), tokenizer->decode(ids, true)) << family.name;
+    EXPECT_NE(model.text(messages, {.add_generation_prompt = false}).bytes(), model.text(messages, {}).bytes());
+  }
+}
+
 TEST(ModelChat, known_templates_write_what_published_ones_do) {
   const auto tokenizer = vocabulary_of(kFamilies[0], 3).tokenizer();
   const auto published = [](const std::string& name) {
