@@ -34,7 +34,7 @@ Value character_at(Maker& maker, const String& string, int64_t index) {
 std::optional<Value> element(Maker& maker, const Value& value, const Value& key) {
   if (value.dict()) {
     if (key.list() || key.dict()) return std::nullopt;
-    const Value* found = find(*value.dict(), key);
+    const Value* found = find(maker, *value.dict(), key);
     return found ? std::optional(*found) : std::nullopt;
   }
   if (value.sequence()) {

@@ -12,7 +12,7 @@ namespace tandem::chat {
 class Account {
  public:
   static constexpr size_t kMostWork = size_t{4} << 20;  // units: an evaluated node, or kBytesOfUnit copied
-  static constexpr size_t kBytesOfUnit = 256;
+  static constexpr size_t kBytesOfUnit = 64;
   static constexpr size_t kMostBytes = size_t{96} << 20;  // of all values that are alive
   static constexpr size_t kMostText = size_t{32} << 20;   // bytes of one text
 

@@ -1,8 +1,8 @@
 // A model's chat template: turns a conversation into the text that the model was trained on.
 //
-// The language is Jinja's, as Hugging Face's transformers sets it up (docs/chat.md). What this does not know is an
-// Error that names it and its line. Contract: immutable, so any number of threads may render at once. A rendering ends
-// within a second and 256 MB, or is an Error. Texts are UTF-8.
+// The language is Jinja's, as Hugging Face's transformers sets it up (docs/chat.md). A construct that is not known here
+// is an Error that names it and its line. Contract: immutable, so any number of threads may render at once. A rendering
+// ends within a second and 256 MB, or is an Error. Texts are UTF-8.
 #pragma once
 
 #include <ctime>

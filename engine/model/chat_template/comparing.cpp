@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "engine/model/chat_template/access.h"
+#include "engine/model/chat_template/methods.h"
 #include "engine/model/chat_template/objects.h"
 
 namespace tandem::chat {
@@ -30,11 +31,17 @@ std::optional<std::partial_ordering> by_number(const Value& a, const Value& b) {
   return std::nullopt;
 }
 
-bool equal_dicts(const Dict& a, const Dict& b) {
+bool equal_texts(Maker& maker, const std::string& a, const std::string& b) {
+  if (a.size() != b.size()) return false;
+  maker.work_on(a.size());
+  return a == b;
+}
+
+bool equal_dicts(Maker& maker, const Dict& a, const Dict& b) {
   if (a.entries.size() != b.entries.size()) return false;
   return std::ranges::all_of(a.entries, [&](const auto& entry) {
-    const Value* other = find(b, entry.first);
-    return other != nullptr && equal(entry.second, *other);
+    const Value* other = find(maker, b, entry.first);
+    return other != nullptr && equal(maker, entry.second, *other);
   });
 }
 
@@ -53,17 +60,22 @@ bool is_true(const Value& value) {
   return true;
 }
 
-bool equal(const Value& a, const Value& b) {
+bool equal_values(Maker& maker, const Values& a, const Values& b) {
+  return std::ranges::equal(a, b, [&maker](const Value& x, const Value& y) { return equal(maker, x, y); });
+}
+
+bool equal(Maker& maker, const Value& a, const Value& b) {
+  maker.work(1);
   if (const auto order = by_number(a, b)) return *order == 0;
   if (a.is_none() || b.is_none()) return a.is_none() && b.is_none();
   if (a.undefined() || b.undefined()) return a.undefined() && b.undefined();
-  if (a.string() && b.string()) return a.bytes() == b.bytes();
+  if (a.string() && b.string()) return equal_texts(maker, a.bytes(), b.bytes());
   if (a.sequence() && b.sequence()) {
     const auto &left = a.sequence()->items, &right = b.sequence()->items;
     if ((a.list() != nullptr) != (b.list() != nullptr)) return false;
-    return std::ranges::equal(left, right, equal);
+    return equal_values(maker, left, right);
   }
-  if (a.dict() && b.dict()) return equal_dicts(*a.dict(), *b.dict());
+  if (a.dict() && b.dict()) return equal_dicts(maker, *a.dict(), *b.dict());
   const auto *range = a.object<Range>(), *other = b.object<Range>();
   if (range && other) {
     const int64_t count = range->count();
@@ -87,16 +99,21 @@ bool same(const Value& a, const Value& b) {
   fail_unknown("the test `sameas` of two numbers or texts");
 }
 
-bool less(const Value& a, const Value& b) {
+bool less(Maker& maker, const Value& a, const Value& b) {
+  maker.work(1);
   if (a.undefined()) fail(a.undefined()->message);
   if (b.undefined()) fail(b.undefined()->message);
   if (const auto order = by_number(a, b)) return *order < 0;
-  if (a.string() && b.string()) return a.bytes() < b.bytes();  // UTF-8 has the order of code points
+  if (a.string() && b.string()) {
+    maker.work_on(std::min(a.bytes().size(), b.bytes().size()));
+    return a.bytes() < b.bytes();  // UTF-8 has the order of code points
+  }
   if (a.sequence() && b.sequence() && (a.list() != nullptr) == (b.list() != nullptr)) {
     const auto &left = a.sequence()->items, &right = b.sequence()->items;
-    const auto [i, j] = std::ranges::mismatch(left, right, equal);
+    const auto [i, j] =
+        std::ranges::mismatch(left, right, [&maker](const Value& x, const Value& y) { return equal(maker, x, y); });
     if (i == left.end() || j == right.end()) return left.size() < right.size();
-    return less(*i, *j);
+    return less(maker, *i, *j);
   }
   if (a.object<DictView>() && b.object<DictView>()) fail_unknown("the comparison of two views of dicts");
   fail(std::string("a ") + a.type() + " and a " + b.type() + " have no order");
@@ -105,16 +122,15 @@ bool less(const Value& a, const Value& b) {
 bool contains(Maker& maker, const Value& whole, const Value& part) {
   if (whole.string()) {
     if (!part.string()) fail(std::string("`in` a text needs a text, not a ") + part.type());
-    maker.work_on(whole.bytes().size() * 4);
-    return whole.bytes().find(part.bytes()) != std::string::npos;
+    return find_text(maker, whole.bytes(), part.bytes()) != std::string::npos;
   }
-  if (whole.dict()) return find(*whole.dict(), part) != nullptr;
+  if (whole.dict()) return find(maker, *whole.dict(), part) != nullptr;
   if (const auto* view = whole.object<DictView>(); view && view->part == DictView::Part::keys)
-    return find(*view->dict.dict(), part) != nullptr;
+    return find(maker, *view->dict.dict(), part) != nullptr;
   const Iterator next = iterate(maker, whole);
   for (Value each; next(each);) {
     maker.work(1);
-    if (equal(each, part)) return true;
+    if (equal(maker, each, part)) return true;
   }
   return false;
 }

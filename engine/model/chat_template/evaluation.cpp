@@ -112,17 +112,17 @@ bool Interpreter::holds(Expression::Comparison comparison, const Value& a, const
   using Comparison = Expression::Comparison;
   switch (comparison) {
     case Comparison::equal:
-      return equal(a, b);
+      return equal(maker_, a, b);
     case Comparison::unequal:
-      return !equal(a, b);
+      return !equal(maker_, a, b);
     case Comparison::less:
-      return less(a, b);
+      return less(maker_, a, b);
     case Comparison::less_equal:
-      return less(a, b) || equal(a, b);
+      return less(maker_, a, b) || equal(maker_, a, b);
     case Comparison::greater:
-      return less(b, a);
+      return less(maker_, b, a);
     case Comparison::greater_equal:
-      return less(b, a) || equal(a, b);
+      return less(maker_, b, a) || equal(maker_, a, b);
     case Comparison::in:
       return contains(maker_, b, a);
     case Comparison::not_in:
@@ -222,6 +222,7 @@ Value Interpreter::filter(const Expression& expression) {
   const Arguments arguments = arguments_of(expression.arguments);
   line_ = expression.line;
   maker_.work(2);
+  if (value.string()) maker_.work_on(value.bytes().size());
   return known(maker_, value, arguments);
 }
 
@@ -232,6 +233,7 @@ bool Interpreter::test(const Expression& expression) {
   const Test known = required_test(expression.text);
   const Arguments arguments = arguments_of(expression.arguments);
   line_ = expression.line;
+  if (value.string()) maker_.work_on(value.bytes().size());
   return known(maker_, value, arguments);
 }
 

@@ -52,29 +52,33 @@ Test with_other() {
   };
 }
 struct Equal {
-  bool operator()(Maker&, const Value& a, const Value& b) const { return equal(a, b); }
+  bool operator()(Maker& maker, const Value& a, const Value& b) const { return equal(maker, a, b); }
 };
 struct Unequal {
-  bool operator()(Maker&, const Value& a, const Value& b) const { return !equal(a, b); }
+  bool operator()(Maker& maker, const Value& a, const Value& b) const { return !equal(maker, a, b); }
 };
 struct Less {
-  bool operator()(Maker&, const Value& a, const Value& b) const { return less(a, b); }
+  bool operator()(Maker& maker, const Value& a, const Value& b) const { return less(maker, a, b); }
 };
 struct LessEqual {
-  bool operator()(Maker&, const Value& a, const Value& b) const { return less(a, b) || equal(a, b); }
+  bool operator()(Maker& maker, const Value& a, const Value& b) const {
+    return less(maker, a, b) || equal(maker, a, b);
+  }
 };
 struct Greater {
-  bool operator()(Maker&, const Value& a, const Value& b) const { return less(b, a); }
+  bool operator()(Maker& maker, const Value& a, const Value& b) const { return less(maker, b, a); }
 };
 struct GreaterEqual {
-  bool operator()(Maker&, const Value& a, const Value& b) const { return less(b, a) || equal(a, b); }
+  bool operator()(Maker& maker, const Value& a, const Value& b) const {
+    return less(maker, b, a) || equal(maker, a, b);
+  }
 };
 struct Same {
   bool operator()(Maker&, const Value& a, const Value& b) const { return same(a, b); }
 };
 
 bool leaves(Maker& maker, const Value& value, const Value& divisor, int64_t rest) {
-  return equal(computed(maker, Operator::modulo, value, divisor), Integer(rest));
+  return equal(maker, computed(maker, Operator::modulo, value, divisor), Integer(rest));
 }
 struct Divisible {
   bool operator()(Maker& maker, const Value& a, const Value& b) const { return leaves(maker, a, b, 0); }

@@ -63,7 +63,7 @@ void sort_by_key(Maker& maker, std::vector<Keyed>& all, bool reverse) {
   // Equal elements keep their order, also in a reversed one.
   const auto before = [&maker, reverse](const Keyed& a, const Keyed& b) {
     maker.work(1);
-    return reverse ? less(b.key, a.key) : less(a.key, b.key);
+    return reverse ? less(maker, b.key, a.key) : less(maker, a.key, b.key);
   };
   std::ranges::stable_sort(all, before);
 }
@@ -112,7 +112,7 @@ Value groupby(Maker& maker, const Value& value, const Arguments& arguments) {
   for (size_t begin = 0; begin < all.size();) {
     Values members;
     size_t end = begin;
-    while (end < all.size() && equal(all[end].key, all[begin].key)) members.push_back(all[end++].value);
+    while (end < all.size() && equal(maker, all[end].key, all[begin].key)) members.push_back(all[end++].value);
     groups.push_back(maker.list({shown(all[begin].value), maker.list(std::move(members))}, Sequence::Kind::group));
     begin = end;
   }
@@ -127,7 +127,7 @@ Value extreme(Maker& maker, const Value& value, const Arguments& arguments) {
   if (all.empty()) return maker.undefined("No aggregated item, sequence was empty.");
   const Keyed* best = &all[0];
   for (size_t i = 1; i < all.size(); ++i)
-    if (largest ? less(best->key, all[i].key) : less(all[i].key, best->key)) best = &all[i];
+    if (largest ? less(maker, best->key, all[i].key) : less(maker, all[i].key, best->key)) best = &all[i];
   return best->value;
 }
 
@@ -328,6 +328,7 @@ Value map(Maker& maker, const Value& value, const Arguments& arguments) {
       [&maker, source, filter, rest = without_first(arguments, 1)](Value& out) {
         maker.work(1);
         if (!source(out)) return false;
+        if (out.string()) maker.work_on(out.bytes().size());
         out = filter(maker, out, rest);
         return true;
       },

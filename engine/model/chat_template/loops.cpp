@@ -81,9 +81,9 @@ std::optional<Value> Loop::attribute(Maker& maker, std::string_view name) {
       return given.positional[static_cast<size_t>(living(weak)->index) % given.positional.size()];
     });
   if (name == "changed")
-    return function("changed", [weak = self](Maker&, const Arguments& given) {
+    return function("changed", [weak = self](Maker& own, const Arguments& given) {
       const auto loop = living(weak);
-      if (loop->last_changed && std::ranges::equal(*loop->last_changed, given.positional, equal)) return Value(false);
+      if (loop->last_changed && equal_values(own, *loop->last_changed, given.positional)) return Value(false);
       loop->last_changed = given.positional;
       return Value(true);
     });

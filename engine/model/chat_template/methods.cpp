@@ -62,9 +62,9 @@ std::optional<Value> dict_method(Maker& maker, const Value& self, const std::str
   if (name == "keys") return view(DictView::Part::keys);
   if (name == "values") return view(DictView::Part::values);
   if (name == "get")
-    return bound([self](Maker&, const Arguments& arguments) {
+    return bound([self](Maker& own, const Arguments& arguments) {
       const Taken taken(arguments, "get()", {"", ""}, 1);
-      const Value* found = find(*self.dict(), taken.at(0));
+      const Value* found = find(own, *self.dict(), taken.at(0));
       return found ? *found : taken.or_none(1);
     });
   if (name == "copy") return bound([self](Maker&, const Arguments&) { return self; });
@@ -76,7 +76,7 @@ Value index_of(Maker& maker, const Value& self, const Arguments& arguments) {
   const Taken taken(arguments, "index()", {"", "", ""}, 1);
   const Value part = slice(maker, self, taken.has(1) ? taken.at(1) : Value(Integer(0)), taken.or_none(2), Value());
   const auto& items = part.sequence()->items;
-  const auto found = std::ranges::find_if(items, [&](const Value& each) { return equal(each, taken.at(0)); });
+  const auto found = std::ranges::find_if(items, [&](const Value& each) { return equal(maker, each, taken.at(0)); });
   if (found == items.end()) fail("index() of a value that is not there");
   const auto count = static_cast<int64_t>(self.sequence()->items.size());
   int64_t first = taken.has(1) ? taken.whole(1) : 0;
@@ -100,8 +100,8 @@ std::optional<Value> sequence_method(Maker& maker, const Value& self, const std:
         [self](Maker& own, const Arguments& given) {
           const Taken taken(given, "count()", {""}, 1);
           own.work(self.sequence()->items.size());
-          return Value(Integer(std::ranges::count_if(self.sequence()->items,
-                                                     [&](const Value& each) { return equal(each, taken.at(0)); })));
+          return Value(Integer(std::ranges::count_if(
+              self.sequence()->items, [&](const Value& each) { return equal(own, each, taken.at(0)); })));
         },
         self.nesting());
   if (is_list && name == "copy")
@@ -145,7 +145,11 @@ std::optional<Value> method(Maker& maker, const Value& value, const std::string&
   if (value.string()) {
     if (const StringMethod known = string_method(name))
       return function(
-          name, [known, value](Maker& own, const Arguments& given) { return known(own, value, given); },
+          name,
+          [known, value](Maker& own, const Arguments& given) {
+            own.work_on(value.bytes().size());
+            return known(own, value, given);
+          },
           value.nesting());
     if (is_among(kOfStr, name) || (value.string()->is_safe && is_among(kOfMarkup, name)))
       fail_unknown_method(value, name);

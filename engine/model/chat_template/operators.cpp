@@ -1,12 +1,12 @@
 #include "engine/model/chat_template/operators.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 
 #include "engine/model/chat_template/characters.h"
 #include "engine/model/chat_template/format.h"
 #include "engine/model/chat_template/methods.h"
+#include "sync/parse_number.h"
 
 namespace tandem::chat {
 namespace {
@@ -181,8 +181,8 @@ Value computed(Maker& maker, Operator what, const Value& a, const Value& b) {
     if (right && (a.string() || a.sequence())) return repeated_value(maker, a, *right);
     if (left && (b.string() || b.sequence())) return repeated_value(maker, b, *left);
   }
-  const bool dicts = a.object() && b.object() && what == Operator::subtract;
-  if (dicts) fail_unknown("`-` of two views of dicts");
+  if (what == Operator::subtract && (a.object<DictView>() || b.object<DictView>()))
+    fail_unknown("`-` of a view of a dict");
   refuse(what, a, b);
 }
 
@@ -216,6 +216,19 @@ Text escaped_html(Maker& maker, const Text& text) {
   });
   return result;
 }
+
+namespace {
+
+// A number that a double cannot hold is infinite or 0, as in Python.
+std::optional<double> beyond_range(std::string_view text) {
+  if (text.find_first_not_of("0123456789.eE+-") != std::string_view::npos) return std::nullopt;
+  const std::string copy(text);
+  char* end = nullptr;
+  const double value = std::strtod(copy.c_str(), &end);
+  return *end == '\0' ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
 
 std::optional<Integer> read_whole(std::string_view text, int base) {
   std::string_view rest = trimmed(text);
@@ -254,11 +267,9 @@ std::optional<double> read_real(std::string_view text) {
   if (word == "inf" || word == "infinity") return negative ? -HUGE_VAL : HUGE_VAL;
   if (word == "nan") return std::nan("");
   if (rest.empty() || (!std::isdigit(static_cast<unsigned char>(rest[0])) && rest[0] != '.')) return std::nullopt;
-  double value = 0;
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
-  if (end != rest.data() + rest.size()) return std::nullopt;
-  if (error == std::errc::result_out_of_range) value = std::strtod(std::string(rest).c_str(), nullptr);
-  return negative ? -value : value;
+  auto value = parse_number<double>(rest);
+  if (!value) value = beyond_range(rest);
+  return value && negative ? -*value : value;
 }
 
 }  // namespace tandem::chat

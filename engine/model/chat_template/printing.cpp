@@ -243,7 +243,8 @@ class Printer {
     if (dict.entries.empty()) return mark("{}");
     auto entries = dict.entries;
     if (form.sorted)
-      std::ranges::stable_sort(entries, [](const auto& a, const auto& b) { return less(a.first, b.first); });
+      std::ranges::stable_sort(entries,
+                               [this](const auto& a, const auto& b) { return less(maker_, a.first, b.first); });
     mark("{");
     for (size_t i = 0; i < entries.size(); ++i) {
       if (i > 0) mark(form.comma);

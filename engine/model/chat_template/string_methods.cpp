@@ -23,7 +23,7 @@ template <bool left, bool right>
 Value strip(Maker& maker, const Value& self, const Arguments& arguments) {
   const Taken taken(arguments, "strip()", {""});
   const std::string* characters = taken.is_none(0) ? nullptr : &taken.string(0).text.bytes();
-  maker.work_on(self.bytes().size());
+  maker.work_on(self.bytes().size() * 4);
   return maker.string(stripped(text_of(self), characters, left, right), self.string()->is_safe);
 }
 
@@ -56,17 +56,18 @@ std::vector<Text> split_at_space(const Text& text, int64_t most, bool from_right
   return parts;
 }
 
-std::vector<Text> split_at(const Text& text, const std::string& separator, int64_t most, bool from_right) {
+std::vector<Text> split_at(Maker& maker, const Text& text, const std::string& separator, int64_t most,
+                           bool from_right) {
   const std::string& bytes = text.bytes();
   std::vector<size_t> places;
   if (separator.empty()) fail("split() at an empty text");
   for (size_t at = 0; !from_right && most != 0; --most) {
-    at = bytes.find(separator, places.empty() ? 0 : places.back() + separator.size());
+    at = find_text(maker, bytes, separator, places.empty() ? 0 : places.back() + separator.size());
     if (at == std::string::npos) break;
     places.push_back(at);
   }
   for (size_t end = bytes.size(); from_right && most != 0 && end >= separator.size(); --most) {
-    const size_t at = bytes.rfind(separator, end - separator.size());
+    const size_t at = find_last_text(maker, std::string_view(bytes).substr(0, end), separator);
     if (at == std::string::npos) break;
     places.push_back(at);
     end = at;
@@ -97,7 +98,7 @@ Value split(Maker& maker, const Value& self, const Arguments& arguments) {
   const int64_t most = taken.whole(1, -1);
   maker.work(self.bytes().size() / 16);
   auto parts = taken.is_none(0) ? split_at_space(text_of(self), most, from_right)
-                                : split_at(text_of(self), taken.string(0).text.bytes(), most, from_right);
+                                : split_at(maker, text_of(self), taken.string(0).text.bytes(), most, from_right);
   return list_of(maker, std::move(parts), self.string()->is_safe);
 }
 
@@ -146,15 +147,14 @@ Region region_of(Maker& maker, const String& string, const Taken& taken, size_t 
 }
 
 template <bool last, bool must_be_there>
-Value find_text(Maker& maker, const Value& self, const Arguments& arguments) {
+Value find_part(Maker& maker, const Value& self, const Arguments& arguments) {
   const Taken taken(arguments, "find()", {"", "", ""}, 1);
   const std::string& wanted = taken.string(0).text.bytes();
   const Region in = region_of(maker, *self.string(), taken, 1);
-  maker.work_on(self.bytes().size() * 4);
   size_t at = std::string::npos;
   if (in.is_valid && in.end - in.begin >= wanted.size()) {
     const std::string_view part = std::string_view(self.bytes()).substr(in.begin, in.end - in.begin);
-    at = last ? part.rfind(wanted) : part.find(wanted);
+    at = last ? find_last_text(maker, part, wanted) : find_text(maker, part, wanted);
   }
   if (at == std::string::npos && must_be_there) fail("index() of a text that is not there");
   if (at == std::string::npos) return Integer(-1);
@@ -165,12 +165,11 @@ Value count(Maker& maker, const Value& self, const Arguments& arguments) {
   const Taken taken(arguments, "count()", {"", "", ""}, 1);
   const std::string& wanted = taken.string(0).text.bytes();
   const Region in = region_of(maker, *self.string(), taken, 1);
-  maker.work_on(self.bytes().size() * 4);
   if (!in.is_valid) return Integer(0);
   const std::string_view part = std::string_view(self.bytes()).substr(in.begin, in.end - in.begin);
   if (wanted.empty()) return Integer(static_cast<int64_t>(count_characters(part)) + 1);
   int64_t found = 0;
-  for (size_t at = 0; (at = part.find(wanted, at)) != std::string_view::npos; at += wanted.size()) ++found;
+  for (size_t at = 0; (at = find_text(maker, part, wanted, at)) != std::string_view::npos; at += wanted.size()) ++found;
   return Integer(found);
 }
 
@@ -268,7 +267,7 @@ Value partition(Maker& maker, const Value& self, const Arguments& arguments) {
   const std::string& separator = taken.string(0).text.bytes();
   if (separator.empty()) fail("partition() at an empty text");
   const Text& text = text_of(self);
-  const size_t at = last ? text.bytes().rfind(separator) : text.bytes().find(separator);
+  const size_t at = last ? find_last_text(maker, text.bytes(), separator) : find_text(maker, text.bytes(), separator);
   const Value empty = maker.string(Text());
   if (at == std::string::npos) return last ? maker.tuple({empty, empty, self}) : maker.tuple({self, empty, empty});
   return maker.tuple(
@@ -351,9 +350,9 @@ StringMethod string_method(std::string_view name) {
       {"center", center},
       {"count", count},
       {"endswith", begins_or_ends<true>},
-      {"find", find_text<false, false>},
+      {"find", find_part<false, false>},
       {"format", format_method},
-      {"index", find_text<false, true>},
+      {"index", find_part<false, true>},
       {"isalnum", isalnum},
       {"isalpha", is_all<CharacterClass::letter>},
       {"isascii", isascii},
@@ -371,8 +370,8 @@ StringMethod string_method(std::string_view name) {
       {"removeprefix", remove<false>},
       {"removesuffix", remove<true>},
       {"replace", replace},
-      {"rfind", find_text<true, false>},
-      {"rindex", find_text<true, true>},
+      {"rfind", find_part<true, false>},
+      {"rindex", find_part<true, true>},
       {"rjust", justify<false>},
       {"rpartition", partition<true>},
       {"rsplit", split<true>},

@@ -1,5 +1,6 @@
 // Texts made of texts: stripped, replaced, joined, in another case.
 #include <algorithm>
+#include <cstring>
 
 #include "engine/model/chat_template/characters.h"
 #include "engine/model/chat_template/methods.h"
@@ -16,9 +17,41 @@ size_t begin_of_last(std::string_view text) {
   return at;
 }
 
+// Work for a byte of a text that is searched, in bytes. Searches for long parts take longer at worst.
+size_t cost_of_search(size_t searched, size_t part) {
+  constexpr size_t kLongest = 256, kBytesOfStep = 8;
+  return searched * (4 + std::min(part, kLongest) / kBytesOfStep);
+}
+
 char32_t character_in(std::string_view text, size_t at) { return next_character(text, at); }
 
 }  // namespace
+
+// memmem() takes linear time for any part; std::string::find() does not.
+size_t find_text(Maker& maker, std::string_view text, std::string_view part, size_t from) {
+  if (from > text.size()) return std::string_view::npos;
+  const std::string_view rest = text.substr(from);
+  const void* const found = memmem(rest.data(), rest.size(), part.data(), part.size());
+  const size_t at =
+      found == nullptr ? std::string_view::npos : static_cast<size_t>(static_cast<const char*>(found) - text.data());
+  maker.work(1);
+  maker.work_on(cost_of_search(found == nullptr ? rest.size() : at - from + part.size(), part.size()));
+  return at;
+}
+
+// The same for a text that runs backwards.
+size_t find_last_text(Maker& maker, std::string_view text, std::string_view part) {
+  if (part.empty() || part.size() > text.size()) return part.empty() ? text.size() : std::string_view::npos;
+  if (part.size() == 1) {
+    maker.work_on(text.size());
+    const void* const found = memrchr(text.data(), part[0], text.size());
+    return found == nullptr ? std::string_view::npos
+                            : static_cast<size_t>(static_cast<const char*>(found) - text.data());
+  }
+  maker.work_on(text.size() * 8);
+  const size_t at = find_text(maker, std::string(text.rbegin(), text.rend()), std::string(part.rbegin(), part.rend()));
+  return at == std::string_view::npos ? at : text.size() - at - part.size();
+}
 
 Text stripped(const Text& text, const std::string* characters, bool left, bool right) {
   const std::string_view all = text.bytes();
@@ -46,9 +79,8 @@ Text replaced(Maker& maker, const Text& text, const Text& old, const Text& fresh
   const std::string& bytes = text.bytes();
   Text result;
   size_t done = 0;
-  maker.work_on(bytes.size() * 4);
   for (size_t from = 0; most != 0; --most) {
-    const size_t at = bytes.find(old.bytes(), from);
+    const size_t at = find_text(maker, bytes, old.bytes(), from);
     if (at == std::string::npos) break;
     maker.work(1);
     maker.require_room(result.size() + fresh.size() + (at - done));

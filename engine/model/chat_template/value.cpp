@@ -92,7 +92,9 @@ Value Maker::undefined(std::string message) {
   return std::shared_ptr<const Undefined>(std::make_shared<Undefined>(Undefined{std::move(message)}));
 }
 
+// A tuple may have the same part many times, so its key may be much larger than the tuple.
 std::optional<std::string> key_of(const Value& value) {
+  constexpr size_t kMostKey = size_t{1} << 20;
   if (value.string()) return "s" + value.bytes();
   if (const auto whole = value.as_whole()) return "i" + whole->to_string(16);
   if (value.is_none()) return "n";
@@ -114,11 +116,13 @@ std::optional<std::string> key_of(const Value& value) {
     const auto key = key_of(each);
     if (!key) return std::nullopt;
     all += std::to_string(key->size()) + ":" + *key;
+    if (all.size() > kMostKey) fail_too_large("a key of more than 1 MiB");
   }
   return all;
 }
 
-const Value* find(const Dict& dict, const Value& key) {
+const Value* find(Maker& maker, const Dict& dict, const Value& key) {
+  if (key.string()) maker.work_on(key.bytes().size());
   const auto at = dict.places.find(required_key(key));
   return at == dict.places.end() ? nullptr : &dict.entries[at->second].second;
 }

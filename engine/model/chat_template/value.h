@@ -139,7 +139,7 @@ class Maker {
 
 // The same text for keys that Python holds for equal (1, 1.0 and true); absent for lists and dicts.
 std::optional<std::string> key_of(const Value& value);
-const Value* find(const Dict& dict, const Value& key);  // null: absent. Fault: the key cannot be one
+const Value* find(Maker& maker, const Dict& dict, const Value& key);  // null: absent. Fault: the key cannot be one
 const Value* find_key(const Dict& dict, std::string_view key);
 
 }  // namespace tandem::chat

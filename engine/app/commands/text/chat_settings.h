@@ -1,4 +1,4 @@
-// What `/set NAME VALUE` changes in a chat.
+// The settings of a chat that `/set NAME VALUE` changes.
 #pragma once
 
 #include <string>

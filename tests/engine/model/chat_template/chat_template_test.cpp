@@ -75,7 +75,29 @@ TEST(ChatTemplate, hostile_templates_end_as_errors_within_seconds_and_256_megaby
       "{% set n = namespace(x=[]) %}{% for i in range(99999) %}{% set n.x = n.x + ['a' * 10000] %}{% endfor %}";
   const std::string generators =
       "{% set n = namespace(x=[1]) %}{% for i in range(99999) %}{% set n.x = n.x | map('abs') %}{% endfor %}";
+  const auto forever = [](const std::string& prefix, const std::string& expression) {
+    return prefix + "{% for i in range(99999) %}{% for j in range(99999) %}{% set y = " + expression +
+           " %}{% endfor %}{% endfor %}";
+  };
+  const std::string large = "{% set x = 'ab' * 500000 %}{% set part = 'ab' * 200000 ~ 'c' %}";
+  const std::string shared =
+      "{% set n = namespace(x=(1, 1), y=(1, 1)) %}{% for i in range(60) %}{% set n.x = (n.x, n.x) %}"
+      "{% set n.y = (n.y, n.y) %}{% endfor %}";
   const std::vector<std::string> hostile = {
+      forever(large, "x.rpartition('c')"),
+      forever(large, "x.removeprefix('a')"),
+      forever(large, "part in x"),
+      forever(large, "x.rfind(part)"),
+      forever(large, "x.count(part)"),
+      forever(large, "x.rsplit(part, 1)"),
+      forever(large, "x is upper"),
+      forever(large, "x == x ~ ''"),
+      forever(large, "x in {}"),
+      forever("{% set l = range(9999) | list %}", "l == l[:]"),
+      shared + "{{ n.x == n.y }}",
+      shared + "{{ n.x < n.y }}",
+      shared + "{{ n.x in {} }}",
+      shared + "{{ n.x }}",
       brackets,
       brackets + "1" + std::string(20000, ')') + " }}",
       ifs,
@@ -114,6 +136,26 @@ TEST(ChatTemplate, hostile_templates_end_as_errors_within_seconds_and_256_megaby
 #ifndef __SANITIZE_ADDRESS__
   EXPECT_LT(usage.ru_maxrss, 256 << 10);  // KiB
 #endif
+}
+
+// A part of more than 32 bytes is searched for in another way than a short one.
+TEST(ChatTemplate, finds_parts_of_every_length_in_texts) {
+  const std::string set = "{% set p = 'xy' * n %}{% set t = 'q' ~ p ~ 'r' ~ p ~ 's' %}";
+  for (const char* length : {"0", "1", "16", "17", "300"}) {
+    const std::string messages = "{\"messages\": [], \"chat_template_kwargs\": {\"n\": " + std::string(length) + "}}";
+    const size_t size = 2 * std::stoul(length);
+    EXPECT_EQ(
+        rendered(set + "{{ t.find(p) }} {{ t.rfind(p) }} {{ p in t }} {{ (p ~ 'z') in t }} {{ t.rfind(p ~ 'z') }}",
+                 messages),
+        size == 0 ? "0 3 True False -1" : "1 " + std::to_string(size + 2) + " True False -1")
+        << length;
+    if (size == 0) continue;
+    EXPECT_EQ(rendered(set + "{{ t.count(p) }} {{ t.replace(p, '-') }} {{ t.split(p) }} {{ t.rsplit(p, 1)[1] }} "
+                             "{{ t.rpartition(p)[2] }}{{ t.partition(p)[0] }}",
+                       messages),
+              "2 q-r-s ['q', 'r', 's'] s sq")
+        << length;
+  }
 }
 
 // Who wrote each stretch: [..] is the conversation's.

@@ -185,42 +185,75 @@ class Maker:
                           "", "<think>\nhm\n</think>\n\nOk.", "no </think> end", "/no_think please", "\"quoted\" \\ 'both'\t",
                           "[INST] x [/INST]", "<start_of_turn>model", "a" * 50, "None", "\n"])
 
+    def spoken(self):
+        """Content as a client may send it: mostly a text, or parts, or nothing."""
+        kind = self.random.randrange(12)
+        if kind < 9:
+            return self.content()
+        part = {"type": "text", "text": self.content()}
+        return self.pick([[part], [part, {"type": "image"}, {"type": "text", "text": "x"}], [], [self.content()], None])
+
     def call(self):
-        arguments = self.pick([{"a": 1, "b": "x"}, {}, {"ü": [1, None, True, 1.5]}, {"n": {"m": "q\n\""}}, "{\"a\": 1}"])
-        return {"id": "abcdefghi", "type": "function", "function": {"name": "f", "arguments": arguments}}
+        arguments = self.pick([{"a": 1, "b": "x"}, {}, {"ü": [1, None, True, 1.5]}, {"n": {"m": "q\n\""}}, "{\"a\": 1}", "", None,
+                               {"a": -1e-7, "b": [], "c": {}, "d": 123456789012345678901234567890}])
+        call = {"id": "abcdefghi", "type": "function", "function": {"name": self.pick(["f", "g-1", "ü"]), "arguments": arguments}}
+        return self.pick([call, call, call, {"name": "f", "arguments": arguments}, {**call, "id": "x" * 12}])
+
+    def documents(self):
+        return [{"title": "T", "text": self.content()}, {"doc_id": 7, "title": "U\"", "text": "x", "snippet": None},
+                {"contents": "c"}][:self.random.randrange(4)]
+
+    def parameters(self):
+        return self.pick([{"type": "object", "properties": {"a": {"type": "integer", "description": "An é"},
+                                                            "b": {"type": ["string", "null"], "enum": ["x", "y"]}}, "required": ["a"]},
+                          {"type": "object", "properties": {}}, {},
+                          {"type": "object", "required": [], "properties": {
+                              "l": {"type": "array", "items": {"type": "object", "properties": {"k": {"type": "number", "default": 1.0}}}},
+                              "o": {"anyOf": [{"type": "string"}, {"type": "null"}], "title": "O"},
+                              "items": {"type": "boolean", "description": "", "nullable": True, "default": False}}}])
+
+    def kwargs(self):
+        return self.pick([{"enable_thinking": False}, {"enable_thinking": True}, {"thinking": True}, {"date_string": "1 Jan 2026"},
+                          {"tools_in_user_message": False}, {"builtin_tools": ["code_interpreter", "f"]}, {"custom_tools": [{"name": "c"}]},
+                          {"reasoning_effort": "high", "model_identity": "M"}, {"xml_tools": [{"name": "x"}]}, {"python_tools": []}, {},
+                          {"reasoning": True, "controls": {"length": "long", "originality": "x"}, "available_tools": []},
+                          {"add_vision_id": True, "keep_cot": True, "preserve_thinking": True, "datetime": "now", "citations": "on"}])
 
     def conversation(self):
         messages = []
         if self.random.random() < 0.6:
-            messages.append({"role": "system", "content": self.content()})
+            messages.append({"role": self.pick(["system"] * 9 + ["developer"]), "content": self.spoken()})
         for _ in range(self.random.randrange(0, 5)):
-            messages.append({"role": "user", "content": self.content()})
+            messages.append({"role": "user", "content": self.spoken()})
             kind = self.random.randrange(5)
             if kind == 0:
                 messages.append({"role": "assistant", "content": self.pick([None, "", "calling"]),
-                                 "tool_calls": [self.call() for _ in range(self.random.randrange(1, 3))]})
+                                 "tool_calls": [self.call() for _ in range(self.random.randrange(3))]})
                 for _ in range(self.random.randrange(1, 3)):
                     messages.append({"role": "tool", "name": "f", "tool_call_id": "abcdefghi",
-                                     "content": self.pick([self.content(), "{\"r\": 2}"])})
+                                     "content": self.pick([self.spoken(), "{\"r\": 2}", {"r": [1]}])})
                 if self.random.random() < 0.7:
                     messages.append({"role": "assistant", "content": self.content()})
             elif kind == 1:
-                messages.append({"role": "assistant", "content": self.content(), "reasoning_content": self.content()})
+                messages.append({"role": "assistant", "content": self.spoken(),
+                                 self.pick(["reasoning_content", "thinking", "thought"]): self.content()})
             elif kind < 4:
-                messages.append({"role": "assistant", "content": self.content()})
+                messages.append({"role": "assistant", "content": self.spoken()})
         if self.random.random() < 0.1:
             messages.append({"role": self.pick(["ipython", "developer", "odd"]), "content": self.content()})
         result = {"messages": messages, "add_generation_prompt": self.random.random() < 0.6, "bos_token": "<s>", "eos_token": "</s>"}
         if self.random.random() < 0.4:
-            parameters = {"type": "object", "properties": {"a": {"type": "integer", "description": "An é"},
-                                                           "b": {"type": ["string", "null"], "enum": ["x", "y"]}}, "required": ["a"]}
-            result["tools"] = [{"type": "function", "function": {"name": name, "description": "does\nit", "parameters": parameters,
+            result["tools"] = [{"type": "function", "function": {"name": name, "description": "does\nit", "parameters": self.parameters(),
                                                                  "return": {"type": "string"}}}
-                               for name in ["f", "g"][:self.random.randrange(1, 3)]]
-        if self.random.random() < 0.3:
-            result["chat_template_kwargs"] = self.pick([{"enable_thinking": False}, {"enable_thinking": True}, {"date_string": "1 Jan 2026"},
-                                                        {"tools_in_user_message": False}, {"builtin_tools": ["code_interpreter", "f"]},
-                                                        {"custom_tools": [{"name": "c"}]}])
+                               for name in ["f", "g"][:self.random.randrange(3)]]
+            if self.random.random() < 0.1:
+                result["tools"] = [{"name": "f", "description": "bare", "parameters": self.parameters()}]
+        if self.random.random() < 0.2:
+            result["documents"] = self.documents()
+        if self.random.random() < 0.4:
+            result["chat_template_kwargs"] = self.kwargs()
+        if self.random.random() < 0.05:
+            del result["bos_token"]
         return result
 
 
