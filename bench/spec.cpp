@@ -138,6 +138,9 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 1 << 20));
   app.add_option("--chunk", options.of_graphs.chunk, "with --graphs, as tandem's")->check(CLI::Range(1, 1 << 20));
   app.add_flag("--cold", options.of_graphs.cold, "with --graphs: every load reads storage");
+  app.add_option("--load-rate", options.of_graphs.load_mebibytes,
+                 "with --graphs: no load is faster than so many MiB a second, as from slower storage")
+      ->check(CLI::Range(1, 1 << 20));
   return bench::bench_main(app, argc, argv, [&] {
     if (options.drafting) return measure_drafting();
     bench::require_model(options.model);

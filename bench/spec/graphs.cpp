@@ -125,7 +125,9 @@ int measure_graphs(const GraphBenchOptions& options) {
   const auto plain = Engine::open(plain_options);
   const int64_t mebibytes = options.npu_mebibytes > 0 ? options.npu_mebibytes : least_mebibytes(plain_options);
   const auto engine = with_graphs(plain_options, mebibytes);
-  engine->plans().graphs()->memory().read_storage(options.cold);
+  GraphMemory& memory = engine->plans().graphs()->memory();
+  memory.read_storage(options.cold);
+  memory.limit_rate(static_cast<double>(options.load_mebibytes) * (1 << 20));
   std::printf(
       "Measured: %s on %s, plan %s, --npu-memory %lld, passes of at most %lld tokens, loads from %s; medians\n\n",
       options.model.c_str(), engine->machine().device_names().c_str(), options.plan.c_str(),
@@ -137,7 +139,7 @@ int measure_graphs(const GraphBenchOptions& options) {
   std::printf("| ---: | --- | ---: | ---: | ---: | ---: |\n");
   for (const int64_t length : options.lengths)
     measure_length(*plain, *engine, some_ids(plain->model().vocabulary(), length), options.rounds);
-  const GraphMemory::Totals& totals = engine->plans().graphs()->memory().totals();
+  const GraphMemory::Totals& totals = memory.totals();
   std::printf("\nAt most %.1f of %.1f MiB; %lld loads at %.2f GB/s\n",
               static_cast<double>(totals.peak_bytes) / (1 << 20), static_cast<double>(totals.budget_bytes) / (1 << 20),
               static_cast<long long>(totals.loads),

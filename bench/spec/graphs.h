@@ -14,7 +14,8 @@ struct GraphBenchOptions {
   int64_t chunk = 0;
   int64_t npu_mebibytes = 0;  // 0: the least that suffices
   int rounds = 10;
-  bool cold = false;  // every load reads storage
+  bool cold = false;           // every load reads storage
+  int64_t load_mebibytes = 0;  // most MiB of a load in a second; 0: as fast as it can
 };
 
 // Compares logits' bits of each way of loading with those of an engine without loads. Then it times the ways in turn.

@@ -1,6 +1,8 @@
 #include "engine/run/machine/graph_memory.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "sync/affinity.h"
@@ -145,6 +147,10 @@ void GraphMemory::copy(const Block& block, std::byte* to) noexcept {
   try {
     file_.copy_slots(block.first_slot, block.slots, to);
     if (reads_storage_) file_.forget_slots(block.first_slot, block.slots);
+    if (most_rate_ > 0) {
+      const double rest = started_ + static_cast<double>(block.bytes) / most_rate_ - now_seconds();
+      std::this_thread::sleep_for(std::chrono::duration<double>(std::max(rest, 0.0)));
+    }
   } catch (...) {
     ended.failure = std::current_exception();
   }

@@ -63,6 +63,8 @@ class GraphMemory {
 
   // For measurements: every load reads storage, and not the system's copy of the file.
   void read_storage(bool yes) { reads_storage_ = yes; }
+  // For measurements: no load is faster than this, as if storage were slower. The loading thread sleeps meanwhile.
+  void limit_rate(double bytes_a_second) { most_rate_ = bytes_a_second; }
   std::vector<sync::Slot*> slots() const;  // of all graphs; pages of absent graphs are not in memory
   const Totals& totals() const { return totals_; }
   // Loads and waits that have ended since the last call, for a timeline.
@@ -101,6 +103,7 @@ class GraphMemory {
   std::optional<GraphId> loading_;
   double started_ = 0;          // when this load began
   bool reads_storage_ = false;  // changes only while nothing is loaded
+  double most_rate_ = 0;        // the same; bytes a second, 0: as fast as it can
   std::vector<Span> spans_;
 
   struct Ended {
