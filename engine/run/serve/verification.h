@@ -38,7 +38,7 @@ std::vector<int32_t> parents_of_pass(const DraftTree& drafts);
 using ChooseToken = std::function<std::optional<int32_t>(std::span<const float> row)>;
 std::vector<int32_t> accept_drafts(const DraftTree& drafts, const LogitRows& rows, const ChooseToken& choose);
 
-// The drafts that these new tokens of the text are. A draft that ends the text is one of them, and runs no further pass.
+// The drafts that these new tokens of the text are, with one that ends the text.
 std::vector<int32_t> drafts_among(const DraftTree& drafts, std::span<const int32_t> got);
 
 // After the pass: the sequence keeps the newest token and the accepted drafts.
