@@ -1,8 +1,8 @@
 // How long do constraints take: their compilation, and the mask of the tokens that may come next?
 //
 // For each vocabulary (-m FILE, a model or a vocabulary alone) and each of some schemas and grammars it times the
-// compilation, and then writes texts: a token is drawn among the allowed ones, each as likely as the others. That is
-// harder than what a model writes, because strings go on with any word. A step is one mask and the token's acceptance.
+// compilation, and then writes texts: a token is drawn among the allowed ones, each as likely as the others. A
+// model's texts are easier, because their strings end earlier. A step is one mask and the token's acceptance.
 // The first text finds out what later texts know; both are shown. Every text is verified: each allowed token is taken,
 // and what ended is JSON where a schema made it. The best of five rounds counts for the compilation.
 //

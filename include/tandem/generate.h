@@ -155,7 +155,7 @@ struct GenerateOptions {
   bool print_special = false;     // special tokens are part of the text
   // For measurements: the tokens that the text gets, whatever its logits say. Behind them the sampler goes on.
   std::vector<int32_t> replayed;
-  // What the text must satisfy (tandem/constraint.h). Only tokens that may come next are drawn; logits of others count
+  // The text satisfies it (tandem/constraint.h). Only tokens that may come next are drawn; logits of others count
   // as minus infinity. Null: anything.
   std::shared_ptr<const Constraint> constraint;
   SpecOptions spec;

@@ -1,7 +1,7 @@
-// Where one text stands in its grammar, and which tokens may come next.
+// The place of one text in its grammar, and the tokens that may come next.
 //
 // Contract: one object for each text. mask() and accept() may be called by any thread, one at a time; matchers of one
-// automaton share what it has found, behind its lock. What mask() returns is valid until the next call. Ownership:
+// automaton share what it has found, behind its lock. The result of mask() is valid until the next call. Ownership:
 // shares the automaton.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace tandem::constraint {
 
-// A grammar for a vocabulary. What texts find out about it is kept for other texts.
+// A grammar for a vocabulary. It keeps the findings of each text for all others.
 class Automaton {
  public:
   // Error: no text can satisfy the grammar with the bytes of this vocabulary; `on` names it.
@@ -44,7 +44,7 @@ class Matcher {
   bool accept(int32_t id);
   bool may_end() const { return stacks_->may_end(at_); }
   bool is_complete() const { return stacks_->entries(at_).empty(); }  // the text must end here
-  // Makes the masks behind these tokens, one after the other, so that mask() has them later. Stops at a wrong one.
+  // Makes the masks behind these tokens, one after the other. mask() finds them later. Stops at a wrong one.
   void prepare(std::span<const int32_t> ids);
 
  private:

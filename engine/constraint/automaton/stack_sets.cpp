@@ -103,7 +103,7 @@ void StackSets::take(const Entry& entry) {
   pending_.push_back(entry);
 }
 
-// Calls of one rule at one place of the text share a node, whoever they come from. A call that nothing follows returns
+// All calls of one rule at one place of the text share a node. A call that nothing follows returns
 // to the caller's own caller, so lists that are written by recursion need no deeper stack.
 void StackSets::call_all(LocalId local, NodeId node) {
   for (const LocalStates::Call& call : locals_.calls(local)) {

@@ -57,7 +57,7 @@ struct TokenTrie {
 
 inline constexpr uint8_t kInsideCharacter = 255;
 
-// What masks need to know of a vocabulary.
+// The parts of a vocabulary that masks need.
 struct TokenTexts {
   explicit TokenTexts(const Tokenizer& tokenizer);
   std::string_view text(int32_t id) const { return texts[static_cast<size_t>(id)]; }

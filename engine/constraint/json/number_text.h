@@ -1,8 +1,8 @@
 // JSON numbers between two bounds, as a regular language of digits.
 //
 // Contract: adds edges and states between two states of the net. Numbers with a bound are written without an exponent.
-// An open bound of a fraction keeps a distance in the 15th digit, so that a reader who rounds to a double finds the
-// number on the right side of it.
+// An open bound of a fraction keeps a distance in the 15th digit. A reader who rounds to a double then finds the number
+// on the right side.
 #pragma once
 
 #include <optional>

@@ -63,7 +63,7 @@ void keep_values(Facts& facts, const std::vector<const Json*>& values) {
   std::erase_if(*facts.values, [&](const Json* one) { return !both.contains(canonical_text(*one)); });
 }
 
-// What one keyword does. Those of a kind of value say nothing about other kinds.
+// What one keyword does. A keyword about one kind of value says nothing about others.
 using Keyword = std::function<void(const Json& value, const std::string& at, Facts& facts)>;
 
 void read_types(const Json& value, const std::string& at, Facts& facts) {

@@ -1,5 +1,5 @@
-// What the keywords of a schema say about a value, each kind of value by itself; several schemas that hold together are
-// one set of facts.
+// Facts about a value, by the keywords of a schema. Each kind of value has its own. Schemas that hold together are one
+// set of facts.
 //
 // Contract: plain data. Error: a keyword is unknown, or its value is none that it may have; it names the place.
 #pragma once

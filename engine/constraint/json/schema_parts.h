@@ -52,7 +52,7 @@ class SchemaParts {
 
   // Whether a value satisfies the parts.
   bool accepts(const Parts& parts, const Json& value);
-  // Of the values of enum and const, those that the other facts accept.
+  // The values of enum and const that the other facts accept.
   std::vector<const Json*> accepted_values(const Facts& facts);
   // Whether no value satisfies both. False if that is not seen.
   bool excludes(const Parts& a, const Parts& b);

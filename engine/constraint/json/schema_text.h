@@ -15,7 +15,7 @@ inline constexpr size_t kMostSchemaBytes = size_t{4} << 20;
 inline constexpr int kDeepestSchema = 256;  // brackets
 
 Json parse_schema(std::string_view text, const std::string& on);
-// What a reference such as "#/$defs/item" names. at: the place of the reference, for errors.
+// Follows a reference such as "#/$defs/item". at: the place of the reference, for errors.
 const Json& resolve(const Json& root, const std::string& reference, const std::string& at);
 std::string pointer_part(const std::string& key);  // "/" and "~" as a JSON pointer has them
 

@@ -168,7 +168,7 @@ bool Batcher::State::step() {
 }
 
 // The tokens that may come next are found while the pass runs, by a thread of its own. A draft that follows all others
-// is known, too. What goes wrong there goes wrong again where the mask is used, and is that request's error.
+// is known, too. An error there comes again where the mask is used, and is then the request's.
 void Batcher::State::prepare_masks(ActiveRequest& request) {
   static const DraftTree kNone;
   const DraftTree& drafts = request.next && request.speculation ? request.speculation->drafts() : kNone;

@@ -142,7 +142,7 @@ TEST_F(Schema, allows_at_most_one_blank_where_json_has_white_space) {
          {R"({"a" :1})", R"({  "a":[]})", "{\n\"a\":[]}", R"( {"a":[]})", R"({"a":[] ,"b":1})"});
 }
 
-// What is written at random satisfies the schema, by the validator that checks given values.
+// Random texts satisfy the schema, by the validator that checks given values.
 TEST_F(Schema, is_satisfied_by_what_is_written_at_random) {
   const char* schemas[] = {
       R"({"type": "object", "properties": {"a": {"type": "string", "maxLength": 4}, "b": {"type": "number", "exclusiveMinimum": 0, "maximum": 12.5}},

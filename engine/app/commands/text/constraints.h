@@ -19,7 +19,7 @@ struct Form {
   std::string text{}, name{};
 };
 
-// Reads the flags' file. Needs no model, so a mistake is told before one is opened. Error: the file cannot be read, or
+// Reads the flags' file. It is called before a model is opened, because it needs none. Error: the file cannot be read, or
 // what it asks for cannot be enforced.
 Form read_form(const FormFlags& flags);
 
