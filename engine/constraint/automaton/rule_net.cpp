@@ -20,8 +20,12 @@ RuleId RuleNet::add_rule(std::string name) {
   return static_cast<RuleId>(rules_.size()) - 1;
 }
 
+void RuleNet::require_room(int64_t states) const {
+  if (states > kMostStates - states_) refuse_size("states", kMostStates);
+}
+
 StateId RuleNet::add_state() {
-  if (states_ >= kMostStates) refuse_size("states", kMostStates);
+  require_room(1);
   return static_cast<StateId>(states_++);
 }
 

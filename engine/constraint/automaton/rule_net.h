@@ -36,6 +36,8 @@ class RuleNet {
   void add_call(StateId from, RuleId rule, StateId to);
   void add_text(StateId from, std::string_view bytes, StateId to);  // these bytes, one after the other
 
+  void require_room(int64_t states) const;  // Error: so many more states are too many
+
   StateId start(RuleId rule) const { return rules_[static_cast<size_t>(rule)].start; }
   StateId end(RuleId rule) const { return rules_[static_cast<size_t>(rule)].end; }
   const std::string& name(RuleId rule) const { return rules_[static_cast<size_t>(rule)].name; }

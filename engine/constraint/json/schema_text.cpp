@@ -72,6 +72,8 @@ void refuse_schema(const std::string& what, const std::string& at, const std::st
 Json parse_schema(std::string_view text, const std::string& on) {
   if (text.size() > kMostSchemaBytes)
     refuse_schema("it is too large", on, "It may have " + std::to_string(kMostSchemaBytes) + " bytes");
+  // The parser would take it for the end of the text.
+  if (text.find('\0') != std::string_view::npos) refuse_schema("it is no JSON, it has a byte 0", on);
   if (is_deep(text)) refuse_schema("its brackets nest deeper than " + std::to_string(kDeepestSchema), on);
   KeyCheck check;
   Json schema;

@@ -45,13 +45,19 @@ void add_characters(RuleNet& net, StateId from, const CharacterSet& set, StateId
   }
 }
 
-// States of their own stand before and behind a loop, so it cannot be entered from elsewhere.
+// States of their own stand before and behind a loop, so it cannot be entered from elsewhere. What is too large is
+// refused after two pieces. The first one may add rules that the others share.
 void add_repeated(RuleNet& net, StateId from, int64_t least, int64_t most, const Piece& piece, StateId to) {
-  for (int64_t i = 0; i < least; ++i) {
-    const StateId next = net.add_state();
-    piece(net, from, next);
-    from = next;
-  }
+  const int64_t times = std::max(least, most);
+  int64_t laid = 0;
+  const auto lay = [&](StateId begin) {
+    const int64_t before = net.states();
+    const StateId end = net.add_state();
+    piece(net, begin, end);
+    if (++laid == 2) net.require_room((times - laid) * (net.states() - before));
+    return end;
+  };
+  for (int64_t i = 0; i < least; ++i) from = lay(from);
   if (most < 0) {
     const StateId loop = net.add_state();
     net.add_nothing(from, loop);
@@ -61,9 +67,7 @@ void add_repeated(RuleNet& net, StateId from, int64_t least, int64_t most, const
   }
   for (int64_t i = least; i < most; ++i) {
     net.add_nothing(from, to);
-    const StateId next = net.add_state();
-    piece(net, from, next);
-    from = next;
+    from = lay(from);
   }
   net.add_nothing(from, to);
 }

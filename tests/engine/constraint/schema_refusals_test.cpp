@@ -134,6 +134,7 @@ TEST_F(SchemaRefusals, are_for_text_that_is_no_schema) {
   expect(std::string(100'000, '['), {"nest deeper"});
   expect("\"" + std::string(5 << 20, 'x') + "\"", {"too large"});
   expect("{\"title\": \"\xff\"}", {"no JSON"});
+  expect(std::string("{}\0not", 6), {"no JSON"});
 }
 
 TEST_F(SchemaRefusals, are_for_what_would_need_too_much) {

@@ -19,8 +19,8 @@ struct Form {
   std::string text{}, name{};
 };
 
-// Reads the flags' file. It is called before a model is opened, because it needs none. Error: the file cannot be read, or
-// what it asks for cannot be enforced.
+// Reads the flags' file. It is called before a model is opened, because it needs none. Error: the file cannot be read,
+// or a part of it cannot be enforced.
 Form read_form(const FormFlags& flags);
 
 // Contract: the vocabulary is sorted when the first constraint is made, and equal forms are compiled once. Refers to
