@@ -144,6 +144,7 @@ Text padded(Maker& maker, const Text& text, const FieldForm& form, char usual) {
 }
 
 Text number_in_form(Maker& maker, const Value& value, FieldForm form) {
+  maker.work(256);
   if (form.zero && form.comma) fail_unknown("a format with both `0` and `,`");
   if (form.zero && form.align == '\0') form.align = '=', form.fill = "0";
   const Signed number = signed_number(value, form);

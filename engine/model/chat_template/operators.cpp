@@ -168,6 +168,7 @@ Value computed(Maker& maker, Operator what, const Value& a, const Value& b) {
   const auto left = a.as_whole(), right = b.as_whole();
   if (left && right) {
     if (!left->fits() || !right->fits()) maker.work(left->bits() / 64 + right->bits() / 64);
+    if (what == Operator::power) maker.work(256);
     return with_wholes(what, *left, *right);
   }
   const auto x = as_real(a), y = as_real(b);

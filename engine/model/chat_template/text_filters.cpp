@@ -203,18 +203,20 @@ Value whole(Maker& maker, const Value& value, const Arguments& arguments) {
   maker.work_on(value.bytes().size());
   const int64_t base = taken.whole(1, 10);
   if (base != 0 && (base < 2 || base > 36)) return otherwise;
+  maker.work(value.bytes().size());
   if (const auto spelt = read_whole(value.bytes(), static_cast<int>(base))) return *spelt;
   const auto real = read_real(value.bytes());
   return real && std::isfinite(*real) ? Value(cut(*real)) : otherwise;
 }
 
-Value real(Maker&, const Value& value, const Arguments& arguments) {
+Value real(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `float`", {"default"});
   const Value otherwise = taken.has(0) ? taken.at(0) : Value(0.0);
   if (value.undefined()) fail(value.undefined()->message);
   if (value.real()) return value;
   if (const auto known = value.as_whole()) return known->to_double();
   if (!value.string()) return otherwise;
+  maker.work(value.bytes().size() / 4);
   const auto spelt = read_real(value.bytes());
   return spelt ? Value(*spelt) : otherwise;
 }
@@ -241,6 +243,7 @@ Value rounded_number(const Value& value, int64_t places) {
 
 Value round(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `round`", {"precision", "method"});
+  maker.work(128);
   const bool to_whole = taken.has(0) && taken.at(0).is_none();
   const int64_t places = to_whole ? 0 : taken.whole(0);
   const std::string method = taken.has(1) ? taken.string(1).text.bytes() : "common";
