@@ -30,7 +30,7 @@ class Printer {
   void mark(std::string_view bytes) { put(bytes, Author::chat_template); }
 
   void repr(const Value& value, int depth = 0) {
-    maker_.work(1 + (value.whole() ? value.whole()->bits() / 16 : 0));
+    maker_.work(1 + (value.whole() ? value.whole()->bits() : 0));
     if (depth > kMostPrinted) fail_too_large("values that are nested too deeply");
     if (value.string())
       quoted(*value.string());
@@ -54,7 +54,7 @@ class Printer {
   }
 
   void json(const Value& value, const JsonForm& form, size_t level) {
-    maker_.work(1 + (value.whole() ? value.whole()->bits() / 16 : 0));
+    maker_.work(1 + (value.whole() ? value.whole()->bits() : 0));
     if (value.string())
       json_string(value.string()->text, form.ascii_only);
     else if (value.sequence())
@@ -295,7 +295,7 @@ Text representation(Maker& maker, const Value& value) {
 }
 
 Text printed(Maker& maker, const Value& value) {
-  if (value.whole()) maker.work(value.whole()->bits() / 16);
+  if (value.whole()) maker.work(value.whole()->bits());
   if (value.string()) return value.string()->text;
   if (value.undefined()) return {};
   if (value.sequence() || value.dict() || value.object()) return representation(maker, value);
