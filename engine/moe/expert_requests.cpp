@@ -24,7 +24,7 @@ TokenRequest LayerRequests::at(int64_t token) const {
           scores.empty() ? std::span<const float>() : std::span(scores).subspan(t * E, E)};
 }
 
-// Scores count only if every token has them, so that all tokens are treated alike.
+// Scores count only if all tokens have some, so that all tokens are treated alike.
 LayerRequests requests_of(const RoutingTrace& trace, size_t layer) {
   LayerRequests requests{trace.experts, trace.used, {}, {}, {}, {}};
   const bool scored = std::ranges::all_of(trace.tokens, [](const TracedToken& token) { return !token.scores.empty(); });

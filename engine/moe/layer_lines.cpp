@@ -30,11 +30,11 @@ int64_t LayerLines::sequence_of(const std::string& name) {
   return sequences_.try_emplace(name, std::ssize(sequences_)).first->second;
 }
 
-int64_t LayerLines::experts_of(RecordedRouting& routing, const RoutingHints& told, const RoutingHints& hints) const {
-  if (told.experts > 0 && hints.experts > 0 && told.experts != hints.experts)
+int64_t LayerLines::experts_of(RecordedRouting& routing, const RoutingHints& stated, const RoutingHints& hints) const {
+  if (stated.experts > 0 && hints.experts > 0 && stated.experts != hints.experts)
     throw Error("the recorded routing has another number of experts", source_,
-                "It says " + std::to_string(told.experts) + ", --experts says " + std::to_string(hints.experts));
-  int64_t experts = std::max(told.experts, hints.experts);
+                "It says " + std::to_string(stated.experts) + ", --experts says " + std::to_string(hints.experts));
+  int64_t experts = std::max(stated.experts, hints.experts);
   if (experts == 0) {
     experts = int64_t{largest_} + 1;
     routing.notes.push_back("the file does not say how many experts there are: " + std::to_string(experts) +
@@ -61,14 +61,14 @@ void LayerLines::require_same_tokens() const {
   }
 }
 
-void LayerLines::put_together(RecordedRouting& routing, const RoutingHints& told, const RoutingHints& hints) const {
+void LayerLines::put_together(RecordedRouting& routing, const RoutingHints& stated, const RoutingHints& hints) const {
   if (used_ == 0) throw Error("the recorded routing has no tokens", source_, "docs/hybrimoe.md has the forms");
-  for (const int64_t k : {told.used, hints.used})
+  for (const int64_t k : {stated.used, hints.used})
     if (k > 0 && k != used_)
       throw Error("the recorded routing has another number of experts for a token", source_,
                   "Its tokens have " + std::to_string(used_) + ", not " + std::to_string(k));
   RoutingTrace& trace = routing.trace;
-  trace.experts = experts_of(routing, told, hints);
+  trace.experts = experts_of(routing, stated, hints);
   trace.used = used_;
   require_same_tokens();
   std::map<int64_t, int64_t> positions;  // of each sequence

@@ -33,11 +33,11 @@ class LayerLines {
   // Checks that the ids differ, and that there are as many as in the first line.
   void add(int64_t layer, LayerLine line);
   int64_t sequence_of(const std::string& name);  // a new name is a new sequence
-  // The hints, `told` and the lines say E and k. They must agree.
-  void put_together(RecordedRouting& routing, const RoutingHints& told, const RoutingHints& hints) const;
+  // The hints, `stated` and the lines say E and k. They must agree.
+  void put_together(RecordedRouting& routing, const RoutingHints& stated, const RoutingHints& hints) const;
 
  private:
-  int64_t experts_of(RecordedRouting& routing, const RoutingHints& told, const RoutingHints& hints) const;
+  int64_t experts_of(RecordedRouting& routing, const RoutingHints& stated, const RoutingHints& hints) const;
   void require_same_tokens() const;
 
   const std::string source_;

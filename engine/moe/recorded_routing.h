@@ -18,7 +18,7 @@
 
 namespace tandem {
 
-// What a form may not say of itself. 0: the file must say it, or it follows from the file.
+// Numbers that a form may not have. 0: the file must say it, or it follows from the file.
 struct RoutingHints {
   int64_t experts = 0;  // E; without it a log of vLLM or CSV has one more than its largest id
   int64_t used = 0;     // k; CSV needs it

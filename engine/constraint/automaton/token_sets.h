@@ -1,7 +1,7 @@
 // Which tokens may follow: walks of the trees of tokens along sets of stacks.
 //
 // For one local state, most tokens are decided without the rest of the stack: they stay in the frame, or they cannot be
-// read. Those are found once for each local state. A token that leaves the frame is decided by what is below: its path
+// read. They are found once for each local state. A token that leaves the frame is decided by what is below: its path
 // is remembered up to there, and only the rest of it is walked for a real stack. (The division into tokens that depend
 // on the stack and those that do not is that of XGrammar, Dong et al. 2024.)
 //

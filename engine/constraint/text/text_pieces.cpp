@@ -45,8 +45,8 @@ void add_characters(RuleNet& net, StateId from, const CharacterSet& set, StateId
   }
 }
 
-// States of their own stand before and behind a loop, so it cannot be entered from elsewhere. What is too large is
-// refused after two pieces. The first one may add rules that the others share.
+// States of their own stand before and behind a loop, so it cannot be entered from elsewhere. A loop that is too
+// large is refused after two pieces. The first one may add rules that the others share.
 void add_repeated(RuleNet& net, StateId from, int64_t least, int64_t most, const Piece& piece, StateId to) {
   const int64_t times = std::max(least, most);
   int64_t laid = 0;

@@ -22,7 +22,7 @@ StringMethod string_method(std::string_view name);
 // Texts that several methods and filters make.
 Text stripped(const Text& text, const std::string* characters, bool left, bool right);  // null: white space
 Text replaced(Maker& maker, const Text& text, const Text& old, const Text& fresh, int64_t most);
-// Where a part stands first or last in a text, from a place on; npos: nowhere. Takes time in proportion to the text.
+// The first or the last place of a part in a text, from a place on; npos: none. Takes time in proportion to the text.
 size_t find_text(Maker& maker, std::string_view text, std::string_view part, size_t from = 0);
 size_t find_last_text(Maker& maker, std::string_view text, std::string_view part);
 Text joined(Maker& maker, const Values& texts, const Text& separator);

@@ -1,7 +1,7 @@
 // MRS, "minus recent score" (Y4): S <- alpha TopP(s) + (1 - alpha) S, and the least S leaves.
 //
 // TopP keeps the p largest of a token's scores over all experts; the others add 0. p = min(2k, E) unless the settings
-// say otherwise. Where a trace has the k weights alone, these are the scores.
+// say otherwise. If a trace has the k weights alone, these are the scores.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -32,7 +32,7 @@ class MrsPolicy : public ExpertPolicy {
       score_.add(request.ids[i], static_cast<double>(request.weights[i]));
   }
 
-  // Of scores that equal the least one, the lower ids are kept. Seldom is there more than one, so all scores from it on
+  // Among scores that equal the least one, the lower ids stay. There is seldom more than one, so all scores from it on
   // are added at once, without branches.
   void add_scores(std::span<const float> scores) {
     const float least = least_kept(scores);

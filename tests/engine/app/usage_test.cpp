@@ -39,10 +39,19 @@ Declared declare_all() {
 }
 
 // These flags accept any text: texts, and paths, which are found missing only when they are opened.
-const std::set<std::string> kFree = {
-    "--model",       "--prompt",      "--file",    "--ids",    "--jsonl",       "--save-state", "--load-state",
-    "--calibration", "--stop",        "--trace",   "--logits", "--output",      "--html",       "--routing",
-    "--prediction",  "--draft-model", "--history", "--cases",  "--json-schema", "--grammar",    "FILE"};
+const std::set<std::string> kFree = {"--model",       "--prompt",
+                                     "--file",        "--ids",
+                                     "--jsonl",       "--save-state",
+                                     "--load-state",  "--calibration",
+                                     "--stop",        "--trace",
+                                     "--logits",      "--output",
+                                     "--html",        "--routing",
+                                     "--prediction",  "--draft-model",
+                                     "--history",     "--cases",
+                                     "--json-schema", "--grammar",
+                                     "--packed",      "--chat-template-file",
+                                     "--system",      "--routing-out",
+                                     "FILE"};
 
 TEST(Usage, junk_for_any_flag_of_any_command_is_status_2_and_named) {
   const Declared all = declare_all();

@@ -28,7 +28,7 @@ struct ReplayPage {
 
 std::string replay_page(const ReplayPage& page);
 
-// What a card does with the model, in sentences: speeds at some sizes of memory, and the knee.
+// Sentences on a card with the model: speeds at some sizes of memory, and the knee.
 std::string knee_sentence(const Card& card, const std::vector<SpeedPoint>& points);
 
 }  // namespace tandem::app
