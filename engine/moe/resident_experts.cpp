@@ -1,0 +1,104 @@
+#include "engine/moe/resident_experts.h"
+
+#include <algorithm>
+
+#include "engine/tensor/expert_source.h"
+#include "engine/tensor/routing.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t kNoWave = -1;
+
+}  // namespace
+
+ResidentExperts::ResidentExperts(int64_t experts, int64_t slots)
+    : slot_of_(static_cast<size_t>(experts), kNowhere),
+      in_slot_(static_cast<size_t>(slots), kNobody),
+      uses_(static_cast<size_t>(experts)),
+      wave_of_(static_cast<size_t>(experts), kNoWave) {
+  TANDEM_CHECK(slots >= 1 && slots <= experts, "slots of a layer's experts");
+}
+
+int64_t ResidentExperts::ask(std::span<const int32_t> ids) {
+  ++pass_;
+  std::ranges::fill(wave_of_, kNoWave);
+  missing_.assign(1, {});
+  wave_ = 0;
+  int64_t hits = 0, resident = 0;
+  std::vector<int32_t> absent;
+  for (const int32_t id : ids) {
+    const auto expert = static_cast<size_t>(id);
+    TANDEM_CHECK(id >= 0 && expert < uses_.size(), "an expert of the layer");
+    if (slot_of_[expert] >= 0) ++hits;
+    if (uses_[expert].pass != pass_) {
+      uses_[expert] = {pass_, 0};
+      slot_of_[expert] >= 0 ? ++resident : (absent.push_back(id), 0);
+      if (slot_of_[expert] >= 0) wave_of_[expert] = 0;
+    }
+    ++uses_[expert].tokens;
+  }
+  // The experts of the most tokens come first: the first wave's stay longest.
+  std::ranges::sort(absent, [this](int32_t a, int32_t b) {
+    const int64_t left = uses_[static_cast<size_t>(a)].tokens, right = uses_[static_cast<size_t>(b)].tokens;
+    return left > right || (left == right && a < b);
+  });
+  int64_t room = slots() - resident;
+  for (const int32_t expert : absent) {
+    if (room == 0) {
+      missing_.emplace_back();
+      room = slots_of_turn(slots());
+    }
+    wave_of_[static_cast<size_t>(expert)] = std::ssize(missing_) - 1;
+    missing_.back().push_back(expert);
+    --room;
+  }
+  return hits;
+}
+
+int32_t ResidentExperts::free_slot() const {
+  int32_t best = kNowhere;
+  for (int32_t slot = 0; slot < static_cast<int32_t>(in_slot_.size()); ++slot) {
+    const int32_t expert = in_slot_[static_cast<size_t>(slot)];
+    if (expert == kNobody) return slot;
+    if (is_in_wave(expert)) continue;
+    const auto use_of = [&](int32_t of) { return uses_[static_cast<size_t>(in_slot_[static_cast<size_t>(of)])]; };
+    if (best == kNowhere || use_of(slot) < use_of(best) ||
+        (use_of(slot) == use_of(best) && expert < in_slot_[static_cast<size_t>(best)]))
+      best = slot;
+  }
+  TANDEM_CHECK(best != kNowhere, "a wave is no larger than its slots");
+  return best;
+}
+
+std::vector<ResidentExperts::Load> ResidentExperts::begin_wave(int64_t wave) {
+  wave_ = wave;
+  std::vector<Load> loads;
+  if (wave >= std::ssize(missing_)) return loads;
+  for (const int32_t expert : missing_[static_cast<size_t>(wave)]) {
+    const int32_t slot = free_slot();
+    int32_t& before = in_slot_[static_cast<size_t>(slot)];
+    if (before != kNobody) {
+      slot_of_[static_cast<size_t>(before)] = kNowhere;
+      ++evictions_;
+    }
+    before = expert;
+    slot_of_[static_cast<size_t>(expert)] = slot;
+    loads.push_back({expert, slot});
+  }
+  return loads;
+}
+
+int32_t ResidentExperts::place_of(int32_t expert) const {
+  return is_in_wave(expert) ? slot_of_[static_cast<size_t>(expert)] : kElsewhere;
+}
+
+void ResidentExperts::drop(std::span<const Load> loads) {
+  for (const Load& load : loads) {
+    slot_of_[static_cast<size_t>(load.expert)] = kNowhere;
+    in_slot_[static_cast<size_t>(load.slot)] = kNobody;
+  }
+}
+
+}  // namespace tandem

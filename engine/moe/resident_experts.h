@@ -1,0 +1,61 @@
+// Y4, Y6: which experts of a layer are in its slots, and what a pass has to load.
+//
+// A pass takes its experts in waves (engine/tensor/expert_source.h). The first wave has the chosen experts that are
+// resident, and fills the other slots with the chosen experts of the most tokens. Each later wave loads the next ones
+// into the slots of least use. So every expert is loaded at most once, and the experts of the most tokens stay.
+//
+// The use of an expert: the last pass that chose it, then its tokens in that pass. Of equal ones the lower id leaves.
+//
+// Contract: pure bookkeeping of one layer. ask() begins a pass, begin_wave() its waves in order. drop() takes
+// back experts that could not be loaded. Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace tandem {
+
+class ResidentExperts {
+ public:
+  struct Load {
+    int32_t expert = 0, slot = 0;
+    bool operator==(const Load&) const = default;
+  };
+
+  ResidentExperts(int64_t experts, int64_t slots);
+
+  // ids: the experts that the tokens of a pass chose, each in [0, experts). Returns how many choices found their expert
+  // resident.
+  int64_t ask(std::span<const int32_t> ids);
+  // The experts that this wave has to load, and where to. Waves behind the last one have none.
+  std::vector<Load> begin_wave(int64_t wave);
+  // The expert's slot if it belongs to the wave that has begun, else kElsewhere.
+  int32_t place_of(int32_t expert) const;
+  void drop(std::span<const Load> loads);
+
+  int64_t slots() const { return static_cast<int64_t>(in_slot_.size()); }
+  bool is_resident(int32_t expert) const { return slot_of_[static_cast<size_t>(expert)] >= 0; }
+  int64_t evictions() const { return evictions_; }
+
+ private:
+  struct Use {
+    int64_t pass = 0, tokens = 0;
+    auto operator<=>(const Use&) const = default;
+  };
+  static constexpr int32_t kNobody = -1, kNowhere = -1;
+
+  bool is_in_wave(int32_t expert) const { return wave_of_[static_cast<size_t>(expert)] == wave_; }
+  int32_t free_slot() const;  // of nobody, or of the expert of least use outside the wave
+
+  std::vector<int32_t> slot_of_;  // by expert
+  std::vector<int32_t> in_slot_;  // by slot: its expert
+  std::vector<Use> uses_;         // by expert
+  int64_t pass_ = 0, evictions_ = 0;
+  // The pass that was asked for last: the wave of each expert, and the missing ones in the order in which they come.
+  std::vector<int64_t> wave_of_;
+  std::vector<std::vector<int32_t>> missing_;  // by wave
+  int64_t wave_ = 0;
+};
+
+}  // namespace tandem

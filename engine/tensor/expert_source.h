@@ -1,0 +1,53 @@
+// Experts that move: what operators and weights have to know about a store of experts.
+//
+// Experts that do not fit the memory lie in a file. A layer has slots, each with room for one expert. The store reads
+// missing experts into slots while a pass runs (engine/run/machine/expert_store.h).
+//
+// A pass may choose more experts than there are slots. It takes them in waves, each with products of its own. The
+// number of waves follows from sizes alone, so plans do not depend on the choices. A wave may be empty.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "engine/tensor/operand.h"
+
+namespace tandem {
+
+// Slots that each wave after the first one fills. The other slots keep their experts, for later tokens.
+constexpr int64_t slots_of_turn(int64_t slots) { return std::max<int64_t>(1, slots / 2); }
+
+// Waves that `choices` choices among E experts may need: one, and one more for each turn beyond the slots.
+constexpr int64_t expert_waves(int64_t choices, int64_t E, int64_t slots) {
+  const int64_t most = std::min(choices, E), turn = slots_of_turn(slots);
+  return most <= slots ? 1 : 1 + (most - slots + turn - 1) / turn;
+}
+
+// What a wave asks for. k: choices of a token. ids: [S, k] experts; weights: [S, k], the router's.
+struct WaveRequest {
+  int64_t layer = 0, wave = 0, k = 0;
+  std::span<const int32_t> ids;
+  std::span<const float> weights;
+};
+
+// Contract: fetch() returns when the wave's experts are in their slots. places: [S, k], the slot of each choice, or
+// kElsewhere if it belongs to another wave. The waves of a layer are asked for in order, with the same ids. The
+// products of a wave end before the next one is asked for. Error: an expert that cannot be read. Threads: one at a
+// time.
+class ExpertSource {
+ public:
+  virtual ~ExpertSource() = default;
+  virtual void fetch(const WaveRequest& request, std::span<int32_t> places) = 0;
+};
+
+// The experts of a layer, if they move. `slots` of them are in memory at a time, side by side.
+struct MovingExperts {
+  int64_t slots = 0;  // 0: the layer has no experts, or they stay
+  size_t slot_bytes = 0;
+  Operand experts;
+  ExpertSource* source = nullptr;  // borrowed
+};
+
+}  // namespace tandem
