@@ -37,6 +37,11 @@ void WholeFile::write(std::span<const std::byte> bytes) {
   if (!out_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()))) fail();
 }
 
+void WholeFile::rewrite_begin(std::span<const std::byte> bytes) {
+  if (!out_.seekp(0)) fail();
+  write(bytes);
+}
+
 // The rename is one step: readers find the former file or the whole new one.
 void WholeFile::commit() {
   out_.close();

@@ -19,6 +19,8 @@ class WholeFile {
   WholeFile& operator=(const WholeFile&) = delete;
 
   void write(std::span<const std::byte> bytes);
+  // Replaces the first bytes, once everything is written.
+  void rewrite_begin(std::span<const std::byte> bytes);
   void commit();
 
  private:

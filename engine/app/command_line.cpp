@@ -166,6 +166,7 @@ std::span<const Command> commands() {
       {kUse, "tokenize", "text to token ids and back", add_tokenize},
       {kUse, "devices", "what can compute here, and what was proven about it", add_devices},
       {kUse, "info", "what is in a model file, and what will run where", add_info},
+      {kUse, "pack", "write a model's packed weights to a file, for models larger than the memory", add_pack},
       {kUse, "history", "the file of earlier texts that drafts continue (run --history)", add_history},
       {kUse, "warm", "compile a GPU's kernels for a kind of model ahead of time", add_warm},
       {kUse, "bench", "speed of prompt processing and token generation", add_bench},

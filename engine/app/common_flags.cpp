@@ -276,6 +276,8 @@ void add_context_flags(CLI::App& app, CommonFlags& flags) {
                  "tokens of the prompt that are computed at once; 0: the engine's choice")
       ->transform(whole(kTokensRange))
       ->capture_default_str();
+  reads_file(app.add_option("--packed", flags.engine.packed_file,
+                            "the packed weights of this model, a file of `tandem pack` (docs/large_models.md)"));
   app.add_flag("--pack-cache", flags.pack_cache,
                "keep the packed weights in the user's cache, so that later starts map them (docs/models.md)");
 }
@@ -301,6 +303,12 @@ void add_placement_flags(CLI::App& app, CommonFlags& flags) {
             return problem.empty() ? problem : problem + ", or -1";
           },
           "SHARE[,SHARE...]"));
+  add_budget_flag(
+      app, "--expert-budget", flags.engine.expert_budget,
+      "Y6: experts in the device's memory: auto (all, or what fits), a share of each layer's (25%) or bytes "
+      "(2GiB); the others are read from the packed file when they are needed (docs/large_models.md)");
+  add_budget_flag(app, "--host-budget", flags.engine.host_budget,
+                  "Y6: the same for the host's memory; a number alone counts GiB", true);
   // The flag counts MiB and the field bytes.
   app.add_option_function<int64_t>(
          "--npu-memory",

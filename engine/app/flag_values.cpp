@@ -120,6 +120,18 @@ CLI::Option* add_threads_flag(CLI::App& app, int& threads) {
       ->capture_default_str();
 }
 
+CLI::Option* add_budget_flag(CLI::App& app, const std::string& flag, ExpertBudget& budget, const std::string& explains,
+                             bool bare_gib) {
+  const std::string forms = bare_gib ? "auto, 25%, 512MiB, 2GiB or 2 (GiB)" : "auto, 25%, 512MiB or 2GiB";
+  const auto check = [bare_gib, forms](const std::string& text) {
+    return read_expert_budget(text, bare_gib) ? std::string() : as_written(text) + " is no budget (" + forms + ")";
+  };
+  const auto take = [&budget, bare_gib](const std::string& text) { budget = *read_expert_budget(text, bare_gib); };
+  return app.add_option_function<std::string>(flag, take, explains)
+      ->check(CLI::Validator(check, "BUDGET"))
+      ->default_str("auto");
+}
+
 // The parser does not say where a value comes from. A value that equals the variable counts as coming from it. The
 // parser has split a list into its elements, so they are joined before the comparison.
 bool is_given(const CLI::Option& option) {

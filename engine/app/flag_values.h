@@ -46,6 +46,10 @@ CLI::Option* add_named(CLI::App& app, const std::string& flag, Value& field,
   return app.add_option_function<std::string>(flag, take, explains)->check(CLI::IsMember(names))->default_str(usual);
 }
 
+// A budget for experts: auto, a share of 100 (25%), or bytes (512MiB, 2GiB). bare_gib: a number alone counts GiB.
+CLI::Option* add_budget_flag(CLI::App& app, const std::string& flag, ExpertBudget& budget, const std::string& explains,
+                             bool bare_gib = false);
+
 bool is_given(const CLI::Option& option);  // on the command line; a value from the environment does not count
 
 // Called after parsing. Gives flags the values of their variables (envname()) that the parser has dropped. CLI11

@@ -55,6 +55,7 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
     const ExpertsConfig& e = *c.experts;
     if (e.shared_feed_forward > 0) shared = floats(rows, c.hidden, "shared experts");
     expert_lists = floats(rows, expert_list_words(e.count, e.used), "lists of experts");
+    if (s.experts_move) expert_places = floats(rows, e.used, "slots of experts");
     expert_gate_up = floats(rows * e.used, 2 * e.feed_forward, "gate_up of experts");
     expert_activated = floats(rows * e.used, e.feed_forward, "activated of experts");
     expert_found = floats(rows * e.used, c.hidden, "found by experts");
@@ -129,6 +130,7 @@ size_t Activations::bytes() const {
                                 activated,
                                 shared,
                                 expert_lists,
+                                expert_places,
                                 expert_gate_up,
                                 expert_activated,
                                 expert_found,

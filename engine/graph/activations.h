@@ -29,6 +29,7 @@ struct ActivationSizes {
   bool routes_every_token = false;
   int64_t guess_layers = 0;  // later layers whose experts each layer guesses
   int64_t expert_rows = 0;   // rows of the static graphs of experts on an NPU; 0: no such graphs
+  bool experts_move = false;
 };
 
 // Buffers of the static graphs of experts, reused from layer to layer.
@@ -74,6 +75,7 @@ class Activations {
   Operand activated;         // [rows, I]
   Operand shared;            // [rows, H], result of the shared experts
   Operand expert_lists;      // int32 [rows, expert_list_words]
+  Operand expert_places;     // int32 [rows, k], only if experts move: the slot of each choice
   Operand expert_gate_up;    // [rows * k, 2 I] of each expert
   Operand expert_activated;  // [rows * k, I]
   Operand expert_found;      // [rows * k, H]

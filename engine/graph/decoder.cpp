@@ -169,7 +169,7 @@ class Builder {
   // Every token uses its own k experts. Each of these choices has its own row until the rows are added up.
   void experts(const LayerWeights& layer) {
     const ExpertsConfig& e = *c_.experts;
-    const int64_t k = e.used, I = e.feed_forward, H = c_.hidden;
+    const int64_t k = e.used, H = c_.hidden;
     const LayerRouting& routing = b_.routing[static_cast<size_t>(layer_)];
     const int64_t width = routing.width;
     matmul("ffn_gate_inp", layer.router, b_.normed, S_, routing.scores, true);
@@ -178,20 +178,17 @@ class Builder {
     guess_later_layers(routing);
     if (drops_behind_router_) drop_tokens_without_logits();
     if (S_ == 0) return;
-    // What the router read and wrote stays in its rows. The tokens that go on begin at row `begin`.
+    // The router's input and results stay in their rows. The tokens that go on begin at row `begin`.
     const int64_t begin = drops_behind_router_ ? first_ : 0;
     const Operand normed = column(b_.normed, begin * H), weights = column(routing.weights, begin * k),
                   ids = advanced(routing.ids, begin * k * static_cast<int64_t>(sizeof(int32_t)));
     // With many tokens each expert gets a list of its tokens.
-    const Choices choices{k, true, ids, S_ > kTokensWithoutLists ? b_.expert_lists : Operand{}};
-    if (S_ > kTokensWithoutLists) add("expert_lists", ExpertLists{S_, e.count, k, ids, b_.expert_lists});
+    const bool move = !w_.moving.empty();
+    const Operand lists = S_ > kTokensWithoutLists ? b_.expert_lists : Operand{};
+    if (lists && !move) add("expert_lists", ExpertLists{S_, e.count, k, ids, lists});
     // Every token uses the shared experts, so they are a dense network.
     if (e.shared_feed_forward > 0) dense("_shexp", layer, e.shared_feed_forward, normed, b_.shared);
-    stacked("ffn_gate_up_exps", layer.expert_gate_up, choices, {normed, H, 0}, {b_.expert_gate_up, k * 2 * I, 2 * I});
-    Glu each{S_, I, b_.expert_gate_up, column(b_.expert_gate_up, I), 2 * I, 2 * I, b_.expert_activated, I};
-    each.rows = k;
-    glu("_exps", each);
-    stacked("ffn_down_exps", layer.expert_down, choices, {b_.expert_activated, k * I, I}, {b_.expert_found, k * H, H});
+    move ? moving_experts(layer, ids, weights, normed) : expert_products(layer, {k, true, ids, lists}, normed, "_exps");
     ExpertSum sum;
     sum.S = S_, sum.k = k, sum.width = H;
     sum.x = b_.expert_found, sum.weights = weights;
@@ -278,12 +275,45 @@ class Builder {
     int64_t slots = 0;
     bool routed = false;
     Operand ids{}, lists{};
+    int64_t waves = 1;  // more: the lists have the choices of one wave
   };
   // Addresses of the slots: slot i of token s lies at s * stride + i * slot.
   struct Slots {
     Operand at;
     int64_t stride = 0, slot = 0;
   };
+
+  void expert_products(const LayerWeights& layer, const Choices& choices, const Operand& normed,
+                       const std::string& suffix) {
+    const int64_t k = c_.experts->used, I = c_.experts->feed_forward, H = c_.hidden;
+    stacked("ffn_gate_up" + suffix, layer.expert_gate_up, choices, {normed, H, 0},
+            {b_.expert_gate_up, k * 2 * I, 2 * I});
+    Glu each{S_, I, b_.expert_gate_up, column(b_.expert_gate_up, I), 2 * I, 2 * I, b_.expert_activated, I};
+    each.rows = k;
+    glu(suffix, each);
+    stacked("ffn_down" + suffix, layer.expert_down, choices, {b_.expert_activated, k * I, I},
+            {b_.expert_found, k * H, H});
+  }
+
+  // Experts that move come in waves, and each wave computes the choices of its experts. The unit computes all rows in
+  // every wave: rows of later waves are computed again there, and rows of earlier ones have the same values again.
+  void moving_experts(const LayerWeights& layer, const Operand& ids, const Operand& weights, const Operand& normed) {
+    const MovingExperts& moving = w_.moving[static_cast<size_t>(layer_)];
+    const int64_t E = c_.experts->count, k = c_.experts->used, waves = expert_waves(S_ * k, E, moving.slots);
+    const Operand lists = S_ > kTokensWithoutLists || waves > 1 ? b_.expert_lists : Operand{};
+    for (int64_t wave = 0; wave < waves; ++wave) {
+      const std::string suffix = wave == 0 ? "_exps" : "_exps_wave" + std::to_string(wave);
+      ExpertFetch fetch;
+      fetch.S = S_, fetch.E = E, fetch.k = k;
+      fetch.wave = wave, fetch.layer = layer_;
+      fetch.slots = moving.slots, fetch.slot_bytes = moving.slot_bytes;
+      fetch.ids = ids, fetch.weights = weights;
+      fetch.places = b_.expert_places, fetch.lists = lists;
+      fetch.experts = moving.experts, fetch.source = moving.source;
+      add("ffn_fetch" + suffix, fetch);
+      expert_products(layer, {k, true, b_.expert_places, lists, waves}, normed, suffix);
+    }
+  }
 
   // One operator for each part of the stack. Names have a number if there are several parts.
   void stacked(const std::string& name, const MatrixStack& stack, const Choices& choices, const Slots& x,
@@ -297,6 +327,8 @@ class Builder {
       op.w = part.stack;
       op.act_i8 = takes_act_i8(part.stack.format);
       op.ids = choices.ids, op.lists = choices.lists;
+      op.listed_only = choices.waves > 1;
+      op.share = 1.0 / static_cast<double>(choices.waves);
       op.x = x.at, op.x_stride = x.stride, op.x_slot = x.slot;
       op.y = column(y.at, part.column_begin), op.y_stride = y.stride, op.y_slot = y.slot;
       add(stack.parts.size() == 1 ? name : name + ("." + std::to_string(i)), op);

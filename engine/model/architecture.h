@@ -51,6 +51,7 @@ struct StackedSpec {
 struct StackSpec {
   int64_t count = 0;                 // number of experts or heads
   std::vector<StackedSpec> weights;  // one below the other
+  bool of_experts = false;           // the matrices of an expert lie together in a record (expert_records.h)
 };
 
 using LayerSpec = LayerParts<VectorSpec, GroupSpec, StackSpec>;

@@ -50,11 +50,21 @@ SourceRows rows_of(const GgufTensor& tensor, int64_t columns) {
   return {&tensor, 0, static_cast<int64_t>(tensor.bytes / row_bytes(tensor.type, columns))};
 }
 
+// Records begin at pages, because storage is read in whole pages.
+constexpr size_t kPageBytes = 4096;
+size_t whole_pages(size_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
+
 // One item of a slot: a vector, a matrix of several tensors, or a stack of matrices.
 struct Item {
   size_t bytes = 0;
   Operand* place = nullptr;                // the model's field that receives its place
   std::function<void(PackingList&)> list;  // adds it to the packing list, once it has a place
+};
+
+// A part of each expert's record: one matrix of a stack.
+struct RecordPart {
+  PackedStack* stack = nullptr;  // the model's field that receives the place of the stack
+  std::function<void(PackingList&, int64_t expert, const PackedMatrix&)> list;
 };
 
 // Lists the items of a model slot by slot, checks their tensors, and gives them places. add() does one item each: it
@@ -110,11 +120,18 @@ class Loader {
       stack.rows += weight.rows;
       stack.columns = weight.columns;
     }
-    for (size_t i = 0; i < stack.parts.size(); ++i) item(stack.parts[i].stack, sources[i]);
+    for (size_t i = 0; i < stack.parts.size(); ++i) item(stack.parts[i].stack, sources[i], spec.of_experts);
   }
 
-  // The items since the last call share a slot.
-  void end_slot(std::string label) { slots_.push_back({std::move(label), std::exchange(items_, {})}); }
+  // The items since the last call share a slot. Records of experts come last in it.
+  void end_slot(std::string label, int64_t layer = -1) {
+    SlotPlan plan{std::move(label), std::exchange(items_, {}), std::exchange(record_, {})};
+    if (!plan.record.empty())
+      records_.push_back(
+          {layer, plan.record.front().stack->count, slots_.size(), whole_pages(dense_bytes(plan)), record_bytes(plan)});
+    slots_.push_back(std::move(plan));
+  }
+  const std::vector<ExpertRecords>& records() const { return records_; }
 
   // Gives every item its place in new slots of the pool, where it is packed later. Called after everything has been
   // checked, so that a bad file costs no memory.
@@ -123,24 +140,78 @@ class Loader {
     for (const SlotPlan& plan : slots_) {
       slots.push_back(&pool_.acquire(bytes_of(plan), sync::SlotUse::weights, plan.label));
       place(plan, *slots.back());
+      place_record(plan, {slots.back(), whole_pages(dense_bytes(plan))}, record_bytes(plan));
       for (const Item& item : plan.items) item.list(packing_);
+      for (const RecordPart& part : plan.record)
+        for (int64_t i = 0; i < part.stack->count; ++i) part.list(packing_, i, part.stack->matrix(i));
     }
     return slots;
   }
 
-  // The same with slots that already hold the packed weights. No item goes to the packing list.
-  std::vector<sync::Slot*> place_all(PackedFile& packed, PackedUse use) {
-    std::vector<std::string> labels;
-    for (const SlotPlan& plan : slots_) labels.push_back(plan.label);
-    const auto found = use == PackedUse::mapped ? packed.map(pool_, labels) : packed.read(pool_, labels);
-    for (size_t i = 0; i < slots_.size(); ++i) place(slots_[i], *found[i]);
+  // The same with slots that already hold the packed weights. No item goes to the packing list. With `moving`, the
+  // experts' records stay in the file, and their stacks are the slots that it names.
+  std::vector<sync::Slot*> place_all(PackedFile& packed, PackedUse use, std::span<const MovingExperts> moving) {
+    std::vector<sync::FilePart> parts;
+    for (const SlotPlan& plan : slots_)
+      parts.push_back({0, moving.empty() ? bytes_of(plan) : dense_bytes(plan), plan.label});
+    const auto found = use == PackedUse::mapped ? packed.map(pool_, parts) : packed.read(pool_, parts);
+    auto records = records_.begin();
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      place(slots_[i], *found[i]);
+      if (slots_[i].record.empty()) continue;
+      const ExpertRecords& of_slot = *records++;
+      if (moving.empty()) {
+        place_record(slots_[i], {found[i], of_slot.offset}, of_slot.bytes);
+        continue;
+      }
+      const MovingExperts& experts = moving[static_cast<size_t>(of_slot.layer)];
+      place_record(slots_[i], experts.experts, experts.slot_bytes);
+      for (const RecordPart& part : slots_[i].record) part.stack->count = experts.slots;
+    }
     return {found.begin(), found.end()};
+  }
+
+  // Packs the model piece by piece, in the order of the packed file, and gives each piece to `take`. A piece is a slot
+  // without its records, or as many records as `most_bytes` hold. Memory: one piece. The weights keep no places.
+  void pack_pieces(int threads, size_t most_bytes, const LoadProgress& progress, const TakePiece& take) {
+    uint64_t total = 0, done = 0;
+    for (const GgufTensor& tensor : file_.tensors()) total += tensor.bytes;
+    const auto finish = [&](PackingList& list) {
+      uint64_t last = 0;
+      list.finish(threads, [&](uint64_t of_list, uint64_t) {
+        last = of_list;
+        if (progress) progress(done + of_list, total);
+      });
+      done += last;
+    };
+    auto records = records_.begin();
+    for (const SlotPlan& plan : slots_) {
+      if (const size_t bytes = whole_pages(dense_bytes(plan)); bytes > 0) {
+        PieceBuffer buffer(pool_, bytes, plan.label);
+        PackingList list(file_);
+        place(plan, buffer.slot());
+        for (const Item& item : plan.items) item.list(list);
+        finish(list);
+        for (const Item& item : plan.items) *item.place = {};
+        take(buffer.bytes(bytes));
+      }
+      if (plan.record.empty()) continue;
+      const ExpertRecords& of_slot = *records++;
+      const int64_t at_once = std::clamp<int64_t>(static_cast<int64_t>(most_bytes / of_slot.bytes), 1, of_slot.count);
+      for (int64_t first = 0; first < of_slot.count; first += at_once)
+        pack_records(plan, of_slot, first, std::min(of_slot.count, first + at_once), finish, take);
+    }
   }
 
   std::vector<size_t> slot_bytes() const {
     std::vector<size_t> bytes;
     for (const SlotPlan& plan : slots_) bytes.push_back(bytes_of(plan));
     return bytes;
+  }
+  size_t bytes_in_slots(bool with_records) const {
+    size_t sum = 0;
+    for (const SlotPlan& plan : slots_) sum += with_records ? bytes_of(plan) : dense_bytes(plan);
+    return sum;
   }
 
   PackingList& packing() { return packing_; }
@@ -167,15 +238,81 @@ class Loader {
   struct SlotPlan {
     std::string label;
     std::vector<Item> items;
+    std::vector<RecordPart> record;  // without experts: empty
   };
 
-  static size_t bytes_of(const SlotPlan& plan) {
+  // A slot of the pool for one piece. A slot that is reused is cleared, so that gaps are zeros.
+  class PieceBuffer {
+   public:
+    PieceBuffer(sync::Pool& pool, size_t bytes, const std::string& label)
+        : pool_(pool), slot_(pool.acquire(bytes, sync::SlotUse::weights, label)) {}
+    ~PieceBuffer() {
+      sync::Pool::discard(slot_);
+      pool_.release(slot_);
+    }
+    PieceBuffer(const PieceBuffer&) = delete;
+    PieceBuffer& operator=(const PieceBuffer&) = delete;
+    const sync::Slot& slot() const { return slot_; }
+    std::span<std::byte> bytes(size_t count) const { return {slot_.data(), count}; }
+
+   private:
+    sync::Pool& pool_;
+    sync::Slot& slot_;
+  };
+
+  // Records [first, end) of a slot, with their checksums.
+  template <typename Finish>
+  void pack_records(const SlotPlan& plan, const ExpertRecords& records, int64_t first, int64_t end,
+                    const Finish& finish, const TakePiece& take) {
+    const auto count = static_cast<size_t>(end - first);
+    PieceBuffer buffer(pool_, count * records.bytes, plan.label);
+    PackingList list(file_);
+    for (size_t i = 0; i < count; ++i) {
+      size_t offset = i * records.bytes;
+      for (const RecordPart& part : plan.record) {
+        const PackedStack& stack = *part.stack;
+        const PackedMatrix matrix{stack.format, stack.rows, stack.columns, {&buffer.slot(), offset}};
+        part.list(list, first + static_cast<int64_t>(i), matrix);
+        offset += aligned(matrix.bytes());
+      }
+    }
+    finish(list);
+    const std::span<std::byte> bytes = buffer.bytes(count * records.bytes);
+    for (size_t i = 0; i < count; ++i)
+      seal_record(bytes.subspan(i * records.bytes, records.bytes), records.layer, first + static_cast<int64_t>(i));
+    take(bytes);
+  }
+
+  static size_t dense_bytes(const SlotPlan& plan) {
     size_t bytes = 0;
     for (const Item& item : plan.items) bytes += aligned(item.bytes);
     return bytes;
   }
 
-  // Walks the items as bytes_of() does, so the last item ends at the end of the slot.
+  // Of one expert, with its checksum.
+  static size_t record_bytes(const SlotPlan& plan) {
+    size_t bytes = 0;
+    for (const RecordPart& part : plan.record)
+      bytes += aligned(packed_bytes(part.stack->format, part.stack->rows, part.stack->columns));
+    return whole_pages(bytes + sizeof(uint64_t));
+  }
+
+  static size_t bytes_of(const SlotPlan& plan) {
+    if (plan.record.empty()) return dense_bytes(plan);
+    return whole_pages(dense_bytes(plan)) + static_cast<size_t>(plan.record.front().stack->count) * record_bytes(plan);
+  }
+
+  // Gives the stacks of experts their places. `records` has the first expert's record.
+  static void place_record(const SlotPlan& plan, const Operand& records, size_t record_bytes) {
+    size_t offset = 0;
+    for (const RecordPart& part : plan.record) {
+      part.stack->data = records.advanced(offset);
+      part.stack->pitch_bytes = record_bytes;
+      offset += aligned(packed_bytes(part.stack->format, part.stack->rows, part.stack->columns));
+    }
+  }
+
+  // Walks the items as dense_bytes() does, so the last item ends at the end of the slot or before its records.
   static void place(const SlotPlan& plan, const sync::Slot& slot) {
     size_t offset = 0;
     for (const Item& item : plan.items) {
@@ -207,18 +344,25 @@ class Loader {
                       [&matrix, sources = std::move(sources)](PackingList& list) { list.add(matrix, sources); }});
   }
 
-  // The item adds every matrix of the stack to the packing list by itself.
-  void item(PackedStack& stack, std::vector<Stacked> sources) {
+  // Adds matrix i of a stack to the packing list.
+  static void list_matrix(PackingList& list, const std::vector<Stacked>& sources, int64_t i,
+                          const PackedMatrix& matrix) {
+    if (sources[0].spec->transposed) return list.add_transposed(matrix, sources[0].rows(i));
+    std::vector<SourceRows> rows;
+    for (const Stacked& source : sources) rows.push_back(source.rows(i));
+    list.add(matrix, rows);
+  }
+
+  // A stack of experts becomes a part of their records. Other stacks are items, which add every matrix by themselves.
+  void item(PackedStack& stack, std::vector<Stacked> sources, bool of_experts) {
+    if (of_experts) {
+      record_.push_back({&stack, [sources = std::move(sources)](PackingList& list, int64_t i, const PackedMatrix& to) {
+                           list_matrix(list, sources, i, to);
+                         }});
+      return;
+    }
     items_.push_back({stack.bytes(), &stack.data, [&stack, sources = std::move(sources)](PackingList& list) {
-                        for (int64_t i = 0; i < stack.count; ++i) {
-                          if (sources[0].spec->transposed) {
-                            list.add_transposed(stack.matrix(i), sources[0].rows(i));
-                            continue;
-                          }
-                          std::vector<SourceRows> rows;
-                          for (const Stacked& source : sources) rows.push_back(source.rows(i));
-                          list.add(stack.matrix(i), rows);
-                        }
+                        for (int64_t i = 0; i < stack.count; ++i) list_matrix(list, sources, i, stack.matrix(i));
                       }});
   }
 
@@ -281,8 +425,10 @@ class Loader {
   const GgufFile& file_;
   sync::Pool& pool_;
   PackingList packing_;
-  std::vector<Item> items_;  // of the current slot
+  std::vector<Item> items_;         // of the current slot
+  std::vector<RecordPart> record_;  // of the current slot
   std::vector<SlotPlan> slots_;
+  std::vector<ExpertRecords> records_;
   std::set<std::string> names_;
 };
 
@@ -299,6 +445,13 @@ class ModelLoading::State {
   const ModelConfig& config() const { return model_.config; }
 
   std::vector<size_t> slot_bytes() const { return loader_.slot_bytes(); }
+  const std::vector<ExpertRecords>& records() const { return loader_.records(); }
+  void pack_pieces(int threads, size_t most_bytes, const LoadProgress& progress, const TakePiece& take) {
+    TANDEM_CHECK(!placed_, "weights that have no places yet");
+    file_.expect_sequential_reads();
+    loader_.pack_pieces(threads, most_bytes, progress, take);
+    file_.drop_all_pages();
+  }
 
   // Packs on threads of its own. The first thread calls `before` and packs afterwards. An exception of `before` stops
   // the packing, and finish() throws it.
@@ -333,9 +486,10 @@ class ModelLoading::State {
   }
 
   // The slots come from the packed file, so there is nothing left to pack.
-  void take(PackedFile& packed, PackedUse use) {
+  void take(PackedFile& packed, PackedUse use, std::span<const MovingExperts> moving) {
     TANDEM_CHECK(!std::exchange(placed_, true), "weights that are being packed already");
-    placed(loader_.place_all(packed, use));
+    model_.weights.moving.assign(moving.begin(), moving.end());
+    placed(loader_.place_all(packed, use, moving));
   }
 
  private:
@@ -373,7 +527,7 @@ void ModelLoading::State::list(int64_t most_layers) {
   weights.layers.resize(spec.layers.size());  // before items point into it
   for (size_t i = 0; i < spec.layers.size(); ++i) {
     each_part([this](const auto& from, auto& to) { loader_.add(from, to); }, spec.layers[i], weights.layers[i]);
-    loader_.end_slot("layer " + std::to_string(i));
+    loader_.end_slot("layer " + std::to_string(i), static_cast<int64_t>(i));
   }
   loader_.add(spec.output_norm, weights.output_norm);
   loader_.add(spec.output_norm_bias, weights.output_norm_bias);
@@ -392,7 +546,8 @@ void ModelLoading::State::place() {
 void ModelLoading::State::placed(std::vector<sync::Slot*> slots) {
   ModelWeights& weights = model_.weights;
   weights.slots = std::move(slots);
-  for (const size_t bytes : loader_.slot_bytes()) weights.bytes += bytes;
+  weights.records = loader_.records();
+  weights.bytes = loader_.bytes_in_slots(weights.moving.empty());
   if (model_.config.tied_output)
     weights.output = {{{weights.embedding, 0}}, weights.embedding.rows, weights.embedding.columns, {}};
 }
@@ -403,9 +558,13 @@ ModelLoading::~ModelLoading() = default;
 const ModelConfig& ModelLoading::config() const { return state_->config(); }
 void ModelLoading::widen(int threads) { state_->widen(threads); }
 std::vector<size_t> ModelLoading::slot_bytes() const { return state_->slot_bytes(); }
-void ModelLoading::take(PackedFile& packed, PackedUse use) {
+const std::vector<ExpertRecords>& ModelLoading::records() const { return state_->records(); }
+void ModelLoading::pack_pieces(int threads, size_t most_bytes, const LoadProgress& progress, const TakePiece& take) {
+  state_->pack_pieces(threads, most_bytes, progress, take);
+}
+void ModelLoading::take(PackedFile& packed, PackedUse use, std::span<const MovingExperts> moving) {
   try {
-    state_->take(packed, use);
+    state_->take(packed, use, moving);
   } catch (const Error&) {
     packed.require_unchanged();  // a change is the better reason
     throw;

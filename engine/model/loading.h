@@ -7,8 +7,10 @@
 // pool. Threads: one, the owner's. Borrows file and pool.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/model/gguf.h"
@@ -19,6 +21,7 @@
 namespace tandem {
 
 enum class PackedUse { mapped, read };  // PackedFile::map() or read()
+using TakePiece = std::function<void(std::span<const std::byte> bytes)>;
 
 class ModelLoading {
  public:
@@ -37,8 +40,15 @@ class ModelLoading {
   void widen(int threads);
   // Sizes of the slots for the packed weights, in their order. They are known before the slots exist.
   std::vector<size_t> slot_bytes() const;
-  // Uses the slots of a packed file, whose sizes are slot_bytes(), instead of packing. Not after start().
-  void take(PackedFile& packed, PackedUse use);
+  // The experts' records in these slots, by layer; known before the slots exist too.
+  const std::vector<ExpertRecords>& records() const;
+  // Packs on `threads` threads, piece by piece, and gives the pieces to `take` in the order of the packed file. Each is
+  // a multiple of 4096 bytes. Memory: one piece, a slot without its records, or records of at most `most_bytes`. Not
+  // after start(), and before take(), if at all.
+  void pack_pieces(int threads, size_t most_bytes, const LoadProgress& progress, const TakePiece& take);
+  // Uses the slots of a packed file, whose sizes are slot_bytes(), instead of packing. Not after start(). moving: one
+  // for each layer, where the experts of all layers move; their records are not loaded.
+  void take(PackedFile& packed, PackedUse use, std::span<const MovingExperts> moving = {});
   // Called once.
   Model finish(int threads, const LoadProgress& progress = {});
 

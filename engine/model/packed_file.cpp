@@ -18,7 +18,7 @@ namespace tandem {
 namespace {
 
 constexpr uint64_t kPackedMagic = 0x4b4341504d444e54;  // "TNDMPACK"
-constexpr uint64_t kVersion = 2;                       // of this file's layout
+constexpr uint64_t kVersion = 3;                       // of this file's layout
 constexpr size_t kPageBytes = 4096;
 
 // The size with the zeros that fill the last page.
@@ -41,18 +41,6 @@ template <typename Take>
 void for_each_sampled_page(uint64_t bytes, const Take& take) {
   const uint64_t pages = bytes / kPageBytes, taken = std::min<uint64_t>(pages, kSampledPages);
   for (uint64_t i = 0; i < taken; ++i) take((taken > 1 ? (pages - 1) * i / (taken - 1) : 0) * kPageBytes);
-}
-
-// Every slot consists of whole pages, so a page of the file lies in one slot.
-uint64_t hash_of_slots(std::span<const sync::Slot* const> slots) {
-  uint64_t bytes = 0, hash = 0, begin = 0;
-  for (const sync::Slot* slot : slots) bytes += slot->size_bytes();
-  auto slot = slots.begin();
-  for_each_sampled_page(bytes, [&](uint64_t offset) {
-    while (offset - begin >= (*slot)->size_bytes()) begin += (*slot++)->size_bytes();
-    hash = hash_bytes({(*slot)->data() + (offset - begin), kPageBytes}, hash);
-  });
-  return hash;
 }
 
 // The header's words in the order of the layout. The last word is a hash of all words before it.
@@ -97,9 +85,31 @@ std::string PackedFile::name(const GgufIdentity& model) {
   return text;
 }
 
-std::vector<std::byte> PackedFile::header(const GgufIdentity& model, std::span<const size_t> slot_bytes,
-                                          std::span<const sync::Slot* const> slots) {
-  return header_of(model, slot_bytes, hash_of_slots(slots));
+PackedFileWriter::PackedFileWriter(const std::string& path, const GgufIdentity& model,
+                                   std::span<const size_t> slot_bytes)
+    : model_(model), slot_bytes_(slot_bytes.begin(), slot_bytes.end()), out_(path) {
+  out_.write(std::vector<std::byte>(header_bytes(slot_bytes_.size())));
+  for_each_sampled_page(padded_sum(slot_bytes_), [this](uint64_t offset) { sampled_.push_back(offset); });
+}
+
+// Pieces are whole pages, so each sampled page lies in one piece. Sampled pages ascend.
+void PackedFileWriter::write(std::span<const std::byte> piece) {
+  TANDEM_CHECK(piece.size() % kPageBytes == 0, "pieces of a packed file are whole pages");
+  for (; next_ < sampled_.size() && sampled_[next_] < written_ + piece.size(); ++next_)
+    hash_ = hash_bytes(piece.subspan(sampled_[next_] - written_, kPageBytes), hash_);
+  out_.write(piece);
+  written_ += piece.size();
+}
+
+// The header is written last: a file without it is no packed file.
+void PackedFileWriter::commit() {
+  TANDEM_CHECK(written_ == padded_sum(slot_bytes_), "a packed file has all of its slots");
+  out_.rewrite_begin(header_of(model_, slot_bytes_, hash_));
+  out_.commit();
+}
+
+uint64_t PackedFileWriter::file_bytes(std::span<const size_t> slot_bytes) {
+  return header_bytes(slot_bytes.size()) + padded_sum(slot_bytes);
 }
 
 // Only a regular file is read. O_NONBLOCK: opening a pipe without a writer would wait.
@@ -175,29 +185,29 @@ void PackedFile::require_unchanged() const {
   if (now.bytes != stamp_.bytes || now.modified_ns != stamp_.modified_ns) throw_file_changed(path_);
 }
 
-// Offset, size and label of each slot in the file, computed from the sizes alone.
-std::vector<sync::FilePart> PackedFile::parts(std::span<const std::string> labels) const {
-  TANDEM_CHECK(labels.size() == slot_bytes_.size(), "a label for every slot of a packed file");
-  std::vector<sync::FilePart> parts;
-  uint64_t offset = offset_of_slot(0);
-  for (size_t i = 0; i < slot_bytes_.size(); ++i) {
-    parts.push_back({offset, whole_pages(slot_bytes_[i]), labels[i]});
-    offset += parts.back().bytes;
+// Offset, size and label of each slot's part in the file.
+std::vector<sync::FilePart> PackedFile::placed(std::span<const sync::FilePart> parts) const {
+  TANDEM_CHECK(parts.size() == slot_bytes_.size(), "a part for every slot of a packed file");
+  std::vector<sync::FilePart> placed(parts.begin(), parts.end());
+  for (size_t i = 0; i < placed.size(); ++i) {
+    TANDEM_CHECK(parts[i].bytes <= slot_bytes_[i], "a part of a slot");
+    placed[i].offset = offset_of_slot(i);
+    placed[i].bytes = whole_pages(parts[i].bytes);
   }
-  return parts;
+  return placed;
 }
 
 // Copies nothing: the slots are pages of the file. One guard covers all of them.
-std::vector<sync::Slot*> PackedFile::map(sync::Pool& pool, std::span<const std::string> labels) {
-  std::vector<sync::Slot*> slots = pool.map_file(file_, parts(labels), sync::SlotUse::weights);
-  if (!slots.empty())  // the slots are adjacent in memory
+std::vector<sync::Slot*> PackedFile::map(sync::Pool& pool, std::span<const sync::FilePart> parts) {
+  std::vector<sync::Slot*> slots = pool.map_file(file_, placed(parts), sync::SlotUse::weights);
+  if (!slots.empty())  // one mapping has all slots
     guard_ = FileGuard({slots.front()->data(), slots.back()->data() + slots.back()->size_bytes()}, true);
   return slots;
 }
 
-std::vector<sync::Slot*> PackedFile::read(sync::Pool& pool, std::span<const std::string> labels) const {
+std::vector<sync::Slot*> PackedFile::read(sync::Pool& pool, std::span<const sync::FilePart> parts) const {
   std::vector<sync::Slot*> slots;
-  for (const sync::FilePart& part : parts(labels)) {
+  for (const sync::FilePart& part : placed(parts)) {
     slots.push_back(&pool.acquire(part.bytes, sync::SlotUse::weights, part.label));
     if (const std::string why = read_at(file_, slots.back()->data(), part.bytes, part.offset); !why.empty())
       throw Error("cannot read packed weights (" + why + ")", path_ + ": " + part.label,
@@ -212,6 +222,10 @@ size_t PackedFile::bytes_of_slots(size_t first, size_t count) const {
 
 uint64_t PackedFile::offset_of_slot(size_t slot) const {
   return header_bytes(slot_bytes_.size()) + padded_sum(std::span(slot_bytes_).first(slot));
+}
+
+uint64_t PackedFile::offset_of(const ExpertRecords& records, int64_t expert) const {
+  return offset_of_slot(records.slot) + records.offset + static_cast<uint64_t>(expert) * records.bytes;
 }
 
 // Pages that are mapped, or that were not written to storage yet, stay.

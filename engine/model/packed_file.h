@@ -20,10 +20,12 @@
 #include <string>
 #include <vector>
 
+#include "engine/model/expert_records.h"
 #include "engine/model/file_mapping.h"
 #include "engine/model/gguf.h"
 #include "sync/file_guard.h"
 #include "sync/pool.h"
+#include "sync/whole_file.h"
 
 namespace tandem {
 
@@ -36,10 +38,11 @@ class PackedFile {
   PackedFile& operator=(PackedFile&& other) noexcept;
   ~PackedFile();
 
-  // Return the slots, with these labels. map(): the slots' pages are those of the system's page cache, so they are not
+  // Return the slots. map(): the slots' pages are those of the system's page cache, so they are not
   // in memory twice. read(): the pool allocates the memory. Error when the system refuses.
-  std::vector<sync::Slot*> map(sync::Pool& pool, std::span<const std::string> labels);
-  std::vector<sync::Slot*> read(sync::Pool& pool, std::span<const std::string> labels) const;
+  // parts: for each slot, how many of its first bytes, and the label. Offsets are ignored.
+  std::vector<sync::Slot*> map(sync::Pool& pool, std::span<const sync::FilePart> parts);
+  std::vector<sync::Slot*> read(sync::Pool& pool, std::span<const sync::FilePart> parts) const;
   // Slots `first` to `first + count - 1` lie side by side in the file: their bytes, and a copy of them. copy_slots()
   // may be called by any thread. Error when the file has changed or cannot be read.
   size_t bytes_of_slots(size_t first, size_t count) const;
@@ -51,21 +54,42 @@ class PackedFile {
 
   // The file's name for a model. It differs between models, and does not depend on where the model lies.
   static std::string name(const GgufIdentity& model);
-  // The bytes at the begin of the file. The slots follow.
-  static std::vector<std::byte> header(const GgufIdentity& model, std::span<const size_t> slot_bytes,
-                                       std::span<const sync::Slot* const> slots);
+  const std::string& path() const { return path_; }
+  int descriptor() const { return file_; }  // borrowed
+  // The offset of the expert's record in the file.
+  uint64_t offset_of(const ExpertRecords& records, int64_t expert) const;
 
  private:
   PackedFile(std::string path, int file, std::span<const size_t> slot_bytes);
   uint64_t offset_of_slot(size_t slot) const;
   std::string damage(const GgufIdentity& model) const;
-  std::vector<sync::FilePart> parts(std::span<const std::string> labels) const;
+  std::vector<sync::FilePart> placed(std::span<const sync::FilePart> parts) const;
 
   std::string path_;
   int file_ = -1;
   FileStamp stamp_;
   FileGuard guard_;  // of the mapped slots' memory
   std::vector<size_t> slot_bytes_;
+};
+
+// Writes a packed file piece by piece: the slots in their order, each filled with zeros up to a multiple of 4096 bytes.
+//
+// Contract: without commit(), no file remains. The header is written last. Error names the path and the system's
+// reason. Threads: one.
+class PackedFileWriter {
+ public:
+  PackedFileWriter(const std::string& path, const GgufIdentity& model, std::span<const size_t> slot_bytes);
+  void write(std::span<const std::byte> piece);  // whole pages
+  void commit();
+  static uint64_t file_bytes(std::span<const size_t> slot_bytes);
+
+ private:
+  const GgufIdentity model_;
+  const std::vector<size_t> slot_bytes_;
+  WholeFile out_;
+  std::vector<uint64_t> sampled_;  // offsets of the sampled pages, ascending
+  size_t next_ = 0;                // of sampled_
+  uint64_t written_ = 0, hash_ = 0;
 };
 
 }  // namespace tandem

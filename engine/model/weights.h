@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "engine/model/config.h"
+#include "engine/model/expert_records.h"
 #include "engine/model/gguf.h"
 #include "engine/model/layer.h"
+#include "engine/tensor/expert_source.h"
 #include "engine/tensor/packed.h"
 #include "sync/pool.h"
 
@@ -47,11 +49,14 @@ using LayerWeights = LayerParts<Operand, MatrixGroup, MatrixStack>;  // vectors 
 struct ModelWeights {
   PackedMatrix embedding;  // [vocabulary, H]
   std::vector<LayerWeights> layers;
-  Operand output_norm;             // f32 [H]
-  Operand output_norm_bias;        // f32 [H], or absent
-  MatrixGroup output;              // [vocabulary, H]; the embedding's bytes again when tied
-  size_t bytes = 0;                // packed, in the pool
-  std::vector<sync::Slot*> slots;  // embedding, layers, output; the pool owns them until they are released
+  // One for each layer if experts move, else empty. A layer's stacks of experts have its slots then.
+  std::vector<MovingExperts> moving;
+  Operand output_norm;                 // f32 [H]
+  Operand output_norm_bias;            // f32 [H], or absent
+  MatrixGroup output;                  // [vocabulary, H]; the embedding's bytes again when tied
+  size_t bytes = 0;                    // packed, in the slots below
+  std::vector<sync::Slot*> slots;      // embedding, layers, output; the pool owns them until they are released
+  std::vector<ExpertRecords> records;  // of each layer with experts
 };
 
 struct Model {

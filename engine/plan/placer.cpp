@@ -32,6 +32,12 @@ bool stays_on_device(const Operator& op) {
 
 }  // namespace
 
+// A fetch of experts stays whole: its waves follow each other.
+bool fetches_experts(std::span<const Operator> operators) {
+  return std::ranges::any_of(operators,
+                             [](const Operator& op) { return std::holds_alternative<ExpertFetch>(op.body); });
+}
+
 int require_device(const PlanRequest& request, DeviceRole role, const char* what, const char* plan) {
   const int device = first_with(request.devices, role);
   if (device < 0) {
@@ -59,7 +65,7 @@ int host_beside_npu(const PlanRequest& request) {
 // Ends at the first operator with another number of tokens (behind the last layer's cache).
 std::span<const Operator> whole_batch(std::span<const Operator> operators) {
   const int64_t S = tokens_of(operators.front());
-  if (S < kFewestTokens) return {};
+  if (S < kFewestTokens || fetches_experts(operators)) return {};
   const auto rest = std::ranges::find_if(operators, [S](const Operator& op) { return tokens_of(op) != S; });
   return operators.first(static_cast<size_t>(rest - operators.begin()));
 }
@@ -69,7 +75,16 @@ CutLimits token_limits(const DeviceTraits& npu, int64_t S) {
   return {npu.graph_tokens, npu.row_step, fine ? kTokenBlock : npu.token_step, 0};
 }
 
+// The host fetches experts, wherever the products run.
+int Placer::home_of(const Operator& op, int wanted) const {
+  if (!std::holds_alternative<ExpertFetch>(op.body) || runs(wanted, op)) return wanted;
+  for (int d = 0; d < static_cast<int>(request_.devices.size()); ++d)
+    if (runs(d, op)) return d;
+  return wanted;
+}
+
 void Placer::place(const Operator& op, int wanted, int fallback) {
+  wanted = home_of(op, wanted);
   const Support support = request_.devices[wanted].supports(op);
   if (support.yes) {
     placed_.push_back({wanted, op});
@@ -89,6 +104,7 @@ void Placer::fall_back(const Operator& op, int device, const std::string& refusa
 }
 
 void Placer::place_quietly(const Operator& op, int device) {
+  device = home_of(op, device);
   const Support support = request_.devices[device].supports(op);
   if (!support.yes) {
     throw Error("an operator cannot run where the plan puts it",

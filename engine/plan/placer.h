@@ -30,7 +30,7 @@ inline constexpr int64_t kTokenBlock = 8;     // tokens that kernels take at onc
 inline constexpr int64_t kFewestTokens = 16;  // smaller batches are not cut by tokens
 
 // The first operators, which run for all tokens of the batch. The operators behind them run for the last tokens alone.
-// Empty if the batch has fewer than kFewestTokens tokens.
+// Empty if the batch has fewer than kFewestTokens tokens, or if experts move in it.
 std::span<const Operator> whole_batch(std::span<const Operator> operators);
 
 // Limits for cutting a batch of S tokens into sums of the NPU's sizes. The step is the NPU's token_step. It is
@@ -91,6 +91,7 @@ class Placer {
   Plan finish(const char* name);
 
  private:
+  int home_of(const Operator& op, int wanted) const;
   void fall_back(const Operator& op, int device, const std::string& refusal);
   void place_decided(const Operator& op);
   void place_on_side(const Operator& op, std::span<const int> devices);

@@ -54,7 +54,7 @@ int64_t rows_for_experts(const Machine& machine, const ModelConfig& config, cons
 // The context bounds a pass, and a pass bounds the buffers of its tokens. Rows of buffers are a size of the NPU's
 // graphs, so that padding stays inside them. The cache has pages for a full context of every sequence.
 ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& config, const Machine& machine,
-                                 const Strategy* asked) {
+                                 const Strategy* asked, bool experts_move) {
   ActivationSizes sizes;
   sizes.context = context_of(options, config);
   sizes.positions = (sizes.context + 63) / 64 * 64;
@@ -73,6 +73,7 @@ ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& 
   sizes.routes_every_token = options.route_every_token;
   sizes.guess_layers = config.experts ? options.guess_layers : 0;
   sizes.expert_rows = rows_for_experts(machine, config, asked, options.experts, sizes.tokens);
+  sizes.experts_move = experts_move;
   return sizes;
 }
 

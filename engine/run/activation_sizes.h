@@ -19,7 +19,7 @@ namespace tandem {
 
 // asked: the strategy that the user named; nullptr: `auto`. It also checks the rules for experts, if the model has any.
 ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& config, const Machine& machine,
-                                 const Strategy* asked);
+                                 const Strategy* asked, bool experts_move = false);
 
 // The type of activations if the user named none. An NPU rounds the inputs of matmuls to f16. If a plan may use it, the
 // other devices round them too.

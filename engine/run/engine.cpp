@@ -119,8 +119,9 @@ void Engine::State::set_up() {
     diagnostics_.push_back(fmt::format("other plans may give other bits: {}", fmt::join(contract_.other_bits, "; ")));
 
   const ModelConfig& config = model_->config();
-  activations_ =
-      std::make_unique<Activations>(config, activation_sizes(options_, config, *machine_, asked_), &machine_->pool());
+  activations_ = std::make_unique<Activations>(
+      config, activation_sizes(options_, config, *machine_, asked_, model_->expert_store() != nullptr),
+      &machine_->pool());
   cache_ = std::make_unique<TextCache>(*model_, *activations_, *options_.act);
   expert_use_ = std::make_unique<ExpertUse>(config, calibrated_counts(options_.calibration, model_->file(), config));
   plans_ = std::make_unique<PassPlans>(*model_, *activations_, options_, asked_,
@@ -159,6 +160,8 @@ BitsContract Engine::State::find_contract(std::span<const DeviceInfo* const> dev
 
 // A GPU may join a text only if other plans keep giving the same bits, or other bits for the same reasons.
 bool Engine::State::accepts(std::span<const DeviceInfo* const> devices) const {
+  const auto shares_memory = [](const DeviceInfo* device) { return device->zero_copy; };
+  if (model_->expert_store() && !std::ranges::all_of(devices, shares_memory)) return false;
   return find_contract(devices).other_bits == contract_.other_bits;
 }
 
@@ -176,6 +179,7 @@ void Engine::State::rebuild() {
 
 std::vector<std::string> Engine::diagnostics() const {
   std::vector<std::string> all = machine().diagnostics();
+  all.insert(all.end(), model().diagnostics().begin(), model().diagnostics().end());
   all.insert(all.end(), state_->diagnostics_.begin(), state_->diagnostics_.end());
   return all;
 }

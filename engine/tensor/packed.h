@@ -23,17 +23,16 @@ struct PackedMatrix {
   bool operator==(const PackedMatrix&) const = default;
 };
 
-// `count` packed weights [N, K] of one shape, one behind the other: the experts of a layer, or the heads of a
-// projection. matrix(i) is a view, so an expert is a weight like any other. A stack may consist of some panels of each
-// matrix of a larger one.
+// `count` packed weights [N, K] of one shape, at equal distances: the experts of a layer, or the heads of a projection.
+// matrix(i) is a view, so an expert is a weight like any other. A stack may consist of some panels of each matrix of a
+// larger one. An expert's matrices may lie behind each other, so that its stacks interleave.
 struct PackedStack {
   PackedFormat format;
   int64_t count = 0;
   int64_t rows = 0, columns = 0;  // N and K of each
   Operand data;                   // panel 0 of matrix 0; 64-byte aligned
-  int64_t pitch_rows = 0;         // rows of each matrix in memory, of which this stack has `rows`; 0: `rows`
-  // Distance from one matrix to the next.
-  size_t matrix_bytes() const { return packed_bytes(format, pitch_rows > 0 ? pitch_rows : rows, columns); }
+  size_t pitch_bytes = 0;         // distance from one matrix to the next; 0: they lie side by side
+  size_t matrix_bytes() const { return pitch_bytes > 0 ? pitch_bytes : packed_bytes(format, rows, columns); }
   // From the first matrix to the end of the last.
   size_t bytes() const {
     return count == 0 ? 0 : static_cast<size_t>(count - 1) * matrix_bytes() + packed_bytes(format, rows, columns);

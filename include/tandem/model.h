@@ -22,6 +22,7 @@
 namespace tandem {
 
 class GgufFile;
+class ExpertStore;
 class GraphMemory;
 class Machine;  // the devices, and the memory that they see
 struct Model;
@@ -51,7 +52,9 @@ class LoadedModel {
   const ModelConfig& config() const;
   const GgufFile& file() const;
   void require_weights() const;
-  GraphMemory* graph_memory() const;  // nullptr: without ModelOptions::npu_memory_bytes
+  GraphMemory* graph_memory() const;                    // nullptr: without ModelOptions::npu_memory_bytes
+  const ExpertStore* expert_store() const;              // nullptr: all experts are in memory
+  const std::vector<std::string>& diagnostics() const;  // texts for users
 
  private:
   struct State;

@@ -41,6 +41,12 @@ struct ModelOptions {
   // own, and a thread loads them from the folder above, which is needed (docs/sdnpu.md). 0: the model's weights serve
   // all graphs.
   uint64_t npu_memory_bytes = 0;
+  // Y6: memory for experts. Experts that do not fit lie in the packed file and are read while passes run. On devices
+  // that share the host's memory both budgets name that memory, and the smaller one counts.
+  ExpertBudget expert_budget, host_budget;
+  std::string packed_file;  // a file of `tandem pack`, which is used instead of those in the folders; empty: none
+  // For the packed file of experts that move, if pack_cache_folder is empty.
+  std::string expert_folder;
   bool only_layers_of_every_kind = false;  // only the layers that need all of the model's kernels, to compile them
   LoadProgress load_progress;
 };

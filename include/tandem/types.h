@@ -38,6 +38,14 @@ enum class Submit : uint8_t { ahead, follow, dominant };
 // The kernels of a GPU: simd for processors with vector registers, simt for cards.
 enum class KernelFamily : uint8_t { none, simd, simt };
 
+// Y6: memory for the experts of a mixture. automatic: what the machine has. percent: of the experts of each layer.
+struct ExpertBudget {
+  enum class Unit : uint8_t { automatic, percent, bytes };
+  Unit unit = Unit::automatic;
+  double amount = 0;
+  bool operator==(const ExpertBudget&) const = default;
+};
+
 // N2: which of three capacities an expert on the NPU gets.
 enum class TierRule : uint8_t {
   quartile,  // the most popular quarter of the experts has the largest tier; others the smaller of the two that cover

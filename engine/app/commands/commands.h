@@ -18,6 +18,7 @@ void add_devices(CLI::App& app, Action& action);
 void add_info(CLI::App& app, Action& action);
 void add_make_moe(CLI::App& app, Action& action);
 void add_make_random(CLI::App& app, Action& action);
+void add_pack(CLI::App& app, Action& action);
 void add_warm(CLI::App& app, Action& action);
 
 }  // namespace tandem::app

@@ -15,6 +15,7 @@
 #include "engine/app/trace_picture.h"
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/registry.h"
+#include "engine/run/machine/expert_store.h"
 #include "engine/run/machine/graph_memory.h"
 #include "sync/error.h"
 #include "sync/output_file.h"
@@ -82,6 +83,7 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
                   "Set XDG_CACHE_HOME or HOME");
     options.pack_cache_folder = options.program_folder + "/packed";
   }
+  if (!options.program_folder.empty()) options.expert_folder = options.program_folder + "/packed";
   options.load_progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
   const bool says_so = !flags.quiet() && Progress::stderr_is_terminal();
   options.on_long_work = [says_so](const std::string& what) {
@@ -166,6 +168,39 @@ void print_experts(const CommonFlags& flags, const Engine& engine) {
       "rows empty; beyond their room %.1f %% of the choices spilled, %.1f %% dropped\n",
       percent(totals.valid), static_cast<long long>(totals.graphs), 100 * totals.padded_share(),
       percent(totals.spilled), percent(totals.dropped));
+}
+
+nlohmann::json expert_store_json(const Engine& engine) {
+  const ExpertStore* store = engine.model().expert_store();
+  if (store == nullptr) return nullptr;
+  const auto of = [](const ExpertStore::Totals& totals) -> nlohmann::json {
+    return {{"choices", totals.choices},       {"hits", totals.hits},
+            {"hit_rate", totals.hit_rate()},   {"loads", totals.loads},
+            {"read_bytes", totals.read_bytes}, {"waited_ms", totals.waited_seconds * 1e3}};
+  };
+  return {{"slots_per_layer", store->slots()},
+          {"experts_per_layer", store->experts()},
+          {"bytes", store->bytes()},
+          {"evictions", store->evictions()},
+          {"reader", store->how()},
+          {"prompts", of(store->of_prompts())},
+          {"text", of(store->of_text())}};
+}
+
+// Prompts and text apart: a prompt asks for nearly all experts, so its hits say nothing about the text's.
+void print_expert_store(const CommonFlags& flags, const Engine& engine) {
+  const ExpertStore* store = engine.model().expert_store();
+  if (flags.quiet() || store == nullptr) return;
+  const auto print = [](const char* what, const ExpertStore::Totals& totals) {
+    if (totals.choices == 0) return;
+    std::fprintf(stderr,
+                 "experts of %s: %.1f %% of the choices in memory, %lld read (%.1f MiB), for which passes waited %.1f "
+                 "ms\n",
+                 what, 100 * totals.hit_rate(), static_cast<long long>(totals.loads),
+                 static_cast<double>(totals.read_bytes) / (1 << 20), totals.waited_seconds * 1e3);
+  };
+  print("prompts", store->of_prompts());
+  print("the text", store->of_text());
 }
 
 nlohmann::json graph_loads_json(const Engine& engine) {

@@ -22,6 +22,7 @@ void validate(const GroupedMatMul& op) {
   require(op.S >= 0 && op.slots > 0 && op.w.count > 0 && op.w.rows > 0 && op.w.columns > 0, "sizes must be positive");
   require(op.routed || op.slots == op.w.count, "a matrix for each slot, or ids");
   require(op.routed || !op.lists, "lists of choices that nobody made");
+  require(op.lists || !op.listed_only, "lists of the choices that are multiplied");
   require(op.x_slot == 0 || op.x_slot >= op.w.columns || op.slots == 1, "slots of x must not overlap");
   require(!op.act_i8 || misfit_act_i8(op.w.format) == nullptr, "dense weights have no integers");
   require(op.y_slot >= op.w.rows || op.slots == 1, "slots of y must not overlap");
@@ -52,6 +53,7 @@ struct ChoiceBatch {
 };
 ChoiceBatch batch_of(const GroupedMatMul& op) {
   const auto choices = static_cast<double>(op.S * op.slots);
+  if (op.listed_only) return {false, 1};
   if (op.routed) return {!op.lists || choices <= kFewChoices * op.expected_matrices(), 1};
   return {op.S <= kSmallBatch, op.S};
 }

@@ -26,15 +26,17 @@ void run_add(const Add& op);
 void run_bias(const Bias& op);
 void run_expert_lists(const ExpertLists& op);
 void run_copy(const Copy& op);
+void run_expert_fetch(const ExpertFetch& op);
 void run_expert_slots(const ExpertSlots& op);
 void run_gather_rows(const GatherRows& op);
 
 // The `count` choices s * k + i, sorted by expert. The choices of expert e are choices[begins[e]] to choices[begins[e +
-// 1] - 1], ascending. Without ids, choice c belongs to expert c % E.
+// 1] - 1], ascending. Without ids, choice c belongs to expert c % E. Error when an id names no expert; with
+// `some_elsewhere` it may be kElsewhere, and the choice is left out.
 struct ChoicesByExpert {
   std::vector<int64_t> begins, choices;
 };
-ChoicesByExpert choices_by_expert(const Operand& ids, int64_t count, int64_t E);  // Error when an id names no expert
+ChoicesByExpert choices_by_expert(const Operand& ids, int64_t count, int64_t E, bool some_elsewhere = false);
 
 // One overload for each operator, for std::visit.
 void reference(const MatMul& op);

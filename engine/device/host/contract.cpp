@@ -207,6 +207,7 @@ struct Contract {
   void operator()(const Bias& op) const { run_bias(op); }
   void operator()(const ExpertLists& op) const { run_expert_lists(op); }
   void operator()(const Copy& op) const { run_copy(op); }
+  void operator()(const ExpertFetch& op) const { run_expert_fetch(op); }
   void operator()(const ExpertSlots& op) const { run_expert_slots(op); }
   void operator()(const GatherRows& op) const { run_gather_rows(op); }
   void operator()(const Route& op) const {
@@ -227,7 +228,7 @@ struct Contract {
   // The shared parts are the panels of all matrices, one matrix behind the other. A thread's run of parts may begin and
   // end inside a matrix.
   void operator()(const GroupedMatMul& op) const {
-    const ChoicesByExpert by = choices_by_expert(op.ids, op.S * op.slots, op.w.count);
+    const ChoicesByExpert by = choices_by_expert(op.ids, op.S * op.slots, op.w.count, op.listed_only);
     const double multiplications = static_cast<double>(op.S * op.slots) * op.w.rows * op.w.columns;
     share(multiplications, op.w.count * panel_count(op.w.rows), [&](int64_t begin, int64_t end, int) {
       const int64_t panels = panel_count(op.w.rows);

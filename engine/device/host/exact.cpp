@@ -128,11 +128,13 @@ void run_bias(const Bias& op) {
 
 // A counting sort: the number of choices of each expert, the begins as their running sum, then each choice to
 // its place. Without ids every token has a choice for each matrix, in their order.
-ChoicesByExpert choices_by_expert(const Operand& ids, int64_t count, int64_t E) {
+ChoicesByExpert choices_by_expert(const Operand& ids, int64_t count, int64_t E, bool some_elsewhere) {
   const auto expert_of = [&](int64_t c) { return ids ? ids.as<const int32_t>()[c] : c % E; };
+  const auto is_elsewhere = [&](int64_t c) { return some_elsewhere && expert_of(c) == kElsewhere; };
   ChoicesByExpert by{std::vector<int64_t>(static_cast<size_t>(E + 1)),
                      std::vector<int64_t>(static_cast<size_t>(count))};
   for (int64_t c = 0; c < count; ++c) {
+    if (is_elsewhere(c)) continue;
     const int64_t expert = expert_of(c);
     if (expert < 0 || expert >= E)
       throw Error("a token goes to an expert that is not there",
@@ -141,7 +143,8 @@ ChoicesByExpert choices_by_expert(const Operand& ids, int64_t count, int64_t E) 
   }
   std::partial_sum(by.begins.begin(), by.begins.end(), by.begins.begin());
   std::vector<int64_t> next(by.begins.begin(), by.begins.end() - 1);
-  for (int64_t c = 0; c < count; ++c) by.choices[next[expert_of(c)]++] = c;
+  for (int64_t c = 0; c < count; ++c)
+    if (!is_elsewhere(c)) by.choices[next[expert_of(c)]++] = c;
   return by;
 }
 
@@ -191,6 +194,19 @@ void run_expert_lists(const ExpertLists& op) {
   const ChoicesByExpert by = choices_by_expert(op.ids, op.S * op.k, op.E);
   ListWriter lists(op.lists, op.E);
   for (int64_t e = 0; e < op.E; ++e) lists.add(e, of_expert(by, e));
+  lists.finish();
+}
+
+// The source fills the slots and writes the places. Lists count slots like experts.
+void run_expert_fetch(const ExpertFetch& op) {
+  const auto count = static_cast<size_t>(op.S * op.k);
+  op.source->fetch(
+      {op.layer, op.wave, op.k, {op.ids.as<const int32_t>(), count}, {op.weights.as<const float>(), count}},
+      {op.places.as<int32_t>(), count});
+  if (!op.lists) return;
+  const ChoicesByExpert by = choices_by_expert(op.places, op.S * op.k, op.slots, true);
+  ListWriter lists(op.lists, op.slots);
+  for (int64_t slot = 0; slot < op.slots; ++slot) lists.add(slot, of_expert(by, slot));
   lists.finish();
 }
 

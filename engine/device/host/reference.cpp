@@ -57,6 +57,7 @@ struct Reference {
   void operator()(const Bias& op) const { run_bias(op); }
   void operator()(const ExpertLists& op) const { run_expert_lists(op); }
   void operator()(const Copy& op) const { run_copy(op); }
+  void operator()(const ExpertFetch& op) const { run_expert_fetch(op); }
   void operator()(const ExpertSlots& op) const { run_expert_slots(op); }
   void operator()(const GatherRows& op) const { run_gather_rows(op); }
 };
@@ -310,7 +311,7 @@ void reference(const Route& op) {
 
 // Goes through the matrices and decodes a row only when a choice uses the matrix.
 void reference(const GroupedMatMul& op) {
-  const ChoicesByExpert by = choices_by_expert(op.ids, op.S * op.slots, op.w.count);
+  const ChoicesByExpert by = choices_by_expert(op.ids, op.S * op.slots, op.w.count, op.listed_only);
   std::vector<float> w(static_cast<size_t>(op.w.columns));
   for (int64_t m = 0; m < op.w.count; ++m) {
     const PackedMatrix matrix = op.w.matrix(m);

@@ -44,6 +44,7 @@ enum class Feature : uint8_t {
   weighted_sum,
   copy,
   capacities,
+  moving_experts,
   // Variants of mixtures of experts.
   sigmoid_routing,
   sparse_mixer,
@@ -96,6 +97,7 @@ inline constexpr FeatureRow kFeatureRows[] = {
     {Feature::weighted_sum, ComputedBy::host_and_gpu, "a weighted sum of experts"},
     {Feature::copy, ComputedBy::host_and_gpu, "copies"},
     {Feature::capacities, ComputedBy::host, "capacities of experts (data decides which rows are filled)"},
+    {Feature::moving_experts, ComputedBy::host, "experts that move (they are read while a pass runs)"},
     {Feature::sigmoid_routing, ComputedBy::host_and_gpu, "routing by sigmoids"},
     {Feature::sparse_mixer, ComputedBy::host_and_gpu, "routing by a sparse mixer"},
     {Feature::shared_expert, ComputedBy::host_and_gpu, "a shared expert"},

@@ -16,7 +16,7 @@ GroupedMatMul slice_rows(const GroupedMatMul& op, int64_t begin, int64_t end) {
                 "rows " + std::to_string(begin) + ".." + std::to_string(end) + " of " + std::to_string(rows),
                 "cut at multiples of 64 rows");
   GroupedMatMul slice = op;
-  slice.w.pitch_rows = op.w.pitch_rows > 0 ? op.w.pitch_rows : rows;
+  slice.w.pitch_bytes = op.w.matrix_bytes();
   slice.w.rows = end - begin;
   if (op.w.data) slice.w.data = op.w.data.advanced(packed_bytes(op.w.format, begin, op.w.columns));
   if (op.y) slice.y = op.y.advanced(bytes_of_floats(begin));

@@ -1,6 +1,7 @@
 // The operator GroupedMatMul: products with several matrices, chosen by experts or by heads.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -22,7 +23,9 @@ struct GroupedMatMul {
   int64_t y_stride = 0, y_slot = 0;
   bool routed = true;
   bool act_i8 = false;  // as in MatMul
-  double share = 1;     // the part of the choices that is expected in the lists; costs are counted by it
+  // Only choices in the lists are multiplied, and the results of others keep their values. ids may be kElsewhere then.
+  bool listed_only = false;
+  double share = 1;  // the part of the choices that is expected in the lists; costs are counted by it
 
   bool operator==(const GroupedMatMul&) const = default;
   const char* kind() const { return "grouped_matmul"; }
@@ -32,11 +35,12 @@ struct GroupedMatMul {
     return all;
   }
   double flops() const { return share * 2.0 * S * slots * w.rows * w.columns; }
-  // The expected number of matrices that are read, if the choices were even and independent.
+  // The expected number of matrices that are read, if the choices were even and independent. A stack of slots may have
+  // fewer matrices than a token has choices.
   double expected_matrices() const {
     const auto count = static_cast<double>(w.count);
-    return routed ? count * (1 - std::pow(1 - static_cast<double>(slots) / count, share * static_cast<double>(S)))
-                  : count;
+    const double left_out = std::max(0.0, 1 - static_cast<double>(slots) / count);
+    return routed ? count * (1 - std::pow(left_out, share * static_cast<double>(S))) : count;
   }
   template <typename Self>
   static auto views(Self& op) {
@@ -52,14 +56,15 @@ struct GroupedMatMul {
 
  private:
   // If the slots of a token end where those of the next token begin, they are rows like any other. Otherwise the write
-  // covers the values between them too: `update`, because these keep their values.
+  // covers the values between them too: `update`, because these keep their values. So do choices that are not listed.
   template <typename Self>
   static auto results_of(Self& op) {
     const double results = static_cast<double>(op.S * op.slots * op.w.rows);
     const bool even = op.y_stride == op.slots * op.y_slot;
-    auto view = even ? rows_of(op.y, Use::write, op.S * op.slots, op.w.rows, op.y_slot)
-                     : rows_of(op.y, op.slots == 1 ? Use::write : Use::update, op.S,
-                               (op.slots - 1) * op.y_slot + op.w.rows, op.y_stride);
+    const Use all = op.listed_only ? Use::update : Use::write;
+    auto view = even ? rows_of(op.y, all, op.S * op.slots, op.w.rows, op.y_slot)
+                     : rows_of(op.y, op.slots == 1 ? all : Use::update, op.S, (op.slots - 1) * op.y_slot + op.w.rows,
+                               op.y_stride);
     view.token_bytes = bytes_of_floats(op.y_stride);
     return std::move(view).moving(results, results * sizeof(float));
   }

@@ -14,8 +14,8 @@ void add_experts(const ModelConfig& config, const std::string& prefix, LayerSpec
   const auto stacked = [&](const std::string& name, int64_t rows, int64_t columns) {
     return StackedSpec{prefix + name + "_exps.weight", rows, columns, prefix + name + "."};
   };
-  layer.expert_gate_up = {experts.count, {stacked("ffn_gate", I, H), stacked("ffn_up", I, H)}};
-  layer.expert_down = {experts.count, {stacked("ffn_down", H, I)}};
+  layer.expert_gate_up = {experts.count, {stacked("ffn_gate", I, H), stacked("ffn_up", I, H)}, true};
+  layer.expert_down = {experts.count, {stacked("ffn_down", H, I)}, true};
   if (shared == 0) return;
   // The gate of the shared experts reads the same input as the router, so one group computes both.
   if (experts.shared_gate) layer.router.weights.push_back({prefix + "ffn_gate_inp_shexp.weight", 1, H});

@@ -1,6 +1,7 @@
 #include "engine/run/machine/loaded_model.h"
 
 #include <malloc.h>
+#include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
 #include <future>
@@ -12,6 +13,8 @@
 #include "engine/device/gpu/driver_pages.h"
 #include "engine/model/loading.h"
 #include "engine/model/packed_file.h"
+#include "engine/run/machine/expert_budget.h"
+#include "engine/run/machine/expert_store.h"
 #include "engine/run/machine/graph_memory.h"
 #include "engine/run/machine/kernel_set.h"
 #include "engine/run/machine/pack_cache.h"
@@ -21,6 +24,9 @@
 
 namespace tandem {
 namespace {
+
+// Memory for experts that are packed into the file at once.
+constexpr size_t kPieceBytes = size_t{64} << 20;
 
 std::unique_ptr<Tokenizer> make_tokenizer_for(const GgufFile& file, const ModelConfig& config) {
   auto tokenizer = make_tokenizer(file);
@@ -42,6 +48,10 @@ struct LoadedModel::State {
   void load(const ModelOptions& options);
   void require_npu_for(const ModelOptions& options) const;
   void make_graph_memory(const ModelOptions& options, std::span<const size_t> slot_bytes);
+  std::optional<int64_t> slots_of_experts(const ModelOptions& options, const ModelLoading& loading) const;
+  void load_with_moving_experts(const ModelOptions& options, ModelLoading& loading, int64_t slots);
+  void open_packed(const ModelOptions& options, std::span<const size_t> slot_bytes);
+  void pack_records(const ModelOptions& options, ModelLoading& loading);
 
   const std::shared_ptr<Machine> machine_;
   const GgufFile file_;
@@ -49,8 +59,10 @@ struct LoadedModel::State {
   std::optional<PackedFile> packed_;  // only if the weights are mapped, or graphs are loaded from it
   const OnLongWork on_long_work_;
   std::unique_ptr<Tokenizer> tokenizer_;
+  std::unique_ptr<ExpertStore> expert_store_;  // it uses the file; the weights point to it
   Model model_;
   std::unique_ptr<GraphMemory> graph_memory_;  // last: it uses the file and the weights
+  std::vector<std::string> diagnostics_;
 };
 
 LoadedModel::LoadedModel(std::shared_ptr<Machine> machine, const ModelOptions& options)
@@ -93,8 +105,15 @@ void LoadedModel::State::load(const ModelOptions& options) {
     if (!machine_->is_open()) machine_->open_devices();
     require_npu_for(options);
   };
+  if (const auto slots = slots_of_experts(options, loading)) {
+    auto made = std::async(std::launch::async, make);
+    load_with_moving_experts(options, loading, *slots);
+    made.get();
+    return;
+  }
   const std::vector<size_t> slot_bytes = loading.slot_bytes();
-  if (pack_cache_.on()) packed_ = pack_cache_.find(file_.identity(), slot_bytes);
+  open_packed(options, slot_bytes);
+  if (!packed_ && pack_cache_.on()) packed_ = pack_cache_.find(file_.identity(), slot_bytes);
   if (!packed_)
     require_memory(std::accumulate(slot_bytes.begin(), slot_bytes.end(), uint64_t{0}),
                    "the weights of " + file_.path());
@@ -121,6 +140,73 @@ void LoadedModel::State::load(const ModelOptions& options) {
   if (options.npu_memory_bytes > 0) make_graph_memory(options, slot_bytes);
 }
 
+std::optional<int64_t> LoadedModel::State::slots_of_experts(const ModelOptions& options,
+                                                            const ModelLoading& loading) const {
+  PackedSizes sizes{loading.records()};
+  const std::vector<size_t> bytes = loading.slot_bytes();
+  sizes.other_bytes = std::accumulate(bytes.begin(), bytes.end(), uint64_t{0}) - sizes.expert_bytes();
+  const auto slots = expert_slots(options.expert_budget, options.host_budget, sizes, memory_room());
+  if (slots && options.npu_memory_bytes > 0)
+    throw Error("experts that move have no graphs on the NPU", "--npu-memory with a budget for experts",
+                "Leave out --npu-memory, or the budget");
+  return slots;
+}
+
+// The packed file comes before the devices, because packing it for the first time needs all cores.
+void LoadedModel::State::load_with_moving_experts(const ModelOptions& options, ModelLoading& loading, int64_t slots) {
+  if (!machine_->is_open()) machine_->open_devices("it fetches experts");
+  if (!machine_->zero_copy())
+    throw Error("experts cannot move to a device with memory of its own", machine_->device_names(),
+                "Name devices that share the host's memory (--device host), or give a budget that holds all experts");
+  if (!machine_->fetches_experts())
+    throw Error("no device fetches experts", machine_->device_names(),
+                "Add the host: --device " + machine_->device_names() + ",host");
+  pack_records(options, loading);
+  expert_store_ =
+      std::make_unique<ExpertStore>(machine_->pool(), *packed_, loading.records(), loading.config().layers, slots);
+  loading.take(*packed_, machine_->maps_files() ? PackedUse::mapped : PackedUse::read, expert_store_->moving());
+  model_ = loading.finish(1);
+  diagnostics_.push_back(
+      fmt::format("{} of {} experts of each layer are in memory ({:.1f} MiB); the others are read from "
+                  "{} when they are needed ({})",
+                  slots, expert_store_->experts(), static_cast<double>(expert_store_->bytes()) / (1 << 20),
+                  packed_->path(), expert_store_->how()));
+}
+
+// The user's own packed file must be of this model.
+void LoadedModel::State::open_packed(const ModelOptions& options, std::span<const size_t> slot_bytes) {
+  if (options.packed_file.empty()) return;
+  std::string why = "the model is no regular file";
+  if (const auto identity = file_.identity())
+    packed_ = PackedFile::open(options.packed_file, *identity, slot_bytes, why);
+  if (packed_) return;
+  if (why.empty()) why = "there is no such file";
+  throw Error("a packed file cannot be used (" + why + ")", options.packed_file,
+              "Make it again: tandem pack -m " + file_.path() + " -o " + options.packed_file);
+}
+
+// Finds the packed file of an earlier start, or writes it piece by piece.
+void LoadedModel::State::pack_records(const ModelOptions& options, ModelLoading& loading) {
+  const std::vector<size_t> slot_bytes = loading.slot_bytes();
+  open_packed(options, slot_bytes);
+  if (packed_) return;
+  if (!pack_cache_.on()) pack_cache_ = PackCache(options.expert_folder, PackedFileWriter::file_bytes(slot_bytes));
+  packed_ = pack_cache_.find(file_.identity(), slot_bytes);
+  if (packed_) return;
+  if (!pack_cache_.wants())
+    throw Error("there is no place for packed weights, from which experts are read",
+                options.expert_folder.empty() ? file_.path() : options.expert_folder,
+                "Give a folder with room for them and a model that is a file");
+  if (on_long_work_) on_long_work_("packing the weights into a file, from which experts are read");
+  const int cores = static_cast<int>(usable_cores().size());
+  pack_cache_.write([&](PackedFileWriter& file) {
+    loading.pack_pieces(cores, kPieceBytes, options.load_progress,
+                        [&file](std::span<const std::byte> piece) { file.write(piece); });
+  });
+  packed_ = pack_cache_.find(file_.identity(), slot_bytes);
+  TANDEM_CHECK(packed_.has_value(), "a packed file that was just written");
+}
+
 void LoadedModel::State::require_npu_for(const ModelOptions& options) const {
   if (options.npu_memory_bytes == 0 || machine_->first_with(&DeviceInfo::static_graphs)) return;
   throw Error("there is no NPU with graphs", "--npu-memory on " + machine_->device_names(),
@@ -131,7 +217,7 @@ void LoadedModel::State::require_npu_for(const ModelOptions& options) const {
 void LoadedModel::State::make_graph_memory(const ModelOptions& options, std::span<const size_t> slot_bytes) {
   if (!packed_) {
     if (on_long_work_) on_long_work_("keeping the packed weights, from which the NPU's graphs are loaded");
-    pack_cache_.keep(model_.weights.slots);
+    pack_cache_.keep(model_.weights.slots, model_.weights.records);
     packed_ = pack_cache_.find(file_.identity(), slot_bytes);
   }
   if (!packed_)
@@ -145,10 +231,11 @@ void LoadedModel::State::make_graph_memory(const ModelOptions& options, std::spa
 LoadedModel::State::~State() {
   if (pack_cache_.wants() && !model_.weights.slots.empty()) {
     if (on_long_work_) on_long_work_("keeping the packed weights for the next start");
-    pack_cache_.keep(model_.weights.slots);
+    pack_cache_.keep(model_.weights.slots, model_.weights.records);
   }
   machine_->orchestrator().run_or_here([this] {
     graph_memory_.reset();
+    expert_store_.reset();
     for (sync::Slot* slot : model_.weights.slots) machine_->pool().release(*slot);
   });
 }
@@ -164,6 +251,8 @@ void LoadedModel::require_weights() const {
   if (state_->packed_) state_->packed_->require_unchanged();
 }
 
+const ExpertStore* LoadedModel::expert_store() const { return state_->expert_store_.get(); }
+const std::vector<std::string>& LoadedModel::diagnostics() const { return state_->diagnostics_; }
 GraphMemory* LoadedModel::graph_memory() const { return state_->graph_memory_.get(); }
 
 }  // namespace tandem

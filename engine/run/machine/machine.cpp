@@ -148,19 +148,24 @@ std::vector<std::string> Machine::default_devices() {
 }
 
 // Threads of drivers inherit the cores of the thread that opens them.
-void Machine::open_devices() {
-  orchestrator_.run([this] { open_devices_here(); });
+void Machine::open_devices(const std::string& host_for) {
+  orchestrator_.run([&] { open_devices_here(host_for); });
 }
 
 // Opens the devices in the order of their names, and tests each pair that works at the same time. Devices on one
 // thread need no test.
-void Machine::open_devices_here() {
+void Machine::open_devices_here(const std::string& host_for) {
   TANDEM_CHECK(!is_open(), "the devices are open");
   while (!devices_.empty()) devices_.pop_back();  // devices of an earlier call that failed
   configure_drivers(device_options_);
   auto names = options_.devices;
   if (waits_for_gpu()) names = {first_device(DeviceKind::npu), first_device(DeviceKind::host)};
   if (names.empty()) names = default_devices();
+  const auto is_host = [](const std::string& id) { return device_kind(id) == DeviceKind::host; };
+  if (!host_for.empty() && std::ranges::none_of(names, is_host)) {
+    names.push_back(first_device(DeviceKind::host));
+    diagnostics_.push_back("the host is beside the other devices: " + host_for);
+  }
   std::set<std::string> seen;
   for (const std::string& id : names) {
     devices_.push_back(open_one(id));
@@ -320,6 +325,12 @@ bool Machine::maps_files() const {
   // pages of a file (amdgpu does), or copy them. These devices get the packed weights in memory of the pool.
   return std::ranges::none_of(devices_,
                               [](const auto& device) { return device->info().queued && device->info().cores.empty(); });
+}
+
+bool Machine::fetches_experts() const {
+  return std::ranges::any_of(devices_, [](const auto& device) {
+    return device->supports(Operator{"", ExpertFetch{}}).yes;
+  });
 }
 
 bool Machine::zero_copy() const {

@@ -86,7 +86,8 @@ class Machine {
   // yet; other users are prepared again.
   void add_host_for(std::span<const Operator> operators);
   bool waits_for_gpu() const { return !warming_.empty(); }
-  void open_devices();
+  // host_for: why the host is needed too ("it fetches experts"); empty: it is not.
+  void open_devices(const std::string& host_for = "");
   bool is_open() const { return executor_ != nullptr; }
   // Lets a GPU join if its kernels are compiled. Takes one look at the file system while texts wait for a GPU, else no
   // time. Returns whether the GPU has joined.
@@ -97,6 +98,7 @@ class Machine {
   std::string device_names() const;                      // "opencl:0,npu:0"
   Device* first_with(bool DeviceInfo::*property) const;  // nullptr: there is no such device
   bool zero_copy() const;                                // whether all devices work in the host's memory
+  bool fetches_experts() const;                          // whether a device runs ExpertFetch
   bool maps_files() const;                               // whether all devices read the pages of a mapped file
   const CoreLayout& layout() const { return layout_; }
   // The thread on which engines run. No other thread is pinned, unless it calls take_orchestrators_core(): a program
@@ -127,7 +129,7 @@ class Machine {
   std::vector<std::string> default_devices();
   bool admit_gpu();
   bool admit_card(const std::string& id);
-  void open_devices_here();
+  void open_devices_here(const std::string& host_for);
   void set_up();
   // Exchanges the devices and prepares all users on the new ones. If that fails, a second call of `exchange` brings the
   // old devices back. All users are then prepared on those, and the error is thrown.

@@ -96,33 +96,43 @@ std::optional<PackedFile> PackCache::find(const std::optional<GgufIdentity>& mod
   }
 }
 
-// Makes room first: removes this model's unusable file, unfinished files, and files that were used longest ago. The
-// stamp is written last, so a file without a complete stamp is not used.
-void PackCache::keep(std::span<const sync::Slot* const> slots) noexcept {
+// Every record gets its checksum first. Records have room for it, so no weight changes.
+void PackCache::keep(std::span<const sync::Slot* const> slots, std::span<const ExpertRecords> records) noexcept {
   if (!wanted_) return;
-  const Wanted wanted = *std::exchange(wanted_, std::nullopt);
   try {
-    const std::vector<std::byte> header = PackedFile::header(wanted.model, wanted.slot_bytes, slots);
-    uint64_t bytes = header.size();
-    for (const sync::Slot* slot : slots) bytes += slot->size_bytes();
-    if (bytes > most_bytes_) {
-      spdlog::warn("packed weights of {} bytes are not kept: the folder may hold {}", bytes, most_bytes_);
-      return;
-    }
-    fs::create_directories(folder_);
-    const std::string path = (fs::path(folder_) / PackedFile::name(wanted.model)).string();
-    remove_packed(path);  // a file that cannot be used does not count
-    remove_abandoned(folder_);
-    keep_last_used(folder_, most_bytes_ - bytes);
-    WholeFile file(path);
-    file.write(header);
-    for (const sync::Slot* slot : slots) file.write({slot->data(), slot->size_bytes()});
-    file.commit();
-    write_whole_file(stamp_path(path), text_of(stamp_at(path)));
-    spdlog::info("packed weights are kept for the next start: {}", path);
+    for (const ExpertRecords& each : records)
+      for (int64_t e = 0; e < each.count; ++e)
+        seal_record({slots[each.slot]->data() + each.offset + static_cast<size_t>(e) * each.bytes, each.bytes},
+                    each.layer, e);
+    write([&](PackedFileWriter& file) {
+      for (const sync::Slot* slot : slots) file.write({slot->data(), slot->size_bytes()});
+    });
   } catch (const std::exception& error) {
     spdlog::warn("packed weights are not kept: {}", error.what());
   }
+}
+
+// Makes room first: removes this model's unusable file, unfinished files, and files that were used longest ago. The
+// stamp is written last, so a file without a complete stamp is not used.
+void PackCache::write(const std::function<void(PackedFileWriter&)>& fill) {
+  TANDEM_CHECK(wanted_.has_value(), "packed weights that are wanted");
+  const Wanted wanted = *std::exchange(wanted_, std::nullopt);
+  const uint64_t bytes = PackedFileWriter::file_bytes(wanted.slot_bytes);
+  if (bytes > most_bytes_)
+    throw Error("packed weights are larger than their folder may be", folder_,
+                std::to_string(bytes) + " bytes of " + std::to_string(most_bytes_));
+  std::error_code problem;
+  fs::create_directories(folder_, problem);
+  if (problem) throw Error("cannot make a folder for packed weights (" + problem.message() + ")", folder_);
+  const std::string path = (fs::path(folder_) / PackedFile::name(wanted.model)).string();
+  remove_packed(path);  // a file that cannot be used does not count
+  remove_abandoned(folder_);
+  keep_last_used(folder_, most_bytes_ - bytes);
+  PackedFileWriter file(path, wanted.model, wanted.slot_bytes);
+  fill(file);
+  file.commit();
+  write_whole_file(stamp_path(path), text_of(stamp_at(path)));
+  spdlog::info("packed weights are kept for the next start: {}", path);
 }
 
 }  // namespace tandem

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,11 +37,14 @@ class PackCache {
   std::optional<PackedFile> find(const std::optional<GgufIdentity>& model, std::span<const size_t> slot_bytes) noexcept;
   // Whether find() found nothing usable, so that keep() would write a file.
   bool wants() const { return wanted_.has_value(); }
-  void keep(std::span<const sync::Slot* const> slots) noexcept;
+  // slots: the model's packed weights; writes the checksums of these records into them.
+  void keep(std::span<const sync::Slot* const> slots, std::span<const ExpertRecords> records) noexcept;
+  // Writes the file whose slots `fill` writes, in their order. Error when it cannot be written.
+  void write(const std::function<void(PackedFileWriter&)>& fill);
 
  private:
-  const std::string folder_;
-  const uint64_t most_bytes_;
+  std::string folder_;
+  uint64_t most_bytes_;
   struct Wanted {
     GgufIdentity model;
     std::vector<size_t> slot_bytes;

@@ -51,7 +51,7 @@ const std::set<std::string> kFree = {"--model",       "--prompt",
                                      "--json-schema", "--grammar",
                                      "--packed",      "--chat-template-file",
                                      "--system",      "--routing-out",
-                                     "FILE"};
+                                     "FILE",          "TRACE"};
 
 TEST(Usage, junk_for_any_flag_of_any_command_is_status_2_and_named) {
   const Declared all = declare_all();
@@ -104,7 +104,8 @@ TEST(Usage, an_empty_name_of_a_file_is_status_2_and_names_the_flag) {
     for (const CLI::Option* option : command->get_options()) {
       if (option->get_type_name().find("FILE") == std::string::npos) continue;
       std::vector<std::string> arguments = words;
-      arguments.insert(arguments.end(), {option->get_name(), ""});
+      if (option->nonpositional()) arguments.push_back(option->get_name());
+      arguments.emplace_back();
       const Outcome outcome = tandem_program(arguments);
       EXPECT_EQ(outcome.status, 2) << words.front() << " " << option->get_name() << "\n" << outcome.err;
       EXPECT_THAT(outcome.err, HasSubstr(option->get_name()));

@@ -16,10 +16,13 @@ class Conformance : public OnTarget {
     reference_.device = make_host_device(HostArithmetic::reference, 1);
   }
 
+  static bool is_for_the_host(const Operator& op) {
+    return features_of(op).has(Feature::capacities) || features_of(op).has(Feature::moving_experts);
+  }
   bool unsupported(const Operator& op) {
     const Support support = bench_.device->supports(op);
     if (support.yes) return false;
-    EXPECT_TRUE(bench_.device->info().kind == DeviceKind::npu || features_of(op).has(Feature::capacities))
+    EXPECT_TRUE(bench_.device->info().kind == DeviceKind::npu || is_for_the_host(op))
         << "only the NPU may refuse operators that GPUs are given: " << support.reason;
     EXPECT_FALSE(support.reason.empty()) << "a refusal has a reason";
     ++unsupported_;
@@ -93,6 +96,7 @@ TEST_P(Conformance, softmax_stays_within_its_error_bound) { run_cases(softmax_ca
 TEST_P(Conformance, argmax_and_top_k_take_the_lowest_index_of_equals) { run_cases(selection_cases()); }
 TEST_P(Conformance, routes_and_lists_name_the_same_experts) { run_cases(routing_cases()); }
 TEST_P(Conformance, grouped_matmul_stays_within_its_error_bound) { run_cases(grouped_matmul_cases()); }
+TEST_P(Conformance, grouped_matmul_of_a_wave_leaves_the_results_of_other_choices) { run_cases(wave_cases()); }
 TEST_P(Conformance, experts_are_added_up_within_their_error_bound) { run_cases(expert_cases()); }
 TEST_P(Conformance, experts_rows_are_filled_and_added_up) {
   run_cases(expert_row_cases());

@@ -95,6 +95,7 @@ std::vector<OpCase> softmax_cases();
 std::vector<OpCase> selection_cases();  // argmax, top-k
 std::vector<OpCase> routing_cases();    // routes, lists of experts
 std::vector<OpCase> grouped_matmul_cases();
+std::vector<OpCase> wave_cases();    // products of the choices of one wave of experts that move
 std::vector<OpCase> expert_cases();  // sums of experts, copies, gated units of several rows
 // Experts' rows in static graphs: assigning, gathering and summing them. Only the host beside an NPU needs these
 // operators. So the cases are not in all_cases(), which every GPU runs.

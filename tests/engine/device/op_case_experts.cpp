@@ -1,8 +1,11 @@
 // Cases of a mixture of experts: routing, lists, products with a stack of matrices, sums of experts' results, copies.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <deque>
 #include <numeric>
 
+#include "engine/tensor/routing.h"
 #include "tests/engine/device/op_case.h"
 #include "tests/engine/tensor/random_blocks.h"
 
@@ -201,6 +204,61 @@ BuiltCase build_sum(CaseMemory& memory, int64_t S, int64_t k, int64_t width, boo
   return {{"expert_sum", op}, {{"y", op.y, S, width, width, ElementType::f32, tolerance}}};
 }
 
+// One wave of experts that move: the choices of the first half of the tokens are listed. The results of the others keep
+// their values.
+BuiltCase build_grouped_of_wave(CaseMemory& memory, StorageType type, const GroupedShape& shape, uint32_t seed) {
+  BuiltCase built = build_grouped(memory, type, shape, seed);
+  auto& op = std::get<GroupedMatMul>(built.op.body);
+  std::vector<int32_t> places = shape.choices.ids();
+  const int64_t listed = op.S / 2 * op.slots, all = op.S * op.slots;
+  std::fill(places.begin() + listed, places.end(), kElsewhere);
+  op.ids = memory.ids(places, "places");
+  op.lists = lists_of(memory, shape.choices, places);
+  op.listed_only = true;
+  built.outputs.front().rows = listed;
+  built.outputs.push_back({"elsewhere", op.y.advanced(static_cast<size_t>(listed * op.y_slot) * sizeof(float)),
+                           all - listed, op.w.rows, op.y_slot, ElementType::i32, exact});
+  return built;
+}
+
+// Experts with even numbers come in even waves, the others in odd ones, each into slot e / 2. A slot is filled with the
+// number of its expert.
+class HalfOfTheExperts : public ExpertSource {
+ public:
+  HalfOfTheExperts(std::byte* slots, size_t slot_bytes) : slots_(slots), slot_bytes_(slot_bytes) {}
+  void fetch(const WaveRequest& request, std::span<int32_t> places) override {
+    for (size_t i = 0; i < places.size(); ++i) {
+      const int32_t e = request.ids[i];
+      places[i] = e % 2 == request.wave % 2 ? e / 2 : kElsewhere;
+      if (places[i] != kElsewhere) std::memset(slots_ + static_cast<size_t>(e / 2) * slot_bytes_, e, slot_bytes_);
+    }
+  }
+
+ private:
+  std::byte* slots_;
+  size_t slot_bytes_;
+};
+
+BuiltCase build_fetch(CaseMemory& memory, const Choices& shape, int64_t wave) {
+  static std::deque<HalfOfTheExperts> sources;  // operators borrow them
+  const auto& [S, E, k, to_one] = shape;
+  ExpertFetch op;
+  op.S = S, op.E = E, op.k = k, op.wave = wave, op.slots = (E + 1) / 2, op.slot_bytes = 64;
+  op.ids = memory.ids(shape.ids(), "ids");
+  op.weights = memory.floats(std::vector<float>(static_cast<size_t>(S * k), 0.5F), "weights");
+  op.places = words(memory, S * k, "places");
+  op.lists = words(memory, S * expert_list_words(op.slots, k), "lists");
+  const size_t bytes = static_cast<size_t>(op.slots) * op.slot_bytes;
+  op.experts = memory.take(bytes, sync::SlotUse::activations, true, "experts");
+  std::memset(op.experts.as<std::byte>(), 0, bytes);
+  op.source = &sources.emplace_back(op.experts.as<std::byte>(), op.slot_bytes);
+  const auto width = static_cast<int64_t>(bytes / sizeof(int32_t));
+  return {{"expert_fetch", op},
+          {{"places", op.places, S, k, k, ElementType::i32, exact},
+           {"listed experts", op.lists, 1, 1, 1, ElementType::i32, exact},
+           {"experts", op.experts, 1, width, width, ElementType::i32, exact}}};
+}
+
 // Every other expert has rows. The rows of the last one come first, with gaps in between.
 struct SlotShape {
   int64_t S, E, k, capacity;
@@ -382,6 +440,15 @@ std::vector<OpCase> grouped_matmul_cases() {
   return cases;
 }
 
+std::vector<OpCase> wave_cases() {
+  std::vector<OpCase> cases;
+  for (const GroupedShape& shape : {GroupedShape{{7, 5, 3}, 200, 96, true, true}, {{2, 5, 3}, 64, 96, true, true}})
+    cases.push_back({"grouped_matmul Q4_1 of a wave" + size_text("S", shape.choices.S) + size_text("N", shape.N),
+                     [=](CaseMemory& memory) { return build_grouped_of_wave(memory, StorageType::q4_1, shape, 7); },
+                     packed_format(StorageType::q4_1).exact_in_f16_contract()});
+  return cases;
+}
+
 std::vector<OpCase> expert_cases() {
   std::vector<OpCase> cases;
   for (int64_t S : {1, 7, 33})
@@ -411,6 +478,10 @@ std::vector<OpCase> expert_row_cases() {
                          size_text("capacity", shape.capacity) + (shape.drops ? " drops" : "") +
                          (shape.to_one ? " all to one" : ""),
                      [shape](CaseMemory& memory) { return build_slots(memory, shape); }});
+  for (const int64_t wave : {0, 1})
+    for (const Choices& shape : {Choices{1, 5, 3}, Choices{33, 8, 2}, Choices{7, 4, 1, true}})
+      cases.push_back({"expert_fetch" + size_text("S", shape.S) + size_text("E", shape.E) + size_text("wave", wave),
+                       [shape, wave](CaseMemory& memory) { return build_fetch(memory, shape, wave); }});
   for (int64_t width : {1, 64, 577}) {
     cases.push_back({"gather_rows" + size_text("width", width),
                      [width](CaseMemory& memory) { return build_gather(memory, 33, 3, width); }});

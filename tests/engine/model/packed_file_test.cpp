@@ -38,12 +38,17 @@ class PackedFileTest : public ::testing::Test {
  protected:
   PackedFileTest() {
     model_ = load_model(file_, pool_, 2);
-    std::ofstream out(path_, std::ios::binary);
-    const auto put = [&](std::span<const std::byte> bytes) {
-      out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    };
-    put(header());
-    for (const sync::Slot* slot : model_.weights.slots) put({slot->data(), slot->size_bytes()});
+    PackedFileWriter out(path_, identity(), slot_bytes());
+    for (const sync::Slot* slot : model_.weights.slots) out.write({slot->data(), slot->size_bytes()});
+    out.commit();
+    const std::string whole = read(path_);
+    const auto bytes = std::as_bytes(std::span(whole));
+    header_.assign(bytes.begin(), bytes.end() - static_cast<std::ptrdiff_t>(bytes_of_all_slots()));
+  }
+  size_t bytes_of_all_slots() const {
+    size_t bytes = 0;
+    for (const sync::Slot* slot : model_.weights.slots) bytes += slot->size_bytes();
+    return bytes;
   }
 
   GgufFile open_model() const {
@@ -55,10 +60,7 @@ class PackedFileTest : public ::testing::Test {
     sync::Pool unused;
     return ModelLoading(file_, unused).slot_bytes();
   }
-  std::vector<std::byte> header() {
-    const std::vector<const sync::Slot*> slots(model_.weights.slots.begin(), model_.weights.slots.end());
-    return PackedFile::header(identity(), slot_bytes(), slots);
-  }
+  const std::vector<std::byte>& header() const { return header_; }
   // The reason why the file cannot be used, or "".
   std::string refusal() {
     std::string why;
@@ -72,6 +74,7 @@ class PackedFileTest : public ::testing::Test {
   GgufFile file_ = open_model();
   sync::Pool pool_;
   Model model_;
+  std::vector<std::byte> header_;
 };
 
 TEST_F(PackedFileTest, gives_every_weight_the_bytes_and_the_place_that_packing_gives_it) {
@@ -99,6 +102,29 @@ TEST_F(PackedFileTest, gives_every_weight_the_bytes_and_the_place_that_packing_g
       EXPECT_GT(is.qkv.bias.offset_bytes, 0u);
     }
     EXPECT_EQ(taken.weights.output.parts.at(0).matrix.data, taken.weights.embedding.data) << "tied";
+  }
+}
+
+TEST_F(PackedFileTest, is_written_piece_by_piece_as_it_is_written_from_memory) {
+  const std::string whole = read(path_);
+  for (const size_t most_bytes : {size_t{1}, size_t{1} << 20}) {
+    sync::Pool pool;
+    ModelLoading loading(file_, pool);
+    const std::string pieces = folder_.file("pieces" + std::to_string(most_bytes));
+    PackedFileWriter out(pieces, identity(), slot_bytes());
+    uint64_t done = 0, total = 0;
+    loading.pack_pieces(
+        2, most_bytes,
+        [&](uint64_t now, uint64_t all) {
+          EXPECT_GE(now, done);
+          done = now;
+          total = all;
+        },
+        [&](std::span<const std::byte> piece) { out.write(piece); });
+    EXPECT_FALSE(std::filesystem::exists(pieces)) << "nothing remains before commit()";
+    out.commit();
+    EXPECT_EQ(read(pieces), whole);
+    EXPECT_GT(done, total / 2);
   }
 }
 
@@ -185,7 +211,9 @@ TEST_F(PackedFileTest, that_is_cut_while_it_is_mapped_gives_zeros_and_an_error) 
   auto packed = PackedFile::open(path_, identity(), slot_bytes(), why);
   ASSERT_TRUE(packed) << why;
   sync::Pool pool;
-  const auto slots = packed->map(pool, std::vector<std::string>(slot_bytes().size(), "a"));
+  std::vector<sync::FilePart> parts;
+  for (const size_t bytes : slot_bytes()) parts.push_back({0, bytes, "a"});
+  const auto slots = packed->map(pool, parts);
   packed->require_unchanged();
   std::filesystem::resize_file(path_, 4096);
   const std::byte* last = slots.back()->data() + slots.back()->size_bytes() - 4096;

@@ -342,15 +342,9 @@ TEST(LoadStacks, keeps_their_places_in_a_file_of_packed_weights) {
   sync::Pool pool, unused, mapped;
   const Model model = load_model(file, pool, 2);
   const std::vector<size_t> slots = ModelLoading(file, unused).slot_bytes();
-  {
-    std::ofstream out(path, std::ios::binary);
-    const auto put = [&](std::span<const std::byte> bytes) {
-      out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    };
-    const std::vector<const sync::Slot*> packed(model.weights.slots.begin(), model.weights.slots.end());
-    put(PackedFile::header(file.identity().value(), slots, packed));
-    for (const sync::Slot* slot : model.weights.slots) put({slot->data(), slot->size_bytes()});
-  }
+  PackedFileWriter out(path, file.identity().value(), slots);
+  for (const sync::Slot* slot : model.weights.slots) out.write({slot->data(), slot->size_bytes()});
+  out.commit();
   std::string why;
   auto packed = PackedFile::open(path, file.identity().value(), slots, why);
   ASSERT_TRUE(packed) << why;

@@ -65,6 +65,7 @@ nlohmann::json to_json(const BenchRow& row, const ModelFacts& facts, const Commo
           {"act", to_string(*engine.options().act)},
           {"bits", bits_json(engine)},
           {"experts", experts_json(engine)},
+          {"expert_store", expert_store_json(engine)},
           {"npu_memory", graph_loads_json(engine)},
           {"clock", "measured"},
           {"n_threads", threads(flags)},

@@ -104,6 +104,7 @@ nlohmann::json generation_json(const Generation& g, std::span<const int32_t> pro
           {"act", to_string(*engine.options().act)},
           {"bits", bits_json(engine)},
           {"experts", experts_json(engine)},
+          {"expert_store", expert_store_json(engine)},
           {"npu_memory", graph_loads_json(engine)},
           {"online_compile",
            {{"clock", "modelled"},

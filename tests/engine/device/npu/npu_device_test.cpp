@@ -401,6 +401,7 @@ TEST(NpuDevice, refuses_every_operator_but_matmul_with_a_reason) {
                                                           {TopK(), "top-k"},
                                                           {Route(), "routing"},
                                                           {ExpertLists(), "routing"},
+                                                          {ExpertFetch(), "experts that move"},
                                                           {ExpertSlots(), "capacities"},
                                                           {GatherRows(), "capacities"},
                                                           {GroupedMatMul(), "grouped"},

@@ -29,7 +29,7 @@ class PackCacheTest : public ::testing::Test {
     PackCache cache = this->cache(most_bytes);
     const bool found = cache.find(model(number), slot_bytes_).has_value();
     EXPECT_EQ(cache.wants(), !found);
-    if (!found) cache.keep(slots_);
+    if (!found) cache.keep(slots_, {});
     EXPECT_FALSE(cache.wants());
     return found;
   }
@@ -53,9 +53,9 @@ TEST_F(PackCacheTest, finds_what_was_kept_with_the_bytes_of_its_slots) {
   auto found = next.find(model(1), slot_bytes_);
   ASSERT_TRUE(found);
   EXPECT_EQ(fs::file_size(path(1)), kFile);
-  const std::string labels[] = {"a", "b"};
+  const sync::FilePart parts[] = {{0, slot_bytes_[0], "a"}, {0, slot_bytes_[1], "b"}};
   sync::Pool pool;
-  const auto mapped = found->map(pool, labels);
+  const auto mapped = found->map(pool, parts);
   for (size_t i = 0; i < 2; ++i)
     EXPECT_EQ(std::memcmp(mapped[i]->data(), slots_[i]->data(), slots_[i]->size_bytes()), 0) << i;
   EXPECT_FALSE(run(2)) << "another model";

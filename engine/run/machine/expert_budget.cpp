@@ -1,0 +1,84 @@
+#include "engine/run/machine/expert_budget.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+// This part of the free memory stays free if the budget is automatic.
+constexpr double kKeptFree = 0.15;
+
+std::string mebibytes(uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
+
+int64_t slots_in(double bytes, const PackedSizes& sizes) {
+  return static_cast<int64_t>(std::min(bytes / static_cast<double>(sizes.layer_bytes()), 1e9));
+}
+
+}  // namespace
+
+uint64_t PackedSizes::expert_bytes() const {
+  uint64_t sum = 0;
+  for (const ExpertRecords& each : records) sum += static_cast<uint64_t>(each.count) * each.bytes;
+  return sum;
+}
+
+uint64_t PackedSizes::layer_bytes() const {
+  uint64_t sum = 0;
+  for (const ExpertRecords& each : records) sum += each.bytes;
+  return sum;
+}
+
+int64_t PackedSizes::experts() const {
+  int64_t most = 0;
+  for (const ExpertRecords& each : records) most = std::max(most, each.count);
+  return most;
+}
+
+std::optional<int64_t> slots_of_budget(const ExpertBudget& budget, const PackedSizes& sizes, const char* flag) {
+  switch (budget.unit) {
+    case ExpertBudget::Unit::automatic:
+      return std::nullopt;
+    case ExpertBudget::Unit::percent:
+      return std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(sizes.experts()) * budget.amount / 100));
+    case ExpertBudget::Unit::bytes:
+      break;
+  }
+  const int64_t slots = slots_in(budget.amount, sizes);
+  if (slots < 1)
+    throw Error("the budget holds less than one expert of each layer",
+                std::string(flag) + " of " + mebibytes(static_cast<uint64_t>(budget.amount)),
+                "Give at least " + mebibytes(sizes.layer_bytes()));
+  return slots;
+}
+
+std::optional<int64_t> expert_slots(const ExpertBudget& device, const ExpertBudget& host, const PackedSizes& sizes,
+                                    const std::optional<MemoryRoom>& room) {
+  const bool asked = device.unit != ExpertBudget::Unit::automatic || host.unit != ExpertBudget::Unit::automatic;
+  if (sizes.records.empty()) {
+    if (asked)
+      throw Error("the model has no experts that could move", "--expert-budget, --host-budget",
+                  "Leave the budget out: all weights of this model are needed for every token");
+    return std::nullopt;
+  }
+  int64_t slots = sizes.experts();
+  if (asked) {
+    slots = std::min({slots, slots_of_budget(device, sizes, "--expert-budget").value_or(slots),
+                      slots_of_budget(host, sizes, "--host-budget").value_or(slots)});
+  } else if (room && sizes.other_bytes + sizes.expert_bytes() > room->bytes) {
+    const double free = static_cast<double>(room->bytes) * (1 - kKeptFree) - static_cast<double>(sizes.other_bytes);
+    slots = std::min(slots, slots_in(std::max(free, 0.0), sizes));
+    if (slots < 1)
+      throw Error("there is too little memory for one expert of each layer",
+                  mebibytes(room->bytes) + " free in " + room->whose,
+                  "The other weights take " + mebibytes(sizes.other_bytes) + ", and one expert of each layer " +
+                      mebibytes(sizes.layer_bytes()));
+  }
+  if (slots >= sizes.experts()) return std::nullopt;
+  return slots;
+}
+
+}  // namespace tandem

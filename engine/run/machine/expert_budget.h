@@ -1,0 +1,36 @@
+// Y6: how many experts of each layer are in memory, from a budget of the user's or from the memory that is free.
+//
+// Contract: pure functions. A layer of E experts has at least one slot and at most E.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "engine/model/expert_records.h"
+#include "sync/memory_room.h"
+#include "tandem/types.h"
+
+namespace tandem {
+
+// The experts and the other weights of a model, as they are packed.
+struct PackedSizes {
+  std::span<const ExpertRecords> records;  // of all layers with experts; empty: the model has none
+  uint64_t expert_bytes() const;           // of all experts
+  uint64_t layer_bytes() const;            // of one expert in each layer
+  int64_t experts() const;                 // of a layer, the most
+  uint64_t other_bytes = 0;                // of all weights that are no experts
+};
+
+// Slots of each layer under one budget; nothing: the budget sets no limit. Error when it holds less than one expert of
+// each layer. flag: for the message.
+std::optional<int64_t> slots_of_budget(const ExpertBudget& budget, const PackedSizes& sizes, const char* flag);
+
+// Slots of each layer; nothing: all experts stay in memory. `device` and `host` are --expert-budget and --host-budget,
+// and the smaller one counts, because both name one memory. If both are automatic, experts move only if the weights do
+// not fit `room`. A part of the room stays free for the context and for other buffers. Error: a budget for a model
+// without experts; no room for one expert of each layer.
+std::optional<int64_t> expert_slots(const ExpertBudget& device, const ExpertBudget& host, const PackedSizes& sizes,
+                                    const std::optional<MemoryRoom>& room);
+
+}  // namespace tandem

@@ -1,0 +1,77 @@
+// Y6: experts that do not fit the memory. They lie in the packed file, and each layer has slots for some of them.
+//
+// A pass asks for the experts of a layer between the router and the products (ExpertFetch). The store reads missing
+// ones into slots, with one read each, past the page cache, and checks their checksums. ResidentExperts decides which
+// experts leave.
+//
+// Contract
+//   Budget: all layers have the same number of slots. The memory of all slots is in the pool from the constructor on.
+//   Results have the same bits as if all experts were in memory.
+//   Errors: a record that cannot be read or is damaged; fetch() throws, and the experts of this wave are absent. The
+//   next pass may ask for them again.
+//   Threads: fetch() on one thread at a time; totals() while no pass runs. Ownership: borrows pool and file.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/model/packed_file.h"
+#include "engine/moe/resident_experts.h"
+#include "engine/tensor/expert_source.h"
+#include "sync/block_reader.h"
+#include "sync/pool.h"
+
+namespace tandem {
+
+class ExpertStore final : public ExpertSource {
+ public:
+  // Sums over passes of one kind.
+  struct Totals {
+    int64_t choices = 0;  // pairs of a token and an expert
+    int64_t hits = 0;     // of them, those whose expert was in a slot when its layer began
+    int64_t loads = 0;    // experts that were read
+    uint64_t read_bytes = 0;
+    double waited_seconds = 0;  // for reads
+    double hit_rate() const { return choices == 0 ? 0 : static_cast<double>(hits) / static_cast<double>(choices); }
+  };
+
+  // layers: of the model. slots: of each layer that has experts.
+  ExpertStore(sync::Pool& pool, const PackedFile& file, std::span<const ExpertRecords> records, int64_t layers,
+              int64_t slots);
+  ~ExpertStore() override;
+  ExpertStore(const ExpertStore&) = delete;
+  ExpertStore& operator=(const ExpertStore&) = delete;
+
+  std::span<const MovingExperts> moving() const { return moving_; }  // one for each layer of the model
+  void fetch(const WaveRequest& request, std::span<int32_t> places) override;
+
+  int64_t slots() const { return slots_; }
+  int64_t experts() const { return experts_; }  // of a layer, the most
+  size_t bytes() const { return bytes_; }       // of all slots
+  int64_t evictions() const;
+  std::string how() const { return reader_.how(); }
+  const Totals& of_text() const { return of_text_; }  // passes of at most kSmallBatch tokens
+  const Totals& of_prompts() const { return of_prompts_; }
+
+ private:
+  struct Layer {
+    ExpertRecords records;
+    ResidentExperts residents;
+    sync::Slot* memory = nullptr;
+  };
+  void load(const Layer& layer, std::span<const ResidentExperts::Load> loads);
+
+  sync::Pool& pool_;
+  const PackedFile& file_;
+  const int64_t slots_;
+  int64_t experts_ = 0;
+  size_t bytes_ = 0;
+  std::vector<Layer> layers_;      // those with experts
+  std::vector<int64_t> index_of_;  // by the model's layer: its index in layers_; -1: it has no experts
+  std::vector<MovingExperts> moving_;
+  Totals of_text_, of_prompts_;
+  sync::BlockReader reader_;
+};
+
+}  // namespace tandem

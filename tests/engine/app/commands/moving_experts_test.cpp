@@ -1,0 +1,96 @@
+// Whole commands with experts that move: `pack`, and the budgets of `run`, `eval` and `bench`. No bit of a result
+// changes.
+#include "tests/engine/app/commands/whole.h"
+
+namespace tandem::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Eight experts, two for each token, in two layers.
+class MovingExpertsCommands : public ::testing::Test {
+ protected:
+  Arguments run(const Arguments& more = {}) const {
+    return Arguments{"run", "-m", model_, "-p", "Once upon a time there was", "-n", "12", "--temp", "0"} + on_host() +
+           more;
+  }
+  json answer(const Arguments& more) const { return json_of(run(more), caches_); }
+  fs::path kept() const {
+    for (const auto& entry : fs::recursive_directory_iterator(folder_.file("")))
+      if (entry.path().extension() == ".packed") return entry.path();
+    return {};
+  }
+
+  const Folder folder_;
+  const std::string model_ = toy_mixture(folder_, 2, 128);
+  const ChildSettings caches_{.environment = {{"XDG_CACHE_HOME", folder_.file("cache")}}};
+};
+
+TEST_F(MovingExpertsCommands, write_the_same_text_with_every_budget_and_say_what_moved) {
+  const json plain = answer({});
+  EXPECT_TRUE(plain.at("expert_store").is_null());
+  for (const Arguments& budget : {Arguments{"--expert-budget", "25%"}, Arguments{"--host-budget", "50%"},
+                                  Arguments{"--expert-budget", "13%", "--host-budget", "2"}}) {
+    const json moved = answer(budget);
+    EXPECT_EQ(moved.at("text"), plain.at("text")) << ::testing::PrintToString(budget);
+    const json& store = moved.at("expert_store");
+    EXPECT_EQ(store.at("experts_per_layer"), 8);
+    EXPECT_GT(store.at("text").at("choices"), 0);
+    EXPECT_GT(store.at("prompts").at("loads").get<int>() + store.at("text").at("loads").get<int>(), 0);
+  }
+  EXPECT_EQ(answer({"--expert-budget", "25%"}).at("expert_store").at("slots_per_layer"), 2);
+  EXPECT_TRUE(answer({"--expert-budget", "100%"}).at("expert_store").is_null());
+  const Ended text = tandem(run({"--expert-budget", "25%"}), caches_);
+  EXPECT_THAT(text.err, HasSubstr("2 of 8 experts of each layer are in memory"));
+  EXPECT_THAT(text.err, HasSubstr("experts of the text: "));
+}
+
+TEST_F(MovingExpertsCommands, give_eval_its_bits_and_bench_its_rows) {
+  const Arguments eval = Arguments{"eval", "-m", model_, "-p", "Once upon a time there was a small dog"} + on_host();
+  const std::string plain = folder_.file("plain"), moved = folder_.file("moved");
+  EXPECT_EQ(tandem(eval + Arguments{"--logits", plain}, caches_).status, 0);
+  const json answer = json_of(eval + Arguments{"--logits", moved, "--expert-budget", "25%"}, caches_);
+  EXPECT_EQ(content_of(moved), content_of(plain));
+  EXPECT_EQ(answer.at("expert_store").at("slots_per_layer"), 2);
+  const json rows = json_of(
+      Arguments{"bench", "-m", model_, "-p", "8", "-n", "4", "-r", "1", "--host-budget", "25%"} + on_host(), caches_);
+  EXPECT_THAT(rows.dump(), HasSubstr("slots_per_layer"));
+}
+
+TEST_F(MovingExpertsCommands, read_the_file_that_pack_wrote) {
+  const std::string file = folder_.file("model.packed");
+  const json packed = json_of({"pack", "-m", model_, "-o", file, "-t", "2"}, caches_);
+  EXPECT_EQ(packed.at("bytes"), fs::file_size(file));
+  EXPECT_EQ(packed.at("records"), 2 * 8);
+  const json plain = answer({});
+  for (const Arguments& how : {Arguments{"--packed", file}, Arguments{"--packed", file, "--expert-budget", "25%"}})
+    EXPECT_EQ(answer(how).at("text"), plain.at("text"));
+  EXPECT_EQ(kept(), fs::path(file)) << "nothing was kept beside it";
+  EXPECT_THAT(tandem({"pack", "-m", model_, "-o", file, "-v"}, caches_).out, HasSubstr("of which 16 experts take"));
+  answer({"--expert-budget", "25%"});
+  fs::remove(file);
+  EXPECT_EQ(content_of(kept()).size(), packed.at("bytes").get<size_t>());
+}
+
+TEST_F(MovingExpertsCommands, refuse_packed_files_of_other_models_and_targets_that_are_no_files) {
+  const std::string file = folder_.file("other.packed");
+  EXPECT_EQ(tandem({"pack", "-m", stories(), "-o", file, "-q"}, caches_).status, 0);
+  const Ended other = tandem(run({"--packed", file}), caches_);
+  EXPECT_EQ(other.status, 1);
+  EXPECT_THAT(other.err, HasSubstr(file));
+  EXPECT_THAT(other.err, HasSubstr("tandem pack -m " + model_));
+  EXPECT_EQ(tandem(run({"--packed", folder_.file("absent")}), caches_).status, 1);
+  for (const std::string& target : {std::string("/dev/null"), folder_.file("")}) {
+    const Ended refused = tandem({"pack", "-m", model_, "-o", target}, caches_);
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.err, HasSubstr("regular file"));
+  }
+  EXPECT_EQ(tandem({"pack", "-m", model_, "-o", folder_.file("no/such/folder")}, caches_).status, 1);
+  const Ended dense =
+      tandem(Arguments{"run", "-m", stories(), "-p", "a", "-n", "1", "--expert-budget", "50%"} + on_host(), caches_);
+  EXPECT_EQ(dense.status, 1);
+  EXPECT_THAT(dense.err, HasSubstr("has no experts that could move"));
+}
+
+}  // namespace
+}  // namespace tandem::testing

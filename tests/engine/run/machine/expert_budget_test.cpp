@@ -1,0 +1,80 @@
+// Budgets for experts: slots of each layer. Expected values are worked out by hand.
+#include "engine/run/machine/expert_budget.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sync/error.h"
+#include "tests/support/message_of.h"
+
+namespace tandem {
+namespace {
+
+using test::message_of;
+using ::testing::HasSubstr;
+using enum ExpertBudget::Unit;
+
+constexpr size_t kMebibyte = size_t{1} << 20;
+
+// Two layers of 8 experts, of 1 and 3 MiB each, and 10 MiB of other weights: 42 MiB.
+const std::vector<ExpertRecords> kRecords = {{0, 8, 1, 0, kMebibyte}, {1, 8, 2, 0, 3 * kMebibyte}};
+PackedSizes sizes() { return {kRecords, 10 * kMebibyte}; }
+MemoryRoom room(double mebibytes) { return {static_cast<uint64_t>(mebibytes * kMebibyte), "the test"}; }
+
+std::optional<int64_t> slots(const ExpertBudget& device, const ExpertBudget& host = {}) {
+  return expert_slots(device, host, sizes(), room(1000));
+}
+
+TEST(ExpertBudget, counts_what_experts_take) {
+  EXPECT_EQ(sizes().expert_bytes(), 32 * kMebibyte);
+  EXPECT_EQ(sizes().layer_bytes(), 4 * kMebibyte);
+  EXPECT_EQ(sizes().experts(), 8);
+}
+
+TEST(ExpertBudget, is_a_share_of_each_layer_rounded_down_to_at_least_one) {
+  EXPECT_EQ(slots({percent, 25}), 2);
+  EXPECT_EQ(slots({percent, 49}), 3);
+  EXPECT_EQ(slots({percent, 1}), 1);
+  EXPECT_EQ(slots({percent, 100}), std::nullopt) << "all stay in memory";
+}
+
+TEST(ExpertBudget, in_bytes_holds_one_expert_of_each_layer_for_every_four_mebibytes) {
+  EXPECT_EQ(slots({bytes, 4.0 * kMebibyte}), 1);
+  EXPECT_EQ(slots({bytes, 11.9 * kMebibyte}), 2);
+  EXPECT_EQ(slots({bytes, 32.0 * kMebibyte}), std::nullopt);
+  EXPECT_EQ(slots({bytes, 1e15}), std::nullopt);
+  const std::string text = message_of([] { slots({bytes, 4.0 * kMebibyte - 1}); });
+  EXPECT_THAT(text, HasSubstr("less than one expert of each layer: --expert-budget of 4 MiB"));
+  EXPECT_THAT(text, HasSubstr("at least 4 MiB"));
+}
+
+TEST(ExpertBudget, of_device_and_host_is_the_smaller_one) {
+  EXPECT_EQ(slots({percent, 50}, {percent, 25}), 2);
+  EXPECT_EQ(slots({percent, 25}, {percent, 50}), 2);
+  EXPECT_EQ(slots({}, {bytes, 12.0 * kMebibyte}), 3);
+  EXPECT_THAT(message_of([] { slots({}, {bytes, 1}); }), HasSubstr("--host-budget"));
+}
+
+TEST(ExpertBudget, that_is_automatic_moves_experts_only_where_the_weights_do_not_fit) {
+  EXPECT_EQ(expert_slots({}, {}, sizes(), room(42)), std::nullopt);
+  // 41 MiB, of which 85 % are 34.85 MiB: 24.85 MiB beside the other weights hold six experts of each layer.
+  EXPECT_EQ(expert_slots({}, {}, sizes(), room(41)), 6);
+  EXPECT_EQ(expert_slots({}, {}, sizes(), std::nullopt), std::nullopt) << "the system does not say what is free";
+}
+
+TEST(ExpertBudget, that_is_automatic_needs_memory_for_one_expert_of_each_layer) {
+  // 85 % of 16 MiB are 13.6 MiB: 3.6 MiB beside the other weights.
+  EXPECT_THAT(message_of([] { expert_slots({}, {}, sizes(), room(16)); }),
+              HasSubstr("too little memory for one expert of each layer: 16 MiB free in the test"));
+  EXPECT_EQ(expert_slots({}, {}, sizes(), room(17)), 1);  // 14.45 MiB
+}
+
+TEST(ExpertBudget, is_refused_for_a_model_without_experts) {
+  const PackedSizes none{{}, 10 * kMebibyte};
+  EXPECT_EQ(expert_slots({}, {}, none, room(1)), std::nullopt);
+  EXPECT_THAT(message_of([&] { expert_slots({percent, 50}, {}, none, room(1)); }), HasSubstr("has no experts"));
+  EXPECT_THAT(message_of([&] { expert_slots({}, {bytes, 1e9}, none, room(1)); }), HasSubstr("has no experts"));
+}
+
+}  // namespace
+}  // namespace tandem
