@@ -9,8 +9,8 @@
 // The tokens are compared before anything is timed. --history: outputs of one task are the history of its next texts.
 // --texts: so many texts at once. --own: the prompts of FILE, and what the model itself writes behind them; --keep:
 // cases of it. --passes: the time of passes by their drafts. --graphs: what loading the NPU's graphs costs
-// (bench/spec/graphs.h). --drafting: the time of drafting alone, at 100,000 tokens of context and a million tokens of
-// history.
+// (bench/spec/graphs.h). --drafting: the time of drafting alone, at 100,000 tokens of context and a million of
+// history tokens.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>

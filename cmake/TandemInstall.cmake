@@ -7,7 +7,7 @@ include(CMakePackageConfigHelpers)
 
 get_property(tandem_libraries GLOBAL PROPERTY TANDEM_LIBRARIES)
 add_library(tandem_engine INTERFACE)
-target_link_libraries(tandem_engine INTERFACE tandem_run tandem_chat)
+target_link_libraries(tandem_engine INTERFACE tandem_run tandem_chat_template)
 set_target_properties(tandem_engine PROPERTIES EXPORT_NAME engine)
 
 install(TARGETS ${tandem_libraries} tandem_engine EXPORT tandemTargets

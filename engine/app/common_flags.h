@@ -33,10 +33,10 @@ struct CommonFlags {
   GenerateOptions generate;
   int64_t ctx_size = 0;  // 0: what the model was trained with, at most 4096
   Seed seed;
-  bool no_special = false;  // special tokens in the text are plain text
-  bool chat = false;        // the text is a user's turn (only `run`)
+  bool no_special = false;                        // special tokens in the text are plain text
+  bool chat = false;                              // the text is a user's turn (only `run`)
   std::string chat_template, chat_template_file;  // a form by name, a file; "": the model's own
-  std::string act;          // "", "f32", "f16", "i8"
+  std::string act;                                // "", "f32", "f16", "i8"
   std::string cache_type = "f16";
   std::string sync = "predict";
   double deadline_seconds = 120;  // limit of every wait

@@ -52,7 +52,8 @@ ExpertBytes expert_bytes(const ModelConfig& config, StorageType type) {
   ExpertBytes bytes{shape.layers, shape.experts, shape.used, 0, 0, 0};
   const int64_t H = config.hidden, dense = config.layers - shape.layers;
   bytes.expert = sized(3 * H * shape.expert.feed_forward);
-  const double output = sized(config.vocabulary * H), routers = 4.0 * static_cast<double>(shape.layers * shape.experts * H);
+  const double output = sized(config.vocabulary * H),
+               routers = 4.0 * static_cast<double>(shape.layers * shape.experts * H);
   bytes.other_read = sized(config.layers * shape.projection_weights + dense * 3 * H * config.feed_forward +
                            shape.layers * 3 * H * shape.shared_feed_forward) +
                      routers + output;
@@ -62,8 +63,8 @@ ExpertBytes expert_bytes(const ModelConfig& config, StorageType type) {
 
 double tokens_per_second(const ExpertBytes& model, const Card& card, double hit_rate) {
   const double experts = model.expert * static_cast<double>(model.layers * model.used);
-  const double seconds = (model.other_read + experts) / card.bytes_per_second +
-                         (1 - hit_rate) * experts / card.link_bytes_per_second;
+  const double seconds =
+      (model.other_read + experts) / card.bytes_per_second + (1 - hit_rate) * experts / card.link_bytes_per_second;
   return 1 / seconds;
 }
 

@@ -1,5 +1,5 @@
-// Y4: a policy of an expert cache says which resident expert leaves. All policies are in one table; each is one file of
-// engine/moe/policies/.
+// Y4: a policy of an expert cache says which resident expert leaves. All policies are in one table; each is a file in
+// the folder engine/moe/policies/.
 //
 // Contract: a policy is the state of one layer. It belongs to one thread. Everything is a pure function of the requests
 // so far, and for the bounds (belady, bypass, static, half) of the requests that it was made with. Source: HybriMoE

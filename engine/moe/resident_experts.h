@@ -25,8 +25,8 @@ class ResidentExperts {
 
   ResidentExperts(int64_t experts, int64_t slots);
 
-  // ids: the experts that the tokens of a pass chose, each in [0, experts). Returns how many choices found their expert
-  // resident.
+  // ids: the experts that the tokens of a pass chose, each in [0, experts). Returns how many choices found
+  // their expert resident.
   int64_t ask(std::span<const int32_t> ids);
   // The experts that this wave has to load, and where to. Waves behind the last one have none.
   std::vector<Load> begin_wave(int64_t wave);

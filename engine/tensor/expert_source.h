@@ -34,8 +34,8 @@ struct WaveRequest {
 
 // Contract: fetch() returns when the wave's experts are in their slots. places: [S, k], the slot of each choice, or
 // kElsewhere if it belongs to another wave. The waves of a layer are asked for in order, with the same ids. The
-// products of a wave end before the next one is asked for. Error: an expert that cannot be read. Threads: one at a
-// time.
+// products of a wave end before the next one is asked for. Error: an expert that cannot be read. Threads: one at
+// a time.
 class ExpertSource {
  public:
   virtual ~ExpertSource() = default;

@@ -1,5 +1,5 @@
-// Schemas and grammars, any bytes, and a text by each that is accepted: it never gets stuck, and one by a schema is
-// JSON.
+// Schemas and grammars, any bytes, and a text by each that is accepted: it never gets stuck, and one by a schema
+// is JSON.
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>

@@ -3,8 +3,11 @@
 namespace tandem::fuzz {
 
 std::span<const Target> targets() {
-  static constexpr Target kTargets[] = {
-      {"gguf", gguf}, {"gguf_split", gguf_split}, {"vocabulary", vocabulary}, {"tokenizer", tokenizer}, {"chat_template", chat_template}};
+  static constexpr Target kTargets[] = {{"gguf", gguf},
+                                        {"gguf_split", gguf_split},
+                                        {"vocabulary", vocabulary},
+                                        {"tokenizer", tokenizer},
+                                        {"chat_template", chat_template}};
   return kTargets;
 }
 

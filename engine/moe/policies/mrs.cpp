@@ -51,8 +51,8 @@ class MrsPolicy : public ExpertPolicy {
   }
 
   // A number that divides the p largest scores from the others, or the p-th largest itself if others equal it. It
-  // halves the range of scores and counts, which takes less time than keeping the largest in order: counting has no
-  // branches.
+  // halves the range of scores and counts, which takes less time than keeping the largest in order, because counting
+  // has no branches.
   float least_kept(std::span<const float> scores) const {
     auto [low, high] = std::ranges::minmax(scores);
     if (std::ssize(scores) <= top_) return low;

@@ -65,8 +65,10 @@ std::string fixed(double value, int digits) {
 std::vector<double> budgets_of_curve(int64_t experts) {
   std::vector<double> budgets;
   const int64_t steps = std::min<int64_t>(16, experts);
-  for (int64_t i = 1; i <= steps; ++i)
-    budgets.push_back(100.0 * static_cast<double>(i * experts / steps) / static_cast<double>(experts));
+  for (int64_t i = 1; i <= steps; ++i) {
+    const int64_t slots = i * experts / steps;
+    budgets.push_back(100.0 * static_cast<double>(slots) / static_cast<double>(experts));
+  }
   return budgets;
 }
 

@@ -178,8 +178,8 @@ TEST_F(ExpertUse, of_a_run_is_that_of_a_trace_of_its_tokens) {
   EXPECT_EQ(plain.at("ids"), answer.at("ids"));
 }
 
-// The first text ends early, and the others move up in the batch. Each keeps its number, and its tokens follow each
-// other.
+// The first text ends early, and the others move up in the batch. Each keeps its number, and its tokens follow
+// each other.
 TEST_F(ExpertUse, of_many_texts_is_told_apart) {
   const std::string out = folder_.file("many.jsonl"), lines = folder_.write("lines", R"({"prompt": "ab", "n_predict": 2}
 {"prompt": "xyzuvw", "n_predict": 9}

@@ -1,5 +1,5 @@
-// Whole commands with experts that move: `pack`, and the budgets of `run`, `eval` and `bench`. No bit of a result
-// changes.
+// Whole commands with experts that move: `pack`, and the budgets of `run`, `eval` and `bench`. No bit of a
+// result changes.
 #include "tests/engine/app/commands/whole.h"
 
 namespace tandem::testing {

@@ -37,7 +37,8 @@ ordered_json recorded(ordered_json entry) {
 TEST(ChatTemplateGolden, snippets_render_as_in_jinja_byte_for_byte) {
   const std::string values = record().at("snippet_values").get<std::string>();
   ASSERT_GT(record().at("snippets").size(), 400u);
-  for (const auto& entry : record().at("snippets")) {
+  const auto& snippets = record().at("snippets");
+  for (const auto& entry : snippets) {
     const auto source = entry.at("template").get<std::string>();
     EXPECT_EQ(outcome(source, values), recorded(entry)) << source;
   }
@@ -45,7 +46,8 @@ TEST(ChatTemplateGolden, snippets_render_as_in_jinja_byte_for_byte) {
 
 TEST(ChatTemplateGolden, published_templates_render_as_in_jinja_byte_for_byte) {
   int compared = 0, missing = 0;
-  for (const auto& entry : record().at("published")) {
+  const auto& published = record().at("published");
+  for (const auto& entry : published) {
     const auto name = entry.at("template").get<std::string>();
     const auto path = larger_data("chat-templates/" + name);
     missing += path ? 0 : 1;
