@@ -21,6 +21,8 @@
 namespace tandem {
 
 enum class PackedUse { mapped, read };  // PackedFile::map() or read()
+// Records that are packed at once. Packing needs this memory, or that of the largest slot without its records.
+inline constexpr size_t kPieceBytes = size_t{64} << 20;
 using TakePiece = std::function<void(std::span<const std::byte> bytes)>;
 
 class ModelLoading {

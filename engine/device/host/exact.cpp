@@ -178,6 +178,13 @@ std::span<const int64_t> of_expert(const ChoicesByExpert& by, int64_t e) {
   return std::span(by.choices).subspan(by.begins[e], by.begins[e + 1] - by.begins[e]);
 }
 
+// Lists all choices, by expert.
+void write_lists(const ChoicesByExpert& by, int64_t E, const Operand& to) {
+  ListWriter lists(to, E);
+  for (int64_t e = 0; e < E; ++e) lists.add(e, of_expert(by, e));
+  lists.finish();
+}
+
 // The squared length of each token's row. It ranks tokens in the same order as the length.
 std::vector<double> squared_lengths(const ExpertSlots& op) {
   std::vector<double> sums(op.x ? op.S : 0, 0.0);
@@ -191,10 +198,7 @@ std::vector<double> squared_lengths(const ExpertSlots& op) {
 }  // namespace
 
 void run_expert_lists(const ExpertLists& op) {
-  const ChoicesByExpert by = choices_by_expert(op.ids, op.S * op.k, op.E);
-  ListWriter lists(op.lists, op.E);
-  for (int64_t e = 0; e < op.E; ++e) lists.add(e, of_expert(by, e));
-  lists.finish();
+  write_lists(choices_by_expert(op.ids, op.S * op.k, op.E), op.E, op.lists);
 }
 
 // The source fills the slots and writes the places. Lists count slots like experts.
@@ -203,11 +207,7 @@ void run_expert_fetch(const ExpertFetch& op) {
   op.source->fetch(
       {op.layer, op.wave, op.k, {op.ids.as<const int32_t>(), count}, {op.weights.as<const float>(), count}},
       {op.places.as<int32_t>(), count});
-  if (!op.lists) return;
-  const ChoicesByExpert by = choices_by_expert(op.places, op.S * op.k, op.slots, true);
-  ListWriter lists(op.lists, op.slots);
-  for (int64_t slot = 0; slot < op.slots; ++slot) lists.add(slot, of_expert(by, slot));
-  lists.finish();
+  if (op.lists) write_lists(choices_by_expert(op.places, op.S * op.k, op.slots, true), op.slots, op.lists);
 }
 
 // For each expert in turn: chooses which of its choices get a row, writes both tables, and lists the rest unless it

@@ -25,9 +25,6 @@
 namespace tandem {
 namespace {
 
-// Memory for experts that are packed into the file at once.
-constexpr size_t kPieceBytes = size_t{64} << 20;
-
 std::unique_ptr<Tokenizer> make_tokenizer_for(const GgufFile& file, const ModelConfig& config) {
   auto tokenizer = make_tokenizer(file);
   if (tokenizer->size() > config.vocabulary) {
@@ -145,14 +142,15 @@ std::optional<int64_t> LoadedModel::State::slots_of_experts(const ModelOptions& 
   PackedSizes sizes{loading.records()};
   const std::vector<size_t> bytes = loading.slot_bytes();
   sizes.other_bytes = std::accumulate(bytes.begin(), bytes.end(), uint64_t{0}) - sizes.expert_bytes();
-  const auto slots = expert_slots(options.expert_budget, options.host_budget, sizes, memory_room());
+  const auto slots = expert_slots(options.expert_budget, options.host_budget, sizes,
+                                  sizes.records.empty() ? std::nullopt : memory_room());
   if (slots && options.npu_memory_bytes > 0)
     throw Error("experts that move have no graphs on the NPU", "--npu-memory with a budget for experts",
                 "Leave out --npu-memory, or the budget");
   return slots;
 }
 
-// The packed file comes before the devices, because packing it for the first time needs all cores.
+// The devices come first: a machine whose devices do not fit needs no packed file.
 void LoadedModel::State::load_with_moving_experts(const ModelOptions& options, ModelLoading& loading, int64_t slots) {
   if (!machine_->is_open()) machine_->open_devices("it fetches experts");
   if (!machine_->zero_copy())

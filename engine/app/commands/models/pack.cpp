@@ -27,9 +27,6 @@ struct PackFlags {
   std::string output;
 };
 
-// Records that are packed at once. The memory of the command is this and the largest layer without its experts.
-constexpr size_t kPieceBytes = size_t{64} << 20;
-
 int pack_command(const CommonFlags& flags, const PackFlags& own) {
   apply_verbosity(flags);
   const GgufFile file = GgufFile::open(flags.model);
