@@ -18,7 +18,7 @@ class App;
 
 namespace tandem::app {
 
-// The form that a text must keep (docs/constrained.md). At most one is given.
+// The form that a text must keep (docs/constrained.md): at most one of these.
 struct FormFlags {
   std::string json_schema, grammar;  // files; "": none
   bool json_object = false;          // any JSON object

@@ -11,7 +11,7 @@
 
 namespace tandem {
 
-// Where the records of a layer are.
+// The place of a layer's records.
 struct ExpertRecords {
   int64_t layer = 0;
   int64_t count = 0;  // experts

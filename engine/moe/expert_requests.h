@@ -13,7 +13,7 @@
 
 namespace tandem {
 
-// What one token asks of one layer.
+// The experts of one token in one layer.
 struct TokenRequest {
   int64_t token = 0;               // place in the layer's requests
   std::span<const int32_t> ids;    // [k]

@@ -4,10 +4,10 @@
 // resident, and fills the other slots with the chosen experts of the most tokens. Each later wave loads the next ones
 // into the slots of least use. So every expert is loaded at most once, and the experts of the most tokens stay.
 //
-// The use of an expert: the last pass that chose it, then its tokens in that pass. Of equal ones the lower id leaves.
+// The use of an expert: the last pass that chose it, then its tokens in that pass. The lower id of equal ones leaves.
 //
-// Contract: pure bookkeeping of one layer. ask() begins a pass, begin_wave() its waves in order. drop() takes
-// back experts that could not be loaded. Threads: one.
+// Contract: pure bookkeeping of one layer. ask() begins a pass, begin_wave() its waves in order. drop() takes back
+// experts that could not be loaded. Threads: one.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What recorded routing says of a cache before any policy: how often each expert is used, how soon it is used again,
+// Statistics of recorded routing, before any cache policy: how often each expert is used, how soon it is used again,
 // and how many different experts some tokens use.
 //
 // Contract: pure functions of the requests of layers. Tokens of all sequences follow each other as in the trace.

@@ -5,7 +5,7 @@
 namespace tandem::constraint {
 namespace {
 
-// A grid of states: before member i, with c members written. Counts above `last` are not told apart.
+// A grid of states: before member i, with c members written. Counts above `last` share their states.
 class ObjectGrid {
  public:
   ObjectGrid(JsonValues& values, const ObjectMembers& object, StateId to)

@@ -136,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(
                       way("npu-only", ActType::f16, {"npu:0", "host"}, "")),
     test_name);
 
-// `auto` may put experts that stay on the NPU. Those of this model are exact there, so no plan changes a bit.
+// `auto` may put experts that stay on the NPU. This model is exact there, so no plan changes a bit.
 TEST_F(MovingExpertsTest, change_no_bit_of_a_trained_mixture_whatever_auto_chooses) {
   const auto file = test_data("moe-mix/moe-mix-Q4_0.gguf");
   if (!file) SKIP_FOR_WANT_OF(data, "no moe-mix");

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kChartWidth = 420, kChartLeft = 46, kChartRight = 18;
 
-// Where values of a chart's axes lie.
+// The places of values on a chart's axes.
 class ChartScale {
  public:
   ChartScale(const ChartFrame& frame, double height) : frame_(frame), bottom_(height - 38) {}

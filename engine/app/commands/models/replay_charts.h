@@ -34,7 +34,7 @@ std::string heat_map(const std::vector<int64_t>& layers, const std::vector<std::
 // Bars side by side, each with a label and a share from 0 to 1.
 std::string bar_chart(const std::string& title, const std::vector<std::pair<std::string, double>>& bars);
 
-// What lanes (GPU, processor, link) do over time: the timeline of a schedule, as a plain value.
+// The lanes (GPU, processor, link) over time: the timeline of a schedule, as a plain value.
 struct LaneTask {
   std::string lane, label;  // label: what runs, such as an expert
   double begin = 0, end = 0;

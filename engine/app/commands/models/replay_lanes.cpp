@@ -22,7 +22,7 @@ const char* lane_name(ExpertLane lane) {
   return lane == ExpertLane::gpu ? "GPU" : lane == ExpertLane::cpu ? "processor" : "link";
 }
 
-// What a cache holds when that token comes. Bounds and fixed sets see the whole trace, as in the replay.
+// The experts in a cache when that token comes. Bounds and fixed sets see the whole trace, as in the replay.
 std::vector<uint8_t> held_before(const LayerRequests& layer, int64_t token, const LaneSettings& settings) {
   const auto policy = settings.policy->make(settings.replay.policy, layer);
   ExpertCache cache(layer.experts, slots_for(layer.experts, settings.budget_percent), *policy,

@@ -25,7 +25,7 @@ struct LaneSettings {
   ExpertCosts costs;
 };
 
-// What all schedules do with the same experts. Charts end with the longest makespan, so that they compare.
+// The lanes of all schedules for the same experts. Charts end with the longest makespan, so that they compare.
 struct ScheduledExperts {
   std::string title, words;  // words: which experts, and which schedule is best
   std::vector<LaneTimeline> charts;

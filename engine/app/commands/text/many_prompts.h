@@ -31,7 +31,7 @@ std::string describe(const nlohmann::json& name, const ManyPrompts& many);
 
 // {"prompt": "text", "n_predict": 32, "seed": 7, "prediction": ["text"], "spec": "auto", "json_schema": {}, "grammar":
 // "text"}. All but the first are optional, with the ranges of -n, --seed and --spec. A prediction is a text or a list
-// of texts. At most one of the last two is given.
+// of texts. A line has at most one of the last two.
 struct PromptLine {
   std::string prompt;
   std::optional<int64_t> predict{};
