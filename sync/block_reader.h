@@ -25,6 +25,9 @@
 
 namespace tandem::sync {
 
+// So many reads at once keep an NVMe disk busy.
+inline constexpr int kBlockReads = 8;
+
 struct BlockRead {
   uint64_t offset = 0;
   std::byte* to = nullptr;

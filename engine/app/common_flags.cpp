@@ -214,6 +214,21 @@ void add_plan_flag(CLI::App& app, CommonFlags& flags, const std::string& explain
   all->needs(plan);
 }
 
+void add_ctx_size_flag(CLI::App& app, CommonFlags& flags) {
+  app.add_option("-c,--ctx-size", flags.ctx_size, "tokens the context holds; 0: as trained, at most 4096")
+      ->transform(whole(kTokensRange))
+      ->capture_default_str();
+}
+
+void add_expert_budget_flags(CLI::App& app, CommonFlags& flags) {
+  add_budget_flag(
+      app, "--expert-budget", flags.engine.expert_budget,
+      "Y6: experts in the device's memory: auto (all, or what fits), a share of each layer's (25%) or bytes "
+      "(2GiB); the others are read from the packed file when they are needed (docs/large_models.md)");
+  add_budget_flag(app, "--host-budget", flags.engine.host_budget,
+                  "Y6: the same for the host's memory; a number alone counts GiB", true);
+}
+
 void add_cache_type_flag(CLI::App& app, CommonFlags& flags) {
   app.add_option("--cache-type", flags.cache_type, "elements of the KV cache: f16 or f32")
       ->check(CLI::IsMember({"f16", "f32"}))
@@ -267,9 +282,7 @@ namespace {
 
 void add_context_flags(CLI::App& app, CommonFlags& flags) {
   const FlagGroup group(app, "Context and precision");
-  app.add_option("-c,--ctx-size", flags.ctx_size, "tokens the context holds; 0: as trained, at most 4096")
-      ->transform(whole(kTokensRange))
-      ->capture_default_str();
+  add_ctx_size_flag(app, flags);
   add_act_flags(app, flags);
   add_cache_type_flag(app, flags);
   app.add_option("--chunk", flags.engine.chunk,
@@ -303,12 +316,7 @@ void add_placement_flags(CLI::App& app, CommonFlags& flags) {
             return problem.empty() ? problem : problem + ", or -1";
           },
           "SHARE[,SHARE...]"));
-  add_budget_flag(
-      app, "--expert-budget", flags.engine.expert_budget,
-      "Y6: experts in the device's memory: auto (all, or what fits), a share of each layer's (25%) or bytes "
-      "(2GiB); the others are read from the packed file when they are needed (docs/large_models.md)");
-  add_budget_flag(app, "--host-budget", flags.engine.host_budget,
-                  "Y6: the same for the host's memory; a number alone counts GiB", true);
+  add_expert_budget_flags(app, flags);
   // The flag counts MiB and the field bytes.
   app.add_option_function<int64_t>(
          "--npu-memory",

@@ -91,10 +91,12 @@ void add_device_flag(CLI::App& app, CommonFlags& flags);       // --device
 void add_plan_flag(CLI::App& app, CommonFlags& flags, const std::string& explains);  // --plan, --all
 // -c -t --device --plan --act ... --trace, and last the flags of research systems
 void add_engine_flags(CLI::App& app, CommonFlags& flags);
-void add_cache_type_flag(CLI::App& app, CommonFlags& flags);  // --cache-type, also a part of the engine flags
-void add_act_flags(CLI::App& app, CommonFlags& flags);        // --act, --fast, also a part of the engine flags
-void add_compile_flag(CLI::App& app, CommonFlags& flags);     // --compile
-void add_output_flags(CLI::App& app, CommonFlags& flags);     // --json -v -q
+void add_ctx_size_flag(CLI::App& app, CommonFlags& flags);        // -c, also a part of the engine flags
+void add_expert_budget_flags(CLI::App& app, CommonFlags& flags);  // --expert-budget --host-budget, likewise
+void add_cache_type_flag(CLI::App& app, CommonFlags& flags);      // --cache-type, also a part of the engine flags
+void add_act_flags(CLI::App& app, CommonFlags& flags);            // --act, --fast, also a part of the engine flags
+void add_compile_flag(CLI::App& app, CommonFlags& flags);         // --compile
+void add_output_flags(CLI::App& app, CommonFlags& flags);         // --json -v -q
 
 // Runs after the parser. WrongUsage if the values of a list contradict each other: shares that do not add up to 1,
 // capacities that do not fall.

@@ -15,17 +15,6 @@ namespace {
 
 constexpr int64_t kDefaultContext = 4096;
 
-// Positions of a text that the user wants, or as many as the model was trained for.
-int64_t context_of(const TextOptions& options, const ModelConfig& config) {
-  const int64_t trained = config.context_length > 0 ? config.context_length : kDefaultContext;
-  const int64_t context = options.context > 0 ? options.context : std::min(kDefaultContext, trained);
-  if (config.widest_context > 0 && context > config.widest_context)
-    throw Error("so long a context needs attention to a window, which this architecture does not have here",
-                std::to_string(context) + " tokens",
-                "Take at most " + std::to_string(config.widest_context) + " (--ctx-size)");
-  return context;
-}
-
 // The most segments of a pass. A sequence has one if it is alone, and up to two if it shares the pass. With trees there
 // may be more, because each token of a tree is a run.
 int64_t most_segments(int64_t sequences, bool trees) {
@@ -50,6 +39,16 @@ int64_t rows_for_experts(const Machine& machine, const ModelConfig& config, cons
 }
 
 }  // namespace
+
+int64_t context_of(const TextOptions& options, const ModelConfig& config) {
+  const int64_t trained = config.context_length > 0 ? config.context_length : kDefaultContext;
+  const int64_t context = options.context > 0 ? options.context : std::min(kDefaultContext, trained);
+  if (config.widest_context > 0 && context > config.widest_context)
+    throw Error("so long a context needs attention to a window, which this architecture does not have here",
+                std::to_string(context) + " tokens",
+                "Take at most " + std::to_string(config.widest_context) + " (--ctx-size)");
+  return context;
+}
 
 // The context bounds a pass, and a pass bounds the buffers of its tokens. Rows of buffers are a size of the NPU's
 // graphs, so that padding stays inside them. The cache has pages for a full context of every sequence.

@@ -17,6 +17,9 @@
 
 namespace tandem {
 
+// Tokens of a text: as the user wants, or as many as the model was trained for, but at most 4096.
+int64_t context_of(const TextOptions& options, const ModelConfig& config);
+
 // asked: the strategy that the user named; nullptr: `auto`. It also checks the rules for experts, if the model has any.
 ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& config, const Machine& machine,
                                  const Strategy* asked, bool experts_move = false);

@@ -10,13 +10,6 @@
 #include "sync/error.h"
 
 namespace tandem {
-namespace {
-
-// So many reads at once keep an NVMe disk busy.
-constexpr int kReads = 8;
-
-}  // namespace
-
 // Slots are of activations, because they are written while passes run.
 ExpertStore::ExpertStore(sync::Pool& pool, const PackedFile& file, std::span<const ExpertRecords> records,
                          int64_t layers, int64_t slots)
@@ -25,7 +18,7 @@ ExpertStore::ExpertStore(sync::Pool& pool, const PackedFile& file, std::span<con
       slots_(slots),
       index_of_(static_cast<size_t>(layers), -1),
       moving_(static_cast<size_t>(layers)),
-      reader_(file.descriptor(), file.path(), kReads, usable_cores()) {
+      reader_(file.descriptor(), file.path(), sync::kBlockReads, usable_cores()) {
   for (const ExpertRecords& each : records) {
     const int64_t own = std::min(slots, each.count);
     const size_t bytes = static_cast<size_t>(own) * each.bytes;

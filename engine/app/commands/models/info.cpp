@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "engine/app/commands/commands.h"
+#include "engine/app/commands/models/memory_report.h"
 #include "engine/app/common_flags.h"
 #include "engine/app/report.h"
 #include "engine/device/registry.h"
@@ -174,6 +175,7 @@ void print(const json& report) {
     std::printf("  stored as     %-7s %5lld tensors  %9.1f MB\n", type["type"].get<std::string>().c_str(),
                 type["tensors"].get<long long>(), type["bytes"].get<double>() / 1e6);
   }
+  if (report.contains("memory")) print_memory(report["memory"]);
   std::fflush(stdout);
   for (const json& row : report["placement"]) {
     std::cout << "  matmul        " << row["type"].get<std::string>() << " (packed " << row["packed"].get<std::string>()
@@ -184,7 +186,7 @@ void print(const json& report) {
 }
 
 // Reads the header only. A file without tensors is a vocabulary, so nothing is asked about devices.
-int info_command(const CommonFlags& flags) {
+int info_command(const CommonFlags& flags, bool speed) {
   apply_verbosity(flags);
   const GgufFile file = GgufFile::open(flags.model);
   const std::vector<TypeCount> types = count_types(file);
@@ -211,6 +213,7 @@ int info_command(const CommonFlags& flags) {
     report["note"] = "a vocabulary without weights: it tokenizes, but does not run";
   } else {
     report["shapes"] = config_json(read_config(file));
+    report["memory"] = memory_json(file, flags, speed);
     report["placement"] = placement(types, flags.engine.devices.empty() ? available_devices() : flags.engine.devices);
   }
   // The facts come from mapped bytes. If the file has changed meanwhile, the report would mix two files.
@@ -226,11 +229,19 @@ int info_command(const CommonFlags& flags) {
 }  // namespace
 
 void add_info(CLI::App& app, Action& action) {
-  auto flags = std::make_shared<CommonFlags>();
-  add_model_flag(app, *flags);
-  add_device_flag(app, *flags);
-  add_output_flags(app, *flags);
-  app.callback([flags, &action] { action = [flags] { return info_command(*flags); }; });
+  struct Own {
+    bool speed = false;
+  };
+  auto flags = std::make_shared<FlagsWith<Own>>();
+  add_model_flag(app, flags->common);
+  add_device_flag(app, flags->common);
+  add_ctx_size_flag(app, flags->common);
+  add_cache_type_flag(app, flags->common);
+  add_expert_budget_flags(app, flags->common);
+  app.add_flag("--speed", flags->own.speed,
+               "measure memory and storage for about a second, and say how long a token takes at least");
+  add_output_flags(app, flags->common);
+  app.callback([flags, &action] { action = [flags] { return info_command(flags->common, flags->own.speed); }; });
 }
 
 }  // namespace tandem::app

@@ -52,6 +52,44 @@ TEST(Info, tells_of_experts_and_latents_where_a_model_has_them) {
   EXPECT_FALSE(json_of({"info", "-m", stories()}).at("shapes").contains("experts"));
 }
 
+TEST(Info, tells_what_weights_experts_and_context_need_of_the_memory) {
+  const Arguments info = {"info", "-m", repository_data("arch-models/qwen3moe-F32.gguf"), "--device", "host"};
+  const json all = json_of(info).at("memory");
+  EXPECT_EQ(all.at("context"), 512);
+  EXPECT_EQ(all.at("in_memory_bytes"), all.at("packed_bytes"));
+  EXPECT_TRUE(all.at("speed").is_null());
+  EXPECT_EQ(all.at("experts").at("in_memory_per_layer"), 8);
+  const json quarter = json_of(info + Arguments{"--expert-budget", "25%", "--ctx-size", "256"}).at("memory");
+  EXPECT_EQ(quarter.at("experts").at("in_memory_per_layer"), 2);
+  EXPECT_EQ(quarter.at("in_memory_bytes").get<int64_t>(),
+            all.at("packed_bytes").get<int64_t>() - all.at("experts").at("bytes").get<int64_t>() / 4 * 3);
+  EXPECT_EQ(quarter.at("context_bytes").get<int64_t>() * 2, all.at("context_bytes").get<int64_t>());
+  const json floats = json_of(info + Arguments{"--cache-type", "f32", "--host-budget", "50%"}).at("memory");
+  EXPECT_EQ(floats.at("context_bytes").get<int64_t>(), all.at("context_bytes").get<int64_t>() * 2);
+  EXPECT_EQ(floats.at("experts").at("in_memory_per_layer"), 4);
+  EXPECT_THAT(tandem(info + Arguments{"--expert-budget", "25%"}).out, HasSubstr("2 of 8 of each layer in memory"));
+  EXPECT_EQ(tandem({"info", "-m", stories(), "--device", "host", "--expert-budget", "25%"}).status, 1);
+}
+
+// The memory and the storage give different rates on every machine, so the parts of a sum are compared.
+TEST(Info, measures_what_a_token_takes_at_least_where_it_is_asked) {
+  const Arguments info = {"info",     "-m",   repository_data("arch-models/qwen3moe-F32.gguf"),
+                          "--device", "host", "--speed"};
+  const json all = json_of(info).at("memory").at("speed");
+  EXPECT_GT(all.at("token_memory_seconds").get<double>(), 0);
+  EXPECT_EQ(all.at("token_storage_seconds"), 0);
+  EXPECT_TRUE(all.at("storage_bytes_per_second").is_null()) << "all experts are in memory";
+  const json quarter = json_of(info + Arguments{"--expert-budget", "25%"}).at("memory");
+  const json& speed = quarter.at("speed");
+  const double missing = quarter.at("experts").at("token_bytes").get<double>() * 6 / 8;
+  EXPECT_NEAR(speed.at("token_storage_seconds").get<double>(),
+              missing / speed.at("storage_bytes_per_second").get<double>(), 1e-12);
+  EXPECT_THAT(speed.at("storage_how").get<std::string>(), HasSubstr("page cache"));
+  const std::string text = tandem(info + Arguments{"--expert-budget", "25%"}).out;
+  EXPECT_THAT(text, HasSubstr("measured "));
+  EXPECT_THAT(text, HasSubstr("if all experts are asked for equally often"));
+}
+
 TEST(Devices, tells_what_was_proven_of_those_that_are_named) {
   const json report = json_of({"devices", "--device", "npu:0,host", "-t", "1"});
   ASSERT_EQ(report.at("devices").size(), 2u);

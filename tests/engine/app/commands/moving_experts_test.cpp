@@ -57,6 +57,48 @@ TEST_F(MovingExpertsCommands, give_eval_its_bits_and_bench_its_rows) {
   EXPECT_THAT(rows.dump(), HasSubstr("slots_per_layer"));
 }
 
+// A state that was saved with all experts in memory goes on with a quarter of them, and the other way round.
+TEST_F(MovingExpertsCommands, go_on_from_saved_states_of_other_budgets) {
+  const std::string state = folder_.file("state");
+  const Arguments all, quarter = {"--expert-budget", "25%"};
+  const std::string longer = "Once upon a time there was" + answer({}).at("text").get<std::string>();
+  const auto goes_on = [&](const Arguments& more) {
+    return json_of(Arguments{"run", "-m", model_, "-p", longer, "-n", "8", "--temp", "0"} + on_host() + more, caches_);
+  };
+  const json expected = goes_on({});
+  for (const auto& [saving, loading] :
+       {std::pair{all, quarter}, std::pair{quarter, all}, std::pair{quarter, quarter}}) {
+    answer(saving + Arguments{"--save-state", state});
+    const json found = goes_on(loading + Arguments{"--load-state", state});
+    EXPECT_EQ(found.at("ids"), expected.at("ids"));
+    EXPECT_GT(found.at("timings").at("kept_tokens").get<int>(), 0);
+  }
+}
+
+TEST_F(MovingExpertsCommands, write_the_same_text_with_drafts_and_beside_other_texts) {
+  const json plain = answer({});
+  const json drafted = answer({"--spec", "sam", "--draft-max", "6", "--expert-budget", "25%"});
+  EXPECT_EQ(drafted.at("ids"), plain.at("ids"));
+  EXPECT_GT(drafted.at("timings").at("draft_n").get<int>(), 0) << drafted.at("spec");
+  const std::string lines = folder_.write("prompts.jsonl",
+                                          "{\"prompt\": \"Once upon\"}\n{\"prompt\": \"The dog\"}\n"
+                                          "{\"prompt\": \"Once upon a time there was\"}\n");
+  const Arguments many =
+      Arguments{"run", "-m", model_, "--jsonl", lines, "-n", "12", "--temp", "0", "-np", "3"} + on_host();
+  const std::string together = tandem(many, caches_).out;
+  EXPECT_EQ(std::ranges::count(together, '\n'), 3);
+  const auto texts = [](const std::string& out) {
+    std::map<int, std::string> found;
+    std::istringstream lines_of(out);
+    for (std::string line; std::getline(lines_of, line);) {
+      const json one = json::parse(line);
+      found[one.at("line").get<int>()] = one.at("text");
+    }
+    return found;
+  };
+  EXPECT_EQ(texts(tandem(many + Arguments{"--expert-budget", "25%"}, caches_).out), texts(together));
+}
+
 TEST_F(MovingExpertsCommands, read_the_file_that_pack_wrote) {
   const std::string file = folder_.file("model.packed");
   const json packed = json_of({"pack", "-m", model_, "-o", file, "-t", "2"}, caches_);
