@@ -14,6 +14,11 @@ option(TANDEM_LIBEDIT "edit lines in tandem chat with libedit, if it is installe
 if(TANDEM_LIBEDIT)
   pkg_check_modules(EDIT IMPORTED_TARGET libedit)
 endif()
+# Without it threads read experts from storage. TANDEM_LIBURING=OFF leaves it out.
+option(TANDEM_LIBURING "read experts with io_uring, if liburing is installed" ON)
+if(TANDEM_LIBURING)
+  pkg_check_modules(URING IMPORTED_TARGET liburing)
+endif()
 if(TANDEM_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)

@@ -28,7 +28,7 @@ using ::testing::HasSubstr;
 constexpr size_t kPage = 4096;
 
 // A file of `pages` pages. The words of page i are i.
-class BlockReaderTest : public ::testing::Test {
+class BlockReaderTest : public ::testing::TestWithParam<BlockMethod> {
  protected:
   static constexpr size_t kPages = 64;
   BlockReaderTest() {
@@ -59,12 +59,12 @@ class BlockReaderTest : public ::testing::Test {
   int file_ = -1;
 };
 
-TEST_F(BlockReaderTest, puts_every_block_where_it_belongs_with_any_number_of_threads) {
+TEST_P(BlockReaderTest, puts_every_block_where_it_belongs_with_any_number_of_threads) {
   std::mt19937 random(3);
   for (const int threads : {0, 1, 3, 16}) {
-    BlockReader reader(file_, path_, threads);
+    BlockReader reader(file_, path_, threads, {}, GetParam());
     for (int call = 0; call < 20; ++call) {
-      const size_t count = random() % 20;
+      const size_t count = random() % 80;  // more than are read at once
       const auto to = memory(std::max<size_t>(1, 2 * count));
       std::vector<BlockRead> blocks;
       for (size_t i = 0; i < count; ++i)
@@ -82,9 +82,9 @@ TEST_F(BlockReaderTest, puts_every_block_where_it_belongs_with_any_number_of_thr
   }
 }
 
-TEST_F(BlockReaderTest, needs_neither_the_name_nor_the_descriptor_any_more) {
+TEST_P(BlockReaderTest, needs_neither_the_name_nor_the_descriptor_any_more) {
   const int other = ::open(path_.c_str(), O_RDONLY);
-  BlockReader reader(other, path_, 2);
+  BlockReader reader(other, path_, 2, {}, GetParam());
   ::close(other);
   std::filesystem::remove(path_);
   const auto to = memory(1);
@@ -93,8 +93,8 @@ TEST_F(BlockReaderTest, needs_neither_the_name_nor_the_descriptor_any_more) {
   EXPECT_EQ(word(to.get()), 7u);
 }
 
-TEST_F(BlockReaderTest, names_the_file_that_ends_too_early_and_reads_on_afterwards) {
-  BlockReader reader(file_, path_, 3);
+TEST_P(BlockReaderTest, names_the_file_that_ends_too_early_and_reads_on_afterwards) {
+  BlockReader reader(file_, path_, 3, {}, GetParam());
   const auto to = memory(4);
   const std::vector<BlockRead> blocks = {{0, to.get(), kPage},
                                          {(kPages - 1) * kPage, to.get() + kPage, 2 * kPage},
@@ -106,8 +106,8 @@ TEST_F(BlockReaderTest, names_the_file_that_ends_too_early_and_reads_on_afterwar
   EXPECT_EQ(word(to.get()), 0u);
 }
 
-TEST_F(BlockReaderTest, ends_with_the_exception_of_its_caller) {
-  BlockReader reader(file_, path_, 2);
+TEST_P(BlockReaderTest, ends_with_the_exception_of_its_caller) {
+  BlockReader reader(file_, path_, 2, {}, GetParam());
   const auto to = memory(8);
   std::vector<BlockRead> blocks;
   for (size_t i = 0; i < 8; ++i) blocks.push_back({i * kPage, to.get() + i * kPage, kPage});
@@ -121,26 +121,50 @@ TEST_F(BlockReaderTest, ends_with_the_exception_of_its_caller) {
   EXPECT_EQ(word(to.get() + 7 * kPage), 7u);
 }
 
-TEST_F(BlockReaderTest, says_how_it_reads) {
-  const BlockReader reader(file_, path_, 5);
-  EXPECT_THAT(reader.how(), HasSubstr("5 threads"));
+TEST_P(BlockReaderTest, says_how_it_reads) {
+  const BlockReader reader(file_, path_, 5, {}, GetParam());
+  const bool ring = GetParam() == BlockMethod::ring && block_method_here() == "io_uring";
+  EXPECT_THAT(reader.how(), HasSubstr(ring ? "io_uring, 32 reads at once" : "5 threads"));
   EXPECT_THAT(reader.how(), HasSubstr(reader.past_page_cache() ? "past the page cache" : "through the page cache"));
 }
 
 // A file system in memory refuses reads past the page cache, or ignores the wish.
-TEST_F(BlockReaderTest, reads_files_in_memory_too) {
+TEST_P(BlockReaderTest, reads_files_in_memory_too) {
   const std::string shared = "/dev/shm/tandem-block-reader-" + std::to_string(::getpid());
   std::error_code error;
   std::filesystem::copy_file(path_, shared, error);
   if (error) GTEST_SKIP() << "no /dev/shm to write to";
   const int file = ::open(shared.c_str(), O_RDONLY);
   std::filesystem::remove(shared);
-  BlockReader reader(file, shared, 2);
+  BlockReader reader(file, shared, 2, {}, GetParam());
   ::close(file);
   const auto to = memory(3);
   const BlockRead block{5 * kPage, to.get(), 3 * kPage};
   reader.read({&block, 1});
   EXPECT_EQ(word(to.get() + 2 * kPage), 7u);
+}
+
+// After a failure the reads in flight have ended, so their memory may be used for something else.
+TEST_P(BlockReaderTest, writes_nothing_once_a_failure_was_told) {
+  BlockReader reader(file_, path_, 4, {}, GetParam());
+  const size_t count = 60;
+  const auto to = memory(count);
+  std::vector<BlockRead> blocks;
+  for (size_t i = 0; i < count; ++i) blocks.push_back({(i + 1) % kPages * kPage, to.get() + i * kPage, kPage});
+  blocks[2].offset = 2 * kPages * kPage;
+  for (int round = 0; round < 50; ++round) {
+    EXPECT_THAT(message_of([&] { reader.read(blocks); }), HasSubstr("it is too short"));
+    std::memset(to.get(), 0, count * kPage);
+    for (size_t i = 0; i < count; ++i) ASSERT_EQ(word(to.get() + i * kPage), 0u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(By, BlockReaderTest, ::testing::Values(BlockMethod::ring, BlockMethod::threads),
+                         [](const auto& method) { return method.param == BlockMethod::ring ? "ring" : "threads"; });
+
+TEST(BlockMethodHere, has_a_reason_where_threads_read) {
+  const std::string method = block_method_here();
+  EXPECT_TRUE(method == "io_uring" || method.starts_with("threads (")) << method;
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "engine/device/registry.h"
 #include "engine/run/pass/core_layout.h"
 #include "sync/affinity.h"
+#include "sync/block_reader.h"
 #include "sync/error.h"
 
 namespace tandem::app {
@@ -246,6 +247,7 @@ int devices_command(const CommonFlags& flags) {
                 {"one_card", cards},
                 {"pairs", hand_overs},
                 {"untried", untried},
+                {"storage_reads", sync::block_method_here()},
                 {"layout",
                  {{"gpu_cores", layout.gpu},
                   {"npu_cores", layout.npu},
@@ -262,6 +264,7 @@ int devices_command(const CommonFlags& flags) {
     }
     for (const std::string& reason : untried)
       std::cout << "not tried  drivers of " << reason << ": a driver that crashes ends this program\n";
+    std::cout << "storage    experts are read by " << sync::block_method_here() << "\n";
     std::cout << "cores: " << to_string(layout) << "\n";
   }
   if (const std::string note = scarcity_of_drivers(); !note.empty()) std::cerr << "note: " << note << "\n";

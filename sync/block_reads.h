@@ -1,0 +1,29 @@
+// A way to read many blocks of a file at once: by io_uring or by threads.
+//
+// Contract: as BlockReader::read(). One call at a time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sync/block_file.h"
+
+namespace tandem::sync {
+
+class BlockReads {
+ public:
+  virtual ~BlockReads() = default;
+  virtual void read(std::span<const BlockRead> blocks, const std::function<void(size_t block)>& each) = 0;
+  virtual std::string name() const = 0;  // "4 threads"
+};
+
+// cores: where the threads may run; empty: anywhere.
+std::unique_ptr<BlockReads> threaded_reads(BlockFile& file, int threads, const std::vector<int>& cores);
+
+// Nothing: the build has no liburing, or the system refuses it. `why` says so. Containers often refuse it.
+std::unique_ptr<BlockReads> ring_reads(BlockFile& file, std::string& why);
+
+}  // namespace tandem::sync
