@@ -28,8 +28,9 @@ bool nests_too_deep(std::string_view text) {
 
 }  // namespace
 
+// The parser takes a byte 0 for the end of the text, so what stands behind it would be passed over.
 nlohmann::json parse_json(std::string_view text) {
-  if (nests_too_deep(text)) return nlohmann::json(nlohmann::json::value_t::discarded);
+  if (text.find('\0') != text.npos || nests_too_deep(text)) return nlohmann::json(nlohmann::json::value_t::discarded);
   return nlohmann::json::parse(text, nullptr, false);
 }
 

@@ -98,6 +98,15 @@ std::string follow(std::string path, const End& end) {
   return path;
 }
 
+// The Error for an error number of the system, with a hint for the usual ones.
+Error failure(const std::string& path, int reason) {
+  const char* hint = "Check the folder and the space on the disk";
+  if (reason == EISDIR) hint = "It is a folder; name a file";
+  if (reason == EPIPE) hint = "Whoever read it has ended";
+  if (reason == EBADF) hint = "It is not open for writing";
+  return Error(std::string("cannot write a file (") + std::strerror(reason) + ")", path, hint);
+}
+
 }  // namespace
 
 std::string followed_path(const std::string& path) {
@@ -213,14 +222,7 @@ void OutputFile::open_beside(bool is_new, mode_t mode, uid_t user, gid_t group) 
   if (!kept) way_ = Way::copy;
 }
 
-// Throws the Error for an error number of the system, with a hint for the usual ones.
-void OutputFile::fail(int reason) const {
-  const char* hint = "Check the folder and the space on the disk";
-  if (reason == EISDIR) hint = "It is a folder; name a file";
-  if (reason == EPIPE) hint = "Whoever read it has ended";
-  if (reason == EBADF) hint = "It is not open for writing";
-  throw Error(std::string("cannot write a file (") + std::strerror(reason) + ")", path_, hint);
-}
+void OutputFile::fail(int reason) const { throw failure(path_, reason); }
 
 // Small pieces are collected; a large one goes to the file without a copy.
 void OutputFile::write(std::span<const std::byte> bytes) {
@@ -295,6 +297,18 @@ void OutputFile::copy_into_place() {
 
 void OutputFile::close_file() noexcept {
   if (file_ >= 0) ::close(std::exchange(file_, -1));
+}
+
+void require_place_for_output(const std::string& path) {
+  const std::string target = followed_path(path);
+  if (descriptor_at(target) >= 0) return;
+  struct stat there {};
+  const bool exists = ::stat(path.c_str(), &there) == 0;
+  if (!exists && errno != ENOENT) throw failure(path, errno);
+  if (exists && S_ISDIR(there.st_mode)) throw failure(path, EISDIR);
+  // An existing file in a folder that refuses new ones is written directly.
+  if (::faccessat(AT_FDCWD, exists ? path.c_str() : folder_of(target).c_str(), W_OK, AT_EACCESS) != 0)
+    throw failure(path, errno);
 }
 
 void write_output(const std::string& path, std::string_view content, WhileUnread while_unread) {

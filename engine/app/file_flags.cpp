@@ -158,14 +158,14 @@ void require_devices_apart(const CLI::App& command) {
 }
 
 // Compares each output with all inputs, with the outputs before it, and with the packed files of the cache. A character
-// device has no identity and may be named several times. A path where no file can be made has none either, and the
-// write itself reports it.
+// device has no identity and may be named several times. A path where no file can be made is reported before any work.
 void require_files_apart(const CLI::App& command) {
   const std::vector<NamedFile> outputs = files_of(command, true);
   if (outputs.empty()) return;
   const std::vector<NamedFile> inputs = files_of(command, false);
   std::vector<std::pair<FileIdentity, const NamedFile*>> written;
   for (const NamedFile& output : outputs) {
+    if (output.flag != "--history") require_place_for_output(output.path);  // without a history there is still a text
     const auto identity = identity_of_output(output.path);
     if (!identity) continue;
     const std::string advice = "Give another name with " + spelling(command, output.flag);

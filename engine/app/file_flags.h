@@ -2,7 +2,8 @@
 // overwrite an input.
 // Contract: every such flag is declared through reads_file() or writes_file(). require_files_apart() runs after the
 // command line has been accepted and before the command's action. It compares files by device and inode, through links.
-// Three cases are an Error:
+// Four cases are an Error:
+//   an output where no file can be written;
 //   an output that another flag reads: the model, a part of a split one, a text, token ids, a profile, standard input;
 //   an output that holds packed weights of Tandem's cache;
 //   two outputs that are one file. Devices such as /dev/null may be named twice.

@@ -53,6 +53,14 @@ TEST(JsonText, that_is_none_is_discarded) {
   }
 }
 
+TEST(JsonText, with_a_byte_0_is_discarded) {
+  const std::string behind = std::string("{\"a\": 1}") + '\0' + "{}",
+                    inside = std::string("{\"a\": \"b") + '\0' + "\"}";
+  EXPECT_TRUE(parse_json(behind).is_discarded());
+  EXPECT_TRUE(parse_json(inside).is_discarded());
+  EXPECT_EQ(parse_json("{\"a\": \"\\u0000\"}").at("a"), std::string(1, '\0'));
+}
+
 TEST(JsonFile, that_never_ends_is_refused) {
   EXPECT_THAT(failure("/dev/zero"), HasSubstr("expected a regular file"));
   EXPECT_THAT(failure(tandem::testing::ScratchFolder().path()), HasSubstr("expected a regular file"));

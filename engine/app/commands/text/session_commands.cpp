@@ -54,6 +54,14 @@ void add_routing_flag(CLI::App& app, CommonFlags& flags) {
                              "write which experts every token went to, as a file of trace-moe (tandem replay-moe)"));
 }
 
+// The baselines draft by rules of their own alone.
+void require_drafts_by_model(SpecMode mode) {
+  const auto refuse = [](const char* other) { throw CLI::ExcludesError("--draft-model", other); };
+  if (mode == SpecMode::none) refuse("--spec none");
+  if (mode == SpecMode::pld) refuse("--spec pld");
+  if (mode == SpecMode::sam) refuse("--spec sam");
+}
+
 int64_t smallest(const std::vector<int64_t>& numbers) {
   return numbers.empty() ? 0 : *std::ranges::min_element(numbers);
 }
@@ -104,9 +112,9 @@ void add_run(CLI::App& app, Action& action) {
     take_files(flags->common, flags->own);
     const bool is_many = flags->own.is_given();
     const SpecOptions& spec = flags->common.generate.spec;
-    if (spec.mode == SpecMode::none && flags->own.lines.empty()) {  // a line may have drafts
-      if (spec.check) throw CLI::ExcludesError("--spec-check", "--spec none");
-      if (!flags->common.draft_model.empty()) throw CLI::ExcludesError("--draft-model", "--spec none");
+    if (flags->own.lines.empty()) {  // a line may have drafts of its own
+      if (spec.check && spec.mode == SpecMode::none) throw CLI::ExcludesError("--spec-check", "--spec none");
+      if (!flags->common.draft_model.empty()) require_drafts_by_model(spec.mode);
     }
     if (is_many && !(flags->common.save_state.empty() && flags->common.load_state.empty()))
       throw CLI::ExcludesError("--save-state, --load-state", "several prompts");

@@ -36,6 +36,10 @@ TEST_F(HistoryCommand, counts_texts_that_were_added) {
   EXPECT_EQ(counted["tokens"], 2 * tokens_of(one) + tokens_of(two));
   EXPECT_EQ(counted["bytes"], std::filesystem::file_size(file_));
   EXPECT_THAT(tandem({"history", "stats", file_}).out, StartsWith("3 records, "));
+  const Ended itself = tandem({"history", "add", file_, "-m", stories(), "-f", one, file_});
+  EXPECT_EQ(itself.status, 1);
+  EXPECT_THAT(itself.err, HasSubstr("the file to write is one that --file reads"));
+  EXPECT_EQ(stats(), counted);
   EXPECT_EQ(tandem({"history", "clear", file_}).out, "");
   EXPECT_EQ(stats(), json::parse(R"({"records": 0, "tokens": 0, "bytes": 48, "dropped_bytes": 0})"));
   EXPECT_EQ(json_of({"history", "clear", file_}), stats());

@@ -57,6 +57,20 @@ class Outputs : public ::testing::Test {
   const std::string mixture_ = toy_mixture(folder_, 2, 128);
 };
 
+// The model of these commands is missing too, so whatever fails first is named.
+TEST_F(Outputs, that_cannot_be_written_are_refused_before_any_work) {
+  for (Writer writer : writers()) {
+    for (std::string& word : writer.command)
+      if (word == stories() || word == mixture_) word = folder_.file("missing.gguf");
+    for (const std::string& target : {folder_.file(""), folder_.file("no/such/folder")}) {
+      const Ended ended = tandem(writer.command + Arguments{target});
+      EXPECT_EQ(ended.status, 1) << ::testing::PrintToString(writer.command);
+      EXPECT_THAT(ended.err, HasSubstr("cannot write a file")) << ::testing::PrintToString(writer.command);
+      EXPECT_THAT(ended.err, HasSubstr(target));
+    }
+  }
+}
+
 TEST_F(Outputs, of_every_command_go_where_a_link_leads_with_the_mode_that_was_there) {
   for (const Writer& writer : writers()) {
     const std::string target = folder_.write("target", "before");
