@@ -56,21 +56,24 @@ class Builder {
   void keep_keys_and_values(const LayerWeights& layer, const KvCache& cache) {
     const int64_t S = S_, q_width = c_.q_width(), qk_width = q_width + c_.k_width(), stride = c_.qkv_width();
     const Operand q = b_.qkv, k = column(b_.qkv, q_width), v = column(b_.qkv, qk_width);
-    if (c_.qk_norm) {
-      const bool whole = c_.qk_norm_whole;  // one norm for all heads
-      norm_in_place("attn_q_norm", q, stride, whole ? 1 : c_.heads, whole ? q_width : c_.head_dim, layer.q_norm);
-      norm_in_place("attn_k_norm", k, stride, whole ? 1 : c_.kv_heads, whole ? c_.k_width() : c_.head_dim,
-                    layer.k_norm);
-    }
+    if (c_.qk_norm && !c_.qk_norm_last) norm_heads(layer, q, k);
     // q and k lie side by side with heads of one size, so one rotation does both.
-    if (c_.rope.dim > 0) {
+    if (c_.rotates(layer_)) {
       const bool is_other = window_ > 0 && c_.window_rope;
       const RopeConfig& rope = is_other ? *c_.window_rope : c_.rope;
       add("rope", Rope{S, c_.heads + c_.kv_heads, c_.head_dim, rope.dim,
                        rope.halves ? RopeLayout::halves : RopeLayout::interleaved, q, stride, b_.positions,
                        is_other ? b_.window_rope_table : b_.rope_table, b_.sizes.positions});
     }
+    if (c_.qk_norm && c_.qk_norm_last) norm_heads(layer, q, k);
     add("kv_append", KvAppend{S, k, v, stride, stride, b_.positions, cache, segments()});
+  }
+
+  void norm_heads(const LayerWeights& layer, const Operand& q, const Operand& k) {
+    const bool whole = c_.qk_norm_whole;  // one norm for all heads
+    const int64_t stride = c_.qkv_width();
+    norm_in_place("attn_q_norm", q, stride, whole ? 1 : c_.heads, whole ? c_.q_width() : c_.head_dim, layer.q_norm);
+    norm_in_place("attn_k_norm", k, stride, whole ? 1 : c_.kv_heads, whole ? c_.k_width() : c_.head_dim, layer.k_norm);
   }
 
   // For latent attention. A row has all heads' queries, then the latent, then the rotated key. The last two lie side by
@@ -246,9 +249,19 @@ class Builder {
 
   // The norm before a block. First it adds the result of the block before to the residual stream.
   void norm(const char* name, const Operand& weight, const Operand& bias, bool has_residual) {
+    if (!c_.pre_norms) return take_unnormed(name, has_residual);
     RmsNorm op = norm_of(weight, bias);
     if (has_residual) op.add = b_.projected;
     add(name, op);
+  }
+
+  // Where no norm stands before a block, it reads the residual stream as it is.
+  void take_unnormed(const std::string& name, bool has_residual) {
+    const int64_t H = c_.hidden;
+    const Operand hidden = column(b_.hidden, first_ * H);
+    TANDEM_CHECK(c_.residual_scale == 1, "a scale on residual branches is a part of the norm");
+    if (has_residual) add(name + "_residual", Add{S_, H, hidden, b_.projected, H, H});
+    add(name + "_input", Copy{S_, 1, H, hidden, b_.normed, H, 0, H, 0, options_.round_f16});
   }
 
   // The norm after a block, before its result is added to the residual stream.

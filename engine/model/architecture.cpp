@@ -10,22 +10,36 @@
 
 namespace tandem {
 
-// Every architecture, by the name of its file.
+// Every architecture, by the name of its source file.
 #define TANDEM_ARCHITECTURES(EACH) \
+  EACH(bailingmoe)                 \
   EACH(deepseek)                   \
   EACH(deepseek2)                  \
+  EACH(ernie4_5)                   \
+  EACH(exaone)                     \
+  EACH(exaone4)                    \
+  EACH(gemma)                      \
   EACH(gemma2)                     \
   EACH(gemma3)                     \
+  EACH(glm4)                       \
   EACH(granite)                    \
+  EACH(granitemoe)                 \
+  EACH(hunyuan_dense)              \
+  EACH(hunyuan_moe)                \
   EACH(internlm2)                  \
   EACH(llama)                      \
+  EACH(minicpm)                    \
+  EACH(olmo2)                      \
   EACH(olmoe)                      \
   EACH(phi3)                       \
   EACH(phimoe)                     \
   EACH(qwen2)                      \
   EACH(qwen2moe)                   \
   EACH(qwen3)                      \
-  EACH(qwen3moe)
+  EACH(qwen3moe)                   \
+  EACH(seed_oss)                   \
+  EACH(smollm3)                    \
+  EACH(stablelm)
 
 #define TANDEM_DECLARE(name) extern const Architecture name##_architecture;
 TANDEM_ARCHITECTURES(TANDEM_DECLARE)

@@ -74,6 +74,7 @@ struct ModelConfig {
   int64_t window = 0;                     // 0: no layer has one
   std::vector<bool> has_window;           // [layers]; empty: if there is a window, all layers have it
   std::optional<RopeConfig> window_rope;  // rotation of the layers with a window, if it differs
+  std::vector<bool> has_rope;             // [layers]; empty: if there is a rotation, all layers have it
   int64_t widest_context = 0;             // a longer context needs a window, which is not computed; 0: no limit
   // Parts of a layer.
   bool qkv_bias = false;
@@ -81,7 +82,9 @@ struct ModelConfig {
   bool logits_bias = false;
   bool qk_norm = false;        // RMSNorm per head on q and k
   bool qk_norm_whole = false;  // one norm over all heads together instead
+  bool qk_norm_last = false;   // behind the rotation
   bool layer_norm = false;     // LayerNorm with a bias instead of RMSNorm, outside of heads
+  bool pre_norms = true;       // a norm on what a block reads of the residual stream
   bool post_norms = false;     // RMSNorm on what a block adds to the residual stream
   std::optional<ExpertsConfig> experts;
   std::optional<LatentConfig> latent;  // then kv_heads, head_dim and head_dim_v describe what the cache keeps
@@ -100,6 +103,9 @@ struct ModelConfig {
   // Number of positions that a token of the layer sees at most; 0: all.
   int64_t window_of(int64_t layer) const {
     return has_window.empty() || has_window[static_cast<size_t>(layer)] ? window : 0;
+  }
+  bool rotates(int64_t layer) const {
+    return rope.dim > 0 && (has_rope.empty() || has_rope[static_cast<size_t>(layer)]);
   }
   bool has_experts(int64_t layer) const { return experts && layer >= experts->dense_layers; }
   // Widths of the row that a layer's first projection computes: queries, then keys and values, or their latent.

@@ -27,6 +27,12 @@ constexpr PublishedShape kPublished[] = {
     {"qwen2.5-1.5b", "qwen2", 28, 1536, 8960, 12, 2, 128, 151936, 32768, 1000000, true, true},
     {"qwen2.5-7b", "qwen2", 28, 3584, 18944, 28, 4, 128, 152064, 32768, 1000000, false, true},
     {"qwen3-0.6b", "qwen3", 28, 1024, 3072, 16, 8, 128, 151936, 40960, 1000000, true, false, true},
+    {"gemma-2b", "gemma", 18, 2048, 16384, 8, 1, 256, 256000, 8192, 10000, true},
+    {"ernie-4.5-0.3b", "ernie4_5", 18, 1024, 3072, 16, 2, 128, 103424, 131072, 500000, true},
+    {"exaone-4.0-1.2b", "exaone4", 30, 2048, 4096, 32, 8, 64, 102400, 65536, 1000000, true},
+    {"olmo-2-1b", "olmo2", 16, 2048, 8192, 16, 16, 128, 100352, 4096, 500000},
+    {"olmo-2-7b", "olmo2", 32, 4096, 11008, 32, 32, 128, 100352, 4096, 500000},
+    {"smollm3-3b", "smollm3", 36, 2048, 11008, 16, 4, 128, 128256, 65536, 5000000, true},
     // Mixtures of experts add: count, used, I of each, I of the shared ones, dense layers.
     // Latent attention adds: rank, values without rotation, values with rotation, values of a head.
     mixture({"mixtral-8x7b", "llama", 32, 4096, 14336, 32, 8, 128, 32000, 32768, 1000000}, {8, 2, 14336}),
@@ -38,6 +44,7 @@ constexpr PublishedShape kPublished[] = {
             {64, 8, 2560, 20480}),
     mixture({"qwen3-30b-a3b", "qwen3moe", 48, 2048, 6144, 32, 4, 128, 151936, 40960, 1000000}, {128, 8, 768}),
     mixture({"olmoe-1b-7b", "olmoe", 16, 2048, 1024, 16, 16, 128, 50304, 4096, 10000}, {64, 8, 1024}),
+    mixture({"granite-3.0-1b-a400m", "granitemoe", 24, 1024, 512, 16, 8, 64, 49155, 4096, 10000, true}, {32, 8, 512}),
     mixture({"deepseek-moe-16b", "deepseek", 28, 2048, 10944, 16, 16, 128, 102400, 4096, 10000},
             {64, 6, 1408, 2816, 1}),
     mixture({"deepseek-v2-lite", "deepseek2", 27, 2048, 10944, 16, 1, 576, 102400, 163840, 10000},

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/model/architecture.h"
 #include "engine/model/random_model.h"
 #include "engine/model/shapes.h"
 
@@ -18,6 +19,7 @@ inline ModelConfig small_shape(const std::string& name) {
   config.hidden = 256;
   config.feed_forward = 512;
   config.vocabulary = 400;
+  architecture_named(config.architecture, name).describe(config);  // what follows from the number of layers and widths
   if (config.experts) {
     config.experts->feed_forward = 64;
     config.experts->shared_feed_forward = config.experts->shared_feed_forward > 0 ? 96 : 0;

@@ -39,7 +39,7 @@ LayerSpec dense_layer(const ModelConfig& config, int64_t index) {
   const int64_t H = config.hidden, I = config.feed_forward;
   const bool whole = config.qk_norm_whole;
   LayerSpec layer;
-  layer.attention_norm = {prefix + "attn_norm.weight", H};
+  if (config.pre_norms) layer.attention_norm = {prefix + "attn_norm.weight", H};
   layer.qkv.weights = {{prefix + "attn_q.weight", config.q_width(), H},
                        {prefix + "attn_k.weight", config.k_width(), H},
                        {prefix + "attn_v.weight", config.v_width(), H}};
@@ -59,7 +59,7 @@ LayerSpec dense_layer(const ModelConfig& config, int64_t index) {
     layer.attention_post_norm = {prefix + "post_attention_norm.weight", H};
     layer.ffn_post_norm = {prefix + "post_ffw_norm.weight", H};
   }
-  layer.ffn_norm = {prefix + "ffn_norm.weight", H};
+  if (config.pre_norms) layer.ffn_norm = {prefix + "ffn_norm.weight", H};
   if (config.layer_norm) {
     layer.attention_norm_bias = {prefix + "attn_norm.bias", H};
     layer.ffn_norm_bias = {prefix + "ffn_norm.bias", H};

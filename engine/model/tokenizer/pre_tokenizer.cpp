@@ -75,11 +75,12 @@ const std::string kCjk = R"([\x{4E00}-\x{9FA5}\x{0800}-\x{4E00}\x{AC00}-\x{D7FF}
 const std::vector<PreTokenizerSpec>& table() {
   static const std::vector<PreTokenizerSpec> specs = {
       {{"default"}, {R"([\p{P}\$\+<=>\^~\|]+)", kGpt2, R"(\p{N}+)", "[0-9][0-9][0-9]"}},
-      {{"gpt-2", "mpt", "olmo", "gigachat", "a.x-4.0", "mellum", "trillion", "granite-docling"}, {kGpt2}},
+      {{"gpt-2", "mpt", "olmo", "gigachat", "a.x-4.0", "mellum", "trillion", "granite-docling", "exaone4"}, {kGpt2}},
       {{"llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral", "midm-2.0"}, {kLlama3}, true, true},
-      {{"dbrx", "smaug-bpe"}, {kLlama3}},
-      {{"smollm", "starcoder", "refact", "minerva-7b"}, {R"(\p{N})", kGpt2}},
-      {{"qwen2", "deepseek-r1-qwen", "megrez", "kormo", "f2llmv2"}, {kQwen2}},
+      {{"dbrx", "smaug-bpe", "chatglm-bpe", "glm4"}, {kLlama3}},
+      {{"smollm", "starcoder", "refact", "minerva-7b", "exaone", "command-r", "codeshell"}, {R"(\p{N})", kGpt2}},
+      {{"qwen2", "deepseek-r1-qwen", "megrez", "kormo", "f2llmv2", "stablelm2", "hunyuan", "bailingmoe", "llada-moe"},
+       {kQwen2}},
       {{"tekken"}, {kTekken}, true, true},
       {{"seed-coder"}, {kSeedCoder}},
       {{"viking"}, {R"( ?[^(\s|.,!?\x{2026}\x{3002}\x{FF0C}\x{3001}\x{0964}\x{06D4}\x{060C})]+)", R"(\p{N})"}},
@@ -90,7 +91,7 @@ const std::vector<PreTokenizerSpec>& table() {
         // keeps long runs linear.
         R"((?<!\s)\s++$)", kCjk, R"(\p{N}+)"}},
       {{"deepseek-coder"}, {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)", kCjk, R"(\p{N})"}},
-      {{"deepseek-v3", "joyai-llm"},
+      {{"deepseek-v3", "joyai-llm", "hunyuan-dense"},
        {R"(\p{N}{1,3})", R"([\x{4E00}-\x{9FA5}\x{3040}-\x{309F}\x{30A0}-\x{30FF}]+)", kDeepSeekV3}},
       {{"kimi-k2"}, {kKimi}},
       {{"youtu"},

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <limits>
 
+#include "engine/model/shapes.h"
 #include "engine/model/weights.h"
 #include "sync/error.h"
 #include "tests/engine/model/refused_files.h"
@@ -105,11 +107,44 @@ TEST(ModelConfig, of_gemma2_is_as_published_where_a_file_says_nothing) {
   EXPECT_THROW(config_of(writer), Error);
 }
 
+// Older files of this model name no scales. Of 2 layers and 16 values: 1.4 / sqrt(2) and 256 / 16.
+TEST(ModelConfig, of_minicpm_has_the_published_scales_where_a_file_says_nothing) {
+  GgufWriter writer = tiny_writer({.architecture = "minicpm"});
+  const ModelConfig silent = config_of(writer);
+  EXPECT_EQ(silent.embedding_scale, 12.0f);
+  EXPECT_FLOAT_EQ(silent.residual_scale, 1.4f / std::sqrt(static_cast<float>(silent.layers)));
+  EXPECT_EQ(silent.logit_scale, 256.0f / static_cast<float>(silent.hidden));
+  writer.set("minicpm.embedding_scale", 2.0f).set("minicpm.residual_scale", 0.5f).set("minicpm.logit_scale", 4.0f);
+  const ModelConfig said = config_of(writer);
+  EXPECT_EQ(said.embedding_scale, 2.0f);
+  EXPECT_EQ(said.residual_scale, 0.5f);
+  EXPECT_EQ(said.logit_scale, 0.25f);
+}
+
+TEST(ModelConfig, says_which_layers_have_windows_and_rotations) {
+  const auto shape = [](const std::string& architecture, const std::string& more) {
+    return parse_shape(R"({"schema": 1, "layers": 5, "hidden": 64, "feed_forward": 64, "heads": 4, "vocabulary": 300,
+                          "architecture": ")" +
+                           architecture + "\"" + more + "}",
+                       "test");
+  };
+  EXPECT_THAT(shape("smollm3", "").has_rope, ElementsAre(true, true, true, false, true));
+  const ModelConfig large = shape("exaone4", R"(, "sliding_window": 8)"), small = shape("exaone4", "");
+  EXPECT_THAT(large.has_window, ElementsAre(true, true, true, false, true));
+  EXPECT_THAT(large.has_rope, ElementsAre(true, true, true, false, true));
+  EXPECT_FALSE(large.rotates(3));
+  EXPECT_TRUE(small.rotates(3));
+  const ModelConfig olmo3 = shape("olmo2", R"(, "sliding_window": 8)");
+  EXPECT_EQ(olmo3.window_of(2), 8);
+  EXPECT_EQ(olmo3.window_of(3), 0);
+  EXPECT_TRUE(olmo3.rotates(3));
+}
+
 TEST(ModelConfig, refuses_what_it_would_have_to_guess) {
   const float kNan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<Refusal> refusals = {
       {"unknown architecture", [](auto& w) { w.set("general.architecture", "mamba"); },
-       "supported are deepseek, deepseek2, gemma2, gemma3, granite, internlm2, llama"},
+       "supported are bailingmoe, deepseek, deepseek2, ernie4_5, exaone, exaone4, gemma, gemma2"},
       {"no architecture", [](auto& w) { w.remove("general.architecture"); }, "'general.architecture'"},
       {"no layers key", [](auto& w) { w.remove("llama.block_count"); }, "'llama.block_count'"},
       {"0 layers", [](auto& w) { w.set("llama.block_count", uint32_t{0}); }, "found 0, expected 1 to"},

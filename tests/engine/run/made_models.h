@@ -65,6 +65,85 @@ inline std::span<const MadeModel> made_models() {
        R"({"schema": 1, "architecture": "phi3", "layers": 3, "hidden": 96, "feed_forward": 160, "heads": 3,
          "kv_heads": 3, "vocabulary": 300, "context_length": 256, "sliding_window": 20})",
        [](ModelConfig&) {}},
+      {"bailingmoe",
+       R"({"schema": 1, "architecture": "bailingmoe", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256, "experts": 6, "experts_used": 2, "expert_feed_forward": 48, "shared_feed_forward": 80})",
+       [](ModelConfig& config) {
+         config.experts->normalised = true;
+         config.experts->scale = 2.5f;
+       }},
+      {"ernie4_5",
+       R"({"schema": 1, "architecture": "ernie4_5", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256, "head_dim": 24})",
+       [](ModelConfig&) {}},
+      {"exaone",
+       R"({"schema": 1, "architecture": "exaone", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256})",
+       [](ModelConfig&) {}},
+      {"exaone4",
+       R"({"schema": 1, "architecture": "exaone4", "layers": 5, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256, "sliding_window": 5})",
+       [](ModelConfig&) {}},
+      {"exaone4-small",
+       R"({"schema": 1, "architecture": "exaone4", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256})",
+       [](ModelConfig&) {}},
+      {"gemma",
+       R"({"schema": 1, "architecture": "gemma", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256, "head_dim": 24, "tied_output": true})",
+       [](ModelConfig&) {}},
+      {"glm4",
+       R"({"schema": 1, "architecture": "glm4", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256, "qkv_bias": true})",
+       [](ModelConfig& config) { config.rope.dim = 8; }},
+      {"granitemoe",
+       R"({"schema": 1, "architecture": "granitemoe", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256, "experts": 6, "experts_used": 2, "expert_feed_forward": 48})",
+       [](ModelConfig& config) {
+         config.embedding_scale = 12;
+         config.residual_scale = 0.22f;
+         config.given_attention_scale = 0.1f;
+         config.logit_scale = 1 / 3.0f;
+       }},
+      {"hunyuan-dense",
+       R"({"schema": 1, "architecture": "hunyuan-dense", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256})",
+       [](ModelConfig&) {}},
+      {"hunyuan-moe",
+       R"({"schema": 1, "architecture": "hunyuan-moe", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256, "experts": 6, "experts_used": 2, "expert_feed_forward": 48, "shared_feed_forward": 80})",
+       [](ModelConfig&) {}},
+      {"minicpm",
+       R"({"schema": 1, "architecture": "minicpm", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256})",
+       [](ModelConfig& config) {
+         config.embedding_scale = 12;
+         config.residual_scale = 0.22f;
+         config.logit_scale = 1 / 3.0f;
+       }},
+      {"olmo2",
+       R"({"schema": 1, "architecture": "olmo2", "layers": 5, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256, "sliding_window": 5})",
+       [](ModelConfig& config) {
+         config.rope.scaling = RopeScaling::linear;
+         config.rope.scale_factor = 8;
+       }},
+      {"olmo2-small",
+       R"({"schema": 1, "architecture": "olmo2", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256})",
+       [](ModelConfig&) {}},
+      {"seed_oss",
+       R"({"schema": 1, "architecture": "seed_oss", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256, "head_dim": 24, "qkv_bias": true})",
+       [](ModelConfig&) {}},
+      {"smollm3",
+       R"({"schema": 1, "architecture": "smollm3", "layers": 5, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256})",
+       [](ModelConfig&) {}},
+      {"stablelm",
+       R"({"schema": 1, "architecture": "stablelm", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256, "qkv_bias": true})",
+       [](ModelConfig& config) { config.rope.dim = 8; }},
   };
   return kModels;
 }

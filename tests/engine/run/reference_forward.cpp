@@ -1,178 +1,14 @@
 #include "tests/engine/run/reference_forward.h"
 
-#include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <functional>
-#include <limits>
+#include <map>
 #include <string>
 
 #include "sync/error.h"
+#include "tests/engine/run/reference_parts.h"
 
 namespace tandem::testing {
 namespace {
-
-using Row = std::vector<double>;
-using Rows = std::vector<Row>;  // one for each token
-
-void add(Rows& x, const Rows& y, double scale = 1) {
-  for (size_t s = 0; s < x.size(); ++s)
-    for (size_t i = 0; i < x[s].size(); ++i) x[s][i] += scale * y[s][i];
-}
-
-Rows columns(const Rows& x, int64_t begin, int64_t count) {
-  Rows part;
-  for (const Row& row : x) part.emplace_back(row.begin() + begin, row.begin() + begin + count);
-  return part;
-}
-
-double silu(double x) { return x / (1 + std::exp(-x)); }
-// The approximation in Gemma's description (Hendrycks and Gimpel 2016, arXiv:1606.08415).
-double gelu_tanh(double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
-
-Rows gated(const Rows& gate, const Rows& up, double (*activation)(double)) {
-  Rows y = gate;
-  for (size_t s = 0; s < y.size(); ++s)
-    for (size_t i = 0; i < y[s].size(); ++i) y[s][i] = activation(gate[s][i]) * up[s][i];
-  return y;
-}
-
-// The rotation of q and k by the positions in one layer.
-struct Rotation {
-  int64_t dim = 0;
-  bool halves = true;  // pairs (i, i + dim / 2), else (2 i, 2 i + 1)
-  double base = 10000, position_scale = 1, magnitude = 1;
-  Row factors = {};  // [dim / 2]: each pair's frequency is divided by it; empty: by 1
-};
-
-void rotate(Rows& x, int64_t heads, int64_t head_dim, const Rotation& by) {
-  for (size_t s = 0; s < x.size(); ++s)
-    for (int64_t h = 0; h < heads; ++h)
-      for (int64_t i = 0; i < by.dim / 2; ++i) {
-        double angle = static_cast<double>(s) * by.position_scale *
-                       std::pow(by.base, -2.0 * static_cast<double>(i) / static_cast<double>(by.dim));
-        if (!by.factors.empty()) angle /= by.factors[static_cast<size_t>(i)];
-        const int64_t first = h * head_dim + (by.halves ? i : 2 * i), second = first + (by.halves ? by.dim / 2 : 1);
-        const double a = x[s][first], b = x[s][second];
-        x[s][first] = by.magnitude * (a * std::cos(angle) - b * std::sin(angle));
-        x[s][second] = by.magnitude * (a * std::sin(angle) + b * std::cos(angle));
-      }
-}
-
-struct Heads {
-  int64_t count = 0, kv = 0, dim = 0, dim_v = 0;
-  double scale = 1, cap = 0;                             // cap 0: none
-  int64_t window = std::numeric_limits<int64_t>::max();  // the positions that a token sees, including its own
-};
-
-double capped(double x, double cap) { return cap > 0 ? cap * std::tanh(x / cap) : x; }
-
-Rows attend(const Rows& q, const Rows& k, const Rows& v, const Heads& heads) {
-  const auto S = static_cast<int64_t>(q.size());
-  Rows y(q.size(), Row(static_cast<size_t>(heads.count * heads.dim_v), 0));
-  for (int64_t s = 0; s < S; ++s)
-    for (int64_t h = 0; h < heads.count; ++h) {
-      const int64_t g = h / (heads.count / heads.kv);
-      Row weights;
-      const int64_t first = std::max<int64_t>(0, s + 1 - std::min(heads.window, s + 1));
-      for (int64_t p = first; p <= s; ++p) {
-        double score = 0;
-        for (int64_t i = 0; i < heads.dim; ++i) score += q[s][h * heads.dim + i] * k[p][g * heads.dim + i];
-        weights.push_back(capped(score * heads.scale, heads.cap));
-      }
-      const double top = *std::ranges::max_element(weights);
-      double sum = 0;
-      for (double& weight : weights) sum += weight = std::exp(weight - top);
-      for (int64_t p = first; p <= s; ++p)
-        for (int64_t i = 0; i < heads.dim_v; ++i)
-          y[s][h * heads.dim_v + i] += weights[p - first] / sum * v[p][g * heads.dim_v + i];
-    }
-  return y;
-}
-
-// The tensors and keys of a file.
-class Weights {
- public:
-  explicit Weights(const GgufFile& file) : file_(file), architecture_(file.require_string("general.architecture")) {}
-
-  bool has(const std::string& name) const { return file_.find(name) != nullptr; }
-  Row vector(const std::string& name) const {
-    const GgufTensor& tensor = file_.require(name);
-    TANDEM_CHECK(tensor.type == StorageType::f32, "the reference reads F32: " + name);
-    std::vector<float> values(tensor.bytes / sizeof(float));
-    std::memcpy(values.data(), tensor.data, tensor.bytes);
-    return {values.begin(), values.end()};
-  }
-  Rows multiply(const std::string& name, const Rows& x) const {
-    const Row w = vector(name);
-    const size_t K = x.front().size(), N = w.size() / K;
-    Rows y(x.size(), Row(N, 0));
-    for (size_t s = 0; s < x.size(); ++s)
-      for (size_t n = 0; n < N; ++n)
-        for (size_t i = 0; i < K; ++i) y[s][n] += w[n * K + i] * x[s][i];
-    return y;
-  }
-  // The root-mean-square norm of every `width` values.
-  Rows norm(const std::string& name, Rows x) const {
-    const Row w = vector(name);
-    for (Row& row : x)
-      for (size_t g = 0; g < row.size(); g += w.size()) {
-        double squares = 0;
-        for (size_t i = 0; i < w.size(); ++i) squares += row[g + i] * row[g + i];
-        const double inverse = 1 / std::sqrt(squares / static_cast<double>(w.size()) + eps());
-        for (size_t i = 0; i < w.size(); ++i) row[g + i] *= inverse * w[i];
-      }
-    return x;
-  }
-  Rows embed(std::span<const int32_t> ids, double scale) const {
-    const Row w = vector("token_embd.weight");
-    const auto H = static_cast<size_t>(number("embedding_length"));
-    Rows x;
-    for (const int32_t id : ids) {
-      x.emplace_back(w.begin() + static_cast<int64_t>(id * H), w.begin() + static_cast<int64_t>((id + 1) * H));
-      for (double& value : x.back()) value *= scale;
-    }
-    return x;
-  }
-  Rows output(const Rows& hidden, double scale = 1) const {
-    Rows logits =
-        multiply(has("output.weight") ? "output.weight" : "token_embd.weight", norm("output_norm.weight", hidden));
-    for (Row& row : logits)
-      for (double& value : row) value *= scale;
-    return logits;
-  }
-
-  double number(const std::string& key) const { return file_.require_float(architecture_ + "." + key); }
-  double number(const std::string& key, double otherwise) const {
-    return file_.get_float(architecture_ + "." + key).value_or(otherwise);
-  }
-  int64_t layers() const { return static_cast<int64_t>(number("block_count")); }
-  Heads heads() const {
-    Heads heads;
-    heads.count = static_cast<int64_t>(number("attention.head_count"));
-    heads.kv = static_cast<int64_t>(number("attention.head_count_kv"));
-    const double dim = number("embedding_length") / static_cast<double>(heads.count);
-    heads.dim = static_cast<int64_t>(number("attention.key_length", dim));
-    heads.dim_v = static_cast<int64_t>(number("attention.value_length", dim));
-    heads.scale = 1 / std::sqrt(static_cast<double>(heads.dim));
-    return heads;
-  }
-  const std::string& architecture() const { return architecture_; }
-
- private:
-  double eps() const { return number("attention.layer_norm_rms_epsilon"); }
-
-  const GgufFile& file_;
-  std::string architecture_;
-};
-
-// The attention of one layer, from the normed input to its contribution to the residual stream.
-Rows self_attention(const Weights& w, const std::string& layer, const Heads& heads, const Rotation& rotation, Rows q,
-                    Rows k, const Rows& v) {
-  rotate(q, heads.count, heads.dim, rotation);
-  rotate(k, heads.kv, heads.dim, rotation);
-  return w.multiply(layer + "attn_output.weight", attend(q, k, v, heads));
-}
 
 // Granite 3 (IBM 2024): a Llama with scales on embeddings, attention scores, residual branches and logits.
 Rows granite(const Weights& w, std::span<const int32_t> ids) {
@@ -270,18 +106,209 @@ Rows gemma3(const Weights& w, std::span<const int32_t> ids) {
   return w.output(x);
 }
 
+// A Llama: a norm before each block, rotated heads, a gated feed-forward network.
+Decoder llama(const Weights& w, bool halves, double (*activation)(double) = silu) {
+  Decoder decoder;
+  decoder.attention = [&w, halves](int64_t, const std::string& layer, const Rows& x) {
+    const Projected p = projected(w, layer, w.norm(layer + "attn_norm.weight", x));
+    return self_attention(w, layer, w.heads(), w.rotation(halves), p.q, p.k, p.v);
+  };
+  decoder.feed_forward = [&w, activation](int64_t, const std::string& layer, const Rows& x) {
+    return feed_forward(w, layer, w.norm(layer + "ffn_norm.weight", x), activation);
+  };
+  return decoder;
+}
+
+// Gemma (Gemma Team 2024, arXiv:2403.08295): scaled embeddings, and a GELU as the gate.
+Rows gemma(const Weights& w, std::span<const int32_t> ids) {
+  Decoder decoder = llama(w, true, gelu_tanh);
+  decoder.embedding = std::sqrt(w.number("embedding_length"));
+  return decode(w, ids, decoder);
+}
+
+// ERNIE 4.5 (Baidu 2025), dense.
+Rows ernie4_5(const Weights& w, std::span<const int32_t> ids) { return decode(w, ids, llama(w, false)); }
+
+// EXAONE 3 (LG AI Research 2024, arXiv:2408.03541).
+Rows exaone(const Weights& w, std::span<const int32_t> ids) { return decode(w, ids, llama(w, true)); }
+
+// StableLM 2 (Bellagente et al. 2024, arXiv:2402.17834): LayerNorms, and a part of each head is rotated.
+Rows stablelm(const Weights& w, std::span<const int32_t> ids) { return decode(w, ids, llama(w, true)); }
+
+// MiniCPM (Hu et al. 2024, arXiv:2404.06395): scales on embeddings, residual branches and logits.
+Rows minicpm(const Weights& w, std::span<const int32_t> ids) {
+  Decoder decoder = llama(w, false);
+  decoder.embedding = w.number("embedding_scale");
+  decoder.branch = w.number("residual_scale");
+  decoder.logits = 1 / w.number("logit_scale");
+  return decode(w, ids, decoder);
+}
+
+// Seed-OSS (ByteDance 2025): files have another name for the norm before the feed-forward network.
+Rows seed_oss(const Weights& w, std::span<const int32_t> ids) {
+  Decoder decoder = llama(w, true);
+  decoder.feed_forward = [&w](int64_t, const std::string& layer, const Rows& x) {
+    return feed_forward(w, layer, w.norm(layer + "post_attention_norm.weight", x), silu);
+  };
+  return decode(w, ids, decoder);
+}
+
+// GLM-4-0414 (Z.ai 2025): norms before and behind each block, and one tensor for gate and up.
+Rows glm4(const Weights& w, std::span<const int32_t> ids) {
+  Decoder decoder = llama(w, false);
+  decoder.attention = [&w, inner = decoder.attention](int64_t i, const std::string& layer, const Rows& x) {
+    return w.norm(layer + "post_attention_norm.weight", inner(i, layer, x));
+  };
+  decoder.feed_forward = [&w](int64_t, const std::string& layer, const Rows& x) {
+    const Rows both = w.multiply(layer + "ffn_up.weight", w.norm(layer + "ffn_norm.weight", x));
+    const auto I = static_cast<int64_t>(w.number("feed_forward_length"));
+    const Rows active = gated(columns(both, 0, I), columns(both, I, I), silu);
+    return w.norm(layer + "post_ffw_norm.weight", w.multiply(layer + "ffn_down.weight", active));
+  };
+  return decode(w, ids, decoder);
+}
+
+// SmolLM3 (Hugging Face 2025): every fourth layer has no rotation.
+Rows smollm3(const Weights& w, std::span<const int32_t> ids) {
+  Decoder decoder = llama(w, false);
+  decoder.attention = [&w](int64_t i, const std::string& layer, const Rows& x) {
+    const Projected p = projected(w, layer, w.norm(layer + "attn_norm.weight", x));
+    Rotation rotation = w.rotation(false);
+    if (i % 4 == 3) rotation.dim = 0;
+    return self_attention(w, layer, w.heads(), rotation, p.q, p.k, p.v);
+  };
+  return decode(w, ids, decoder);
+}
+
+// Blocks read the residual stream as it is, and their results are normed. Of four layers three attend to a window, if
+// the model has one.
+Decoder normed_behind(const Weights& w, const std::function<Rotation(bool has_window)>& rotation) {
+  Decoder decoder;
+  decoder.attention = [&w, rotation](int64_t i, const std::string& layer, const Rows& x) {
+    const Projected p = projected(w, layer, x);
+    Heads heads = w.heads();
+    const double window = w.number("attention.sliding_window", 0);
+    const bool has_window = window > 0 && i % 4 < 3;
+    if (has_window) heads.window = static_cast<int64_t>(window);
+    const Rows q = w.norm(layer + "attn_q_norm.weight", p.q), k = w.norm(layer + "attn_k_norm.weight", p.k);
+    return w.norm(layer + "post_attention_norm.weight",
+                  self_attention(w, layer, heads, rotation(has_window), q, k, p.v));
+  };
+  decoder.feed_forward = [&w](int64_t, const std::string& layer, const Rows& x) {
+    return w.norm(layer + "post_ffw_norm.weight", feed_forward(w, layer, x, silu));
+  };
+  return decoder;
+}
+
+// OLMo 2 and 3 (OLMo Team 2024, arXiv:2501.00656): the rotation of layers with a window is not stretched.
+Rows olmo2(const Weights& w, std::span<const int32_t> ids) {
+  return decode(w, ids, normed_behind(w, [&w](bool has_window) {
+                  Rotation rotation = w.rotation(true);
+                  if (has_window) rotation.position_scale = 1;
+                  return rotation;
+                }));
+}
+
+// EXAONE 4 (LG AI Research 2025, arXiv:2507.11407): layers that see all positions beside layers with a window have no
+// rotation.
+Rows exaone4(const Weights& w, std::span<const int32_t> ids) {
+  return decode(w, ids, normed_behind(w, [&w](bool has_window) {
+                  Rotation rotation = w.rotation(true);
+                  if (!has_window && w.number("attention.sliding_window", 0) > 0) rotation.dim = 0;
+                  return rotation;
+                }));
+}
+
+// Hunyuan (Tencent 2025): heads of q and k are normed behind their rotation.
+Decoder hunyuan(const Weights& w) {
+  Decoder decoder = llama(w, true);
+  decoder.attention = [&w](int64_t, const std::string& layer, const Rows& x) {
+    Projected p = projected(w, layer, w.norm(layer + "attn_norm.weight", x));
+    const Heads heads = w.heads();
+    rotate(p.q, heads.count, heads.dim, w.rotation(true));
+    rotate(p.k, heads.kv, heads.dim, w.rotation(true));
+    const Rows q = w.norm(layer + "attn_q_norm.weight", p.q), k = w.norm(layer + "attn_k_norm.weight", p.k);
+    return w.multiply(layer + "attn_output.weight", attend(q, k, p.v, heads));
+  };
+  return decoder;
+}
+
+Rows hunyuan_dense(const Weights& w, std::span<const int32_t> ids) { return decode(w, ids, hunyuan(w)); }
+
+Mixing mixing_of(const Weights& w, bool normalised) {
+  return {static_cast<int64_t>(w.number("expert_count")), static_cast<int64_t>(w.number("expert_used_count")),
+          normalised, w.number("expert_weights_scale", 1)};
+}
+
+// A mixture beside shared experts, if the model has them.
+void take_mixture(const Weights& w, bool normalised, Decoder& decoder) {
+  decoder.feed_forward = [&w, normalised](int64_t, const std::string& layer, const Rows& x) {
+    const Rows inner = w.norm(layer + "ffn_norm.weight", x);
+    Rows y = mixture(w, layer, inner, mixing_of(w, normalised));
+    if (w.has(layer + "ffn_gate_shexp.weight")) add(y, shared_experts(w, layer, inner));
+    return y;
+  };
+}
+
+Rows hunyuan_moe(const Weights& w, std::span<const int32_t> ids) {
+  Decoder decoder = hunyuan(w);
+  take_mixture(w, true, decoder);
+  return decode(w, ids, decoder);
+}
+
+// Ling (Ling Team 2025, arXiv:2503.05139): the file says whether weights are normalised.
+Rows bailingmoe(const Weights& w, std::span<const int32_t> ids) {
+  Decoder decoder = llama(w, false);
+  take_mixture(w, w.flag("expert_weights_norm"), decoder);
+  return decode(w, ids, decoder);
+}
+
+// Granite 3 MoE (IBM 2024): Granite's scales, and the weights of the chosen experts are a softmax of their own.
+Rows granitemoe(const Weights& w, std::span<const int32_t> ids) {
+  Decoder decoder = llama(w, false);
+  take_mixture(w, true, decoder);
+  decoder.attention = [&w](int64_t, const std::string& layer, const Rows& x) {
+    const Projected p = projected(w, layer, w.norm(layer + "attn_norm.weight", x));
+    Heads heads = w.heads();
+    heads.scale = w.number("attention.scale", heads.scale);
+    return self_attention(w, layer, heads, w.rotation(false), p.q, p.k, p.v);
+  };
+  decoder.embedding = w.number("embedding_scale", 1);
+  decoder.branch = w.number("residual_scale", 1);
+  decoder.logits = 1 / w.number("logit_scale", 1);
+  return decode(w, ids, decoder);
+}
+
+using Forward = Rows (*)(const Weights&, std::span<const int32_t>);
+const std::map<std::string, Forward> kForwards = {
+    {"bailingmoe", bailingmoe},
+    {"ernie4_5", ernie4_5},
+    {"exaone", exaone},
+    {"exaone4", exaone4},
+    {"gemma", gemma},
+    {"gemma2", gemma2},
+    {"gemma3", gemma3},
+    {"glm4", glm4},
+    {"granite", granite},
+    {"granitemoe", granitemoe},
+    {"hunyuan-dense", hunyuan_dense},
+    {"hunyuan-moe", hunyuan_moe},
+    {"minicpm", minicpm},
+    {"olmo2", olmo2},
+    {"phi3", phi3},
+    {"seed_oss", seed_oss},
+    {"smollm3", smollm3},
+    {"stablelm", stablelm},
+};
+
 }  // namespace
 
 std::vector<float> reference_logits(const GgufFile& file, std::span<const int32_t> ids) {
   const Weights weights(file);
-  const auto forward = weights.architecture() == "granite"  ? granite
-                       : weights.architecture() == "phi3"   ? phi3
-                       : weights.architecture() == "gemma2" ? gemma2
-                       : weights.architecture() == "gemma3" ? gemma3
-                                                            : nullptr;
-  if (forward == nullptr) throw Error("no reference of this architecture", weights.architecture());
+  const auto forward = kForwards.find(weights.architecture());
+  if (forward == kForwards.end()) throw Error("no reference of this architecture", weights.architecture());
   std::vector<float> logits;
-  for (const Row& row : forward(weights, ids)) logits.insert(logits.end(), row.begin(), row.end());
+  for (const Row& row : forward->second(weights, ids)) logits.insert(logits.end(), row.begin(), row.end());
   return logits;
 }
 

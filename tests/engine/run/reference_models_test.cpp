@@ -12,12 +12,21 @@ constexpr int64_t kReferenceTokens = 45;
 class ReferenceModels : public ::testing::TestWithParam<Way> {
  protected:
   void SetUp() override { need_devices(GetParam()); }
+  // The host and one GPU run every architecture. The other ways run a third of them.
+  static bool has_turn(size_t architecture) {
+    const Way& way = GetParam();
+    const bool runs_all =
+        way.plan == "host-only" || (way.plan == "gpu-only" && way.devices.empty() && way.family == "simd");
+    return runs_all || (way.name().size() + architecture) % 3 == 0;
+  }
 };
 
 TEST_P(ReferenceModels, have_the_logits_of_their_descriptions) {
   std::vector<int32_t> ids;
   for (int64_t i = 0; i < kReferenceTokens; ++i) ids.push_back(static_cast<int32_t>(3 + i * 37 % 290));
-  for (const MadeModel& made : made_models()) {
+  for (size_t i = 0; i < made_models().size(); ++i) {
+    const MadeModel& made = made_models()[i];
+    if (!has_turn(i)) continue;
     SCOPED_TRACE(std::string(made.name) + " " + GetParam().name());
     const std::string path = made.file();
     const std::vector<float> expected = reference_logits(GgufFile::open(path), ids);

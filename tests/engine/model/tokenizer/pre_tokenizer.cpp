@@ -22,7 +22,8 @@ std::vector<std::string> cut(std::string_view name, std::string_view text) {
 }
 
 TEST(PreTokenizer, gpt_2_cuts_contractions_words_numbers_symbols_and_blanks) {
-  for (const char* name : {"gpt-2", "mpt", "olmo", "gigachat", "a.x-4.0", "mellum", "trillion", "granite-docling"}) {
+  for (const char* name :
+       {"gpt-2", "mpt", "olmo", "gigachat", "a.x-4.0", "mellum", "trillion", "granite-docling", "exaone4"}) {
     EXPECT_THAT(cut(name, "I've 1234 x2  !?\n\n ok"),
                 ElementsAre("I", "'ve", " 1234", " x", "2", " ", " !?", "\n\n", " ok"));
     EXPECT_THAT(cut(name, "don'T \t\nend  "), ElementsAre("don", "'", "T", " \t", "\n", "end", "  "));
@@ -30,21 +31,23 @@ TEST(PreTokenizer, gpt_2_cuts_contractions_words_numbers_symbols_and_blanks) {
 }
 
 TEST(PreTokenizer, smollm_starcoder_and_refact_make_every_digit_a_piece_of_its_own) {
-  for (const char* name : {"smollm", "starcoder", "refact", "minerva-7b"}) {
+  for (const char* name : {"smollm", "starcoder", "refact", "minerva-7b", "exaone", "command-r", "codeshell"}) {
     // Blanks before a digit end their piece, so none of them joins the digit.
     EXPECT_THAT(cut(name, "a  12b 3½"), ElementsAre("a", "  ", "1", "2", "b", " ", "3", "½"));
   }
 }
 
 TEST(PreTokenizer, llama_bpe_takes_three_digits_and_a_leading_symbol_and_line_ends) {
-  for (const char* name : {"llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral", "midm-2.0", "dbrx", "smaug-bpe"}) {
+  for (const char* name : {"llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral", "midm-2.0", "dbrx", "smaug-bpe",
+                           "chatglm-bpe", "glm4"}) {
     EXPECT_THAT(cut(name, "Don'T 12345 (foo)!\n\n  x\r\n"),
                 ElementsAre("Don", "'T", " ", "123", "45", " (", "foo", ")!\n\n", " ", " x", "\r\n"));
   }
 }
 
 TEST(PreTokenizer, qwen2_takes_digits_one_by_one) {
-  for (const char* name : {"qwen2", "deepseek-r1-qwen", "megrez", "kormo", "f2llmv2"}) {
+  for (const char* name :
+       {"qwen2", "deepseek-r1-qwen", "megrez", "kormo", "f2llmv2", "stablelm2", "hunyuan", "bailingmoe", "llada-moe"}) {
     EXPECT_THAT(cut(name, "We'Ve 33 \n\n y"), ElementsAre("We", "'Ve", " ", "3", "3", " \n\n", " y"));
   }
 }
@@ -74,7 +77,7 @@ TEST(PreTokenizer, seed_coder_leaves_line_ends_apart_from_symbols) {
 }
 
 TEST(PreTokenizer, deepseek_v3_lets_a_symbol_begin_a_word_and_isolates_cjk) {
-  for (const char* name : {"deepseek-v3", "joyai-llm"}) {
+  for (const char* name : {"deepseek-v3", "joyai-llm", "hunyuan-dense"}) {
     EXPECT_THAT(
         cut(name, "It's 12345 (foo) a_b+c $x!\n\n  y"),
         ElementsAre("It", "'s", " ", "123", "45", " (", "foo", ")", " a", "_b", "+c", " $", "x", "!\n\n", " ", " y"));

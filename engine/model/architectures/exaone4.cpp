@@ -1,0 +1,30 @@
+// EXAONE 4 (LG AI Research 2025, arXiv:2507.11407): no norm before a block, but one behind it; every head of q and k is
+// normed. In the large size three of four layers attend to a window, and the fourth one sees all positions without a
+// rotation.
+#include "engine/model/architectures/dense.h"
+#include "engine/model/rope_keys.h"
+
+namespace tandem {
+namespace {
+
+constexpr const char* kKeys[] = {"attention.sliding_window"};
+constexpr int64_t kPeriod = 4;
+
+void describe(ModelConfig& config) {
+  config.rope.halves = true;
+  config.pre_norms = false;
+  config.post_norms = config.qk_norm = true;
+  config.has_window.clear();
+  config.has_rope.clear();
+  if (config.window == 0) return;
+  for (int64_t i = 0; i < config.layers; ++i) config.has_window.push_back(i % kPeriod < kPeriod - 1);
+  config.has_rope = config.has_window;
+}
+
+}  // namespace
+
+extern const Architecture exaone4_architecture;
+const Architecture exaone4_architecture = {
+    .name = "exaone4", .keys = kKeys, .describe = describe, .layer = dense_layer, .read = read_rope_factors};
+
+}  // namespace tandem

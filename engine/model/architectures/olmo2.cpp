@@ -1,0 +1,31 @@
+// OLMo 2 and OLMo 3 (OLMo Team 2024, arXiv:2501.00656): no norm before a block, but one behind it; q and k are normed
+// over all heads together. In OLMo 3 three of four layers attend to a window, and their rotation is not stretched.
+#include "engine/model/architectures/dense.h"
+
+namespace tandem {
+namespace {
+
+constexpr const char* kKeys[] = {"attention.sliding_window"};
+constexpr int64_t kPeriod = 4;
+
+void describe(ModelConfig& config) {
+  config.rope.halves = true;
+  config.pre_norms = false;
+  config.post_norms = config.qk_norm = config.qk_norm_whole = true;
+  config.has_window.clear();
+  if (config.window == 0) return;
+  for (int64_t i = 0; i < config.layers; ++i) config.has_window.push_back(i % kPeriod < kPeriod - 1);
+  RopeConfig plain;
+  plain.halves = true;
+  plain.dim = config.rope.dim;
+  plain.base = config.rope.base;
+  config.window_rope = plain;
+}
+
+}  // namespace
+
+extern const Architecture olmo2_architecture;
+const Architecture olmo2_architecture = {
+    .name = "olmo2", .keys = kKeys, .describe = describe, .layer = dense_layer, .read = nullptr};
+
+}  // namespace tandem

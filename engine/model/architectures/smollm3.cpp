@@ -1,0 +1,21 @@
+// SmolLM3: a Llama in which every fourth layer does not rotate q and k (Yang et al. 2025, arXiv:2501.18795).
+#include "engine/model/architectures/dense.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t kPeriod = 4;
+
+void describe(ModelConfig& config) {
+  config.rope.halves = false;
+  config.has_rope.clear();
+  for (int64_t i = 0; i < config.layers; ++i) config.has_rope.push_back((i + 1) % kPeriod != 0);
+}
+
+}  // namespace
+
+extern const Architecture smollm3_architecture;
+const Architecture smollm3_architecture = {
+    .name = "smollm3", .keys = {}, .describe = describe, .layer = dense_layer, .read = read_attention_biases};
+
+}  // namespace tandem
