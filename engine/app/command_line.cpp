@@ -16,6 +16,7 @@
 #include "engine/app/commands/models/expert_use.h"
 #include "engine/app/commands/models/replay_moe.h"
 #include "engine/app/commands/planning/expert_schedules.h"
+#include "engine/app/commands/serve/serve.h"
 #include "engine/app/commands/sync/bench_sync.h"
 #include "engine/app/commands/text/chat.h"
 #include "engine/app/commands/text/tokenize.h"
@@ -47,6 +48,8 @@ constexpr const char* kFooter =
     "  TANDEM_MODEL        the model file when there is no -m\n"
     "  TANDEM_DEVICE       the devices when there is no --device\n"
     "  TANDEM_COMPILE      --compile of `tandem run`: background (default) or now\n"
+    "  TANDEM_PORT, TANDEM_HOST, TANDEM_PARALLEL, TANDEM_QUEUE, TANDEM_CTX_SIZE, TANDEM_ALIAS, TANDEM_API_KEY,\n"
+    "  TANDEM_API_KEY_FILE flags of `tandem serve`\n"
     "  TANDEM_LOG          log level: trace, debug, info, warn (default), error, off\n"
     "  REQUIRE_OPENCL=1    `tandem devices` fails without an OpenCL device (REQUIRE_VULKAN=1: without a Vulkan one)\n"
     "Exit status: 0 done, 1 the work failed, 2 wrong usage, 130 interrupted.";
@@ -162,6 +165,7 @@ std::span<const Command> commands() {
   static const Command table[] = {
       {kUse, "run", "let the model continue a text, or answer it (--chat)", add_run},
       {kUse, "chat", "a conversation with a model; what a chat template makes of one (--render)", add_chat},
+      {kUse, "serve", "a server with OpenAI's interface, on the loopback address", add_serve},
       {kUse, "eval", "one forward pass over given tokens: logits, perplexity", add_eval},
       {kUse, "tokenize", "text to token ids and back", add_tokenize},
       {kUse, "devices", "what can compute here, and what was proven about it", add_devices},

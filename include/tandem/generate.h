@@ -6,16 +6,19 @@
 // callbacks, so they must not wait for another thread that calls an engine of this machine.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <future>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tandem/engine.h"
@@ -147,6 +150,18 @@ struct DraftTotals {
   std::string why_none;                      // why the text could have no drafts; empty: it could
 };
 
+// A generated token with its probability: the logarithm of the softmax of the model's own logits, whatever the sampler
+// does with them.
+struct LikelyToken {
+  int32_t id = 0;
+  float logprob = 0;
+};
+struct ChosenToken {
+  int32_t id = 0;
+  float logprob = 0;                  // 0 without GenerateOptions::logprobs
+  std::vector<LikelyToken> likely{};  // the most likely tokens at its place, by falling probability
+};
+
 struct GenerateOptions {
   int64_t predict = 128;  // most tokens; < 0: until a stop or the context is full
   SamplerOptions sampler;
@@ -162,6 +177,9 @@ struct GenerateOptions {
   std::function<void()> on_ready;  // called when plans are made and nothing is printed yet; timing begins after it
   // Called with each piece of the text.
   std::function<void(std::string_view)> on_text;
+  // Called with each token, an end token included, before the piece of text that it completes.
+  std::function<void(const ChosenToken&)> on_token;
+  int64_t logprobs = -1;  // for on_token: so many most likely tokens at each place; 0: the chosen one alone; < 0: none
   // Called after each chunk of a prompt that needs several: `done` of `total` tokens have run.
   std::function<void(int64_t done, int64_t total)> on_prompt;
   // Called between tokens, and between chunks of the prompt. True ends the text.
@@ -242,20 +260,50 @@ class Batcher {
   const std::unique_ptr<State> state_;
 };
 
-// Writes texts for callers on any thread. One thread runs the passes, and all requests share them.
+// A text that a service writes, or that waits for its turn. Copies are the same text.
+class TextTicket {
+ public:
+  explicit TextTicket(std::shared_ptr<std::atomic<bool>> is_unwanted) : is_unwanted_(std::move(is_unwanted)) {}
+  // Ends the text with the reason `interrupted`, after the present pass: also while it waits or its prompt is read.
+  void cancel() const { *is_unwanted_ = true; }
+
+ private:
+  std::shared_ptr<std::atomic<bool>> is_unwanted_;
+};
+
+// Writes texts for callers on any thread. One thread runs the passes, and all requests share them. Clients take turns:
+// of the waiting texts the next one is of the client that has the fewest in work, and that waited longest for a turn.
 //
-// Contract: any thread may call write(). While the service lives, only its own thread may call the engine. The future
-// that write() returns gets the text, or the exception that ended the request: an Error, or what on_text threw. The
-// destructor ends the texts that are being written, with the reason `interrupted`. Ownership: borrows the engine.
+// Contract: any thread may call write() and ask(). While the service lives, only its own thread may call the engine.
+// The future that write() returns gets the text, or the exception that ended the request: an Error, or what on_text
+// threw. ask() calls on_end once, on the machine's thread or the service's; it must not throw. The destructor ends the
+// texts that wait or are being written, with the reason `interrupted`. Ownership: borrows the engine.
 class TextService {
  public:
-  // width: active requests at a time, as for Batcher.
-  TextService(Engine& engine, int64_t width);
+  // width: active requests at a time, as for Batcher. most_waiting: of requests that wait for a turn.
+  TextService(Engine& engine, int64_t width, int64_t most_waiting = std::numeric_limits<int64_t>::max());
   ~TextService();
   TextService(const TextService&) = delete;
   TextService& operator=(const TextService&) = delete;
 
   std::future<Generation> write(std::vector<int32_t> prompt, GenerateOptions options);
+
+  struct Wish {
+    std::vector<int32_t> prompt;
+    GenerateOptions options;
+    std::string client;  // whose text it is
+    std::function<void(Batcher::Result)> on_end;
+  };
+  // All of these texts, or nothing where the line has no room for them; on_end is not called then.
+  std::optional<std::vector<TextTicket>> ask(std::vector<Wish> wishes);
+
+  struct Load {
+    int64_t waiting = 0, active = 0;
+    Batcher::Totals totals{};
+  };
+  Load load() const;
+  // Ends all texts, as the destructor does. What is asked for later is refused, or ends at once.
+  void close();
 
  private:
   class State;

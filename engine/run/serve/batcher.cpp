@@ -86,6 +86,7 @@ class Batcher::State {
   void choose_drafts();
   std::vector<Extension> next_pass();
   void evict_finished(std::span<const Extension> pass);
+  void keep_finished(Sequence ended);
   Logits run(std::span<const Extension> pass);
   static void prepare_masks(ActiveRequest& request);
   void report_progress(const ActiveRequest& request) const;
@@ -103,7 +104,7 @@ class Batcher::State {
   std::vector<Speculation::Text> writers_;  // of the pass, if it reads no prompt
   std::vector<ActiveRequest> active_;
   std::unique_ptr<sync::Worker> masks_;  // makes masks beside passes; null: no request has had a constraint
-  std::deque<Sequence> finished_;        // in the order of their ends; kept for prompts that share a prefix
+  std::deque<Sequence> finished_;        // kept for prompts that share a prefix; the least recently used comes first
 };
 
 Batcher::Batcher(Engine& engine, int64_t width) : state_(std::make_unique<State>(engine, width)) {}
@@ -300,7 +301,21 @@ Sequence Batcher::State::fork_or_new(std::span<const int32_t> prompt) {
   for (const ActiveRequest& request : active_)
     if (!request.given) consider(request.own);
   for (const Sequence& other : finished_) consider(other);
-  return best ? engine_.cache().fork(*best, most) : engine_.cache().new_sequence();
+  if (!best) return engine_.cache().new_sequence();
+  Sequence shared = engine_.cache().fork(*best, most);
+  const auto used = std::ranges::find(finished_, best, [](const Sequence& each) { return &each; });
+  if (used != finished_.end()) std::rotate(used, used + 1, finished_.end());
+  return shared;
+}
+
+// Of two texts of which one begins with the other, the longer one is kept: it has all that the shorter one can share.
+void Batcher::State::keep_finished(Sequence ended) {
+  const auto begins = [](const Sequence& whole, const Sequence& part) {
+    return common_prefix(whole.ids(), part.ids()) == part.position();
+  };
+  if (std::ranges::any_of(finished_, [&](const Sequence& other) { return begins(other, ended); })) return;
+  std::erase_if(finished_, [&](const Sequence& other) { return begins(ended, other); });
+  finished_.push_back(std::move(ended));
 }
 
 // Frees pages of finished requests for the pass. Each extension may need one page more, for a copy of a shared page.
@@ -484,7 +499,7 @@ void Batcher::State::end(size_t index) {
   if (request.check) result.generation.drafts.checked = request.check->checked();
   result.generation.drafts.why_none = request.no_drafts_because;
   if (!request.error) guard(request, [&] { keep_in_history(request, result.generation); });
-  if (can_be_shared) guard(request, [&] { finished_.push_back(std::move(request.own)); });
+  if (can_be_shared) guard(request, [&] { keep_finished(std::move(request.own)); });
   result.error = request.error;
   request.on_end(std::move(result));
 }

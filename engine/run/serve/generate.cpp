@@ -10,6 +10,7 @@
 #include "engine/constraint/constraint.h"
 #include "engine/run/engine.h"
 #include "engine/run/pass/not_finite.h"
+#include "engine/run/serve/logprobs.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -91,6 +92,8 @@ std::optional<int32_t> Continuation::next(std::span<const float> logits, bool ha
   if (!choice) return end(StopReason::not_finite);
   const int32_t id = *choice;
   result_.ids.push_back(id);
+  if (options_.on_token)
+    options_.on_token(options_.logprobs < 0 ? ChosenToken{id} : with_logprobs(logits, id, options_.logprobs));
   if (tokenizer_->is_end(id) && !options_.ignore_end) return end(StopReason::end_of_text);
   print(stops_.push(characters_.push(tokenizer_->piece(id, options_.print_special))));
   if (stops_.stopped()) return end(StopReason::stop_string);

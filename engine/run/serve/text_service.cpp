@@ -5,41 +5,72 @@
 #include <thread>
 #include <utility>
 
+#include "engine/run/serve/fair_line.h"
 #include "tandem/generate.h"
 
 namespace tandem {
 
 class TextService::State {
  public:
-  State(Engine& engine, int64_t width) : batcher_(engine, width), thread_([this] { work(); }) {}
+  State(Engine& engine, int64_t width, int64_t most_waiting)
+      : width_(width), most_waiting_(most_waiting), batcher_(engine, width), thread_([this] { work(); }) {}
   void close();
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  std::future<Generation> write(std::vector<int32_t> prompt, GenerateOptions options);
+  std::optional<std::vector<TextTicket>> ask(std::vector<Wish> wishes, bool is_bounded);
+  Load load() const;
 
  private:
   struct Asked {
     std::vector<int32_t> prompt;
     GenerateOptions options;
-    std::shared_ptr<std::promise<Generation>> result;  // shared with the batcher's on_end function
+    std::function<void(Batcher::Result)> on_end;
+    std::shared_ptr<std::atomic<bool>> is_unwanted;
   };
+  using Turn = std::pair<std::string, Asked>;
   void work();
-  void begin(Asked& asked);
-  Batcher batcher_;
-  std::mutex mutex_;
+  std::vector<Turn> next_turns();
+  void begin(Turn& turn);
+  static void end_unwritten(Asked& asked);
+  static std::vector<TextTicket> refuse_all(std::vector<Wish> wishes);
+  const int64_t width_, most_waiting_;
+  Batcher batcher_;  // of the service's own thread
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Asked> asked_;
+  FairLine<Asked> line_;
+  std::vector<Asked> unwanted_;  // of the line, to be ended
+  int64_t in_work_ = 0;
+  Batcher::Totals totals_;
   std::atomic<bool> closing_ = false;
+  bool has_ended_ = false;  // nobody looks at the line any longer
   std::thread thread_;
 };
 
-TextService::TextService(Engine& engine, int64_t width) : state_(std::make_unique<State>(engine, width)) {}
+TextService::TextService(Engine& engine, int64_t width, int64_t most_waiting)
+    : state_(std::make_unique<State>(engine, width, most_waiting)) {}
 // Requests that end may still call write(), so the state stays until its thread has ended.
-TextService::~TextService() { state_->close(); }
+TextService::~TextService() { close(); }
+void TextService::close() { state_->close(); }
 
 std::future<Generation> TextService::write(std::vector<int32_t> prompt, GenerateOptions options) {
-  return state_->write(std::move(prompt), std::move(options));
+  auto result = std::make_shared<std::promise<Generation>>();
+  std::future<Generation> written = result->get_future();
+  std::vector<Wish> wish(1);
+  wish[0] = {std::move(prompt), std::move(options), "", [result](Batcher::Result ended) {
+               if (ended.error)
+                 result->set_exception(ended.error);
+               else
+                 result->set_value(std::move(ended.generation));
+             }};
+  state_->ask(std::move(wish), false);
+  return written;
 }
+
+std::optional<std::vector<TextTicket>> TextService::ask(std::vector<Wish> wishes) {
+  return state_->ask(std::move(wishes), true);
+}
+
+TextService::Load TextService::load() const { return state_->load(); }
 
 // Closing interrupts all requests. The thread ends when none is left.
 void TextService::State::close() {
@@ -48,41 +79,77 @@ void TextService::State::close() {
     closing_ = true;
   }
   changed_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
-// Callers only put their request into a list. The service's own thread runs the passes, because only one thread at a
-// time may call an engine.
-std::future<Generation> TextService::State::write(std::vector<int32_t> prompt, GenerateOptions options) {
-  Asked asked{std::move(prompt), std::move(options), std::make_shared<std::promise<Generation>>()};
-  std::future<Generation> result = asked.result->get_future();
+// Callers only put their request into the line. The service's own thread runs the passes, because only one thread at a
+// time may call an engine. A request that can begin at once does not wait, so the bound does not count it.
+std::optional<std::vector<TextTicket>> TextService::State::ask(std::vector<Wish> wishes, bool is_bounded) {
+  std::vector<TextTicket> tickets;
   {
     const std::lock_guard lock(mutex_);
-    asked_.push_back(std::move(asked));
+    const int64_t free = width_ - in_work_, will_wait = line_.size() + std::ssize(wishes) - free;
+    if (is_bounded && (closing_ || will_wait > most_waiting_)) return std::nullopt;
+    if (has_ended_) return refuse_all(std::move(wishes));
+    for (Wish& wish : wishes) {
+      auto is_unwanted = std::make_shared<std::atomic<bool>>(false);
+      tickets.emplace_back(is_unwanted);
+      line_.push(std::move(wish.client),
+                 {std::move(wish.prompt), std::move(wish.options), std::move(wish.on_end), std::move(is_unwanted)});
+    }
   }
   changed_.notify_one();
-  return result;
+  return tickets;
+}
+
+// The service was closed.
+std::vector<TextTicket> TextService::State::refuse_all(std::vector<Wish> wishes) {
+  for (Wish& wish : wishes) {
+    Asked asked{std::move(wish.prompt), {}, std::move(wish.on_end), nullptr};
+    end_unwritten(asked);
+  }
+  return {};
+}
+
+TextService::Load TextService::State::load() const {
+  const std::lock_guard lock(mutex_);
+  return {line_.size(), in_work_, totals_};
+}
+
+// Under the lock: the requests whose turn it is. Those that nobody wants any longer leave the line.
+std::vector<TextService::State::Turn> TextService::State::next_turns() {
+  unwanted_ = line_.remove_if([this](const Asked& each) { return closing_ || *each.is_unwanted; });
+  std::vector<Turn> turns;
+  while (in_work_ < width_) {
+    auto turn = line_.pop();
+    if (!turn) break;
+    ++in_work_;
+    turns.push_back(std::move(*turn));
+  }
+  return turns;
 }
 
 // Runs passes as long as there are requests, and takes over new requests between two passes. Without a request it
 // sleeps until one comes or the service closes.
 void TextService::State::work() {
   for (;;) {
-    std::vector<Asked> asked;
+    std::vector<Turn> turns;
+    std::vector<Asked> unwanted;
     {
       std::unique_lock lock(mutex_);
+      totals_ = batcher_.totals();
       const bool is_idle = batcher_.active() + batcher_.waiting() == 0;
-      if (is_idle) changed_.wait(lock, [this] { return closing_ || !asked_.empty(); });
-      asked.swap(asked_);
-      if (is_idle && asked.empty()) return;  // the service is closing
-    }
-    for (Asked& one : asked) {
-      try {
-        begin(one);
-      } catch (...) {  // too little memory
-        one.result->set_exception(std::current_exception());
+      if (is_idle) changed_.wait(lock, [this] { return closing_ || !line_.empty(); });
+      turns = next_turns();
+      unwanted.swap(unwanted_);
+      if (is_idle && turns.empty() && unwanted.empty()) {
+        if (!closing_) continue;
+        has_ended_ = true;
+        return;
       }
     }
+    for (Asked& each : unwanted) end_unwritten(each);
+    for (Turn& each : turns) begin(each);
     try {
       batcher_.step();
     } catch (const std::bad_alloc&) {  // too little memory for the hand-over; the next round tries again
@@ -90,17 +157,32 @@ void TextService::State::work() {
   }
 }
 
+void TextService::State::end_unwritten(Asked& asked) {
+  Batcher::Result result;
+  result.generation.reason = StopReason::interrupted;
+  result.generation.prompt_tokens = std::ssize(asked.prompt);
+  asked.on_end(std::move(result));
+}
+
 // Closing the service counts as an interrupt of every request.
-void TextService::State::begin(Asked& asked) {
-  asked.options.interrupted = [this, wish = std::move(asked.options.interrupted)] {
-    return closing_ || (wish && wish());
+void TextService::State::begin(Turn& turn) {
+  auto& [client, asked] = turn;
+  const auto on_end = [this, client, end = asked.on_end](Batcher::Result ended) {
+    {
+      const std::lock_guard lock(mutex_);
+      line_.done(client);
+      --in_work_;
+    }
+    end(std::move(ended));
   };
-  batcher_.add(std::move(asked.prompt), std::move(asked.options), [result = asked.result](Batcher::Result written) {
-    if (written.error)
-      result->set_exception(written.error);
-    else
-      result->set_value(std::move(written.generation));
-  });
+  asked.options.interrupted = [this, wish = std::move(asked.options.interrupted), unwanted = asked.is_unwanted] {
+    return closing_ || *unwanted || (wish && wish());
+  };
+  try {
+    batcher_.add(std::move(asked.prompt), std::move(asked.options), on_end);
+  } catch (...) {  // too little memory
+    on_end({{}, std::current_exception()});
+  }
 }
 
 }  // namespace tandem

@@ -1,0 +1,199 @@
+#include "engine/app/commands/serve/serve.h"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <sstream>
+#include <thread>
+
+#include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/text/generation.h"
+#include "engine/app/commands/text/prompting.h"
+#include "engine/app/file_flags.h"
+#include "engine/app/flag_values.h"
+#include "engine/app/interrupt.h"
+#include "engine/app/report.h"
+#include "engine/app/text_input.h"
+#include "engine/serve/api/api.h"
+#include "engine/serve/http/access.h"
+#include "engine/serve/http/server.h"
+#include "sync/error.h"
+
+namespace tandem::app {
+
+std::vector<std::string> keys_of_file(const std::string& path) {
+  std::vector<std::string> keys;
+  std::istringstream lines(read_file(path));
+  for (std::string line; std::getline(lines, line);) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    if (!line.empty()) keys.push_back(line);
+  }
+  if (keys.empty()) throw Error("the file of keys is empty", path, "Write a key a line");
+  return keys;
+}
+
+void require_safe(const ServeFlags& flags) {
+  const bool has_key = !flags.keys.empty() || !flags.key_file.empty();
+  if (has_key && flags.no_key) throw WrongUsage("--no-api-key: a key is given, too");
+  if (!has_key && !flags.no_key && !http::is_loopback(flags.host))
+    throw WrongUsage("--host " + http::printable(flags.host) +
+                     ": other machines could use the server; give it --api-key or --api-key-file, or say "
+                     "--no-api-key");
+}
+
+#ifdef TANDEM_HAS_SERVER
+namespace {
+
+using Milliseconds = std::chrono::milliseconds;
+constexpr Milliseconds kGrace{7000};  // for texts in work when the server ends; all of it takes 10 s at most
+
+http::ServerOptions server_options(const ServeFlags& flags) {
+  http::ServerOptions options;
+  options.host = flags.host;
+  options.port = static_cast<uint16_t>(flags.port);
+  options.access.keys = flags.keys;
+  if (!flags.key_file.empty())
+    for (std::string& key : keys_of_file(flags.key_file)) options.access.keys.push_back(std::move(key));
+  for (const std::string& key : options.access.keys)
+    if (key.empty()) throw Error("a key is empty", "--api-key", "Give a key of some letters");
+  options.access.hosts = flags.hosts;
+  options.access.hosts.push_back(flags.host);
+  options.access.origins = flags.origins;
+  options.access.without_key = {"/health", "/v1/health"};
+  return options;
+}
+
+serve::ApiOptions api_options(const CommonFlags& flags, const ServeFlags& own) {
+  serve::ApiOptions options;
+  options.names = own.aliases;
+  options.names.push_back(std::filesystem::path(flags.model).stem().string());
+  options.any_model = own.any_model;
+  options.lenient = own.lenient;
+  options.width = own.parallel;
+  options.most_waiting = own.queue;
+  options.usual = generate_options(flags);
+  options.usual.interrupted = {};  // a signal lets texts end (Api::finish())
+  return options;
+}
+
+void wait_for_interrupt() {
+  while (!interrupted()) std::this_thread::sleep_for(Milliseconds(50));
+}
+
+// Answers that have ended may still be on their way to slow clients.
+void wait_for_clients(const http::Server& server) {
+  for (int i = 0; i < 100 && server.connections() > 0; ++i) std::this_thread::sleep_for(Milliseconds(10));
+}
+
+// The server listens before the model is there, so that a taken port is known at once, and /health says what goes on.
+// The engine outlives the texts, and the texts outlive the server.
+int serve_command(const CommonFlags& flags, const ServeFlags& own) {
+  apply_verbosity(flags);
+  std::unique_ptr<Engine> engine;
+  serve::Api api(api_options(flags, own));
+  http::Server server(server_options(own),
+                      [&api](std::shared_ptr<http::Exchange> exchange) { api.handle(std::move(exchange)); });
+  const bool is_open = own.no_key && !http::is_loopback(own.host);
+  if (is_open && !flags.quiet())
+    std::fprintf(stderr, "note: other machines may use this server, and need no key (--no-api-key)\n");
+  if (!flags.quiet())
+    std::fprintf(stderr, "listening on %s; loading %s\n", server.address().c_str(), flags.model.c_str());
+  engine = open_engine(flags, needs_of_texts(flags, own.parallel));
+  print_notes(flags, *engine);
+  const auto source = chosen_template(flags, &engine->model().file(), false);
+  if (!source && !flags.quiet())
+    std::fprintf(stderr, "note: the model has no chat template, so /v1/chat/completions refuses (--chat-template)\n");
+  TraceFile trace(flags, *engine);
+  api.ready(*engine, source);
+  if (!flags.quiet())
+    std::fprintf(stderr, "ready: %lld texts at a time, of at most %lld tokens each\n",
+                 static_cast<long long>(own.parallel), static_cast<long long>(engine->sizes().context));
+  wait_for_interrupt();
+  if (!flags.quiet())
+    std::fprintf(stderr, "ending: texts in work have %lld s\n", static_cast<long long>(kGrace.count() / 1000));
+  server.stop_listening();
+  api.finish(kGrace);
+  wait_for_clients(server);
+  trace.finish();
+  return kDone;
+}
+
+}  // namespace
+#else
+namespace {
+
+int serve_command(const CommonFlags&, const ServeFlags&) {
+  throw Error("this build has no server", "tandem serve",
+              "Install Boost's header files (Debian: libboost-dev) and build again; `./dev setup` does");
+}
+
+}  // namespace
+#endif
+
+// A request may say what the sampling flags say; they are what is used without its word.
+void add_serve(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<FlagsWith<ServeFlags>>();
+  CommonFlags& common = flags->common;
+  ServeFlags& own = flags->own;
+  add_model_flag(app, common);
+  app.add_option("--port", own.port, "the port to listen on; 0: any free one")
+      ->transform(whole({0, 65535}))
+      ->envname("TANDEM_PORT")
+      ->capture_default_str();
+  app.add_option("--host", own.host, "the address to listen on; 0.0.0.0: all of this machine's")
+      ->envname("TANDEM_HOST")
+      ->capture_default_str();
+  app.add_option("--parallel", own.parallel, "texts at a time (also -np); each has the whole context of -c")
+      ->transform(whole(kParallelRange))
+      ->envname("TANDEM_PARALLEL")
+      ->capture_default_str();
+  app.add_option("--queue", own.queue, "texts that may wait for their turn; more are refused (429)")
+      ->transform(whole({0, 100000}))
+      ->envname("TANDEM_QUEUE")
+      ->capture_default_str();
+  app.add_option("--alias", own.aliases, "a name of the model in requests; may be given several times")
+      ->expected(1)
+      ->take_all()
+      ->envname("TANDEM_ALIAS");
+  app.add_flag("--any-model", own.any_model, "answer to every name of a model");
+  app.add_flag("--lenient", own.lenient, "ignore what is not known in requests (it is logged once); without: 400");
+  add_template_flags(app, common);
+  {
+    const FlagGroup group(app, "Who may ask");
+    app.add_option("--api-key", own.keys, "a key that requests must have; others on this machine can see the flag")
+        ->expected(1)
+        ->take_all()
+        ->envname("TANDEM_API_KEY");
+    reads_file(app.add_option("--api-key-file", own.key_file, "a file of keys, one a line"))
+        ->envname("TANDEM_API_KEY_FILE");
+    app.add_flag("--no-api-key", own.no_key, "no key is needed, also where other machines may ask");
+    app.add_option("--allow-host", own.hosts,
+                   "a name under which clients may ask, beside addresses, localhost and --host")
+        ->expected(1)
+        ->take_all();
+    app.add_option("--allow-origin", own.origins, "a web page that may ask: https://chat.example, or * for every one")
+        ->expected(1)
+        ->take_all();
+  }
+  common.generate.sampler.temperature = 1;  // as OpenAI's
+  add_sampling_flags(app, common);
+  for (const char* name : {"--predict", "--seed", "--stop", "--ignore-eos"}) app.remove_option(app.get_option(name));
+  add_spec_flags(app, common);
+  for (const char* name :
+       {"--history-prompts", "--prediction", "--history", "--history-max", "--draft-model", "--spec-check"})
+    app.remove_option(app.get_option(name));
+  add_engine_flags(app, common);
+  app.get_option("--ctx-size")->envname("TANDEM_CTX_SIZE");
+  app.remove_option(app.get_option("--soc"));
+  add_compile_flag(app, common);
+  add_output_flags(app, common);
+  app.remove_option(app.get_option("--json"));
+  app.callback([flags, &action] {
+    require_safe(flags->own);
+    action = [flags] { return serve_command(flags->common, flags->own); };
+  });
+}
+
+}  // namespace tandem::app

@@ -1,0 +1,46 @@
+// Answers to requests for texts, in OpenAI's form: whole objects, and the chunks of a stream.
+//
+// Contract: pure. Texts are UTF-8; broken bytes become U+FFFD.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/serve/api/fields.h"
+#include "tandem/generate.h"
+
+namespace tandem::serve {
+
+// What all chunks of an answer have in common.
+struct AnswerHead {
+  bool is_chat = false;
+  std::string id, model;
+  int64_t created = 0;  // seconds since 1970
+};
+
+struct Usage {
+  int64_t prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
+};
+
+struct AnsweredChoice {
+  std::string text;
+  StopReason reason = StopReason::length;
+};
+
+const char* finish_reason(StopReason reason);  // "stop", "length"
+Json usage_json(const Usage& usage);
+// llama.cpp's `timings`, measured.
+Json timings_json(const Generation& generation);
+Json whole_answer(const AnswerHead& head, const std::vector<AnsweredChoice>& choices, const Usage& usage);
+// index: of the choice. The first chunk of a chat says whose message it is; the last one has a reason and no text.
+Json first_chunk(const AnswerHead& head, int64_t index);
+Json text_chunk(const AnswerHead& head, int64_t index, std::string_view text);
+Json last_chunk(const AnswerHead& head, int64_t index, StopReason reason);
+Json usage_chunk(const AnswerHead& head, const Usage& usage);
+std::string event_of(const Json& chunk);  // "data: {...}\n\n"
+inline constexpr const char* kStreamEnd = "data: [DONE]\n\n";
+
+}  // namespace tandem::serve

@@ -1,0 +1,317 @@
+#include "engine/serve/api/api.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "engine/run/engine.h"
+#include "engine/serve/api/answer.h"
+#include "engine/serve/api/text_group.h"
+#include "engine/serve/http/access.h"
+
+namespace tandem::serve {
+namespace {
+
+constexpr int64_t kMostReading = 1024;
+
+std::string new_id(bool is_chat) {
+  static thread_local std::mt19937_64 random(std::random_device{}());
+  char text[40];
+  std::snprintf(text, sizeof text, "%s-%016llx", is_chat ? "chatcmpl" : "cmpl",
+                static_cast<unsigned long long>(random()));
+  return text;
+}
+
+uint64_t drawn_seed() {
+  static thread_local std::random_device source;
+  return (uint64_t{source()} << 32) | source();
+}
+
+// A stop text of the template ends an answer like an end token.
+void add_stops(GenerateOptions& options, const Prompts& prompts) {
+  if (options.ignore_end) return;
+  for (const std::string& text : prompts.stop_texts()) options.stop.push_back(text);
+}
+
+http::Response json_response(const Json& body) {
+  return {200, body.dump(-1, ' ', false, Json::error_handler_t::replace)};
+}
+
+}  // namespace
+
+// What there is once the model has been loaded.
+struct Api::Served {
+  Served(Engine& engine, const std::optional<chat::TemplateSource>& source, const ApiOptions& options)
+      : engine(engine),
+        prompts(engine.model().tokenizer(), source),
+        constraints(engine.model().tokenizer()),
+        context(engine.sizes().context),
+        service(engine, options.width, options.most_waiting) {}
+  Engine& engine;
+  const Prompts prompts;
+  const ConstraintMaker constraints;
+  const int64_t context;
+  TextService service;
+};
+
+Api::Api(ApiOptions options)
+    : options_(std::move(options)), created_(std::time(nullptr)), reader_(std::make_unique<sync::Worker>()) {}
+
+Api::~Api() {
+  *is_ending_ = true;
+  reader_.reset();        // its jobs use what is served
+  served_store_.reset();  // ends all texts
+}
+
+void Api::ready(Engine& engine, const std::optional<chat::TemplateSource>& source) {
+  served_store_ = std::make_shared<Served>(engine, source, options_);
+  served_ = served_store_.get();
+}
+
+// Texts in work may end by themselves for a while.
+void Api::finish(std::chrono::milliseconds grace) {
+  *is_ending_ = true;
+  const auto deadline = std::chrono::steady_clock::now() + grace;
+  const auto is_busy = [this] {
+    if (reading_ > 0) return true;
+    const Served* served = served_;
+    if (!served) return false;
+    const TextService::Load load = served->service.load();
+    return load.active + load.waiting > 0;
+  };
+  while (is_busy() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  if (Served* served = served_) served->service.close();
+}
+
+Api::Route Api::route_of(const http::Request& request) const {
+  struct Entry {
+    const char *method, *path;
+    Route route;
+  };
+  static const Entry table[] = {
+      {"GET", "/health", &Api::health},
+      {"GET", "/v1/health", &Api::health},
+      {"GET", "/metrics", &Api::metrics},
+      {"GET", "/v1/models", &Api::models},
+      {"GET", "/models", &Api::models},
+      {"POST", "/v1/completions", &Api::completions},
+      {"POST", "/v1/chat/completions", &Api::chat},
+      {"POST", "/chat/completions", &Api::chat},
+      {"POST", "/v1/embeddings", &Api::embeddings},
+      {"POST", "/tokenize", &Api::tokenize},
+      {"POST", "/detokenize", &Api::detokenize},
+      {"POST", "/apply-template", &Api::apply_template},
+  };
+  std::string other_method;
+  for (const Entry& entry : table) {
+    if (request.path != entry.path) continue;
+    if (request.method == entry.method) return entry.route;
+    other_method = entry.method;
+  }
+  if (request.path.starts_with("/v1/models/")) {
+    if (request.method == "GET") return &Api::model;
+    other_method = "GET";
+  }
+  if (!other_method.empty())
+    throw ApiError(405, "Ask " + http::printable(request.path) + " with the method " + other_method + ".", "",
+                   "method_not_allowed");
+  throw ApiError(404, "There is nothing at " + http::printable(request.path) + ". docs/server.md lists the routes.", "",
+                 "unknown_url");
+}
+
+// Short answers come from the server's own thread. Requests with a body may be long, so another thread reads them.
+void Api::handle(std::shared_ptr<http::Exchange> exchange) {
+  ++metrics_.requests;
+  const http::Request& request = exchange->request();
+  try {
+    const Route route = route_of(request);
+    if (!served_ && route != &Api::health && route != &Api::metrics) {
+      const bool ends = *is_ending_;
+      throw ApiError(503, ends ? "The server ends." : "The model is being loaded.", "",
+                     ends ? "server_ending" : "loading");
+    }
+    if (request.method == "GET") return run(route, exchange);
+    if (*is_ending_) throw ApiError(503, "The server ends.", "", "server_ending");
+    if (reading_ >= kMostReading) throw ApiError(429, "Too many requests are waiting.", "", "rate_limit_exceeded");
+    ++reading_;
+    reader_->push([this, route, exchange] {
+      run(route, exchange);
+      --reading_;
+    });
+  } catch (const ApiError& error) {
+    ++metrics_.refused;
+    exchange->answer(error.response());
+  }
+}
+
+void Api::run(Route route, const Exchange& exchange) {
+  try {
+    (this->*route)(exchange);
+  } catch (...) {
+    ++metrics_.refused;
+    const ApiError error = error_of(std::current_exception());
+    http::Response response = error.response();
+    if (error.status == 429) response.headers.emplace_back("Retry-After", "1");
+    exchange->answer(std::move(response));
+  }
+}
+
+void Api::health(const Exchange& exchange) {
+  if (*is_ending_) throw ApiError(503, "The server ends.", "", "server_ending");
+  if (!served_) throw ApiError(503, "The model is being loaded.", "", "loading");
+  exchange->answer(json_response({{"status", "ok"}}));
+}
+
+void Api::metrics(const Exchange& exchange) {
+  const Served* served = served_;
+  exchange->answer({200, metrics_text(metrics_, served ? served->service.load() : TextService::Load{}),
+                    "text/plain; version=0.0.4; charset=utf-8"});
+}
+
+Json Api::model_json() const {
+  const Served& served = *served_;
+  return {{"id", options_.names.front()},
+          {"object", "model"},
+          {"created", created_},
+          {"owned_by", "tandem"},
+          {"meta",
+           {{"n_ctx", served.context}, {"n_vocab", served.engine.model().vocabulary()}, {"aliases", options_.names}}}};
+}
+
+void Api::models(const Exchange& exchange) {
+  exchange->answer(json_response({{"object", "list"}, {"data", Json::array({model_json()})}}));
+}
+
+void Api::model(const Exchange& exchange) {
+  served_name(exchange->request().path.substr(std::string("/v1/models/").size()));
+  exchange->answer(json_response(model_json()));
+}
+
+// A request may leave the name out, since there is one model.
+std::string Api::served_name(const std::optional<std::string>& asked) const {
+  if (!asked) return options_.names.front();
+  if (options_.any_model || std::ranges::find(options_.names, *asked) != options_.names.end()) return *asked;
+  std::string names;
+  for (const std::string& name : options_.names) names += (names.empty() ? "\"" : ", \"") + name + "\"";
+  throw ApiError(404, "The model \"" + http::printable(*asked) + "\" is not served here; this is " + names + ".",
+                 "model", "model_not_found");
+}
+
+AskRules Api::rules() const { return {options_.usual, served_.load()->engine.model().vocabulary(), options_.lenient}; }
+
+void Api::completions(const Exchange& exchange) {
+  write_texts(exchange, read_completion(parse_body(exchange->request().body), rules()));
+}
+
+void Api::chat(const Exchange& exchange) {
+  write_texts(exchange, read_chat(parse_body(exchange->request().body), rules()));
+}
+
+std::shared_ptr<const Constraint> Api::constraint_of(const Ask& ask) {
+  const ConstraintMaker& maker = served_.load()->constraints;
+  try {
+    if (ask.json_object) return maker.json_object();
+    if (ask.json_schema) return maker.json_schema(*ask.json_schema);
+    if (ask.grammar) return maker.grammar(*ask.grammar);
+  } catch (const Error& error) {
+    throw ApiError(400, error.what(), ask.grammar ? "grammar" : "response_format", "invalid_schema");
+  }
+  return nullptr;
+}
+
+// The texts of a request: its choices have seeds that follow each other.
+void Api::write_texts(const Exchange& exchange, Ask ask) {
+  Served& served = *served_;
+  if (*is_ending_) throw ApiError(503, "The server ends.", "", "server_ending");
+  GroupOptions group;
+  group.head = {ask.is_chat, new_id(ask.is_chat), served_name(ask.model), std::time(nullptr)};
+  for (const std::string& name : ask.ignored)
+    if (told_.insert(name).second) spdlog::warn("requests have the member {}, which is not known here", name);
+  group.is_stream = ask.is_stream;
+  group.include_usage = ask.include_usage;
+  group.client = exchange->request().authorization + "@" + exchange->request().client;
+  group.stop = is_ending_;
+  ask.options.constraint = constraint_of(ask);
+  if (ask.is_chat) add_stops(ask.options, served.prompts);
+  const uint64_t seed = ask.seed.value_or(drawn_seed());
+  std::vector<TextGroup::Text> texts;
+  const auto add = [&](const std::vector<int32_t>& ids, const std::string& text) {
+    if (std::ssize(ids) >= served.context)
+      throw ApiError(400,
+                     "The prompt has " + std::to_string(ids.size()) + " tokens, and a text has at most " +
+                         std::to_string(served.context) +
+                         " with its answer. Start the server with a larger --ctx-size.",
+                     ask.is_chat ? "messages" : "prompt", "context_length_exceeded");
+    for (int64_t i = 0; i < ask.choices; ++i) {
+      texts.push_back({ids, ask.options});
+      texts.back().options.sampler.seed = seed + static_cast<uint64_t>(i);
+      if (ask.echo) group.echoes.push_back(text);
+    }
+  };
+  if (ask.is_chat) add(served.prompts.ids(ask), "");
+  for (const Ask::Prompt& prompt : ask.prompts) {
+    const std::vector<int32_t> ids = served.prompts.ids(prompt);
+    add(ids, prompt.ids.empty() ? prompt.text : served.prompts.tokenizer().decode(ids, true));
+  }
+  std::make_shared<TextGroup>(exchange, std::move(group), std::move(texts), ask.choices, metrics_)
+      ->begin(served.service);
+}
+
+void Api::embeddings(const Exchange&) {
+  throw ApiError(501, "This server gives no embeddings: the engine has no pass that returns hidden states.", "",
+                 "not_implemented");
+}
+
+void Api::tokenize(const Exchange& exchange) {
+  const Json body = parse_body(exchange->request().body);
+  Fields fields(body);
+  const auto content = fields.text("content");
+  if (!content) fields.refuse("content", "a text");
+  const bool add_special = fields.flag("add_special").value_or(false);
+  const bool parse_special = fields.flag("parse_special").value_or(true);
+  const bool with_pieces = fields.flag("with_pieces").value_or(false);
+  fields.finish({"model"}, options_.lenient);
+  const Tokenizer& tokenizer = served_.load()->prompts.tokenizer();
+  Json tokens = Json::array();
+  for (const int32_t id : tokenizer.encode(*content, {add_special, parse_special})) {
+    if (with_pieces)
+      tokens.push_back({{"id", id}, {"piece", tokenizer.piece(id, true)}});
+    else
+      tokens.push_back(id);
+  }
+  exchange->answer(json_response({{"tokens", tokens}}));
+}
+
+void Api::detokenize(const Exchange& exchange) {
+  const Json body = parse_body(exchange->request().body);
+  Fields fields(body);
+  const Json* tokens = fields.find("tokens");
+  const Tokenizer& tokenizer = served_.load()->prompts.tokenizer();
+  std::vector<int32_t> ids;
+  const std::string expected = "a list of token ids below " + std::to_string(tokenizer.size());
+  if (!tokens || !tokens->is_array()) fields.refuse("tokens", expected);
+  for (const Json& each : *tokens) {
+    if (!each.is_number_integer() || each.get<int64_t>() < 0 || each.get<int64_t>() >= tokenizer.size())
+      fields.refuse("tokens", expected);
+    ids.push_back(each.get<int32_t>());
+  }
+  fields.finish({"model"}, options_.lenient);
+  exchange->answer(json_response({{"content", tokenizer.decode(ids, true)}}));
+}
+
+void Api::apply_template(const Exchange& exchange) {
+  const Json body = parse_body(exchange->request().body);
+  Fields fields(body);
+  const Json* messages = fields.find("messages");
+  const std::vector<chat::Message> list = read_messages(messages ? *messages : Json());
+  fields.finish({"model"}, options_.lenient);
+  exchange->answer(json_response({{"prompt", served_.load()->prompts.rendered(list, {})}}));
+}
+
+}  // namespace tandem::serve

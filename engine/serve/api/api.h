@@ -1,0 +1,86 @@
+// The routes of the server: what a request gets from a model.
+//
+// Contract: handle() is an http::Handler. It answers at once while the model is being loaded: 503, also for /health.
+// ready() says that it is there. Requests are read on a thread of the Api's own, so that neither the HTTP server's
+// thread nor the engine's waits for a long prompt. finish() refuses new texts; when its time is over, it ends the
+// others. Ownership: borrows the engine, which must outlive it. The Api must outlive the server that calls it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/model/chat_template/model_chat.h"
+#include "engine/serve/api/ask.h"
+#include "engine/serve/api/metrics.h"
+#include "engine/serve/api/prompts.h"
+#include "engine/serve/http/exchange.h"
+#include "sync/worker.h"
+#include "tandem/constraint.h"
+#include "tandem/engine.h"
+#include "tandem/generate.h"
+
+namespace tandem::serve {
+
+struct ApiOptions {
+  std::vector<std::string> names;  // of the model; the first one is its own
+  bool any_model = false;          // every name is the model's
+  bool lenient = false;            // unknown members of requests are ignored, and logged once each
+  int64_t width = 4;               // texts at a time
+  int64_t most_waiting = 256;      // texts that wait for a turn
+  GenerateOptions usual;           // what requests do not say
+};
+
+class Api {
+ public:
+  explicit Api(ApiOptions options);
+  ~Api();
+  Api(const Api&) = delete;
+  Api& operator=(const Api&) = delete;
+
+  void handle(std::shared_ptr<http::Exchange> exchange);
+  void ready(Engine& engine, const std::optional<chat::TemplateSource>& source);
+  void finish(std::chrono::milliseconds grace);
+
+ private:
+  using Exchange = std::shared_ptr<http::Exchange>;
+  using Route = void (Api::*)(const Exchange& exchange);
+  struct Served;
+  Route route_of(const http::Request& request) const;
+  void run(Route route, const Exchange& exchange);
+
+  void health(const Exchange& exchange);
+  void metrics(const Exchange& exchange);
+  void models(const Exchange& exchange);
+  void model(const Exchange& exchange);
+  void completions(const Exchange& exchange);
+  void chat(const Exchange& exchange);
+  void embeddings(const Exchange& exchange);
+  void tokenize(const Exchange& exchange);
+  void detokenize(const Exchange& exchange);
+  void apply_template(const Exchange& exchange);
+
+  Json model_json() const;
+  AskRules rules() const;
+  std::string served_name(const std::optional<std::string>& asked) const;
+  std::shared_ptr<const Constraint> constraint_of(const Ask& ask);
+  void write_texts(const Exchange& exchange, Ask ask);
+
+  const ApiOptions options_;
+  const int64_t created_;  // seconds since 1970
+  Metrics metrics_;
+  const std::shared_ptr<std::atomic<bool>> is_ending_ = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<Served> served_store_;
+  std::atomic<Served*> served_ = nullptr;
+  std::atomic<int64_t> reading_ = 0;  // requests that wait for the reader
+  std::set<std::string> told_;        // unknown members that were logged; of the reader
+  std::unique_ptr<sync::Worker> reader_;
+};
+
+}  // namespace tandem::serve

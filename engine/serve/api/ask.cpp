@@ -1,0 +1,181 @@
+#include "engine/serve/api/ask.h"
+
+#include <limits>
+
+#include "engine/serve/http/access.h"
+
+namespace tandem::serve {
+namespace {
+
+constexpr int64_t kMostTokensOfAsk = std::numeric_limits<int32_t>::max();
+// Members without an effect on a text here.
+const std::set<std::string> kHarmless = {
+    "user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "cache_prompt"};
+
+void read_form(Fields& fields, Ask& ask) {
+  if (const Json* format = fields.find("response_format")) {
+    if (!format->is_object()) fields.refuse("response_format", "an object");
+    Fields form(*format, "response_format");
+    const std::string type = form.text("type").value_or("");
+    if (type == "json_object") {
+      ask.json_object = true;
+    } else if (type == "json_schema") {
+      const Json* named = form.find("json_schema");
+      if (!named || !named->is_object()) form.refuse("json_schema", "an object with \"schema\"");
+      Fields inner(*named, "response_format.json_schema");
+      inner.text("name");
+      inner.text("description");
+      inner.flag("strict");
+      const Json* schema = inner.find("schema");
+      if (!schema) inner.refuse("schema", "a JSON schema");
+      ask.json_schema = schema->dump();
+      inner.finish({}, false);
+    } else if (type != "text") {
+      form.refuse("type", "text, json_object or json_schema");
+    }
+    form.finish({}, false);
+  }
+  ask.grammar = fields.text("grammar");
+  if (const Json* schema = fields.find("json_schema")) ask.json_schema = schema->dump();
+  if ((ask.json_object ? 1 : 0) + (ask.json_schema ? 1 : 0) + (ask.grammar ? 1 : 0) > 1)
+    fields.refuse("grammar", "absent, where another form of the text is asked for");
+}
+
+void read_sampling(Fields& fields, const AskRules& rules, Ask& ask) {
+  ask.options = rules.usual;
+  SamplerOptions& sampler = ask.options.sampler;
+  const auto take = [](auto& field, const auto& value) {
+    if (value) field = static_cast<std::remove_reference_t<decltype(field)>>(*value);
+  };
+  take(sampler.temperature, fields.number("temperature", 0, 2));
+  take(sampler.top_p, fields.number("top_p", 0, 1));
+  take(sampler.top_k, fields.whole("top_k", 0, std::numeric_limits<int>::max()));
+  take(sampler.min_p, fields.number("min_p", 0, 1));
+  take(sampler.repeat_penalty, fields.number("repeat_penalty", 0.01, 100));
+  take(ask.options.ignore_end, fields.flag("ignore_eos"));
+  if (const auto seed = fields.whole("seed", -1, std::numeric_limits<int64_t>::max()); seed && *seed >= 0)
+    ask.seed = static_cast<uint64_t>(*seed);
+  ask.options.stop = fields.texts("stop", kMostStops);
+}
+
+void read_common(Fields& fields, const AskRules& rules, Ask& ask) {
+  ask.model = fields.text("model");
+  read_sampling(fields, rules, ask);
+  read_form(fields, ask);
+  ask.choices = fields.whole("n", 1, kMostChoices).value_or(1);
+  ask.is_stream = fields.flag("stream").value_or(false);
+  if (const Json* options = fields.find("stream_options")) {
+    if (!options->is_object() || !ask.is_stream)
+      fields.refuse("stream_options", "an object, and absent without \"stream\": true");
+    Fields of_stream(*options, "stream_options");
+    ask.include_usage = of_stream.flag("include_usage").value_or(false);
+    of_stream.finish({"include_obfuscation"}, rules.lenient);
+  }
+}
+
+Ask::Prompt read_ids(const Json& list, const AskRules& rules, const Fields& fields) {
+  Ask::Prompt prompt;
+  for (const Json& each : list) {
+    if (!each.is_number_integer() || each.get<int64_t>() < 0 || each.get<int64_t>() >= rules.vocabulary)
+      fields.refuse("prompt", "a text, a list of texts, or token ids below " + std::to_string(rules.vocabulary));
+    prompt.ids.push_back(each.get<int32_t>());
+  }
+  return prompt;
+}
+
+// A text, a list of texts, a list of ids, or a list of lists of ids.
+void read_prompts(Fields& fields, const AskRules& rules, Ask& ask) {
+  const Json* prompt = fields.find("prompt");
+  const std::string expected = "a text, a list of texts, a list of token ids, or a list of such lists, at most " +
+                               std::to_string(kMostPrompts) + " prompts";
+  if (!prompt) fields.refuse("prompt", expected);
+  if (prompt->is_string()) {
+    ask.prompts.push_back({prompt->get<std::string>()});
+    return;
+  }
+  if (!prompt->is_array() || prompt->empty()) fields.refuse("prompt", expected);
+  if (prompt->front().is_number()) {
+    ask.prompts.push_back(read_ids(*prompt, rules, fields));
+    return;
+  }
+  if (prompt->size() > kMostPrompts) fields.refuse("prompt", expected);
+  for (const Json& each : *prompt) {
+    if (each.is_string())
+      ask.prompts.push_back({each.get<std::string>()});
+    else if (each.is_array() && !each.empty())
+      ask.prompts.push_back(read_ids(each, rules, fields));
+    else
+      fields.refuse("prompt", expected);
+  }
+}
+
+std::string content_of(const Json* content, const std::string& place) {
+  if (!content) return "";
+  if (content->is_string()) return content->get<std::string>();
+  std::string text;
+  for (const Json& part : content->is_array() ? *content : Json::array({*content})) {
+    const bool is_text = part.is_object() && part.contains("type") && part["type"] == "text" && part.contains("text") &&
+                         part["text"].is_string();
+    if (!is_text)
+      throw ApiError(400, "\"" + place + "\" has a part that is no text. This model reads texts alone.", place,
+                     "invalid_value");
+    text += part["text"].get<std::string>();
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<chat::Message> read_messages(const Json& list) {
+  if (!list.is_array() || list.empty())
+    throw ApiError(400, "\"messages\" is expected to be a list with at least one message.", "messages",
+                   "invalid_value");
+  std::vector<chat::Message> messages;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const std::string place = "messages[" + std::to_string(i) + "]";
+    if (!list[i].is_object()) throw ApiError(400, "\"" + place + "\" is expected to be an object.", place);
+    Fields fields(list[i], place);
+    std::string role = fields.text("role").value_or("");
+    if (role == "developer") role = "system";
+    static const std::set<std::string> kRoles = {"system", "user", "assistant", "tool"};
+    if (!kRoles.contains(role)) fields.refuse("role", "system, developer, user, assistant or tool");
+    const Json* content = fields.find("content");
+    if (!content && role != "assistant") fields.refuse("content", "a text");
+    messages.push_back({role, content_of(content, place + ".content")});
+    fields.finish({"name", "refusal"}, false);
+  }
+  return messages;
+}
+
+Ask read_completion(const Json& body, const AskRules& rules) {
+  Fields fields(body);
+  Ask ask;
+  read_common(fields, rules, ask);
+  read_prompts(fields, rules, ask);
+  ask.options.predict = fields.whole("max_tokens", 0, kMostTokensOfAsk).value_or(16);
+  ask.echo = fields.flag("echo").value_or(false);
+  ask.ignored = fields.finish(kHarmless, rules.lenient);
+  return ask;
+}
+
+Ask read_chat(const Json& body, const AskRules& rules) {
+  Fields fields(body);
+  Ask ask;
+  ask.is_chat = true;
+  read_common(fields, rules, ask);
+  const Json* messages = fields.find("messages");
+  ask.messages = read_messages(messages ? *messages : Json());
+  const auto old = fields.whole("max_tokens", 0, kMostTokensOfAsk);
+  const auto most = fields.whole("max_completion_tokens", 0, kMostTokensOfAsk);
+  ask.options.predict = most ? *most : old.value_or(-1);
+  if (const Json* arguments = fields.find("chat_template_kwargs")) {
+    if (!arguments->is_object()) fields.refuse("chat_template_kwargs", "an object");
+    Fields of_template(*arguments, "chat_template_kwargs");
+    ask.enable_thinking = of_template.flag("enable_thinking");
+    of_template.finish({}, false);
+  }
+  ask.ignored = fields.finish(kHarmless, rules.lenient);
+  return ask;
+}
+
+}  // namespace tandem::serve

@@ -1,0 +1,146 @@
+#include "engine/serve/api/text_group.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "engine/serve/http/access.h"
+
+namespace tandem::serve {
+
+ApiError error_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const ApiError& known) {
+    return known;
+  } catch (const std::bad_alloc&) {
+    return ApiError(503, "There is too little memory for this text.", "", "out_of_memory");
+  } catch (const std::exception& failure) {  // of a device, mostly
+    return ApiError(503, std::string("The text could not be written: ") + failure.what(), "", "engine_error");
+  }
+}
+
+TextGroup::TextGroup(std::shared_ptr<http::Exchange> exchange, GroupOptions options, std::vector<Text> texts,
+                     int64_t choices, Metrics& metrics)
+    : exchange_(std::move(exchange)),
+      options_(std::move(options)),
+      choices_(choices),
+      metrics_(metrics),
+      texts_(std::move(texts)),
+      answered_(texts_.size()),
+      is_open_(texts_.size()),
+      left_(texts_.size()) {}
+
+// Texts hold the group by their callbacks, and the exchange's callback holds it until the answer has ended.
+void TextGroup::begin(TextService& service) {
+  std::vector<TextService::Wish> wishes;
+  for (size_t i = 0; i < texts_.size(); ++i) {
+    TextService::Wish wish{std::move(texts_[i].prompt), std::move(texts_[i].options), options_.client, {}};
+    wish.options.on_text = [self = shared_from_this(), i](std::string_view piece) { self->take_text(i, piece); };
+    wish.on_end = [self = shared_from_this(), i](Batcher::Result result) { self->take_end(i, std::move(result)); };
+    wishes.push_back(std::move(wish));
+  }
+  texts_.clear();
+  auto tickets = service.ask(std::move(wishes));
+  if (!tickets) {
+    ++metrics_.turned_away;
+    throw ApiError(429, "Too many texts are waiting. Try again later.", "", "rate_limit_exceeded");
+  }
+  bool is_late = false;
+  {
+    const std::lock_guard lock(mutex_);
+    tickets_ = std::move(*tickets);
+    is_late = is_cancelled_;
+  }
+  if (is_late) cancel();
+  exchange_->when_gone([group = weak_from_this()] {
+    if (const auto self = group.lock()) self->cancel();
+  });
+}
+
+void TextGroup::cancel() {
+  const std::lock_guard lock(mutex_);
+  is_cancelled_ = true;
+  for (const TextTicket& each : tickets_) each.cancel();
+}
+
+void TextGroup::send(const std::string& events) {
+  if (!is_streaming_) {
+    is_streaming_ = true;
+    http::Response head{200, events, "text/event-stream", {{"X-Accel-Buffering", "no"}}};
+    exchange_->begin(std::move(head));
+  } else if (!exchange_->write(events)) {
+    cancel();
+  }
+}
+
+// A choice of a stream begins with whose message it is, or with its prompt if that is echoed.
+void TextGroup::open(size_t index) {
+  if (is_open_[index]) return;
+  is_open_[index] = true;
+  if (!options_.is_stream) return;
+  const auto number = static_cast<int64_t>(index);
+  if (options_.head.is_chat) send(event_of(first_chunk(options_.head, number)));
+  if (!options_.echoes.empty()) send(event_of(text_chunk(options_.head, number, options_.echoes[index])));
+}
+
+void TextGroup::take_text(size_t index, std::string_view piece) {
+  open(index);
+  if (options_.is_stream) send(event_of(text_chunk(options_.head, static_cast<int64_t>(index), piece)));
+}
+
+// The choices of a prompt share it, so its tokens count once.
+void TextGroup::take_end(size_t index, Batcher::Result result) {
+  const Generation& written = result.generation;
+  count(metrics_, written);
+  if (result.error) {
+    ++metrics_.failed;
+    const ApiError error = error_of(result.error);
+    spdlog::error("a text ended with an error: {}", http::printable(error.message, 500));
+    fail(error);
+  } else if (written.reason == StopReason::interrupted && *options_.stop) {
+    fail(ApiError(503, "The server ends.", "", "server_ending"));
+  }
+  answered_[index] = {(options_.echoes.empty() ? "" : options_.echoes[index]) + written.text, written.reason};
+  usage_.completion_tokens += std::ssize(written.ids);
+  if (static_cast<int64_t>(index) % choices_ == 0) {
+    usage_.prompt_tokens += written.prompt_tokens;
+    usage_.cached_tokens += written.cached_prefix_tokens;
+  }
+  if (!result.error && !has_failed_) {
+    open(index);
+    if (options_.is_stream) send(event_of(last_chunk(options_.head, static_cast<int64_t>(index), written.reason)));
+  }
+  if (index == 0) first_ = std::move(result.generation);
+  if (--left_ == 0) finish();
+}
+
+// The first failure ends the answer, and the other texts with it.
+void TextGroup::fail(const ApiError& error) {
+  if (has_failed_) return;
+  has_failed_ = true;
+  if (is_streaming_) {
+    exchange_->write("data: " + error.response().body + "\n\n");
+    exchange_->end();
+  } else {
+    exchange_->answer(error.response());
+  }
+  cancel();
+}
+
+void TextGroup::finish() {
+  if (has_failed_) return;
+  if (!options_.is_stream) {
+    Json answer = whole_answer(options_.head, answered_, usage_);
+    answer["timings"] = timings_json(first_);
+    exchange_->answer({200, answer.dump(-1, ' ', false, Json::error_handler_t::replace)});
+    return;
+  }
+  if (options_.include_usage) send(event_of(usage_chunk(options_.head, usage_)));
+  send(kStreamEnd);
+  exchange_->end();
+}
+
+}  // namespace tandem::serve

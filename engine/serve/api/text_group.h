@@ -1,0 +1,72 @@
+// The texts that answer one request: its prompts times its choices, on their way from the service to the client.
+//
+// Contract: begin() asks the service for all texts at once; ApiError 429 if the line is full. They end when the client
+// leaves, or reads too slowly. The service's and the server's threads call the group; it lives until its last text has
+// ended.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "engine/serve/api/answer.h"
+#include "engine/serve/api/ask.h"
+#include "engine/serve/api/metrics.h"
+#include "engine/serve/http/exchange.h"
+#include "tandem/generate.h"
+
+namespace tandem::serve {
+
+struct GroupOptions {
+  AnswerHead head;
+  bool is_stream = false, include_usage = false;
+  std::string client;                       // whose turn it is
+  std::vector<std::string> echoes;          // before the text of each choice; empty: none
+  std::shared_ptr<std::atomic<bool>> stop;  // true: the server ends
+};
+
+class TextGroup : public std::enable_shared_from_this<TextGroup> {
+ public:
+  struct Text {
+    std::vector<int32_t> prompt;
+    GenerateOptions options;
+  };
+  // texts: choice i of prompt p is number p * choices + i.
+  TextGroup(std::shared_ptr<http::Exchange> exchange, GroupOptions options, std::vector<Text> texts, int64_t choices,
+            Metrics& metrics);
+  void begin(TextService& service);
+
+ private:
+  void take_text(size_t index, std::string_view piece);
+  void take_end(size_t index, Batcher::Result result);
+  void send(const std::string& events);
+  void open(size_t index);
+  void finish();
+  void fail(const ApiError& error);
+  void cancel();
+
+  const std::shared_ptr<http::Exchange> exchange_;
+  const GroupOptions options_;
+  const int64_t choices_;
+  Metrics& metrics_;
+  std::vector<Text> texts_;
+  std::mutex mutex_;
+  std::vector<TextTicket> tickets_;  // under the lock
+  bool is_cancelled_ = false;        // under the lock
+  // Of the thread that writes texts.
+  std::vector<AnsweredChoice> answered_;
+  std::vector<bool> is_open_;
+  Usage usage_;
+  Generation first_;  // of the first text that ended, for its times
+  size_t left_ = 0;
+  bool is_streaming_ = false, has_failed_ = false;
+};
+
+// The answer to a text that ended with an exception.
+ApiError error_of(const std::exception_ptr& error);
+
+}  // namespace tandem::serve

@@ -1,0 +1,131 @@
+#include "engine/serve/http/access.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+
+namespace tandem::http {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+bool knows_host(const Request& head, const Access& access) {
+  if (head.host.empty()) return head.is_old;
+  const std::string host = host_of(head.host);
+  return host == "localhost" || is_address(host) ||
+         std::ranges::any_of(access.hosts, [&](const std::string& name) { return lower(name) == host; });
+}
+
+// Every key is compared, so the time does not tell which of them is near.
+bool has_key(const Request& head, const Access& access) {
+  const std::string_view given = bearer_key(head.authorization);
+  bool found = false;
+  for (const std::string& key : access.keys) found = same_secret(given, key) || found;
+  return found;
+}
+
+bool needs_key(const Request& head, const Access& access) {
+  return !access.keys.empty() && std::ranges::find(access.without_key, head.path) == access.without_key.end();
+}
+
+}  // namespace
+
+std::optional<Response> refusal_of(const Request& head, const Access& access) {
+  const auto refused = [](int status, const std::string& message, const std::string& code) {
+    return error_response(status, message, status == 401 ? "authentication_error" : "invalid_request_error", code);
+  };
+  if (!knows_host(head, access))
+    return refused(403,
+                   "This server is not known as \"" + printable(host_of(head.host), 80) +
+                       "\". Ask it by its address, or start it with --allow-host and this name.",
+                   "unknown_host");
+  if (head.method == "OPTIONS" && !cors_headers(head, access).empty()) return std::nullopt;  // has no key by design
+  if (needs_key(head, access) && !has_key(head, access))
+    return refused(401, "Give the server's key in the header \"Authorization: Bearer KEY\".", "invalid_api_key");
+  if (head.method == "POST" && !is_json_type(head.content_type))
+    return refused(415, "The body of a request is JSON: send it with \"Content-Type: application/json\".",
+                   "unsupported_media_type");
+  return std::nullopt;
+}
+
+std::vector<std::pair<std::string, std::string>> cors_headers(const Request& head, const Access& access) {
+  if (head.origin.empty()) return {};
+  const bool is_allowed = std::ranges::any_of(
+      access.origins, [&](const std::string& origin) { return origin == "*" || lower(origin) == lower(head.origin); });
+  if (!is_allowed || printable(head.origin) != head.origin) return {};
+  return {{"Access-Control-Allow-Origin", head.origin},
+          {"Vary", "Origin"},
+          {"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
+          {"Access-Control-Allow-Headers", "Authorization, Content-Type"},
+          {"Access-Control-Max-Age", "600"}};
+}
+
+std::string host_of(std::string_view header) {
+  std::string_view host = trimmed(header);
+  if (host.starts_with('[')) return lower(host.substr(1, std::min(host.find(']'), host.size()) - 1));
+  if (std::ranges::count(host, ':') == 1) host = host.substr(0, host.find(':'));
+  if (host.ends_with('.')) host.remove_suffix(1);  // the same name, written in full
+  return lower(host);
+}
+
+bool is_address(std::string_view host) {
+  const std::string text(host);
+  unsigned char bytes[16];
+  return inet_pton(AF_INET, text.c_str(), bytes) == 1 || inet_pton(AF_INET6, text.c_str(), bytes) == 1;
+}
+
+bool is_loopback(std::string_view host) {
+  if (host == "localhost") return true;
+  const std::string text(host);
+  in_addr v4{};
+  if (inet_pton(AF_INET, text.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
+  in6_addr v6{};
+  return inet_pton(AF_INET6, text.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+bool same_secret(std::string_view a, std::string_view b) {
+  volatile unsigned char difference = a.size() == b.size() ? 0 : 1;
+  for (size_t i = 0; i < a.size() && !b.empty(); ++i)
+    difference = static_cast<unsigned char>(difference | (a[i] ^ b[i % b.size()]));
+  return difference == 0;
+}
+
+std::string_view bearer_key(std::string_view authorization) {
+  const std::string_view text = trimmed(authorization);
+  const size_t blank = text.find(' ');
+  if (blank == std::string_view::npos || lower(text.substr(0, blank)) != "bearer") return "";
+  return trimmed(text.substr(blank));
+}
+
+bool is_json_type(std::string_view content_type) {
+  return lower(trimmed(content_type.substr(0, content_type.find(';')))) == "application/json";
+}
+
+std::string printable(std::string_view text, size_t most) {
+  std::string result;
+  for (const char c : text) {
+    if (result.size() >= most) return result + "...";
+    const auto byte = static_cast<unsigned char>(c);
+    char escaped[5];
+    std::snprintf(escaped, sizeof escaped, "\\x%02X", byte);
+    if (byte < 0x20 || byte >= 0x7f)
+      result += escaped;
+    else
+      result += c;
+  }
+  return result;
+}
+
+}  // namespace tandem::http

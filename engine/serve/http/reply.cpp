@@ -1,0 +1,135 @@
+#include "engine/serve/http/reply.h"
+
+#include <utility>
+
+namespace tandem::http {
+
+Reply::Reply(Request request, size_t most_kept_bytes, std::function<void()> wake)
+    : request_(std::move(request)), most_kept_bytes_(most_kept_bytes), wake_(std::move(wake)) {}
+
+void Reply::start(Response head, bool is_stream) {
+  if (has_begun_) return;
+  has_begun_ = true;
+  is_stream_ = is_stream;
+  has_ended_ = !is_stream;
+  kept_ = std::move(head.body);
+  head.body.clear();
+  head.headers.insert(head.headers.end(), headers_.begin(), headers_.end());
+  status_ = head.status;
+  head_ = std::move(head);
+}
+
+void Reply::answer(Response response) {
+  {
+    const std::lock_guard lock(mutex_);
+    start(std::move(response), false);
+  }
+  wake_();
+}
+
+void Reply::begin(Response head) {
+  {
+    const std::lock_guard lock(mutex_);
+    start(std::move(head), true);
+  }
+  wake_();
+}
+
+// A client that reads too slowly is treated as gone: the text that it asked for ends, and others keep the memory.
+bool Reply::write(std::string piece) {
+  std::function<void()> call;
+  bool is_kept = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_gone_ || has_ended_ || !has_begun_) return false;
+    is_kept = kept_.size() + piece.size() <= most_kept_bytes_;
+    if (is_kept)
+      kept_ += piece;
+    else
+      call = become_gone();
+  }
+  wake_();
+  if (call) call();
+  return is_kept;
+}
+
+void Reply::end() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!has_begun_) return;
+    has_ended_ = true;
+  }
+  wake_();
+}
+
+void Reply::when_gone(std::function<void()> call) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_gone_) {
+      when_gone_ = std::move(call);
+      return;
+    }
+  }
+  call();
+}
+
+void Reply::abandon() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (has_ended_) return;
+    if (!has_begun_)
+      start(error_response(500, "The request was dropped without an answer.", "server_error"), false);
+    else
+      become_gone();
+  }
+  wake_();
+}
+
+std::function<void()> Reply::become_gone() {
+  is_gone_ = true;
+  kept_.clear();
+  return has_ended_ ? nullptr : std::exchange(when_gone_, nullptr);
+}
+
+Reply::Output Reply::take() {
+  const std::lock_guard lock(mutex_);
+  Output output{std::exchange(head_, std::nullopt), is_stream_, std::exchange(kept_, ""), has_ended_, is_gone_};
+  return output;
+}
+
+void Reply::leave() {
+  std::function<void()> call;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_gone_) return;
+    call = become_gone();
+  }
+  if (call) call();
+}
+
+namespace {
+
+class HandedOut : public Exchange {
+ public:
+  explicit HandedOut(std::shared_ptr<Reply> reply) : reply_(std::move(reply)) {}
+  ~HandedOut() override { reply_->abandon(); }
+  HandedOut(const HandedOut&) = delete;
+  HandedOut& operator=(const HandedOut&) = delete;
+  const Request& request() const override { return reply_->request(); }
+  void answer(Response response) override { reply_->answer(std::move(response)); }
+  void begin(Response head) override { reply_->begin(std::move(head)); }
+  bool write(std::string piece) override { return reply_->write(std::move(piece)); }
+  void end() override { reply_->end(); }
+  void when_gone(std::function<void()> call) override { reply_->when_gone(std::move(call)); }
+
+ private:
+  const std::shared_ptr<Reply> reply_;
+};
+
+}  // namespace
+
+std::shared_ptr<Exchange> hand_out(std::shared_ptr<Reply> reply) {
+  return std::make_shared<HandedOut>(std::move(reply));
+}
+
+}  // namespace tandem::http
