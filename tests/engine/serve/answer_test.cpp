@@ -1,0 +1,45 @@
+// The forms of answers, to the letter.
+#include "engine/serve/api/answer.h"
+
+#include <gtest/gtest.h>
+
+namespace tandem::serve {
+namespace {
+
+const AnswerHead kChat{true, "chatcmpl-1", "m", 7}, kText{false, "cmpl-1", "m", 7};
+
+TEST(Answers, that_are_whole_have_all_choices_and_the_usage) {
+  EXPECT_EQ(whole_answer(kChat, {{"hi", StopReason::end_of_text}}, {5, 2, 3}).dump(),
+            R"({"id":"chatcmpl-1","object":"chat.completion","created":7,"model":"m","choices":[{"index":0,)"
+            R"("message":{"role":"assistant","content":"hi"},"logprobs":null,"finish_reason":"stop"}],)"
+            R"("usage":{"prompt_tokens":5,"completion_tokens":3,"total_tokens":8,)"
+            R"("prompt_tokens_details":{"cached_tokens":2}}})");
+  EXPECT_EQ(
+      whole_answer(kText, {{"a", StopReason::length}, {"b", StopReason::stop_string}}, {1, 0, 2})["choices"].dump(),
+      R"([{"index":0,"text":"a","logprobs":null,"finish_reason":"length"},)"
+      R"({"index":1,"text":"b","logprobs":null,"finish_reason":"stop"}])");
+}
+
+TEST(Answers, in_chunks_have_a_reason_at_the_end_alone) {
+  const std::string head = R"({"id":"chatcmpl-1","object":"chat.completion.chunk","created":7,"model":"m",)";
+  EXPECT_EQ(first_chunk(kChat, 1).dump(),
+            head + R"("choices":[{"index":1,"delta":{"role":"assistant","content":""},"logprobs":null,)"
+                   R"("finish_reason":null}]})");
+  EXPECT_EQ(text_chunk(kChat, 0, "x").dump(),
+            head + R"("choices":[{"index":0,"delta":{"content":"x"},"logprobs":null,"finish_reason":null}]})");
+  EXPECT_EQ(last_chunk(kChat, 0, StopReason::context_full).dump(),
+            head + R"("choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"length"}]})");
+  EXPECT_EQ(text_chunk(kText, 0, "x")["choices"].dump(),
+            R"([{"index":0,"text":"x","logprobs":null,"finish_reason":null}])");
+  EXPECT_EQ(usage_chunk(kText, {1, 0, 2})["choices"].dump(), "[]");
+}
+
+TEST(Answers, of_broken_bytes_are_still_utf_8) {
+  EXPECT_NE(event_of(text_chunk(kText, 0, "\xff")).find("\xEF\xBF\xBD"), std::string::npos);
+  EXPECT_TRUE(event_of(text_chunk(kText, 0, "a\n\n")).ends_with("\n\n"));
+  EXPECT_EQ(event_of(text_chunk(kText, 0, "a\n\nb")).find("\n\n"), event_of(text_chunk(kText, 0, "a\n\nb")).size() - 2)
+      << "a text's empty line does not end an event";
+}
+
+}  // namespace
+}  // namespace tandem::serve

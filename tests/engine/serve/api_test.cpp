@@ -1,0 +1,108 @@
+// The routes of a server with a tiny model, on a real socket.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/engine/serve/served.h"
+
+namespace tandem::testing {
+namespace {
+
+using serve::Json;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+TEST(Api, is_not_healthy_before_the_model_is_there) {
+  Served served({.is_ready = false});
+  EXPECT_EQ(served.get("/health").status, 503);
+  EXPECT_THAT(served.post("/v1/completions", R"({"prompt":"x"})").body, HasSubstr("\"code\":\"loading\""));
+  EXPECT_EQ(served.get("/metrics").status, 200);
+  served.become_ready();
+  EXPECT_EQ(served.get("/health").body, R"({"status":"ok"})");
+}
+
+TEST(Api, names_its_model) {
+  const Served served;
+  const Json list = Json::parse(served.get("/v1/models").body);
+  EXPECT_EQ(list.at("data").at(0).at("id"), "tiny");
+  EXPECT_EQ(list.at("data").at(0).at("meta").at("n_ctx"), 4096);
+  EXPECT_EQ(served.get("/v1/models/other-name").status, 200);
+  const Answered unknown = served.get("/v1/models/gpt-4");
+  EXPECT_EQ(unknown.status, 404);
+  EXPECT_THAT(unknown.body, HasSubstr(R"(this is \"tiny\", \"other-name\")"));
+  EXPECT_EQ(served.post("/v1/completions", R"({"model":"gpt-4","prompt":"x"})").status, 404);
+  EXPECT_EQ(served.json("/v1/completions", R"({"model":"other-name","prompt":"x"})").at("model"), "other-name");
+}
+
+TEST(Api, answers_to_every_name_if_it_is_told_so) {
+  const Served served({.any_model = true});
+  EXPECT_EQ(served.json("/v1/completions", R"({"model":"gpt-4","prompt":"x"})").at("model"), "gpt-4");
+}
+
+TEST(Api, says_what_there_is_not) {
+  const Served served;
+  EXPECT_EQ(served.get("/nothing").status, 404);
+  EXPECT_EQ(served.get("/v1/../../etc/passwd").status, 404);
+  EXPECT_EQ(served.get("/v1/completions").status, 405);
+  EXPECT_THAT(served.get("/v1/completions").body, HasSubstr("POST"));
+  EXPECT_EQ(served.post("/health", "{}").status, 405);
+  EXPECT_EQ(served.post("/v1/embeddings", R"({"input":"x"})").status, 501);
+  EXPECT_EQ(served.post("/v1/completions", "{").status, 400);
+}
+
+TEST(Api, gives_text_as_tokens_and_back) {
+  const Served served;
+  const Json tokens = served.json("/tokenize", R"({"content":"ab c"})").at("tokens");
+  ASSERT_FALSE(tokens.empty());
+  EXPECT_EQ(served.json("/detokenize", Json{{"tokens", tokens}}.dump()).at("content"), "ab c");
+  EXPECT_EQ(served.json("/tokenize", R"({"content":"ab c","with_pieces":true})").at("tokens").size(), tokens.size());
+  for (const char* body : {"{}", R"({"content":1})", R"({"content":"x","colour":1})"})
+    EXPECT_EQ(served.post("/tokenize", body).status, 400) << body;
+  for (const char* body : {"{}", R"({"tokens":[99999]})", R"({"tokens":[-1]})", R"({"tokens":"x"})"})
+    EXPECT_EQ(served.post("/detokenize", body).status, 400) << body;
+}
+
+TEST(Api, shows_what_the_template_makes_of_a_conversation) {
+  const Served served;
+  EXPECT_EQ(served.json("/apply-template", R"({"messages":[{"role":"user","content":"hi"}]})").at("prompt"),
+            "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n");
+  const Served without({.has_template = false});
+  EXPECT_THAT(without.post("/v1/chat/completions", R"({"messages":[{"role":"user","content":"hi"}]})").body,
+              HasSubstr("no_chat_template"));
+}
+
+TEST(Api, refuses_a_prompt_that_does_not_fit_with_both_numbers) {
+  const Served served({.context = 256});
+  std::string prompt = "[3";
+  for (int i = 0; i < 299; ++i) prompt += ",3";
+  const Answered refused = served.post("/v1/completions", "{\"prompt\":" + prompt + "]}");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, HasSubstr("context_length_exceeded"));
+  EXPECT_THAT(refused.body, HasSubstr("300"));
+  EXPECT_THAT(refused.body, HasSubstr("256"));
+}
+
+TEST(Api, ignores_what_it_does_not_know_only_if_it_is_told_so) {
+  const Served strict, lenient({.lenient = true});
+  EXPECT_THAT(strict.post("/v1/completions", R"({"prompt":"x","colour":1})").body, HasSubstr("colour"));
+  EXPECT_EQ(lenient.post("/v1/completions", R"({"prompt":"x","colour":1})").status, 200);
+}
+
+TEST(Api, refuses_a_form_that_cannot_be_kept) {
+  const Served served;
+  const Answered refused = served.post(
+      "/v1/completions",
+      R"({"prompt":"x","response_format":{"type":"json_schema","json_schema":{"schema":{"type":"string","uniqueItems":true,"no-such-keyword":1}}}})");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, HasSubstr("invalid_schema"));
+  EXPECT_EQ(served.post("/v1/completions", R"({"prompt":"x","grammar":"root :"})").status, 400);
+}
+
+TEST(Api, refuses_texts_when_the_server_ends) {
+  Served served;
+  served.api().finish(std::chrono::milliseconds(0));
+  EXPECT_EQ(served.get("/health").status, 503);
+  EXPECT_THAT(served.post("/v1/completions", R"({"prompt":"x"})").body, HasSubstr("server_ending"));
+}
+
+}  // namespace
+}  // namespace tandem::testing

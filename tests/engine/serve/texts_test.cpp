@@ -1,0 +1,179 @@
+// Texts that a server writes for its clients.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <set>
+
+#include "tests/engine/serve/served.h"
+
+namespace tandem::testing {
+namespace {
+
+using serve::Json;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+std::string ids_json(const std::vector<int32_t>& ids) { return Json(ids).dump(); }
+
+std::string greedy(const std::vector<int32_t>& ids, int tokens, const std::string& more = "") {
+  return R"({"temperature":0,"ignore_eos":true,"prompt":)" + ids_json(ids) +
+         ",\"max_tokens\":" + std::to_string(tokens) + more + "}";
+}
+
+TEST(ServedTexts, have_the_bits_that_they_have_alone) {
+  const Served served;
+  const auto alone = served.open_alone();
+  std::vector<std::future<Json>> found;
+  for (int i = 0; i < 8; ++i)
+    found.push_back(std::async(
+        std::launch::async, [&served, i] { return served.json("/v1/completions", greedy(some_ids(3 + 7 * i), 12)); }));
+  for (int i = 0; i < 8; ++i) {
+    const Generation expected = generate(*alone, some_ids(3 + 7 * i), so_many(12));
+    const Json answer = found[static_cast<size_t>(i)].get();
+    const Json text = Json::parse(Json(expected.text).dump(-1, ' ', false, Json::error_handler_t::replace));
+    EXPECT_EQ(answer.at("choices").at(0).at("text"), text) << i;
+    EXPECT_EQ(answer.at("usage").at("completion_tokens"), 12);
+    EXPECT_EQ(answer.at("usage").at("prompt_tokens"), 3 + 7 * i);
+    EXPECT_EQ(answer.at("choices").at(0).at("finish_reason"), "length");
+  }
+}
+
+TEST(ServedTexts, are_the_same_as_a_stream) {
+  const Served served;
+  const Json whole = served.json("/v1/completions", greedy(some_ids(9), 20));
+  const Answered stream = served.post(
+      "/v1/completions", greedy(some_ids(9), 20, R"(,"stream":true,"stream_options":{"include_usage":true})"));
+  EXPECT_THAT(stream.head, HasSubstr("text/event-stream"));
+  EXPECT_THAT(stream.body, EndsWith("data: [DONE]\n\n"));
+  const std::vector<Json> events = events_of(stream.body);
+  ASSERT_GT(events.size(), 2u);
+  std::string text;
+  std::set<std::string> ids;
+  for (size_t i = 0; i + 1 < events.size(); ++i) {
+    const Json& choice = events[i].at("choices").at(0);
+    text += choice.at("text").get<std::string>();
+    ids.insert(events[i].at("id").get<std::string>() + events[i].at("created").dump());
+    EXPECT_EQ(choice.at("finish_reason").is_null(), i + 2 < events.size()) << i;
+  }
+  EXPECT_EQ(text, whole.at("choices").at(0).at("text"));
+  EXPECT_EQ(ids.size(), 1u);
+  EXPECT_EQ(events.back().at("usage").at("completion_tokens"), 20);
+}
+
+TEST(ServedTexts, of_a_chat_are_messages) {
+  const Served served;
+  const std::string body =
+      R"({"messages":[{"role":"user","content":"hi"}],"max_tokens":6,"temperature":0,"ignore_eos":true)";
+  const Json whole = served.json("/v1/chat/completions", body + "}");
+  EXPECT_EQ(whole.at("object"), "chat.completion");
+  EXPECT_EQ(whole.at("choices").at(0).at("message").at("role"), "assistant");
+  const std::vector<Json> events = events_of(served.post("/v1/chat/completions", body + R"(,"stream":true})").body);
+  ASSERT_GT(events.size(), 2u);
+  EXPECT_EQ(events.front().at("choices").at(0).at("delta").at("role"), "assistant");
+  std::string text;
+  for (const Json& event : events)
+    if (event.at("choices").at(0).at("delta").contains("content"))
+      text += event.at("choices").at(0).at("delta").at("content").get<std::string>();
+  EXPECT_EQ(text, whole.at("choices").at(0).at("message").at("content"));
+}
+
+TEST(ServedTexts, of_several_choices_read_their_prompt_once) {
+  const Served served;
+  const std::string body = R"({"prompt":)" + ids_json(some_ids(40)) +
+                           R"(,"n":3,"max_tokens":8,"temperature":1.5,"seed":7,"ignore_eos":true)";
+  const Json answer = served.json("/v1/completions", body + "}");
+  ASSERT_EQ(answer.at("choices").size(), 3u);
+  EXPECT_EQ(answer.at("usage").at("prompt_tokens"), 40);
+  EXPECT_EQ(answer.at("usage").at("completion_tokens"), 24);
+  EXPECT_NE(answer.at("choices").at(0).at("text"), answer.at("choices").at(1).at("text")) << "each has its own seed";
+  EXPECT_GE(served.metric("cached_tokens_total"), 2 * 39);
+  EXPECT_EQ(served.json("/v1/completions", body + "}").at("choices"), answer.at("choices")) << "and the same each time";
+}
+
+TEST(ServedTexts, of_several_prompts_stand_in_their_order) {
+  const Served served;
+  const Json both =
+      served.json("/v1/completions", R"({"prompt":[)" + ids_json(some_ids(5)) + "," + ids_json(some_ids(6)) +
+                                         R"(],"max_tokens":5,"temperature":0,"ignore_eos":true})");
+  ASSERT_EQ(both.at("choices").size(), 2u);
+  for (const int i : {0, 1})
+    EXPECT_EQ(both.at("choices").at(static_cast<size_t>(i)).at("text"),
+              served.json("/v1/completions", greedy(some_ids(5 + i), 5)).at("choices").at(0).at("text"));
+}
+
+TEST(ServedTexts, begin_with_their_prompt_if_that_is_echoed) {
+  const Served served;
+  const Json alone = served.json("/v1/completions", R"({"prompt":"ab","max_tokens":4,"temperature":0})"),
+             echoed = served.json("/v1/completions", R"({"prompt":"ab","max_tokens":4,"temperature":0,"echo":true})");
+  EXPECT_EQ(echoed.at("choices").at(0).at("text").get<std::string>(),
+            "ab" + alone.at("choices").at(0).at("text").get<std::string>());
+}
+
+TEST(ServedTexts, keep_the_form_that_is_asked_for) {
+  const Served served;
+  const Json answer = served.json(
+      "/v1/completions", R"({"prompt":"x","max_tokens":60,"temperature":1.5,"grammar":"root ::= \"yes\" | \"no\""})");
+  const std::string text = answer.at("choices").at(0).at("text");
+  EXPECT_TRUE(text == "yes" || text == "no") << text;
+  EXPECT_EQ(answer.at("choices").at(0).at("finish_reason"), "stop");
+}
+
+// The client closes its connection while its text is written, waits, or has not begun to be read.
+TEST(ServedTexts, end_when_their_clients_leave) {
+  Served served({.width = 1});
+  Client first(served.port()), second(served.port());
+  first.send(post("/v1/completions", greedy(some_ids(5), 4000, ",\"stream\":true")));
+  ASSERT_TRUE(first.read_until("data: "));
+  second.send(post("/v1/completions", greedy(some_ids(6), 4000)));
+  ASSERT_TRUE(served.wait_for("texts_waiting", 1));
+  second.leave();
+  EXPECT_TRUE(served.wait_for("texts_waiting", 0)) << "it leaves the line";
+  first.leave();
+  EXPECT_TRUE(served.wait_for("texts_active", 0));
+  EXPECT_TRUE(served.wait_for("texts_cancelled_total", 2));
+  EXPECT_LT(served.metric("predicted_tokens_total"), 4000);
+  EXPECT_EQ(served.json("/v1/completions", greedy(some_ids(7), 3)).at("usage").at("completion_tokens"), 3);
+}
+
+TEST(ServedTexts, are_refused_when_the_line_is_full) {
+  Served served({.width = 1, .most_waiting = 1});
+  Client first(served.port()), second(served.port());
+  first.send(post("/v1/completions", greedy(some_ids(5), 4000, ",\"stream\":true")));
+  ASSERT_TRUE(first.read_until("data: "));
+  second.send(post("/v1/completions", greedy(some_ids(6), 2)));
+  ASSERT_TRUE(served.wait_for("texts_waiting", 1));
+  const Answered refused = served.post("/v1/completions", greedy(some_ids(7), 2));
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_THAT(refused.head, HasSubstr("Retry-After: "));
+  EXPECT_EQ(served.metric("turned_away_total"), 1);
+  first.leave();
+  EXPECT_EQ(second.answer().status, 200) << "who waited gets a text";
+}
+
+TEST(ServedTexts, in_work_end_properly_when_the_server_does) {
+  Served served({.width = 1});
+  Client client(served.port()), waiting(served.port());
+  client.send(post("/v1/completions", greedy(some_ids(5), 4000, ",\"stream\":true")));
+  ASSERT_TRUE(client.read_until("data: "));
+  waiting.send(post("/v1/completions", greedy(some_ids(6), 4)));
+  ASSERT_TRUE(served.wait_for("texts_waiting", 1));
+  served.server().stop_listening();
+  served.api().finish(std::chrono::milliseconds(50));
+  EXPECT_EQ(waiting.answer().status, 503);
+  const std::string end = client.read_all();
+  EXPECT_THAT(end, HasSubstr("server_ending"));
+  EXPECT_THAT(end, EndsWith("0\r\n\r\n")) << "the stream is whole";
+}
+
+TEST(ServedTexts, that_end_within_the_servers_last_moments_are_whole) {
+  Served served;
+  Client client(served.port());
+  client.send(post("/v1/completions", greedy(some_ids(5), 30, ",\"stream\":true")));
+  ASSERT_TRUE(client.read_until("data: "));
+  served.api().finish(std::chrono::seconds(30));
+  EXPECT_THAT(client.answer().body, EndsWith("data: [DONE]\n\n"));
+}
+
+}  // namespace
+}  // namespace tandem::testing
