@@ -13,6 +13,7 @@
 #include "engine/app/file_flags.h"
 #include "engine/app/flag_values.h"
 #include "engine/app/report.h"
+#include "engine/device/device_id.h"
 #include "engine/model/chat_template/model_chat.h"
 #include "engine/plan/strategy.h"
 #include "engine/plan/strategy_list.h"
@@ -193,9 +194,15 @@ void add_history_max_flag(CLI::App& app, CommonFlags& flags) {
 
 // Elements are separated by commas alone. With extra arguments allowed, the flag would also take the words behind it.
 void add_device_flag(CLI::App& app, CommonFlags& flags) {
-  app.add_option(
-         "--device", flags.engine.devices,
-         "devices to use, comma separated: opencl:0, npu:0, npu:0?params=FILE, host; default: the best GPU and the NPU")
+  const auto take = [&flags](const std::vector<std::string>& texts) {
+    flags.engine.devices.clear();
+    for (const std::string& text : texts)
+      for (std::string& id : devices_of_range(text)) flags.engine.devices.push_back(std::move(id));
+  };
+  app.add_option_function<std::vector<std::string>>("--device", take,
+                                                    "devices to use, comma separated: opencl:0, npu:0, "
+                                                    "npu:0?params=FILE, ndp:0-3, host; default: the best GPU and "
+                                                    "the NPU")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->envname("TANDEM_DEVICE")
@@ -274,6 +281,22 @@ void add_expert_flags(CLI::App& app, CommonFlags& flags) {
   add_named<Overflow>(app, "--overflow", rules.overflow, {{"spill", Overflow::spill}, {"drop", Overflow::drop}},
                       "N7: tokens beyond an expert's capacity: spill (the GPU computes them: the result is exact) or "
                       "drop (they are left out)");
+}
+
+// Flags of GPU-NDP's plans (docs/gpu-ndp.md).
+void add_unit_flags(CLI::App& app, CommonFlags& flags) {
+  const FlagGroup group(app, "Research: experts on near-memory units (docs/gpu-ndp.md)");
+  UnitOptions& options = flags.engine.units;
+  add_named<UnitSplit>(app, "--ndp-split", options.split, {{"outer", UnitSplit::outer}, {"inner", UnitSplit::inner}},
+                       "G2: how units share the down products: outer (by rows: the bits of every other plan) or inner "
+                       "(by columns, partial sums are added in the order of the units: bits of their own)");
+  add_named<UnitPrompts>(app, "--ndp-prompts", options.prompts,
+                         {{"counts", UnitPrompts::counts}, {"share", UnitPrompts::share}},
+                         "G3: experts of a prompt on the GPU: counts (by its own choices) or share (Eq. 2)");
+  add_named<UnitPrefetch>(app, "--ndp-prefetch", options.prefetch,
+                          {{"topk", UnitPrefetch::top_k}, {"fill", UnitPrefetch::fill}},
+                          "G4: a prompt's experts that the GPU then holds in each layer: topk (as many as a token has) "
+                          "or fill (as many as fit its memory)");
 }
 
 }  // namespace
@@ -357,6 +380,7 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags) {
   add_placement_flags(app, flags);
   add_report_flags(app, flags);
   add_expert_flags(app, flags);
+  add_unit_flags(app, flags);
 }
 
 void add_output_flags(CLI::App& app, CommonFlags& flags) {

@@ -21,7 +21,7 @@ std::string as_written(const std::string& text) { return "'" + text.substr(0, 80
 // The reason why the text names no possible device; "": it names one. Prefix and parameters are compared with
 // the factories.
 std::string problem_of_device(const std::string& text) {
-  const auto id = parse_device_id(text);
+  const auto id = parse_device_id(devices_of_range(text).front());
   if (!id) return as_written(text) + " is no device id (opencl:0, vulkan:0, npu:0, npu:0?params=FILE, host)";
   std::string kinds;
   for (const DeviceFactory& factory : device_factories()) {

@@ -36,6 +36,7 @@ DeviceTraits traits_of(const Device& device) {
   traits.cuts_rows = info.cuts_rows;
   traits.static_graphs = info.static_graphs;
   traits.thread_of = info.thread_of;
+  traits.near_memory = info.near_memory;
   return traits;
 }
 

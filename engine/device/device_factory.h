@@ -51,6 +51,8 @@ struct DeviceFactory {
   // For a kind of GPU: the real GPUs that can be used, in their order; nullptr: nothing is known before they
   // are opened.
   std::vector<KnownGpu> (*known)() = nullptr;
+  // Indices below this number can be opened as well, although count() does not list them: units of an emulated kind.
+  int most = 0;
 };
 
 }  // namespace tandem

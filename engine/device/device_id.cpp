@@ -1,5 +1,7 @@
 #include "engine/device/device_id.h"
 
+#include <algorithm>
+
 #include "sync/parse_number.h"
 
 namespace tandem {
@@ -43,6 +45,22 @@ std::optional<DeviceId> parse_device_id(std::string_view text) {
     if (name.empty() || !id.parameters.emplace(name, value).second) return std::nullopt;
   }
   return id;
+}
+
+// The numbers stand between ':' and the parameters.
+std::vector<std::string> devices_of_range(std::string_view text) {
+  const size_t parameters = std::min(text.find('?'), text.size());
+  const size_t colon = text.substr(0, parameters).find(':');
+  const size_t dash = text.substr(0, parameters).find('-', colon == std::string_view::npos ? 0 : colon);
+  if (colon == std::string_view::npos || dash == std::string_view::npos) return {std::string(text)};
+  const std::optional<int> first = number(text.substr(colon + 1, dash - colon - 1));
+  const std::optional<int> last = number(text.substr(dash + 1, parameters - dash - 1));
+  if (!first || !last || *last < *first || *last - *first >= kMostOfRange) return {std::string(text)};
+  std::vector<std::string> ids;
+  for (int index = *first; index <= *last; ++index)
+    ids.push_back(std::string(text.substr(0, colon + 1)) + std::to_string(index) +
+                  std::string(text.substr(parameters)));
+  return ids;
 }
 
 std::string to_string(const DeviceParameters& parameters) {

@@ -14,7 +14,18 @@ namespace tandem {
 //   gpu   may be chosen as the default GPU (best_gpu()); conformance tests take it on every plan
 //   npu   `run` and others open the host beside it, for the operators that it lacks
 //   host  the processor's own cores: the fallback for every operator; litmus tests and faults leave it out
-enum class DeviceKind { gpu, npu, host };
+//   unit  a near-memory unit, which computes experts alone; the host is opened beside it
+enum class DeviceKind { gpu, npu, host, unit };
+
+// G1: a near-memory unit, and the card beside which it stands. All of it is what the caller says; nothing is measured.
+struct NearMemory {
+  double bytes_per_second = 0, macs_per_second = 0;  // of the unit; macs: multiply-adds
+  double link_bytes_per_second = 0;                  // from the units to the card
+  double host_bytes_per_second = 0;                  // at which the host's cores read experts
+  double card_bytes_per_second = 0, card_macs_per_second = 0, card_memory_bytes = 0;
+  int64_t memory_bytes = 0;  // of the unit
+  bool is_there() const { return memory_bytes > 0; }
+};
 
 struct PolicyTest {
   sync::Policy policy = sync::Policy::blocking;
@@ -44,6 +55,7 @@ struct DeviceInfo {
   bool queued = false;          // its steps wait in a driver's queue, which the host may fill later (H7)
   bool static_graphs = false;   // a program is a graph compiled for fixed numbers of tokens: only a few sizes exist
   bool models_time = false;     // estimate() is the clock of the chip that this device emulates
+  NearMemory near_memory{};     // of a near-memory unit
   int64_t listed_tokens = 0;    // passes of up to this many tokens are one launch of a kernel made for their operators
   std::string thread_of;        // id of the device whose thread it shares, in turn with it; "": it has its own thread
   bool shares_thread = false;   // another device may share its thread (open_host_on)

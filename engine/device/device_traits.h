@@ -20,6 +20,7 @@ struct DeviceTraits {
   bool cuts_rows = false;      // as in DeviceInfo
   bool static_graphs = false;  // as in DeviceInfo; graph_tokens lists the sizes
   std::string thread_of{};     // as in DeviceInfo
+  NearMemory near_memory{};    // as in DeviceInfo
   // graph_tokens: numbers of tokens of the graphs that were compiled beforehand, rising; empty: any number. row_step
   // and token_step: steps of the solver's cuts (CutLimits).
   std::vector<int64_t> graph_tokens{};

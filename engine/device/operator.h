@@ -28,6 +28,7 @@
 #include "engine/device/operators/embed.h"
 #include "engine/device/operators/expert_fetch.h"
 #include "engine/device/operators/expert_lists.h"
+#include "engine/device/operators/expert_sides.h"
 #include "engine/device/operators/expert_slots.h"
 #include "engine/device/operators/expert_sum.h"
 #include "engine/device/operators/gather_rows.h"
@@ -47,7 +48,7 @@ namespace tandem {
 
 using OperatorBody =
     std::variant<MatMul, Embed, RmsNorm, Rope, KvAppend, Attention, Glu, Add, Bias, Scale, Softmax, ArgMax, TopK, Route,
-                 ExpertLists, ExpertFetch, ExpertSlots, GatherRows, GroupedMatMul, ExpertSum, Copy>;
+                 ExpertLists, ExpertFetch, ExpertSides, ExpertSlots, GatherRows, GroupedMatMul, ExpertSum, Copy>;
 
 struct Operator {
   std::string name;  // "blk.3.attn_qkv": for timelines and errors

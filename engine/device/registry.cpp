@@ -6,6 +6,7 @@
 
 #include "engine/device/device_id.h"
 #include "engine/device/host/host_device.h"
+#include "engine/device/ndp/ndp_device.h"
 #include "engine/device/npu/npu_device.h"
 #include "engine/device/opencl/opencl_device.h"
 #include "engine/device/proof/driver_files.h"
@@ -134,6 +135,16 @@ std::vector<DeviceFactory> device_factories() {
        open_host_device,
        {},
        false},
+      {"ndp",
+       DeviceKind::unit,
+       "emulated near-memory units, which compute experts",
+       ndp_device_count,
+       open_ndp_device,
+       {"gbps", "gmacs", "gib", "link", "host", "card_gbps", "card_gmacs", "card_gib"},
+       true,
+       false,
+       nullptr,
+       kMostNdpUnits},
   };
   all.insert(all.end(), added_factories().begin(), added_factories().end());
   return all;
@@ -143,11 +154,21 @@ void add_device_factory(const DeviceFactory& factory) { added_factories().push_b
 
 std::unique_ptr<Device> open_device(std::string_view text, const DeviceOptions& options) {
   const auto [factory, id] = find(text);
-  if (id.index >= factory.count().all) throw Error("there is no such device", std::string(text), what_there_is(text));
+  if (id.index >= std::max(factory.count().all, factory.most))
+    throw Error("there is no such device", std::string(text), what_there_is(text));
   DeviceOptions own = options;
   own.parameters = id.parameters;
   own.force_copies = own.force_copies || copies_asked_for(id);
   return factory.open(id.index, own);
+}
+
+std::unique_ptr<Device> open_unit_on(Device& other, std::string_view text, const DeviceOptions& options) {
+  const auto [factory, id] = find(text);
+  auto* thread = dynamic_cast<ThreadDevice*>(&other);
+  TANDEM_CHECK(thread != nullptr && factory.kind == DeviceKind::unit, "a unit on the thread of another unit");
+  DeviceOptions own = options;
+  own.parameters = id.parameters;
+  return open_ndp_beside(*thread, id.index, own);
 }
 
 // The host's loops then run on the other device's thread, in turn with its own work.

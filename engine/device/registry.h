@@ -24,6 +24,9 @@ std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& op
 // give the host the work that the other device does not run.
 std::unique_ptr<Device> open_host_on(Device& other, const DeviceOptions& options);
 
+// Opens another near-memory unit on the thread of an open one, which outlives it.
+std::unique_ptr<Device> open_unit_on(Device& other, std::string_view id, const DeviceOptions& options);
+
 DeviceFactory device_factory(std::string_view id);  // the one that open_device() would use; Error when no kind fits
 inline DeviceKind device_kind(std::string_view id) { return device_factory(id).kind; }
 std::string first_device(DeviceKind kind);  // the first available one; "": there is none

@@ -70,6 +70,19 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
     expert_rows.activated = floats(s.expert_rows, e.feed_forward, "activated of experts' rows");
     expert_rows.found = floats(s.expert_rows, c.hidden, "found in experts' rows");
   }
+  if (c.experts && s.expert_sides > 0) {
+    const ExpertsConfig& e = *c.experts;
+    units.side_ids_bytes = static_cast<size_t>(rows * e.used) * sizeof(int32_t);
+    units.side_lists_bytes = static_cast<size_t>(rows * expert_list_words(e.count, e.used)) * sizeof(int32_t);
+    units.ids = floats(s.expert_sides * rows, e.used, "ids of sides");
+    units.lists = floats(s.expert_sides * rows, expert_list_words(e.count, e.used), "lists of sides");
+    units.row_of = floats(rows, e.used, "rows of units' choices");
+    units.gate_up = floats(rows * e.used, 2 * e.feed_forward, "gate_up of units");
+    units.activated = floats(rows * e.used, e.feed_forward, "activated of units");
+    units.found = floats(rows * e.used, c.hidden, "found by units");
+    for (int64_t u = 0; u < s.expert_partials; ++u)
+      units.partials.push_back(floats(rows * e.used, c.hidden, "partial sums of a unit"));
+  }
   if (c.experts && s.guess_layers > 0) guess_normed = floats(rows, c.hidden, "normed for guesses");
   logits = floats(logit_rows, c.vocabulary, "logits");
   rope_table = floats(s.positions, c.rope.dim, "rope table");
@@ -140,10 +153,17 @@ size_t Activations::bytes() const {
                                 expert_rows.gate_up,
                                 expert_rows.activated,
                                 expert_rows.found,
+                                units.ids,
+                                units.lists,
+                                units.row_of,
+                                units.gate_up,
+                                units.activated,
+                                units.found,
                                 logits,
                                 scratch}) {
     if (buffer) sum += buffer.slot->size_bytes();
   }
+  for (const Operand& buffer : units.partials) sum += buffer ? buffer.slot->size_bytes() : 0;
   return sum;
 }
 

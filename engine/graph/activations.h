@@ -30,6 +30,9 @@ struct ActivationSizes {
   int64_t guess_layers = 0;  // later layers whose experts each layer guesses
   int64_t expert_rows = 0;   // rows of the static graphs of experts on an NPU; 0: no such graphs
   bool experts_move = false;
+  // Sides that compute experts, if there are near-memory units: the GPU and the units behind it; 0: no units.
+  int64_t expert_sides = 0;
+  int64_t expert_partials = 0;  // buffers for partial sums of units beyond the first
 };
 
 // Buffers of the static graphs of experts, reused from layer to layer.
@@ -40,6 +43,18 @@ struct ExpertRowBuffers {
   Operand gate_up;    // [expert_rows, 2 I]
   Operand activated;  // [expert_rows, I]
   Operand found;      // [expert_rows, H]
+};
+
+// Buffers of the experts on near-memory units, reused from layer to layer. Choice c of a token has row c, as with the
+// GPU's own results.
+struct UnitBuffers {
+  Operand ids, lists;  // int32 [expert_sides, rows, k] and [expert_sides, rows, expert_list_words], of each side
+  size_t side_ids_bytes = 0, side_lists_bytes = 0;
+  Operand row_of;                   // int32 [rows, k]
+  Operand gate_up;                  // [rows * k, 2 I]
+  Operand activated;                // [rows * k, I]
+  Operand found;                    // [rows * k, H]
+  std::vector<Operand> partials{};  // each as `found`
 };
 
 // The routing of a pass's tokens in one layer.
@@ -80,6 +95,7 @@ class Activations {
   Operand expert_activated;  // [rows * k, I]
   Operand expert_found;      // [rows * k, H]
   ExpertRowBuffers expert_rows;
+  UnitBuffers units;
   Operand logits;               // [padded_logit_rows, vocabulary]
   Operand rope_table;           // [positions, rope.dim / 2, 2]
   Operand window_rope_table;    // the table of layers with a window, if their rotation differs

@@ -25,6 +25,13 @@ struct ExpertRequest {
   Operand attention_output;               // f32 [tokens, H]: tokens with short vectors are dropped first (N7)
 };
 
+// Further input for strategies that put experts on near-memory units (GPU-NDP).
+struct UnitRequest {
+  UnitBuffers buffers;               // every layer uses the same; without operands: shape only
+  ExpertDivider* divider = nullptr;  // borrowed
+  UnitSplit split = UnitSplit::outer;
+};
+
 struct PlanRequest {
   std::span<const Operator> operators;
   std::span<const DeviceTraits> devices;   // the plan's devices
@@ -32,6 +39,7 @@ struct PlanRequest {
   bool strict = false;                     // an operator that has to fall back is an Error
   PlanCosts costs{};                       // for the strategies that weigh operators against each other
   const ExpertRequest* experts = nullptr;  // for strategies with experts on the NPU; nullptr: no buffers for them
+  const UnitRequest* units = nullptr;      // for strategies with experts on units; nullptr: no buffers for them
 };
 
 // Indices of the devices between which matmuls are cut: every GPU in order, then every NPU. The host takes the place of

@@ -5,6 +5,7 @@
 namespace tandem {
 
 DeviceRole role_of(const DeviceTraits& device) {
+  if (device.near_memory.is_there()) return DeviceRole::unit;
   if (device.static_graphs) return DeviceRole::graphs;
   return device.cuts_rows ? DeviceRole::general : DeviceRole::helper;
 }

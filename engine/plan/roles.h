@@ -13,6 +13,7 @@ namespace tandem {
 enum class DeviceRole : uint8_t {
   general,  // takes rows of cut matmuls, and any number of tokens, like a GPU
   graphs,   // takes rows of cut matmuls, in graphs of fixed numbers of tokens, like an NPU
+  unit,     // computes experts that lie in its own memory, and takes no rows of other matmuls
   helper,   // runs what other devices refuse, and takes rows only if there is no general device, like the host
 };
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/moe/near_memory_sides.h"
 #include "engine/plan/plan.h"
 #include "engine/plan/plan_request.h"
 #include "engine/plan/roles.h"
@@ -38,6 +39,8 @@ struct Strategy {
   // N9: only for strategies that put experts on the NPU (request.experts). Turns the rules that the user asks for into
   // the strategy's rules. The plan then depends on the counted choices of experts.
   ExpertRules (*expert_rules)(ExpertRules) = nullptr;
+  // G3 to G5: only for strategies that put experts on near-memory units (request.units): how experts are divided.
+  const NearMemoryRules* near_memory = nullptr;
   std::optional<DeviceRole> only{};  // everything runs on one device with this role: no other is opened for the plan
   bool may_give_way = false;         // even if asked for by name, gives way to a faster plan that `auto` tries
   bool tried_by_auto = false;        // `auto` tries it if auto_needs are met; users can name it in any case

@@ -38,6 +38,19 @@ int64_t rows_for_experts(const Machine& machine, const ModelConfig& config, cons
   return most_slots(experts->count, experts->used, tokens, asked ? asked->expert_rules(rules) : rules);
 }
 
+// Sides are numbered from the GPU on. Partial sums need a buffer for each unit beyond the first.
+void give_room_for_units(ActivationSizes& sizes, const Machine& machine, const ModelConfig& config,
+                         const Strategy* asked, const UnitOptions& options) {
+  if (!config.experts || !asked || !asked->near_memory) return;
+  const int64_t units = std::ranges::count_if(machine.devices(),
+                                              [](const auto& device) { return device->info().near_memory.is_there(); });
+  const bool whole = asked->near_memory->shape == UnitShape::whole;
+  if (units == 0) return;
+  sizes.expert_sides = whole ? 1 + units : 2;
+  if (options.split == UnitSplit::inner && asked->near_memory->shape == UnitShape::together)
+    sizes.expert_partials = units - 1;
+}
+
 }  // namespace
 
 int64_t context_of(const TextOptions& options, const ModelConfig& config) {
@@ -73,6 +86,7 @@ ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& 
   sizes.guess_layers = config.experts ? options.guess_layers : 0;
   sizes.expert_rows = rows_for_experts(machine, config, asked, options.experts, sizes.tokens);
   sizes.experts_move = experts_move;
+  give_room_for_units(sizes, machine, config, asked, options.units);
   return sizes;
 }
 

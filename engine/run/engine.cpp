@@ -155,6 +155,11 @@ BitsContract Engine::State::find_contract(std::span<const DeviceInfo* const> dev
     contract.other_bits.push_back("tokens beyond an expert's room on the NPU are dropped (--overflow drop)");
     contract.bits_depend_on_passes = true;
   }
+  if (model_->config().experts && asked_ && asked_->near_memory && options_.units.split == UnitSplit::inner) {
+    // Which experts the units compute depends on the other tokens of the pass.
+    contract.other_bits.push_back("near-memory units add partial sums in their order (--ndp-split inner)");
+    contract.bits_depend_on_passes = true;
+  }
   return contract;
 }
 

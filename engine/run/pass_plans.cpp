@@ -6,6 +6,7 @@
 #include "engine/plan/partition/chunk_cutting.h"
 #include "engine/run/cache/extension.h"
 #include "engine/run/choice/contention.h"
+#include "engine/run/choice/near_memory_use.h"
 #include "engine/run/choice/probe.h"
 #include "engine/run/machine/kernel_preparation.h"
 #include "sync/clock.h"
@@ -36,6 +37,8 @@ PassPlans::PassPlans(const LoadedModel& model, const Activations& activations, T
       counts_(counts),
       prepared_(kPreparedPlans),
       times_(new_times()) {
+  if (asked_ && asked_->near_memory)
+    sides_ = sides_of(machine_.infos(), model.config(), model.model().weights, *asked_, options_.units);
   if (GraphMemory* memory = model.graph_memory()) graphs_ = std::make_unique<GraphPasses>(*memory);
 }
 
@@ -61,7 +64,7 @@ void PassPlans::release() noexcept {
 
 void PassPlans::rebuild() {
   planner_ = std::make_unique<Planner>(PlannedModel{model_.model(), activations_, machine_.devices(), machine_.rates()},
-                                       PlannerOptions{asked_, options_, counts_});
+                                       PlannerOptions{asked_, options_, counts_, sides_.get()});
   times_ = new_times();
 }
 

@@ -19,6 +19,7 @@
 
 #include "engine/graph/activations.h"
 #include "engine/graph/decoder.h"
+#include "engine/moe/near_memory_sides.h"
 #include "engine/plan/strategy.h"
 #include "engine/run/choice/pass_times.h"
 #include "engine/run/choice/planner.h"
@@ -71,6 +72,8 @@ class PassPlans {
   // last one gets logits. The cut of the last prompt is kept, so passes have the chunks that were prepared for them.
   std::vector<Batch> chunks_of(int64_t begin, int64_t total);
 
+  // What near-memory units and the GPU computed; nullptr: the plan has no such units, or the model no experts.
+  const NearMemorySides* sides() const { return sides_.get(); }
   GraphPasses* graphs() { return graphs_.get(); }  // nullptr: without --npu-memory
 
   std::vector<Operator> operators_for(const Batch& batch) const;
@@ -118,6 +121,7 @@ class PassPlans {
   PassTimes times_;
   PlansRan ran_;
   std::unique_ptr<GraphPasses> graphs_;
+  std::unique_ptr<NearMemorySides> sides_;
 };
 
 }  // namespace tandem

@@ -83,6 +83,7 @@ struct TextOptions {
   // residual stream.
   int64_t guess_layers = 0;
   ExpertRules experts;      // for plans that put experts on the NPU (NPUMoE)
+  UnitOptions units;        // for plans with near-memory units (GPU-NDP)
   std::string calibration;  // a file of `calibrate-moe`; empty: the engine counts choices of experts as it runs
   // The program that compiles a GPU's kernels in the background if they are missing. Meanwhile texts run without the
   // GPU, which joins between two passes. This needs the plan `auto`, without named devices or a split. Empty: this

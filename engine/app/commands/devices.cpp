@@ -31,6 +31,8 @@ const char* name_of(DeviceKind kind) {
       return "gpu";
     case DeviceKind::npu:
       return "npu";
+    case DeviceKind::unit:
+      return "near-memory unit";
     case DeviceKind::host:
       break;
   }

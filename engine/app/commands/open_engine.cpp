@@ -17,6 +17,7 @@
 #include "engine/device/registry.h"
 #include "engine/run/machine/expert_store.h"
 #include "engine/run/machine/graph_memory.h"
+#include "engine/run/pass_plans.h"
 #include "sync/error.h"
 #include "sync/output_file.h"
 
@@ -168,6 +169,40 @@ void print_experts(const CommonFlags& flags, const Engine& engine) {
       "rows empty; beyond their room %.1f %% of the choices spilled, %.1f %% dropped\n",
       percent(totals.valid), static_cast<long long>(totals.graphs), 100 * totals.padded_share(),
       percent(totals.spilled), percent(totals.dropped));
+}
+
+nlohmann::json near_memory_json(const Engine& engine) {
+  const NearMemorySides* sides = engine.plans().sides();
+  if (sides == nullptr) return nullptr;
+  const auto of = [](const SideTotals& totals) -> nlohmann::json {
+    return {{"choices_on_gpu", totals.on_gpu},
+            {"choices_on_units", totals.on_units},
+            {"hits", totals.hits},
+            {"experts_moved", totals.moved},
+            {"experts_prefetched", totals.prefetched},
+            {"modelled_experts_ms", totals.seconds * 1e3},
+            {"modelled_copy_ms", totals.copy_seconds * 1e3}};
+  };
+  return {{"clock", "modelled"}, {"prompts", of(sides->of_prompts())}, {"text", of(sides->of_text())}};
+}
+
+// The time of the experts on the described machine. The wall clock of the emulated units is left out.
+void print_near_memory(const CommonFlags& flags, const Engine& engine) {
+  const NearMemorySides* sides = engine.plans().sides();
+  if (flags.quiet() || sides == nullptr) return;
+  const auto print = [](const char* of, const SideTotals& totals) {
+    const double all = std::max(1.0, static_cast<double>(totals.on_gpu + totals.on_units));
+    std::fprintf(
+        stderr,
+        "near-memory units, %s: %.1f %% of the choices; modelled, not measured: %.3f ms for the experts of all "
+        "layers, %.3f ms for copies behind prompts\n",
+        of, 100 * static_cast<double>(totals.on_units) / all, totals.seconds * 1e3, totals.copy_seconds * 1e3);
+  };
+  print("prompts", sides->of_prompts());
+  print("text", sides->of_text());
+  std::fprintf(stderr,
+               "near-memory units are emulated on the host's cores: tokens/s of this run say nothing about "
+               "them\n");
 }
 
 nlohmann::json expert_store_json(const Engine& engine) {

@@ -63,6 +63,9 @@ class TraceFile {
 // N10: how the experts' rows on the NPU were used since the engine was opened. null: no expert ran there.
 nlohmann::json experts_json(const Engine& engine);
 void print_experts(const CommonFlags& flags, const Engine& engine);  // the same as a line on stderr, or nothing
+// G3, G4: who computed the experts. null: no near-memory units. All times in it are modelled.
+nlohmann::json near_memory_json(const Engine& engine);
+void print_near_memory(const CommonFlags& flags, const Engine& engine);  // the same as lines on stderr, or nothing
 // Y6: experts that moved since the model was loaded. null: all experts are in memory.
 nlohmann::json expert_store_json(const Engine& engine);
 void print_expert_store(const CommonFlags& flags, const Engine& engine);  // the same as lines on stderr, or nothing

@@ -16,6 +16,8 @@ void run_reference(const Operator& op);
 // Computes an operator by the numeric contract (docs/numbers.md), with the given loops.
 void run_contract(const Operator& op, const HostLoops& loops, Workers& workers);
 
+bool fuses_multiply_add();  // whether an fma on this machine rounds once
+
 // Operators that both ways compute with the same code, because they only move or compare values and have no rounding to
 // choose. All are in exact.cpp.
 void run_embed(const Embed& op);
@@ -27,6 +29,7 @@ void run_bias(const Bias& op);
 void run_expert_lists(const ExpertLists& op);
 void run_copy(const Copy& op);
 void run_expert_fetch(const ExpertFetch& op);
+void run_expert_sides(const ExpertSides& op);
 void run_expert_slots(const ExpertSlots& op);
 void run_gather_rows(const GatherRows& op);
 

@@ -208,6 +208,7 @@ struct Contract {
   void operator()(const ExpertLists& op) const { run_expert_lists(op); }
   void operator()(const Copy& op) const { run_copy(op); }
   void operator()(const ExpertFetch& op) const { run_expert_fetch(op); }
+  void operator()(const ExpertSides& op) const { run_expert_sides(op); }
   void operator()(const ExpertSlots& op) const { run_expert_slots(op); }
   void operator()(const GatherRows& op) const { run_gather_rows(op); }
   void operator()(const Route& op) const {
@@ -229,7 +230,7 @@ struct Contract {
   // end inside a matrix.
   void operator()(const GroupedMatMul& op) const {
     const ChoicesByExpert by = choices_by_expert(op.ids, op.S * op.slots, op.w.count, op.listed_only);
-    const double multiplications = static_cast<double>(op.S * op.slots) * op.w.rows * op.w.columns;
+    const double multiplications = static_cast<double>(op.S * op.slots) * op.w.rows * op.columns();
     share(multiplications, op.w.count * panel_count(op.w.rows), [&](int64_t begin, int64_t end, int) {
       const int64_t panels = panel_count(op.w.rows);
       for (int64_t m = begin / panels; m * panels < end; ++m) {
@@ -239,32 +240,44 @@ struct Contract {
       }
     });
   }
+  // The columns of a panel from `first` on are one run of bytes, so each panel is multiplied by itself.
+  void multiply_columns(PackedProduct product, size_t pitch, int64_t first, float* scratch) const {
+    const int64_t rows = product.row_end;
+    const std::byte* panel = product.panels + (first > 0 ? panel_bytes(product.format, first) : 0);
+    for (int64_t done = 0; done < rows; done += kPanelRows, panel += pitch, product.y += kPanelRows) {
+      product.panels = panel, product.row_end = std::min(kPanelRows, rows - done);
+      multiply_panels(packed, product, 0, 1, scratch);
+    }
+  }
   // Multiplies panels [begin, end) of one matrix with the rows of its choices. The rows lie anywhere in x, so they are
   // first copied together.
   void multiply(const GroupedMatMul& op, int64_t m, std::span<const int64_t> choices, int64_t begin,
                 int64_t end) const {
     const auto n = static_cast<int64_t>(choices.size());
     const PackedMatrix matrix = op.w.matrix(m);
-    const int64_t groups = matrix.columns / kActGroup,
+    const int64_t columns = op.columns(), groups = columns / kActGroup,
                   rows = std::min(end * kPanelRows, matrix.rows) - begin * kPanelRows;
     const AlignedArray<float> scratch = aligned_array<float>(scratch_floats(n)), y = aligned_array<float>(n * rows),
-                              x = aligned_array<float>(op.act_i8 ? 0 : n * matrix.columns);
+                              x = aligned_array<float>(op.act_i8 ? 0 : n * columns);
     const AlignedArray<ActBlock> codes = op.act_i8 ? aligned_array<ActBlock>(n * groups) : nullptr;
     for (int64_t i = 0; i < n; ++i) {
       // The choice of slot i of token s has the number s * slots + i.
       const int64_t s = choices[i] / op.slots, slot = choices[i] % op.slots;
       const float* row = op.x.as<float>() + s * op.x_stride + slot * op.x_slot;
       if (op.act_i8)
-        packed.act->quantise(row, matrix.columns, codes.get() + i * groups);
+        packed.act->quantise(row, columns, codes.get() + i * groups);
       else
-        std::copy_n(row, matrix.columns, x.get() + i * matrix.columns);
+        std::copy_n(row, columns, x.get() + i * columns);
     }
-    const auto* panels =
-        matrix.data.as<std::byte>() + static_cast<size_t>(begin) * panel_bytes(matrix.format, matrix.columns);
-    PackedProduct product{matrix.format, panels, n, matrix.columns, rows, y.get(), rows};
-    product.x = {x.get(), matrix.columns};
+    const size_t pitch = panel_bytes(matrix.format, matrix.columns);
+    const auto* panels = matrix.data.as<std::byte>() + static_cast<size_t>(begin) * pitch;
+    PackedProduct product{matrix.format, panels, n, columns, rows, y.get(), rows};
+    product.x = {x.get(), columns};
     product.codes = codes.get();
-    multiply_panels(packed, product, 0, end - begin, scratch.get());
+    if (op.column_count == 0)
+      multiply_panels(packed, product, 0, end - begin, scratch.get());
+    else
+      multiply_columns(product, pitch, op.column_begin, scratch.get());
     for (int64_t i = 0; i < n; ++i) {
       const int64_t s = choices[i] / op.slots, slot = choices[i] % op.slots;
       std::copy_n(y.get() + i * rows, rows, op.y.as<float>() + s * op.y_stride + slot * op.y_slot + begin * kPanelRows);

@@ -244,6 +244,33 @@ void run_expert_slots(const ExpertSlots& op) {
   lists.finish();
 }
 
+// The rule sees loads alone. Each side then gets its choices twice: by token, and listed by expert.
+void run_expert_sides(const ExpertSides& op) {
+  const ChoicesByExpert by = choices_by_expert(op.ids, op.S * op.k, op.E);
+  std::vector<int64_t> loads(static_cast<size_t>(op.E));
+  for (int64_t e = 0; e < op.E; ++e) loads[static_cast<size_t>(e)] = std::ssize(of_expert(by, e));
+  std::vector<int32_t> side_of(loads.size(), 0);
+  op.divider->divide({op.layer, op.S, op.k, loads}, side_of);
+  std::fill_n(op.row_of.as<int32_t>(), op.S * op.k, kElsewhere);
+  for (int32_t side = 0; side < op.sides; ++side) {
+    auto* ids = op.of_side.advanced(static_cast<size_t>(side) * op.side_ids_bytes).as<int32_t>();
+    std::fill_n(ids, op.S * op.k, kElsewhere);
+    ListWriter lists(op.lists.advanced(static_cast<size_t>(side) * op.side_lists_bytes), op.E);
+    for (int64_t e = 0; e < op.E; ++e) {
+      if (side_of[static_cast<size_t>(e)] != side) continue;
+      lists.add(e, of_expert(by, e));
+      for (const int64_t choice : of_expert(by, e)) {
+        ids[choice] = static_cast<int32_t>(e);
+        if (side > 0) op.row_of.as<int32_t>()[choice] = static_cast<int32_t>(choice);
+      }
+    }
+    lists.finish();
+  }
+  for (size_t e = 0; e < loads.size(); ++e)
+    if (loads[e] > 0 && (side_of[e] < 0 || side_of[e] >= op.sides))
+      throw Error("an expert has no side", "expert " + std::to_string(e) + " of layer " + std::to_string(op.layer));
+}
+
 // Choice c belongs to token c / k, so its row of x is that of this token.
 void run_gather_rows(const GatherRows& op) {
   for (int64_t r = 0; r < op.rows; ++r) {

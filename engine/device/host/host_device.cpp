@@ -58,12 +58,6 @@ class HostProcessor final : public Processor {
   host::Workers workers_;
 };
 
-// volatile keeps the compiler from computing the result itself.
-bool fuses_multiply_add() {
-  volatile float third = 1.0f / 3.0f;  // 3 * (1/3) - 1 is zero when the product is rounded before the addition
-  return __builtin_fmaf(third, 3.0f, -1.0f) != 0;
-}
-
 // The reference does not claim a fused fma, because its sums in double precision give other bits.
 DeviceInfo describe(HostArithmetic arithmetic, int threads, const std::vector<int>& cores,
                     const host::HostLoops& loops) {
@@ -78,11 +72,17 @@ DeviceInfo describe(HostArithmetic arithmetic, int threads, const std::vector<in
   info.max_allocation_bytes = info.memory_bytes;
   info.compute_units = threads;
   info.cores = cores;
-  info.fused_fma = !reference && fuses_multiply_add();
+  info.fused_fma = !reference && host::fuses_multiply_add();
   return info;
 }
 
 }  // namespace
+
+// volatile keeps the compiler from computing the result itself.
+bool host::fuses_multiply_add() {
+  volatile float third = 1.0f / 3.0f;  // 3 * (1/3) - 1 is zero when the product is rounded before the addition
+  return __builtin_fmaf(third, 3.0f, -1.0f) != 0;
+}
 
 DeviceCount host_device_count() { return {1, 0}; }
 

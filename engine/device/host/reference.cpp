@@ -58,6 +58,7 @@ struct Reference {
   void operator()(const ExpertLists& op) const { run_expert_lists(op); }
   void operator()(const Copy& op) const { run_copy(op); }
   void operator()(const ExpertFetch& op) const { run_expert_fetch(op); }
+  void operator()(const ExpertSides& op) const { run_expert_sides(op); }
   void operator()(const ExpertSlots& op) const { run_expert_slots(op); }
   void operator()(const GatherRows& op) const { run_gather_rows(op); }
 };
@@ -320,8 +321,9 @@ void reference(const GroupedMatMul& op) {
       for (int64_t i = by.begins[m]; i < by.begins[m + 1]; ++i) {
         const int64_t s = by.choices[i] / op.slots, slot = by.choices[i] % op.slots;
         const float* x = op.x.as<float>() + s * op.x_stride + slot * op.x_slot;
+        const std::span some(w.data() + op.column_begin, static_cast<size_t>(op.columns()));
         op.y.as<float>()[s * op.y_stride + slot * op.y_slot + n] =
-            static_cast<float>(dot(w, operand_row(x, op.w.columns, op.act_i8)));
+            static_cast<float>(dot(some, operand_row(x, op.columns(), op.act_i8)));
       }
     }
   }

@@ -53,6 +53,7 @@ enum class Feature : uint8_t {
   unrounded_weights,
   // Variants of products.
   integer_activations,
+  product_columns,
   // Variants of attention and the cache.
   trees,
 };
@@ -104,6 +105,7 @@ inline constexpr FeatureRow kFeatureRows[] = {
     {Feature::gated_shared_expert, ComputedBy::host_and_gpu, "a shared expert behind a gate"},
     {Feature::unrounded_weights, ComputedBy::host_and_gpu, "a router's weights, which are not to be rounded to f16"},
     {Feature::integer_activations, ComputedBy::host_and_gpu, "products with 8-bit activations (--act i8)"},
+    {Feature::product_columns, ComputedBy::host, "products with some columns of each matrix (partial sums)"},
     {Feature::trees, ComputedBy::host_and_gpu, "trees of drafts (data decides which places a token sees)"},
 };
 

@@ -23,4 +23,22 @@ GroupedMatMul slice_rows(const GroupedMatMul& op, int64_t begin, int64_t end) {
   return slice;
 }
 
+int64_t block_of_columns(const PackedFormat& format) {
+  return format.scale == ScaleKind::super ? kSuperColumns : kTileColumns;
+}
+
+GroupedMatMul slice_columns(const GroupedMatMul& op, int64_t begin, int64_t end) {
+  const int64_t columns = op.w.columns, block = block_of_columns(op.w.format);
+  const bool fits = op.column_count == 0 && 0 <= begin && begin < end && end <= columns && begin % block == 0 &&
+                    (end % block == 0 || end == columns);
+  if (!fits)
+    throw Error("a slice of columns does not fit its matrices",
+                "columns " + std::to_string(begin) + ".." + std::to_string(end) + " of " + std::to_string(columns),
+                "cut at multiples of " + std::to_string(block) + " columns");
+  GroupedMatMul slice = op;
+  slice.column_begin = begin, slice.column_count = end - begin;
+  if (op.x) slice.x = op.x.advanced(bytes_of_floats(begin));
+  return slice;
+}
+
 }  // namespace tandem

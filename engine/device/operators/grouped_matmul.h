@@ -26,15 +26,19 @@ struct GroupedMatMul {
   // Only choices in the lists are multiplied, and the results of others keep their values. ids may be kElsewhere then.
   bool listed_only = false;
   double share = 1;  // the part of the choices that is expected in the lists; costs are counted by it
+  // G2: the sum is over these columns of every matrix alone, in whole blocks (slice_columns). 0: all columns.
+  int64_t column_begin = 0, column_count = 0;
 
   bool operator==(const GroupedMatMul&) const = default;
   const char* kind() const { return "grouped_matmul"; }
   Features features() const {
     Features all{Feature::grouped_products};
     if (act_i8) all.add(Feature::integer_activations);
+    if (column_count > 0) all.add(Feature::product_columns);
     return all;
   }
-  double flops() const { return share * 2.0 * S * slots * w.rows * w.columns; }
+  int64_t columns() const { return column_count > 0 ? column_count : w.columns; }  // K of the sums
+  double flops() const { return share * 2.0 * S * slots * w.rows * columns(); }
   // The expected number of matrices that are read, if the choices were even and independent. A stack of slots may have
   // fewer matrices than a token has choices.
   double expected_matrices() const {
@@ -44,8 +48,9 @@ struct GroupedMatMul {
   }
   template <typename Self>
   static auto views(Self& op) {
-    const double used = op.expected_matrices(), of_each = static_cast<double>(op.w.rows * op.w.columns);
-    const int64_t x_width = (op.slots - 1) * op.x_slot + op.w.columns;
+    const double used = op.expected_matrices() * static_cast<double>(op.columns()) / static_cast<double>(op.w.columns);
+    const auto of_each = static_cast<double>(op.w.rows * op.w.columns);
+    const int64_t x_width = (op.slots - 1) * op.x_slot + op.columns();
     return std::array{
         whole(op.w.data, Use::read, Role::weights, op.w.bytes())
             .moving(used * of_each, used * static_cast<double>(packed_bytes(op.w.format, op.w.rows, op.w.columns))),
@@ -73,5 +78,11 @@ struct GroupedMatMul {
 // Rows [begin, end) of every matrix, in whole panels: multiples of 64, or the last row. The slice computes the same
 // bits as the whole and writes no byte that another slice writes. Error when the cut does not fit.
 GroupedMatMul slice_rows(const GroupedMatMul& op, int64_t begin, int64_t end);
+
+// G2: columns [begin, end) of every matrix, which gives partial sums. x begins at the first of these columns. Error
+// when the cut does not fit: slices begin and end at multiples of block_of_columns(), or end at the last column.
+GroupedMatMul slice_columns(const GroupedMatMul& op, int64_t begin, int64_t end);
+// Columns that share something in the packed format: 256 of a super block, otherwise 32.
+int64_t block_of_columns(const PackedFormat& format);
 
 }  // namespace tandem

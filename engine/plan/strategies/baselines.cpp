@@ -1,10 +1,11 @@
-// The baselines that two papers compare their systems with, for studies: H12 of HeteroLLM, and N9 of NPUMoE.
+// The baselines that papers compare their systems with, for studies: H12 of HeteroLLM, N9 of NPUMoE, G5 of GPU-NDP.
 // `--plan list --all` explains them.
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "engine/plan/expert_steps.h"
+#include "engine/plan/near_memory_steps.h"
 #include "engine/plan/npu_graphs.h"
 #include "engine/plan/placer.h"
 #include "engine/plan/strategy.h"
@@ -49,7 +50,42 @@ Plan make_online(const PlanRequest& request) {
 
 using Request = const PlanRequest&;
 
+// G5: who computes experts, whether the GPU takes a share, and whether experts are prefetched.
+constexpr NearMemoryRules kOnDemand{UnitShape::none, false, false}, kFiddler{UnitShape::processor, false, false},
+    kMonde{UnitShape::whole, true, false}, kTogether{UnitShape::together, false, false},
+    kTogetherBalanced{UnitShape::together, true, false}, kTogetherPrefetched{UnitShape::together, false, true};
+
 constexpr Strategy kBaselines[] = {
+    {.name = "ndp-on-demand",
+     .explains = "G5: the GPU computes every expert, and moves it there each time",
+     .make = [](Request request) { return plan_with_units(request, "ndp-on-demand", kOnDemand); },
+     .near_memory = &kOnDemand,
+     .auto_needs = {.experts = true}},
+    {.name = "ndp-fiddler",
+     .explains = "G5: the host computes the experts of a text, and the GPU those of a prompt",
+     .make = [](Request request) { return plan_with_units(request, "ndp-fiddler", kFiddler); },
+     .near_memory = &kFiddler,
+     .auto_needs = {.experts = true}},
+    {.name = "ndp-monde",
+     .explains = "G5: whole experts in near-memory units, some of a text's on the GPU",
+     .make = [](Request request) { return plan_with_units(request, "ndp-monde", kMonde); },
+     .near_memory = &kMonde,
+     .auto_needs = {.experts = true}},
+    {.name = "ndp-tp",
+     .explains = "G5: near-memory units compute every expert together (G2)",
+     .make = [](Request request) { return plan_with_units(request, "ndp-tp", kTogether); },
+     .near_memory = &kTogether,
+     .auto_needs = {.experts = true}},
+    {.name = "ndp-tp-lb",
+     .explains = "G5: ndp-tp with a share for the GPU (G3)",
+     .make = [](Request request) { return plan_with_units(request, "ndp-tp-lb", kTogetherBalanced); },
+     .near_memory = &kTogetherBalanced,
+     .auto_needs = {.experts = true}},
+    {.name = "ndp-tp-pre",
+     .explains = "G5: ndp-tp with prefetched experts on the GPU (G4)",
+     .make = [](Request request) { return plan_with_units(request, "ndp-tp-pre", kTogetherPrefetched); },
+     .near_memory = &kTogetherPrefetched,
+     .auto_needs = {.experts = true}},
     {.name = "padding",
      .explains = "H12: layer, each matmul padded to the NPU's next size",
      .make = [](Request request) { return multiply_on_npu(request, "padding", padding_graphs); }},

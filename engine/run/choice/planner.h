@@ -46,6 +46,7 @@ struct PlannerOptions {
   const Strategy* plan = nullptr;         // nullptr: `auto`
   TextOptions text;                       // without a type of activations: f32
   const RoutingCounts* counts = nullptr;  // borrowed: how often experts were chosen; nullptr: the model has none
+  ExpertDivider* divider = nullptr;       // borrowed; for plans with near-memory units
 };
 
 class Planner {

@@ -166,6 +166,12 @@ void Machine::open_devices_here(const std::string& host_for) {
     names.push_back(first_device(DeviceKind::host));
     diagnostics_.push_back("the host is beside the other devices: " + host_for);
   }
+  const auto is_unit = [](const std::string& id) { return device_kind(id) == DeviceKind::unit; };
+  if (std::ranges::any_of(names, is_unit) && std::ranges::none_of(names, is_host)) {
+    names.push_back(first_device(DeviceKind::host));
+    diagnostics_.push_back(
+        "the host is beside the near-memory units: it divides the experts, and adds their results up");
+  }
   std::set<std::string> seen;
   for (const std::string& id : names) {
     devices_.push_back(open_one(id));
@@ -183,11 +189,16 @@ void Machine::open_devices_here(const std::string& host_for) {
   set_up();
 }
 
-// Beside a GPU the host leaves the GPU's cores alone. It works on the NPU's thread then, if the NPU shares its thread.
+// Beside a GPU the host leaves the GPU's cores alone. It works on the NPU's thread then, if the NPU shares its thread,
+// or on that of the first near-memory unit. All units share one thread.
 std::unique_ptr<Device> Machine::open_one(const std::string& id) const {
+  const auto unit =
+      std::ranges::find_if(devices_, [](const auto& device) { return device->info().near_memory.is_there(); });
+  if (unit != devices_.end() && device_kind(id) == DeviceKind::unit) return open_unit_on(**unit, id, device_options_);
   if (device_factory(id).prefix != first_device(DeviceKind::host)) return open_device(id, device_options_);
   Device* npu = first_with(&DeviceInfo::static_graphs);
   if (first_with(&DeviceInfo::queued) && npu && npu->info().shares_thread) return open_host_on(*npu, device_options_);
+  if (first_with(&DeviceInfo::queued) && unit != devices_.end()) return open_host_on(**unit, device_options_);
   return open_device(id, waits_for_gpu() ? for_gpu_cores(device_options_) : device_options_);
 }
 

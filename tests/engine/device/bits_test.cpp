@@ -213,7 +213,8 @@ std::vector<OpCase> experts_of_one_token() {
 
 // Devices that run one-token programs from a list compile their kernels in another form there.
 TEST_P(Bits, experts_of_one_token_give_equal_bits_in_one_sequence) {
-  if (bench_.device->info().kind == DeviceKind::npu) GTEST_SKIP() << "skipped: an NPU runs no experts of tokens";
+  if (bench_.device->info().kind == DeviceKind::npu || bench_.device->info().kind == DeviceKind::unit)
+    GTEST_SKIP() << "skipped: NPUs and near-memory units route no tokens";
   const std::vector<OpCase> cases = experts_of_one_token();
   std::vector<BuiltCase> alone, listed;
   std::vector<std::unique_ptr<Program>> programs;
@@ -236,7 +237,8 @@ TEST_P(Bits, experts_of_one_token_give_equal_bits_in_one_sequence) {
 }
 
 TEST_P(Bits, attention_gives_equal_bits_by_heads_and_by_shares_of_its_splits) {
-  if (bench_.device->info().kind == DeviceKind::npu) GTEST_SKIP() << "skipped: an NPU runs no attention";
+  if (bench_.device->info().kind == DeviceKind::npu || bench_.device->info().kind == DeviceKind::unit)
+    GTEST_SKIP() << "skipped: NPUs and near-memory units run no attention";
   int by_heads = 0, by_shares = 0, turn = 0;
   for (const OpCase& op_case : telling(GetParam(), attention_cases())) {
     if (is_cut_as_f16_is(op_case) || !has_turn(GetParam(), turn++)) continue;

@@ -17,13 +17,16 @@ class Conformance : public OnTarget {
   }
 
   static bool is_for_the_host(const Operator& op) {
-    return features_of(op).has(Feature::capacities) || features_of(op).has(Feature::moving_experts);
+    const Features features = features_of(op);
+    return features.has(Feature::capacities) || features.has(Feature::moving_experts) ||
+           features.has(Feature::product_columns);
   }
   bool unsupported(const Operator& op) {
     const Support support = bench_.device->supports(op);
     if (support.yes) return false;
-    EXPECT_TRUE(bench_.device->info().kind == DeviceKind::npu || is_for_the_host(op))
-        << "only the NPU may refuse operators that GPUs are given: " << support.reason;
+    const DeviceKind kind = bench_.device->info().kind;
+    EXPECT_TRUE(kind == DeviceKind::npu || kind == DeviceKind::unit || is_for_the_host(op))
+        << "only NPUs and near-memory units may refuse operators that GPUs are given: " << support.reason;
     EXPECT_FALSE(support.reason.empty()) << "a refusal has a reason";
     ++unsupported_;
     return true;

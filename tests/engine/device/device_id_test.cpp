@@ -15,6 +15,16 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
+TEST(DeviceRange, names_its_devices_one_by_one) {
+  EXPECT_THAT(devices_of_range("ndp:0-3"), ::testing::ElementsAre("ndp:0", "ndp:1", "ndp:2", "ndp:3"));
+  EXPECT_THAT(devices_of_range("ndp:2-3?gib=32&gbps=50"),
+              ::testing::ElementsAre("ndp:2?gib=32&gbps=50", "ndp:3?gib=32&gbps=50"));
+  EXPECT_THAT(devices_of_range("ndp:5-5"), ::testing::ElementsAre("ndp:5"));
+  for (const char* no_range : {"ndp:0", "host", "npu:0?params=a-b", "ndp:3-1", "ndp:-3", "ndp:0-", "ndp:0-999", "-", "",
+                               "a-b", "ndp:x-2", "ndp:0-1-2"})
+    EXPECT_THAT(devices_of_range(no_range), ::testing::ElementsAre(no_range));
+}
+
 TEST(DeviceId, is_a_prefix_a_number_and_parameters) {
   const auto plain = parse_device_id("host"), numbered = parse_device_id("opencl:12");
   ASSERT_TRUE(plain && numbered);

@@ -239,6 +239,50 @@ class HalfOfTheExperts : public ExpertSource {
   size_t slot_bytes_;
 };
 
+// Expert e is computed by side e % sides.
+class InTurn final : public ExpertDivider {
+ public:
+  explicit InTurn(int64_t sides) : sides_(sides) {}
+  void divide(const DivideRequest&, std::span<int32_t> sides) override {
+    for (size_t e = 0; e < sides.size(); ++e) sides[e] = static_cast<int32_t>(e % static_cast<size_t>(sides_));
+  }
+
+ private:
+  const int64_t sides_;
+};
+
+BuiltCase build_sides(CaseMemory& memory, const Choices& shape, int64_t sides) {
+  static std::deque<InTurn> dividers;  // operators borrow them
+  const auto& [S, E, k, to_one] = shape;
+  ExpertSides op;
+  op.S = S, op.E = E, op.k = k, op.sides = sides;
+  op.ids = memory.ids(shape.ids(), "ids");
+  op.side_ids_bytes = static_cast<size_t>(S * k + 3) * sizeof(int32_t);
+  op.side_lists_bytes = static_cast<size_t>(S * expert_list_words(E, k)) * sizeof(int32_t);
+  op.of_side = words(memory, sides * (S * k + 3), "ids of sides");
+  op.lists = words(memory, sides * S * expert_list_words(E, k), "lists of sides");
+  op.row_of = words(memory, S * k, "row_of");
+  op.divider = &dividers.emplace_back(sides);
+  BuiltCase built{{"expert_sides", op}, {{"row_of", op.row_of, S, k, k, ElementType::i32, exact}}};
+  for (int64_t side = 0; side < sides; ++side) {
+    const auto at = static_cast<size_t>(side);
+    built.outputs.push_back({"ids", op.of_side.advanced(at * op.side_ids_bytes), S, k, k, ElementType::i32, exact});
+    // The first word counts the listed experts. Only that much of the lists' length is certain.
+    built.outputs.push_back(
+        {"listed experts", op.lists.advanced(at * op.side_lists_bytes), 1, 1, 1, ElementType::i32, exact});
+  }
+  return built;
+}
+
+// G2: the sum over some columns alone.
+BuiltCase build_grouped_of_columns(CaseMemory& memory, StorageType type, const GroupedShape& shape, int64_t begin,
+                                   int64_t end, uint32_t seed) {
+  BuiltCase built = build_grouped(memory, type, shape, seed);
+  auto& op = std::get<GroupedMatMul>(built.op.body);
+  op = slice_columns(op, begin, end);
+  return built;
+}
+
 BuiltCase build_fetch(CaseMemory& memory, const Choices& shape, int64_t wave) {
   static std::deque<HalfOfTheExperts> sources;  // operators borrow them
   const auto& [S, E, k, to_one] = shape;
@@ -482,6 +526,22 @@ std::vector<OpCase> expert_row_cases() {
     for (const Choices& shape : {Choices{1, 5, 3}, Choices{33, 8, 2}, Choices{7, 4, 1, true}})
       cases.push_back({"expert_fetch" + size_text("S", shape.S) + size_text("E", shape.E) + size_text("wave", wave),
                        [shape, wave](CaseMemory& memory) { return build_fetch(memory, shape, wave); }});
+  for (const int64_t sides : {1, 2, 4})
+    for (const Choices& shape : {Choices{1, 5, 3}, Choices{33, 8, 2}, Choices{7, 4, 1, true}})
+      cases.push_back({"expert_sides" + size_text("S", shape.S) + size_text("E", shape.E) + size_text("sides", sides),
+                       [shape, sides](CaseMemory& memory) { return build_sides(memory, shape, sides); }});
+  for (const auto& [type, K, begin, end, act_i8] :
+       {std::tuple{StorageType::f32, 96, 0, 32, false}, std::tuple{StorageType::q4_0, 96, 32, 96, false},
+        std::tuple{StorageType::q8_0, 160, 64, 128, true}, std::tuple{StorageType::q4_k, 768, 256, 512, false},
+        std::tuple{StorageType::q6_k, 512, 256, 512, true}})
+    for (const int64_t S : {1, 17})
+      cases.push_back({std::string("grouped_matmul of columns ") + to_string(type) + size_text("S", S) +
+                           size_text("from", begin) + size_text("to", end) + (act_i8 ? " i8" : ""),
+                       [=](CaseMemory& memory) {
+                         const GroupedShape shape{{S, 5, 2}, 200, K, true, false, false, act_i8};
+                         return build_grouped_of_columns(memory, type, shape, begin, end, 11);
+                       },
+                       packed_format(type).exact_in_f16_contract()});
   for (int64_t width : {1, 64, 577}) {
     cases.push_back({"gather_rows" + size_text("width", width),
                      [width](CaseMemory& memory) { return build_gather(memory, 33, 3, width); }});

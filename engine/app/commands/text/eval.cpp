@@ -139,6 +139,7 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
     }
     if (margins.decisions > 0) out["router"] = router_json(margins);
     if (auto experts = experts_json(*engine); !experts.is_null()) out["experts"] = std::move(experts);
+    if (auto units = near_memory_json(*engine); !units.is_null()) out["near_memory"] = std::move(units);
     if (auto experts = expert_store_json(*engine); !experts.is_null()) out["expert_store"] = std::move(experts);
     if (auto loads = graph_loads_json(*engine); !loads.is_null()) out["npu_memory"] = std::move(loads);
     if (!eval.logits_out.empty()) out["logits"] = eval.logits_out;
@@ -154,6 +155,7 @@ int eval_command(const CommonFlags& flags, const EvalFlags& eval) {
                  static_cast<long long>(count), static_cast<long long>(chunk), static_cast<double>(count) / seconds,
                  engine->machine().device_names().c_str(), engine->plans().name().c_str());
     print_experts(flags, *engine);
+    print_near_memory(flags, *engine);
     print_expert_store(flags, *engine);
     print_graph_loads(flags, *engine);
     if (margins.near_ties > 0)

@@ -105,6 +105,7 @@ nlohmann::json generation_json(const Generation& g, std::span<const int32_t> pro
           {"bits", bits_json(engine)},
           {"experts", experts_json(engine)},
           {"expert_store", expert_store_json(engine)},
+          {"near_memory", near_memory_json(engine)},
           {"npu_memory", graph_loads_json(engine)},
           {"online_compile",
            {{"clock", "modelled"},

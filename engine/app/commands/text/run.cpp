@@ -161,6 +161,7 @@ int run_command(const CommonFlags& flags) {
     if (mode != SpecMode::none && decoded_tokens(result) > 0)
       std::fprintf(stderr, "%s\n", drafts_line(result, mode).c_str());
     print_experts(flags, *engine);
+    print_near_memory(flags, *engine);
     print_expert_store(flags, *engine);
     print_graph_loads(flags, *engine);
     if (const GraphCompiles& compiled = engine->plans().online_compiles(); compiled.graphs > 0) {

@@ -402,6 +402,7 @@ TEST(NpuDevice, refuses_every_operator_but_matmul_with_a_reason) {
                                                           {Route(), "routing"},
                                                           {ExpertLists(), "routing"},
                                                           {ExpertFetch(), "experts that move"},
+                                                          {ExpertSides(), "capacities"},
                                                           {ExpertSlots(), "capacities"},
                                                           {GatherRows(), "capacities"},
                                                           {GroupedMatMul(), "grouped"},
