@@ -95,6 +95,11 @@ Named find(std::string_view text) {
   return {*std::move(factory), *std::move(id)};
 }
 
+void require_index(const DeviceFactory& factory, const DeviceId& id, std::string_view text) {
+  if (id.index >= std::max(factory.count().all, factory.most))
+    throw Error("there is no such device", std::string(text), what_there_is(text));
+}
+
 // Whether the id has "copies=1". Error when the value is neither 0 nor 1.
 bool copies_asked_for(const DeviceId& id) {
   const auto found = id.parameters.find(kCopies);
@@ -154,8 +159,7 @@ void add_device_factory(const DeviceFactory& factory) { added_factories().push_b
 
 std::unique_ptr<Device> open_device(std::string_view text, const DeviceOptions& options) {
   const auto [factory, id] = find(text);
-  if (id.index >= std::max(factory.count().all, factory.most))
-    throw Error("there is no such device", std::string(text), what_there_is(text));
+  require_index(factory, id, text);
   DeviceOptions own = options;
   own.parameters = id.parameters;
   own.force_copies = own.force_copies || copies_asked_for(id);
@@ -166,6 +170,7 @@ std::unique_ptr<Device> open_unit_on(Device& other, std::string_view text, const
   const auto [factory, id] = find(text);
   auto* thread = dynamic_cast<ThreadDevice*>(&other);
   TANDEM_CHECK(thread != nullptr && factory.kind == DeviceKind::unit, "a unit on the thread of another unit");
+  require_index(factory, id, text);
   DeviceOptions own = options;
   own.parameters = id.parameters;
   return open_ndp_beside(*thread, id.index, own);

@@ -200,9 +200,6 @@ void print_near_memory(const CommonFlags& flags, const Engine& engine) {
   };
   print("prompts", sides->of_prompts());
   print("text", sides->of_text());
-  std::fprintf(stderr,
-               "near-memory units are emulated on the host's cores: tokens/s of this run say nothing about "
-               "them\n");
 }
 
 nlohmann::json expert_store_json(const Engine& engine) {

@@ -167,6 +167,8 @@ void Machine::open_devices_here(const std::string& host_for) {
     diagnostics_.push_back("the host is beside the other devices: " + host_for);
   }
   const auto is_unit = [](const std::string& id) { return device_kind(id) == DeviceKind::unit; };
+  if (std::ranges::any_of(names, is_unit))
+    diagnostics_.push_back("near-memory units are emulated on the host's cores: measured times say nothing about them");
   if (std::ranges::any_of(names, is_unit) && std::ranges::none_of(names, is_host)) {
     names.push_back(first_device(DeviceKind::host));
     diagnostics_.push_back(

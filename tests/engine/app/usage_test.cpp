@@ -159,7 +159,8 @@ TEST(Usage, help_and_refusals_of_a_flag_with_names_show_the_names) {
   const std::string help = tandem_program({"run", "--help"}).out;
   for (const char* names : {"{quartile,covering}", "{balanced,faster,all}", "{spill,drop}", "{f16,f32}"})
     EXPECT_THAT(help, HasSubstr(names));
-  for (const char* flag : {"--moe-tier-rule", "--moe-residency", "--overflow", "--cache-type"}) {
+  for (const char* flag : {"--moe-tier-rule", "--moe-residency", "--overflow", "--cache-type", "--ndp-split",
+                           "--ndp-prompts", "--ndp-prefetch"}) {
     const Outcome refused = tandem_program({"run", "-m", "x", "-p", "a", flag, "junk"});
     EXPECT_EQ(refused.status, 2);
     EXPECT_THAT(refused.err, HasSubstr("junk not in {"));

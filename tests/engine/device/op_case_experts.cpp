@@ -535,7 +535,7 @@ std::vector<OpCase> expert_row_cases() {
         std::tuple{StorageType::q8_0, 160, 64, 128, true}, std::tuple{StorageType::q4_k, 768, 256, 512, false},
         std::tuple{StorageType::q6_k, 512, 256, 512, true}})
     for (const int64_t S : {1, 17})
-      cases.push_back({std::string("grouped_matmul of columns ") + to_string(type) + size_text("S", S) +
+      cases.push_back({std::string("grouped_matmul of columns ") + info(type).name + size_text("S", S) +
                            size_text("from", begin) + size_text("to", end) + (act_i8 ? " i8" : ""),
                        [=](CaseMemory& memory) {
                          const GroupedShape shape{{S, 5, 2}, 200, K, true, false, false, act_i8};

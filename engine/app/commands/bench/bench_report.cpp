@@ -66,6 +66,7 @@ nlohmann::json to_json(const BenchRow& row, const ModelFacts& facts, const Commo
           {"bits", bits_json(engine)},
           {"experts", experts_json(engine)},
           {"expert_store", expert_store_json(engine)},
+          {"near_memory", near_memory_json(engine)},
           {"npu_memory", graph_loads_json(engine)},
           {"clock", "measured"},
           {"n_threads", threads(flags)},

@@ -44,7 +44,7 @@ TEST(PlanList, has_the_baselines_of_papers_only_when_all_plans_are_asked_for) {
       EXPECT_THAT(some.out, HasSubstr("\n" + std::string(used))) << command;
       EXPECT_THAT(all.out, HasSubstr("\n" + std::string(used))) << command;
     }
-    for (const char* baseline : {"padding ", "moe-cpu ", "npumoe-tg "}) {
+    for (const char* baseline : {"padding ", "moe-cpu ", "npumoe-tg ", "ndp-monde "}) {
       EXPECT_THAT(some.out, Not(HasSubstr(baseline))) << command;
       EXPECT_THAT(all.out, HasSubstr("\n" + std::string(baseline))) << command;
     }
