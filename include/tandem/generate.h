@@ -29,8 +29,8 @@ class Constraint;
 class DraftHistory;
 class Tokenizer;
 
-// How the next token is chosen from logits. The chain of steps: repeat penalty, temperature, top-k, top-p, min-p, draw.
-// The result is the same for a seed on every machine.
+// How the next token is chosen from logits. The chain of steps: bias, penalties, temperature, top-k, top-p, min-p,
+// draw. The result is the same for a seed on every machine.
 struct SamplerOptions {
   float temperature = 0.0f;     // 0: greedy, the token with the largest logit
   int top_k = 40;               // 0: off
@@ -38,6 +38,9 @@ struct SamplerOptions {
   float min_p = 0.05f;          // 0: off
   float repeat_penalty = 1.0f;  // 1: off; applied to the last `repeat_last` tokens
   int repeat_last = 64;
+  // Subtracted from the logits of tokens that the text has generated: once, and for each time. 0: off.
+  float presence_penalty = 0.0f, frequency_penalty = 0.0f;
+  std::vector<std::pair<int32_t, float>> logit_bias{};  // added to these tokens' logits
   uint64_t seed = 0;
 };
 
@@ -302,7 +305,7 @@ class TextService {
     Batcher::Totals totals{};
   };
   Load load() const;
-  // Ends all texts, as the destructor does. What is asked for later is refused, or ends at once.
+  // Ends all texts, as the destructor does. Later requests are refused, or end at once.
   void close();
 
  private:

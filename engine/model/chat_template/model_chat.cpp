@@ -85,16 +85,20 @@ ModelChat::ModelChat(const TemplateSource& source, const Tokenizer& tokenizer)
   find_stop_texts();
 }
 
-Text ModelChat::text(const std::vector<Message>& messages, const Options& options) const {
+Text ModelChat::text(const Conversation& conversation, const Options& options) const {
   RenderOptions render;
   render.now = local_time();
   render.add_generation_prompt = options.add_generation_prompt;
   render.enable_thinking = options.enable_thinking;
   render.bos_token = bos_;
   render.eos_token = eos_;
+  return template_.render(conversation, render);
+}
+
+Text ModelChat::text(const std::vector<Message>& messages, const Options& options) const {
   const bool continues = options.add_generation_prompt && !messages.empty() && messages.back().role == "assistant";
-  if (!continues) return template_.render(Conversation::of(messages), render);
-  Text begun = template_.render(Conversation::of({messages.begin(), messages.end() - 1}), render);
+  if (!continues) return text(Conversation::of(messages), options);
+  Text begun = text(Conversation::of({messages.begin(), messages.end() - 1}), options);
   begun.append(messages.back().content, Author::conversation);
   return begun;
 }

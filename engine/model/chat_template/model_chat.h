@@ -48,6 +48,8 @@ class ModelChat {
   std::vector<int32_t> prompt(const std::vector<Message>& messages, const Options& options) const;
   std::vector<int32_t> prompt(const Text& text) const;  // of what text() gave
   Text text(const std::vector<Message>& messages, const Options& options) const;
+  // Any conversation, with tools for example. Nothing is continued.
+  Text text(const Conversation& conversation, const Options& options) const;
   // Texts that end an answer because the vocabulary has no token of them.
   const std::vector<std::string>& stop_texts() const { return stop_texts_; }
 

@@ -61,17 +61,20 @@ std::optional<int32_t> Sampler::sample(std::span<const float> logits, std::span<
   } else {
     if (!all_finite(logits)) return std::nullopt;
     std::vector<float> adjusted(logits.begin(), logits.end());
+    apply_bias(adjusted, options_.logit_bias);
     if (!allowed.empty()) exclude(adjusted, allowed);
     id = choose(std::move(adjusted));
   }
+  if (counts_generated()) ++generated_[id];
   accept(id);
   return id;
 }
 
-// The filters run in this order: repeat penalty, top k, temperature, top p, min p. Excluded tokens are no candidates.
+// The filters run in this order: penalties, top k, temperature, top p, min p. Excluded tokens are no candidates.
 int32_t Sampler::choose(std::vector<float> adjusted) {
   const std::vector<int32_t> recent(recent_.begin(), recent_.end());
   apply_repeat_penalty(adjusted, recent, options_.repeat_penalty);
+  apply_count_penalties(adjusted, generated_, options_.presence_penalty, options_.frequency_penalty);
   if (options_.temperature <= 0) return greedy_choice(adjusted);
   std::vector<Candidate> candidates = keep_top_k(adjusted, options_.top_k);
   std::erase_if(candidates, [](const Candidate& c) { return c.logit == -std::numeric_limits<float>::infinity(); });
@@ -101,6 +104,18 @@ void apply_repeat_penalty(std::span<float> logits, std::span<const int32_t> rece
     float& logit = logits[static_cast<size_t>(id)];
     logit = logit > 0 ? logit / penalty : logit * penalty;
   }
+}
+
+void apply_count_penalties(std::span<float> logits, const std::map<int32_t, int64_t>& counts, float presence,
+                           float frequency) {
+  for (const auto& [id, count] : counts)
+    if (id >= 0 && id < std::ssize(logits))
+      logits[static_cast<size_t>(id)] -= presence + static_cast<float>(count) * frequency;
+}
+
+void apply_bias(std::span<float> logits, std::span<const std::pair<int32_t, float>> bias) {
+  for (const auto& [id, added] : bias)
+    if (id >= 0 && id < std::ssize(logits)) logits[static_cast<size_t>(id)] += added;
 }
 
 // Words of bits that are all clear or all set are frequent.

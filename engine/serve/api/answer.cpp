@@ -22,14 +22,40 @@ Json choice_json(const AnswerHead& head, int64_t index, const AnsweredChoice& ch
     object["message"] = {{"role", "assistant"}, {"content", choice.text}};
   else
     object["text"] = choice.text;
-  object["logprobs"] = nullptr;
+  int64_t offset = choice.offset;
+  object["logprobs"] = choice.tokens ? logprobs_json(head, *choice.tokens, offset) : Json();
   object["finish_reason"] = finish_reason(choice.reason);
   return object;
+}
+
+Json bytes_of(const std::string& piece) {
+  Json bytes = Json::array();
+  for (const char c : piece) bytes.push_back(static_cast<unsigned char>(c));
+  return bytes;
+}
+
+Json token_json(const std::string& piece, float logprob) {
+  return {{"token", piece}, {"logprob", logprob}, {"bytes", bytes_of(piece)}};
+}
+
+Json chat_logprobs(const std::vector<AnsweredToken>& tokens) {
+  Json content = Json::array();
+  for (const AnsweredToken& each : tokens) {
+    Json token = token_json(each.piece, each.logprob);
+    token["top_logprobs"] = Json::array();
+    for (const auto& [piece, logprob] : each.likely) token["top_logprobs"].push_back(token_json(piece, logprob));
+    content.push_back(std::move(token));
+  }
+  return {{"content", std::move(content)}, {"refusal", nullptr}};
 }
 
 double a_second(int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
 
 }  // namespace
+
+int64_t characters_of(const std::string& text) {
+  return std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+}
 
 const char* finish_reason(StopReason reason) {
   const bool is_stop = reason == StopReason::end_of_text || reason == StopReason::stop_string;
@@ -64,6 +90,25 @@ Json whole_answer(const AnswerHead& head, const std::vector<AnsweredChoice>& cho
   return answer;
 }
 
+Json logprobs_json(const AnswerHead& head, const std::vector<AnsweredToken>& tokens, int64_t& offset) {
+  if (head.is_chat) return chat_logprobs(tokens);
+  Json object = {{"tokens", Json::array()},
+                 {"token_logprobs", Json::array()},
+                 {"top_logprobs", Json::array()},
+                 {"text_offset", Json::array()}};
+  for (const AnsweredToken& each : tokens) {
+    object["tokens"].push_back(each.piece);
+    object["token_logprobs"].push_back(each.logprob);
+    Json likely = Json::object();
+    for (const auto& [piece, logprob] : each.likely)
+      if (!likely.contains(piece)) likely[piece] = logprob;  // parts of characters may look alike
+    object["top_logprobs"].push_back(std::move(likely));
+    object["text_offset"].push_back(offset);
+    offset += characters_of(each.piece);
+  }
+  return object;
+}
+
 Json first_chunk(const AnswerHead& head, int64_t index) {
   return chunk_json(head, {{"index", index},
                            {"delta", {{"role", "assistant"}, {"content", ""}}},
@@ -71,24 +116,24 @@ Json first_chunk(const AnswerHead& head, int64_t index) {
                            {"finish_reason", nullptr}});
 }
 
-Json text_chunk(const AnswerHead& head, int64_t index, std::string_view text) {
+Json text_chunk(const AnswerHead& head, int64_t index, std::string_view text, const Json& logprobs) {
   Json choice = {{"index", index}};
   if (head.is_chat)
     choice["delta"] = {{"content", std::string(text)}};
   else
     choice["text"] = std::string(text);
-  choice["logprobs"] = nullptr;
+  choice["logprobs"] = logprobs;
   choice["finish_reason"] = nullptr;
   return chunk_json(head, std::move(choice));
 }
 
-Json last_chunk(const AnswerHead& head, int64_t index, StopReason reason) {
+Json last_chunk(const AnswerHead& head, int64_t index, StopReason reason, const Json& logprobs) {
   Json choice = {{"index", index}};
   if (head.is_chat)
     choice["delta"] = Json::object();
   else
     choice["text"] = "";
-  choice["logprobs"] = nullptr;
+  choice["logprobs"] = logprobs;
   choice["finish_reason"] = finish_reason(reason);
   return chunk_json(head, std::move(choice));
 }

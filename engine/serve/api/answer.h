@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/serve/api/fields.h"
@@ -25,20 +26,34 @@ struct Usage {
   int64_t prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
 };
 
+// A token of an answer with its probability (tandem/generate.h). Pieces are the bytes of tokens; they may be parts of
+// characters.
+struct AnsweredToken {
+  std::string piece;
+  float logprob = 0;
+  std::vector<std::pair<std::string, float>> likely{};
+};
+
 struct AnsweredChoice {
   std::string text;
   StopReason reason = StopReason::length;
+  std::optional<std::vector<AnsweredToken>> tokens{};  // nothing: probabilities were not asked for
+  int64_t offset = 0;                                  // characters of an echoed prompt in front of them
 };
 
-const char* finish_reason(StopReason reason);  // "stop", "length"
+int64_t characters_of(const std::string& text);  // of UTF-8
+const char* finish_reason(StopReason reason);    // "stop", "length"
 Json usage_json(const Usage& usage);
 // llama.cpp's `timings`, measured.
 Json timings_json(const Generation& generation);
 Json whole_answer(const AnswerHead& head, const std::vector<AnsweredChoice>& choices, const Usage& usage);
 // index: of the choice. The first chunk of a chat says whose message it is; the last one has a reason and no text.
 Json first_chunk(const AnswerHead& head, int64_t index);
-Json text_chunk(const AnswerHead& head, int64_t index, std::string_view text);
-Json last_chunk(const AnswerHead& head, int64_t index, StopReason reason);
+Json text_chunk(const AnswerHead& head, int64_t index, std::string_view text, const Json& logprobs = nullptr);
+Json last_chunk(const AnswerHead& head, int64_t index, StopReason reason, const Json& logprobs = nullptr);
+// The two official forms of probabilities. offset: characters of the choice in front of the first token; the function
+// adds those of the tokens.
+Json logprobs_json(const AnswerHead& head, const std::vector<AnsweredToken>& tokens, int64_t& offset);
 Json usage_chunk(const AnswerHead& head, const Usage& usage);
 std::string event_of(const Json& chunk);  // "data: {...}\n\n"
 inline constexpr const char* kStreamEnd = "data: [DONE]\n\n";

@@ -237,6 +237,9 @@ void Api::write_texts(const Exchange& exchange, Ask ask) {
   group.include_usage = ask.include_usage;
   group.client = exchange->request().authorization + "@" + exchange->request().client;
   group.stop = is_ending_;
+  group.tokenizer = &served.prompts.tokenizer();
+  group.has_logprobs = ask.logprobs.has_value();
+  ask.options.logprobs = ask.logprobs.value_or(-1);
   ask.options.constraint = constraint_of(ask);
   if (ask.is_chat) add_stops(ask.options, served.prompts);
   const uint64_t seed = ask.seed.value_or(drawn_seed());
@@ -309,9 +312,11 @@ void Api::apply_template(const Exchange& exchange) {
   const Json body = parse_body(exchange->request().body);
   Fields fields(body);
   const Json* messages = fields.find("messages");
-  const std::vector<chat::Message> list = read_messages(messages ? *messages : Json());
+  Ask ask;
+  ask.messages = read_messages(messages ? *messages : Json());
+  if (const Json* arguments = fields.find("chat_template_kwargs")) ask.template_arguments = *arguments;
   fields.finish({"model"}, options_.lenient);
-  exchange->answer(json_response({{"prompt", served_.load()->prompts.rendered(list, {})}}));
+  exchange->answer(json_response({{"prompt", served_.load()->prompts.rendered(ask)}}));
 }
 
 }  // namespace tandem::serve

@@ -1,6 +1,8 @@
 #include "engine/serve/api/ask.h"
 
+#include <charconv>
 #include <limits>
+#include <utility>
 
 #include "engine/serve/http/access.h"
 
@@ -41,6 +43,25 @@ void read_form(Fields& fields, Ask& ask) {
     fields.refuse("grammar", "absent, where another form of the text is asked for");
 }
 
+// {"42": -100}: token ids and what is added to their logits.
+std::vector<std::pair<int32_t, float>> read_bias(Fields& fields, int64_t vocabulary) {
+  const Json* object = fields.find("logit_bias");
+  std::vector<std::pair<int32_t, float>> bias;
+  if (!object) return bias;
+  const std::string expected =
+      "an object of token ids below " + std::to_string(vocabulary) + " and numbers from -100 to 100";
+  if (!object->is_object()) fields.refuse("logit_bias", expected);
+  for (const auto& [name, value] : object->items()) {
+    int32_t id = -1;
+    const auto [end, problem] = std::from_chars(name.data(), name.data() + name.size(), id);
+    const bool is_id = problem == std::errc() && end == name.data() + name.size() && id >= 0 && id < vocabulary;
+    const double added = value.is_number() ? value.get<double>() : 1000;
+    if (!is_id || !(added >= -100 && added <= 100)) fields.refuse("logit_bias", expected);
+    bias.emplace_back(id, static_cast<float>(added));
+  }
+  return bias;
+}
+
 void read_sampling(Fields& fields, const AskRules& rules, Ask& ask) {
   ask.options = rules.usual;
   SamplerOptions& sampler = ask.options.sampler;
@@ -52,6 +73,9 @@ void read_sampling(Fields& fields, const AskRules& rules, Ask& ask) {
   take(sampler.top_k, fields.whole("top_k", 0, std::numeric_limits<int>::max()));
   take(sampler.min_p, fields.number("min_p", 0, 1));
   take(sampler.repeat_penalty, fields.number("repeat_penalty", 0.01, 100));
+  take(sampler.presence_penalty, fields.number("presence_penalty", -2, 2));
+  take(sampler.frequency_penalty, fields.number("frequency_penalty", -2, 2));
+  sampler.logit_bias = read_bias(fields, rules.vocabulary);
   take(ask.options.ignore_end, fields.flag("ignore_eos"));
   if (const auto seed = fields.whole("seed", -1, std::numeric_limits<int64_t>::max()); seed && *seed >= 0)
     ask.seed = static_cast<uint64_t>(*seed);
@@ -126,11 +150,11 @@ std::string content_of(const Json* content, const std::string& place) {
 
 }  // namespace
 
-std::vector<chat::Message> read_messages(const Json& list) {
+Json read_messages(const Json& list) {
   if (!list.is_array() || list.empty())
     throw ApiError(400, "\"messages\" is expected to be a list with at least one message.", "messages",
                    "invalid_value");
-  std::vector<chat::Message> messages;
+  Json messages = Json::array();
   for (size_t i = 0; i < list.size(); ++i) {
     const std::string place = "messages[" + std::to_string(i) + "]";
     if (!list[i].is_object()) throw ApiError(400, "\"" + place + "\" is expected to be an object.", place);
@@ -141,7 +165,7 @@ std::vector<chat::Message> read_messages(const Json& list) {
     if (!kRoles.contains(role)) fields.refuse("role", "system, developer, user, assistant or tool");
     const Json* content = fields.find("content");
     if (!content && role != "assistant") fields.refuse("content", "a text");
-    messages.push_back({role, content_of(content, place + ".content")});
+    messages.push_back({{"role", role}, {"content", content_of(content, place + ".content")}});
     fields.finish({"name", "refusal"}, false);
   }
   return messages;
@@ -153,6 +177,7 @@ Ask read_completion(const Json& body, const AskRules& rules) {
   read_common(fields, rules, ask);
   read_prompts(fields, rules, ask);
   ask.options.predict = fields.whole("max_tokens", 0, kMostTokensOfAsk).value_or(16);
+  ask.logprobs = fields.whole("logprobs", 0, kMostLogprobs);
   ask.echo = fields.flag("echo").value_or(false);
   ask.ignored = fields.finish(kHarmless, rules.lenient);
   return ask;
@@ -168,11 +193,13 @@ Ask read_chat(const Json& body, const AskRules& rules) {
   const auto old = fields.whole("max_tokens", 0, kMostTokensOfAsk);
   const auto most = fields.whole("max_completion_tokens", 0, kMostTokensOfAsk);
   ask.options.predict = most ? *most : old.value_or(-1);
+  const bool has_logprobs = fields.flag("logprobs").value_or(false);
+  const auto likely = fields.whole("top_logprobs", 0, kMostLogprobs);
+  if (likely && !has_logprobs) fields.refuse("top_logprobs", "absent without \"logprobs\": true");
+  if (has_logprobs) ask.logprobs = likely.value_or(0);
   if (const Json* arguments = fields.find("chat_template_kwargs")) {
     if (!arguments->is_object()) fields.refuse("chat_template_kwargs", "an object");
-    Fields of_template(*arguments, "chat_template_kwargs");
-    ask.enable_thinking = of_template.flag("enable_thinking");
-    of_template.finish({}, false);
+    ask.template_arguments = *arguments;
   }
   ask.ignored = fields.finish(kHarmless, rules.lenient);
   return ask;

@@ -8,13 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "engine/model/chat_template/model_chat.h"
 #include "engine/serve/api/fields.h"
 #include "tandem/generate.h"
 
 namespace tandem::serve {
 
-inline constexpr int64_t kMostChoices = 16;
+inline constexpr int64_t kMostChoices = 16, kMostLogprobs = 20;
 inline constexpr size_t kMostStops = 16, kMostPrompts = 64;
 
 struct Ask {
@@ -24,14 +23,15 @@ struct Ask {
   };
   std::optional<std::string> model;
   bool is_chat = false;
-  std::vector<Prompt> prompts;          // of a completion
-  std::vector<chat::Message> messages;  // of a chat
-  std::optional<bool> enable_thinking;
+  std::vector<Prompt> prompts;   // of a completion
+  Json messages;                 // of a chat: [{"role", "content": text, ...}]
+  Json template_arguments;       // further variables of the chat template; null: none
   GenerateOptions options;       // without constraint and callbacks
   std::optional<uint64_t> seed;  // nothing: any
   std::optional<std::string> json_schema, grammar;
   bool json_object = false;
-  int64_t choices = 1;  // of each prompt
+  int64_t choices = 1;              // of each prompt
+  std::optional<int64_t> logprobs;  // likely tokens at each place; nothing: no probabilities
   bool echo = false;
   bool is_stream = false, include_usage = false;
   std::vector<std::string> ignored;  // unknown members, if the server is lenient
@@ -45,7 +45,7 @@ struct AskRules {
 
 Ask read_completion(const Json& body, const AskRules& rules);
 Ask read_chat(const Json& body, const AskRules& rules);
-// A list of messages in OpenAI's form: roles, contents as texts or parts.
-std::vector<chat::Message> read_messages(const Json& list);
+// Messages in OpenAI's form, with each content as one text, and the role `developer` as `system`.
+Json read_messages(const Json& list);
 
 }  // namespace tandem::serve

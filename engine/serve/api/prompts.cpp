@@ -18,36 +18,50 @@ std::vector<int32_t> Prompts::ids(const Ask::Prompt& prompt) const {
 }
 
 std::vector<int32_t> Prompts::ids(const Ask& chat) const {
-  std::vector<int32_t> ids = chat_ ? chat_->prompt(text(chat.messages, chat.enable_thinking)) : std::vector<int32_t>();
-  if (!chat_) text(chat.messages, {});  // refuses
-  if (ids.empty()) throw ApiError(400, "The conversation has no tokens.", "messages", "invalid_value");
-  return ids;
+  const chat::Text rendered = text(chat);
+  try {
+    return chat_->prompt(rendered);
+  } catch (const Error& error) {
+    throw ApiError(400, error.what(), "messages", "invalid_value");
+  }
 }
 
-std::string Prompts::rendered(const std::vector<chat::Message>& messages, std::optional<bool> enable_thinking) const {
-  return std::string(text(messages, enable_thinking).bytes());
-}
+std::string Prompts::rendered(const Ask& chat) const { return text(chat).bytes(); }
 
 std::vector<std::string> Prompts::stop_texts() const {
   return chat_ ? chat_->stop_texts() : std::vector<std::string>();
 }
 
+// An answer that is begun already is continued: it stands behind the beginning of an answer.
+chat::Text Prompts::text(Json messages, const Ask& chat) const {
+  const bool continues = messages.size() > 1 && messages.back().at("role") == "assistant";
+  const std::string begun = continues ? messages.back().at("content").get<std::string>() : "";
+  if (continues) messages.erase(messages.size() - 1);
+  Json conversation = {{"messages", std::move(messages)}};
+  if (!chat.template_arguments.is_null()) conversation["chat_template_kwargs"] = chat.template_arguments;
+  chat::Text text = chat_->text(chat::Conversation::read(conversation.dump(), "the request"), {});
+  if (continues) text.append(begun, chat::Author::conversation);
+  return text;
+}
+
 // A template that refuses a system message gets its words in front of the first user's.
-chat::Text Prompts::text(const std::vector<chat::Message>& messages, std::optional<bool> enable_thinking) const {
+chat::Text Prompts::text(const Ask& chat) const {
   if (!chat_)
     throw ApiError(400,
                    "The model has no chat template. Use /v1/completions, or start the server with --chat-template.",
                    "messages", "no_chat_template");
-  const chat::ModelChat::Options options{.add_generation_prompt = true, .enable_thinking = enable_thinking};
-  const bool has_system = messages.size() > 1 && messages[0].role == "system" && messages[1].role == "user";
+  const Json& messages = chat.messages;
+  const bool has_system = messages.size() > 1 && messages[0].at("role") == "system" && messages[1].at("role") == "user";
   try {
     try {
-      return chat_->text(messages, options);
+      return text(messages, chat);
     } catch (const chat::TemplateRefusal&) {
       if (!has_system) throw;
-      std::vector<chat::Message> moved(messages.begin() + 1, messages.end());
-      moved.front().content = messages.front().content + "\n\n" + moved.front().content;
-      return chat_->text(moved, options);
+      Json moved = messages;
+      moved[1]["content"] =
+          messages[0].at("content").get<std::string>() + "\n\n" + messages[1].at("content").get<std::string>();
+      moved.erase(0);
+      return text(std::move(moved), chat);
     }
   } catch (const Error& error) {
     throw ApiError(400, std::string("The chat template refuses this conversation: ") + error.what(), "messages",

@@ -23,11 +23,12 @@ class Prompts {
   const Tokenizer& tokenizer() const { return tokenizer_; }
   std::vector<int32_t> ids(const Ask::Prompt& prompt) const;
   std::vector<int32_t> ids(const Ask& chat) const;
-  std::string rendered(const std::vector<chat::Message>& messages, std::optional<bool> enable_thinking) const;
+  std::string rendered(const Ask& chat) const;
   std::vector<std::string> stop_texts() const;  // that end an answer of a chat
 
  private:
-  chat::Text text(const std::vector<chat::Message>& messages, std::optional<bool> enable_thinking) const;
+  chat::Text text(const Ask& chat) const;
+  chat::Text text(Json messages, const Ask& chat) const;
   const Tokenizer& tokenizer_;
   std::optional<chat::ModelChat> chat_;
 };

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -30,6 +31,7 @@ TextGroup::TextGroup(std::shared_ptr<http::Exchange> exchange, GroupOptions opti
       metrics_(metrics),
       texts_(std::move(texts)),
       answered_(texts_.size()),
+      new_tokens_(texts_.size()),
       is_open_(texts_.size()),
       left_(texts_.size()) {}
 
@@ -37,8 +39,11 @@ TextGroup::TextGroup(std::shared_ptr<http::Exchange> exchange, GroupOptions opti
 void TextGroup::begin(TextService& service) {
   std::vector<TextService::Wish> wishes;
   for (size_t i = 0; i < texts_.size(); ++i) {
+    if (!options_.echoes.empty()) answered_[i].offset = characters_of(options_.echoes[i]);
     TextService::Wish wish{std::move(texts_[i].prompt), std::move(texts_[i].options), options_.client, {}};
     wish.options.on_text = [self = shared_from_this(), i](std::string_view piece) { self->take_text(i, piece); };
+    if (options_.has_logprobs)
+      wish.options.on_token = [self = shared_from_this(), i](const ChosenToken& token) { self->take_token(i, token); };
     wish.on_end = [self = shared_from_this(), i](Batcher::Result result) { self->take_end(i, std::move(result)); };
     wishes.push_back(std::move(wish));
   }
@@ -86,9 +91,37 @@ void TextGroup::open(size_t index) {
   if (!options_.echoes.empty()) send(event_of(text_chunk(options_.head, number, options_.echoes[index])));
 }
 
+// An end token is no part of the text.
+void TextGroup::take_token(size_t index, const ChosenToken& token) {
+  if (options_.tokenizer->is_end(token.id)) return;
+  AnsweredToken answered{options_.tokenizer->piece(token.id, true), token.logprob, {}};
+  for (const LikelyToken& each : token.likely)
+    answered.likely.emplace_back(options_.tokenizer->piece(each.id, true), each.logprob);
+  new_tokens_[index].push_back(std::move(answered));
+}
+
+// Tokens come with the text that they complete. So those of a stop text, which has none, stay unsaid.
 void TextGroup::take_text(size_t index, std::string_view piece) {
   open(index);
-  if (options_.is_stream) send(event_of(text_chunk(options_.head, static_cast<int64_t>(index), piece)));
+  if (options_.is_stream)
+    send(event_of(text_chunk(options_.head, static_cast<int64_t>(index), piece, logprobs_of_chunk(index))));
+  else
+    keep_tokens(index);
+}
+
+void TextGroup::keep_tokens(size_t index) {
+  if (!options_.has_logprobs) return;
+  auto& kept = answered_[index].tokens;
+  if (!kept) kept.emplace();
+  std::ranges::move(new_tokens_[index], std::back_inserter(*kept));
+  new_tokens_[index].clear();
+}
+
+Json TextGroup::logprobs_of_chunk(size_t index) {
+  if (!options_.has_logprobs) return nullptr;
+  Json json = logprobs_json(options_.head, new_tokens_[index], answered_[index].offset);
+  new_tokens_[index].clear();
+  return json;
 }
 
 // The choices of a prompt share it, so its tokens count once.
@@ -103,7 +136,10 @@ void TextGroup::take_end(size_t index, Batcher::Result result) {
   } else if (written.reason == StopReason::interrupted && *options_.stop) {
     fail(ApiError(503, "The server ends.", "", "server_ending"));
   }
-  answered_[index] = {(options_.echoes.empty() ? "" : options_.echoes[index]) + written.text, written.reason};
+  answered_[index].text = (options_.echoes.empty() ? "" : options_.echoes[index]) + written.text;
+  answered_[index].reason = written.reason;
+  if (written.reason == StopReason::stop_string) new_tokens_[index].clear();
+  if (!options_.is_stream) keep_tokens(index);
   usage_.completion_tokens += std::ssize(written.ids);
   if (static_cast<int64_t>(index) % choices_ == 0) {
     usage_.prompt_tokens += written.prompt_tokens;
@@ -111,7 +147,8 @@ void TextGroup::take_end(size_t index, Batcher::Result result) {
   }
   if (!result.error && !has_failed_) {
     open(index);
-    if (options_.is_stream) send(event_of(last_chunk(options_.head, static_cast<int64_t>(index), written.reason)));
+    if (options_.is_stream)
+      send(event_of(last_chunk(options_.head, static_cast<int64_t>(index), written.reason, logprobs_of_chunk(index))));
   }
   if (index == 0) first_ = std::move(result.generation);
   if (--left_ == 0) finish();

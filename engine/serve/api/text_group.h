@@ -24,7 +24,9 @@ namespace tandem::serve {
 struct GroupOptions {
   AnswerHead head;
   bool is_stream = false, include_usage = false;
-  std::string client;                       // whose turn it is
+  std::string client;  // whose turn it is
+  const Tokenizer* tokenizer = nullptr;
+  bool has_logprobs = false;
   std::vector<std::string> echoes;          // before the text of each choice; empty: none
   std::shared_ptr<std::atomic<bool>> stop;  // true: the server ends
 };
@@ -41,7 +43,10 @@ class TextGroup : public std::enable_shared_from_this<TextGroup> {
   void begin(TextService& service);
 
  private:
+  void take_token(size_t index, const ChosenToken& token);
   void take_text(size_t index, std::string_view piece);
+  void keep_tokens(size_t index);
+  Json logprobs_of_chunk(size_t index);
   void take_end(size_t index, Batcher::Result result);
   void send(const std::string& events);
   void open(size_t index);
@@ -59,6 +64,7 @@ class TextGroup : public std::enable_shared_from_this<TextGroup> {
   bool is_cancelled_ = false;        // under the lock
   // Of the thread that writes texts.
   std::vector<AnsweredChoice> answered_;
+  std::vector<std::vector<AnsweredToken>> new_tokens_;  // whose text has not come yet
   std::vector<bool> is_open_;
   Usage usage_;
   Generation first_;  // of the first text that ended, for its times

@@ -51,6 +51,9 @@ const std::set<std::string> kFree = {"--model",       "--prompt",
                                      "--json-schema", "--grammar",
                                      "--packed",      "--chat-template-file",
                                      "--system",      "--routing-out",
+                                     "--host",        "--alias",
+                                     "--api-key",     "--api-key-file",
+                                     "--allow-host",  "--allow-origin",
                                      "FILE",          "TRACE"};
 
 TEST(Usage, junk_for_any_flag_of_any_command_is_status_2_and_named) {

@@ -34,6 +34,21 @@ TEST(Answers, in_chunks_have_a_reason_at_the_end_alone) {
   EXPECT_EQ(usage_chunk(kText, {1, 0, 2})["choices"].dump(), "[]");
 }
 
+// "é" has two bytes and is one character, so the third token begins at character 2 behind an offset of 0.
+TEST(Answers, name_likely_tokens_in_both_official_forms) {
+  const std::vector<AnsweredToken> tokens = {
+      {"a", -0.5f, {{"a", -0.5f}, {"b", -1}}}, {"\xC3\xA9", -0.25f, {}}, {"c", 0, {}}};
+  int64_t offset = 0;
+  EXPECT_EQ(logprobs_json(kText, tokens, offset).dump(),
+            R"({"tokens":["a","é","c"],"token_logprobs":[-0.5,-0.25,0.0],)"
+            R"("top_logprobs":[{"a":-0.5,"b":-1.0},{},{}],"text_offset":[0,1,2]})");
+  EXPECT_EQ(offset, 3);
+  EXPECT_EQ(
+      logprobs_json(kChat, {tokens[0]}, offset).dump(),
+      R"({"content":[{"token":"a","logprob":-0.5,"bytes":[97],"top_logprobs":[)"
+      R"({"token":"a","logprob":-0.5,"bytes":[97]},{"token":"b","logprob":-1.0,"bytes":[98]}]}],"refusal":null})");
+}
+
 TEST(Answers, of_broken_bytes_are_still_utf_8) {
   EXPECT_NE(event_of(text_chunk(kText, 0, "\xff")).find("\xEF\xBF\xBD"), std::string::npos);
   EXPECT_TRUE(event_of(text_chunk(kText, 0, "a\n\n")).ends_with("\n\n"));

@@ -65,6 +65,12 @@ TEST(Api, shows_what_the_template_makes_of_a_conversation) {
   const Served served;
   EXPECT_EQ(served.json("/apply-template", R"({"messages":[{"role":"user","content":"hi"}]})").at("prompt"),
             "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_EQ(served
+                .json("/apply-template",
+                      R"({"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"Well"}]})")
+                .at("prompt"),
+            "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\nWell")
+      << "an answer that is begun is continued";
   const Served without({.has_template = false});
   EXPECT_THAT(without.post("/v1/chat/completions", R"({"messages":[{"role":"user","content":"hi"}]})").body,
               HasSubstr("no_chat_template"));

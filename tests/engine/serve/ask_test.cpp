@@ -35,7 +35,8 @@ TEST(Ask, of_a_completion_has_what_was_said_and_the_usual_values_else) {
   const Ask ask = completion(
       R"({"model":"m","prompt":"x","max_tokens":5,"temperature":0.5,"top_p":0.25,"min_p":0,"seed":9,"n":2,
           "stop":["a","b"],"stream":true,"stream_options":{"include_usage":true},"echo":true,"user":"u",
-          "repeat_penalty":1.5,"ignore_eos":true})",
+          "repeat_penalty":1.5,"ignore_eos":true,"presence_penalty":-1,"frequency_penalty":1,"logprobs":3,
+          "logit_bias":{"7":-100}})",
       rules);
   EXPECT_EQ(ask.model, "m");
   ASSERT_EQ(ask.prompts.size(), 1u);
@@ -47,6 +48,10 @@ TEST(Ask, of_a_completion_has_what_was_said_and_the_usual_values_else) {
   EXPECT_EQ(ask.options.sampler.min_p, 0);
   EXPECT_EQ(ask.options.sampler.repeat_penalty, 1.5f);
   EXPECT_TRUE(ask.options.ignore_end && ask.is_stream && ask.include_usage && ask.echo);
+  EXPECT_EQ(ask.options.sampler.presence_penalty, -1);
+  EXPECT_EQ(ask.options.sampler.frequency_penalty, 1);
+  EXPECT_THAT(ask.options.sampler.logit_bias, ElementsAre(std::pair(7, -100.0f)));
+  EXPECT_EQ(ask.logprobs, 3);
   EXPECT_EQ(ask.seed, 9u);
   EXPECT_EQ(ask.choices, 2);
   EXPECT_THAT(ask.options.stop, ElementsAre("a", "b"));
@@ -86,6 +91,13 @@ TEST(Ask, names_a_value_out_of_range_or_of_another_type) {
                                                                                     {"grammar", "1"},
                                                                                     {"response_format", "\"json\""},
                                                                                     {"best_of", "2"},
+                                                                                    {"logprobs", "21"},
+                                                                                    {"presence_penalty", "2.5"},
+                                                                                    {"frequency_penalty", "-3"},
+                                                                                    {"logit_bias", "[]"},
+                                                                                    {"logit_bias", "{\"100\":1}"},
+                                                                                    {"logit_bias", "{\"1x\":1}"},
+                                                                                    {"logit_bias", "{\"1\":101}"},
                                                                                     {"tools", "[]"}})
     EXPECT_EQ(refused([](const auto& text) { completion(text); }, R"({"prompt":"x",")" + name + "\":" + value + "}"),
               name);
@@ -97,12 +109,21 @@ TEST(Ask, of_a_chat_has_messages_of_texts_and_parts) {
           {"type":"text","text":"b"}]},{"role":"assistant","content":null}],"max_completion_tokens":3,"max_tokens":4,
           "chat_template_kwargs":{"enable_thinking":false}})");
   ASSERT_EQ(ask.messages.size(), 3u);
-  EXPECT_EQ(ask.messages[0].role, "system");
-  EXPECT_EQ(ask.messages[1].content, "ab");
-  EXPECT_EQ(ask.messages[2].content, "");
+  EXPECT_EQ(ask.messages[0].at("role"), "system");
+  EXPECT_EQ(ask.messages[1].at("content"), "ab");
+  EXPECT_EQ(ask.messages[2].at("content"), "");
   EXPECT_EQ(ask.options.predict, 3);
-  EXPECT_EQ(ask.enable_thinking, false);
+  EXPECT_EQ(ask.template_arguments.dump(), R"({"enable_thinking":false})");
   EXPECT_EQ(chat_of(R"({"messages":[{"role":"user","content":"x"}]})").options.predict, -1);
+}
+
+TEST(Ask, of_a_chat_names_likely_tokens_only_with_probabilities) {
+  const std::string messages = R"({"messages":[{"role":"user","content":"x"}],)";
+  EXPECT_EQ(chat_of(messages + R"("logprobs":true})").logprobs, 0);
+  EXPECT_EQ(chat_of(messages + R"("logprobs":true,"top_logprobs":5})").logprobs, 5);
+  EXPECT_FALSE(chat_of(messages + R"("logprobs":false})").logprobs);
+  EXPECT_EQ(refused([](const auto& text) { chat_of(text); }, messages + R"("top_logprobs":5})"), "top_logprobs");
+  EXPECT_EQ(refused([](const auto& text) { chat_of(text); }, messages + R"("logprobs":3})"), "logprobs");
 }
 
 TEST(Ask, names_what_is_wrong_with_messages) {

@@ -110,6 +110,46 @@ TEST(ServedTexts, begin_with_their_prompt_if_that_is_echoed) {
             "ab" + alone.at("choices").at(0).at("text").get<std::string>());
 }
 
+// A greedy text's tokens are the most likely ones, and their pieces make up the text, whole or as a stream.
+TEST(ServedTexts, have_probabilities_in_both_official_forms) {
+  const Served served;
+  const Json choice = served.json("/v1/completions", greedy(some_ids(9), 6, ",\"logprobs\":2")).at("choices").at(0);
+  const Json& probabilities = choice.at("logprobs");
+  ASSERT_EQ(probabilities.at("tokens").size(), 6u);
+  std::string pieces;
+  for (size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(probabilities.at("top_logprobs").at(i).begin().value(), probabilities.at("token_logprobs").at(i));
+    EXPECT_LE(probabilities.at("token_logprobs").at(i), 0);
+    pieces += probabilities.at("tokens").at(i).get<std::string>();
+  }
+  const std::string body = R"({"messages":[{"role":"user","content":"hi"}],"max_tokens":6,"temperature":0,)"
+                           R"("ignore_eos":true,"logprobs":true,"top_logprobs":1)";
+  const Json chat = served.json("/v1/chat/completions", body + "}").at("choices").at(0).at("logprobs").at("content");
+  ASSERT_EQ(chat.size(), 6u);
+  Json streamed = Json::array();
+  for (const Json& event : events_of(served.post("/v1/chat/completions", body + R"(,"stream":true})").body)) {
+    const Json& part = event.at("choices").at(0).at("logprobs");
+    if (!part.is_null())
+      for (const Json& token : part.at("content")) streamed.push_back(token);
+  }
+  EXPECT_EQ(streamed, chat);
+  for (const Json& token : chat) EXPECT_EQ(token.at("top_logprobs").at(0).at("logprob"), token.at("logprob"));
+}
+
+TEST(ServedTexts, follow_biases) {
+  const Served served;
+  const auto first = [&](const std::string& more) {
+    return served.json("/v1/completions", greedy(some_ids(9), 1, ",\"logprobs\":0" + more))
+        .at("choices")
+        .at(0)
+        .at("logprobs")
+        .at("tokens")
+        .at(0);
+  };
+  EXPECT_EQ(first(",\"logit_bias\":{\"70\":100}"), served.json("/detokenize", R"({"tokens":[70]})").at("content"));
+  EXPECT_NE(first(""), first(",\"logit_bias\":{\"70\":100}"));
+}
+
 TEST(ServedTexts, keep_the_form_that_is_asked_for) {
   const Served served;
   const Json answer = served.json(

@@ -51,6 +51,36 @@ TEST(GreedyChoice, and_top_k_are_what_a_sorted_vocabulary_begins_with) {
   }
 }
 
+// Token 1 was generated three times and token 2 once: 5 - (0.5 + 3 * 0.25) and 4 - (0.5 + 0.25).
+TEST(Sampler, subtracts_penalties_for_what_was_generated_and_how_often) {
+  std::vector<float> logits = {6, 5, 4};
+  apply_count_penalties(logits, {{1, 3}, {2, 1}, {9, 1}}, 0.5f, 0.25f);
+  EXPECT_THAT(logits, ElementsAre(6, 3.75f, 3.25f));
+}
+
+TEST(Sampler, adds_biases_to_logits) {
+  std::vector<float> logits = {6, 5, 4};
+  apply_bias(logits, std::vector<std::pair<int32_t, float>>{{0, -100}, {2, 2.5f}, {7, 1}});
+  EXPECT_THAT(logits, ElementsAre(-94, 5, 6.5f));
+}
+
+TEST(Sampler, leaves_a_token_that_it_chose_often_enough) {
+  SamplerOptions options;
+  options.frequency_penalty = 0.6f;
+  Sampler sampler(options);
+  sampler.accept(0);  // of the prompt, which does not count
+  const std::vector<float> logits = {3, 2, 0};
+  std::vector<int32_t> chosen;
+  for (int i = 0; i < 5; ++i) chosen.push_back(*sampler.sample(logits));
+  EXPECT_THAT(chosen, ElementsAre(0, 0, 1, 0, 1)) << "3, 2.4, 1.8 < 2, 1.8 > 1.4, 1.2 < 1.4";
+}
+
+TEST(Sampler, follows_biases_also_where_it_is_greedy) {
+  SamplerOptions options;
+  options.logit_bias = {{0, -100}};
+  EXPECT_EQ(Sampler(options).sample(std::vector<float>{3, 2, 0}), 1);
+}
+
 TEST(Sampler, draws_nothing_where_a_logit_is_not_finite) {
   const float none = std::numeric_limits<float>::quiet_NaN(), infinite = std::numeric_limits<float>::infinity();
   for (const float temperature : {0.0f, 1.0f}) {

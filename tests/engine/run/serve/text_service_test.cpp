@@ -2,9 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <new>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "sync/error.h"
 #include "tandem/generate.h"
@@ -134,6 +139,110 @@ TEST_F(Texts, end_as_interrupted_when_the_service_does) {
   const Generation cut = endless.get();
   EXPECT_TRUE(cut.reason == StopReason::interrupted || cut.ids.size() == 100u) << "unless it came to its end before";
   EXPECT_EQ(stopped.get().reason, StopReason::interrupted);
+}
+
+struct Ends {
+  std::atomic<int> ended = 0;
+  std::vector<Generation> found = std::vector<Generation>(8);
+  TextService::Wish wish(int number, int64_t tokens, const std::string& client = "") {
+    return {some_ids(4 + number), so_many(tokens), client, [this, number](Batcher::Result result) {
+              found[static_cast<size_t>(number)] = std::move(result.generation);
+              ++ended;
+            }};
+  }
+  void wait_for(int count) const {
+    while (ended < count) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+};
+
+// The first one is written, the second one waits: both end when they are cancelled, and the third one goes on.
+TEST_F(Texts, that_are_cancelled_end_in_work_and_in_line) {
+  const auto engine = open(1), alone = open(1);
+  Ends ends;
+  std::promise<void> began;
+  TextService service(*engine, 1);
+  TextService::Wish first = ends.wish(0, 120);
+  first.options.on_text = [&, called = false](std::string_view) mutable {
+    if (!std::exchange(called, true)) began.set_value();
+  };
+  std::vector<TextService::Wish> wishes;
+  wishes.push_back(std::move(first));
+  for (const int number : {1, 2}) wishes.push_back(ends.wish(number, 5));
+  const auto tickets = service.ask(std::move(wishes));
+  ASSERT_TRUE(tickets);
+  began.get_future().wait();
+  (*tickets)[1].cancel();
+  (*tickets)[0].cancel();
+  ends.wait_for(3);
+  for (const size_t cut : {0u, 1u}) EXPECT_EQ(ends.found[cut].reason, StopReason::interrupted);
+  EXPECT_LT(ends.found[0].ids.size(), 120u);
+  EXPECT_EQ(ends.found[1].prompt_tokens, 5);
+  EXPECT_EQ(ends.found[2].ids, generate(*alone, some_ids(6), so_many(5)).ids);
+}
+
+TEST_F(Texts, that_find_the_line_full_are_refused_all_together) {
+  const auto engine = open(1);
+  Ends ends;
+  TextService service(*engine, 1, 1);
+  std::vector<TextService::Wish> three, two;
+  for (const int number : {0, 1, 2}) three.push_back(ends.wish(number, 2));
+  for (const int number : {0, 1}) two.push_back(ends.wish(number, 2));
+  EXPECT_FALSE(service.ask(std::move(three))) << "one is written, one waits, the third one has no place";
+  EXPECT_TRUE(service.ask(std::move(two)));
+  ends.wait_for(2);
+  EXPECT_EQ(service.load().waiting, 0);
+}
+
+TEST_F(Texts, of_a_client_with_many_do_not_hold_up_another_client) {
+  const auto engine = open(1);
+  Ends ends;
+  std::vector<int> order;
+  TextService service(*engine, 1);
+  std::vector<TextService::Wish> wishes;
+  for (const int number : {0, 1, 2, 3, 4}) {
+    wishes.push_back(ends.wish(number, 2, number == 4 ? "other" : "many"));
+    wishes.back().on_end = [&ends, &order, number](Batcher::Result) {
+      order.push_back(number);
+      ++ends.ended;
+    };
+  }
+  ASSERT_TRUE(service.ask(std::move(wishes)));
+  ends.wait_for(5);
+  EXPECT_EQ(order, (std::vector{0, 4, 1, 2, 3}));
+}
+
+TEST_F(Texts, are_refused_by_a_service_that_was_closed) {
+  const auto engine = open(1);
+  Ends ends;
+  TextService service(*engine, 1);
+  service.close();
+  std::vector<TextService::Wish> wishes;
+  wishes.push_back(ends.wish(0, 2));
+  EXPECT_FALSE(service.ask(std::move(wishes)));
+  EXPECT_EQ(service.write(some_ids(3), so_many(2)).get().reason, StopReason::interrupted);
+}
+
+// Room for five contexts of 128 tokens, which have a page each, and a pass wants two free ones. So the fourth text
+// takes the page of the one that was not used for longest.
+TEST_F(Texts, that_were_used_last_stay_for_later_prompts) {
+  const auto engine = open(5);
+  Batcher batcher(*engine, 1);
+  int64_t shared = 0;
+  const auto write = [&](int first) {
+    std::vector<int32_t> prompt = some_ids(40);
+    prompt.front() = first;
+    batcher.add(prompt, so_many(3), [&](Batcher::Result result) { shared = result.generation.cached_prefix_tokens; });
+    while (batcher.step()) {
+    }
+    return shared;
+  };
+  EXPECT_EQ(write(10), 0);
+  EXPECT_EQ(write(11), 0);
+  EXPECT_EQ(write(10), 39) << "all but the last token, which gives the logits";
+  EXPECT_EQ(write(12), 0);
+  EXPECT_EQ(write(13), 0);
+  EXPECT_EQ(write(10), 39) << "it was used after text 11";
+  EXPECT_EQ(write(11), 0);
 }
 
 }  // namespace

@@ -1,0 +1,159 @@
+// `tandem serve`: the server as a program, with its flags, its variables and its end.
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+
+#include "tests/engine/app/commands/whole.h"
+#include "tests/engine/serve/client.h"
+
+namespace tandem::testing {
+namespace {
+
+// A server as a child process, on a free port.
+class ServerProcess {
+ public:
+  explicit ServerProcess(const Arguments& flags = {}, const ChildSettings& settings = {})
+      : child_(Arguments{"serve", "-m", stories(), "--port", "0"} + on_host() + flags, settings) {
+    EXPECT_TRUE(child_.wait_until([this] { return child_.err().find("ready: ") != std::string::npos; }))
+        << child_.err();
+    const size_t at = child_.err().find("listening on http://"), end = child_.err().find(';', at);
+    port_ = static_cast<uint16_t>(std::atoi(child_.err().c_str() + child_.err().rfind(':', end) + 1));
+  }
+  uint16_t port() const { return port_; }
+  Child& child() { return child_; }
+  Answered get(const std::string& path, const std::string& more = "") const {
+    return ask(port_, testing::get(path, more));
+  }
+  Answered post(const std::string& path, const json& body, const std::string& more = "") const {
+    return ask(port_, testing::post(path, body.dump(), more));
+  }
+
+ private:
+  Child child_;
+  uint16_t port_ = 0;
+};
+
+const json kShort = {{"prompt", "Once"}, {"max_tokens", 2}};
+
+TEST(Serve, writes_the_text_of_run) {
+  const json story = golden("story");
+  ServerProcess server;
+  EXPECT_EQ(server.get("/health").status, 200);
+  const Answered answer =
+      server.post("/v1/completions",
+                  {{"prompt", story.at("prompt")}, {"max_tokens", story.at("greedy_ids").size()}, {"temperature", 0}});
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const std::string text = json::parse(answer.body).at("choices").at(0).at("text");
+  const Ended run = tandem(Arguments{"run", "-m", stories(), "-p", story.at("prompt"), "-n",
+                                     std::to_string(story.at("greedy_ids").size()), "-q"} +
+                           on_host());
+  EXPECT_EQ(text, run.out);
+}
+
+TEST(Serve, ends_with_status_0_when_it_is_told_to_end) {
+  ServerProcess server;
+  Client client(server.port());
+  client.send(post("/v1/completions", R"({"prompt":"Once","max_tokens":400,"stream":true,"ignore_eos":true})"));
+  ASSERT_TRUE(client.read_until("data: "));
+  const auto asked = std::chrono::steady_clock::now();
+  server.child().interrupt(SIGTERM);
+  const std::string end = client.read_all();
+  EXPECT_THAT(end, ::testing::EndsWith("0\r\n\r\n")) << "the stream has an end";
+  const Ended ended = server.child().wait();
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_EQ(ended.out, "");
+  EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds(10));
+}
+
+TEST(Serve, says_that_its_port_is_taken_before_it_loads_the_model) {
+  ServerProcess first;
+  const Ended second = tandem(Arguments{"serve", "-m", stories(), "--port", std::to_string(first.port())} + on_host());
+  EXPECT_EQ(second.status, 1);
+  EXPECT_THAT(second.err, HasSubstr("the port is taken"));
+  EXPECT_THAT(second.err, HasSubstr("--port"));
+}
+
+TEST(Serve, is_for_other_machines_only_with_a_key_or_a_word) {
+  const Arguments outside{"serve", "-m", stories(), "--port", "0", "--host", "0.0.0.0"};
+  const Ended refused = tandem(outside);
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--api-key"));
+  EXPECT_EQ(tandem(outside + Arguments{"--api-key", "k", "--no-api-key"}).status, 2);
+  ServerProcess open({"--host", "0.0.0.0", "--no-api-key"});
+  EXPECT_THAT(open.child().err(), HasSubstr("other machines may use this server"));
+  EXPECT_EQ(open.get("/v1/models").status, 200);
+}
+
+TEST(Serve, asks_for_its_keys) {
+  const Folder folder;
+  std::ofstream(folder.file("keys")) << "first\n\nsecond\r\n";
+  std::ofstream(folder.file("none")) << "\n";
+  const auto status = [](const ServerProcess& server, const std::string& key) {
+    return server.get("/v1/models", "Authorization: Bearer " + key + "\r\n").status;
+  };
+  ServerProcess flags({"--api-key", "mine", "--api-key-file", folder.file("keys")});
+  for (const char* key : {"mine", "first", "second"}) EXPECT_EQ(status(flags, key), 200) << key;
+  EXPECT_EQ(status(flags, "other"), 401);
+  EXPECT_EQ(flags.get("/health").status, 200);
+  ServerProcess variable({}, {.environment = {{"TANDEM_API_KEY", "of-the-environment"}}});
+  EXPECT_EQ(status(variable, "of-the-environment"), 200);
+  EXPECT_EQ(status(variable, ""), 401);
+  const Ended empty = tandem({"serve", "-m", stories(), "--port", "0", "--api-key-file", folder.file("none")});
+  EXPECT_EQ(empty.status, 1);
+  EXPECT_THAT(empty.err, HasSubstr("the file of keys is empty"));
+}
+
+TEST(Serve, takes_names_pages_and_hosts_that_it_is_given) {
+  ServerProcess server({"--alias", "mine", "--lenient", "--allow-host", "box.example", "--allow-origin",
+                        "https://chat.example", "--chat-template", "chatml"});
+  EXPECT_THAT(server.get("/v1/models").body, HasSubstr("\"mine\""));
+  json body = kShort;
+  body["model"] = "mine";
+  body["colour"] = 1;
+  EXPECT_EQ(server.post("/v1/completions", body).status, 200);
+  body["model"] = "other";
+  EXPECT_EQ(server.post("/v1/completions", body).status, 404);
+  EXPECT_EQ(ask(server.port(), "GET /health HTTP/1.1\r\nHost: box.example\r\n\r\n").status, 200);
+  EXPECT_EQ(ask(server.port(), "GET /health HTTP/1.1\r\nHost: other.example\r\n\r\n").status, 403);
+  EXPECT_THAT(server.get("/health", "Origin: https://chat.example\r\n").head, HasSubstr("Access-Control-Allow-Origin"));
+  const json chat = {{"messages", {{{"role", "user"}, {"content", "hi"}}}}, {"max_tokens", 2}};
+  EXPECT_EQ(server.post("/v1/chat/completions", chat).status, 200);
+  ServerProcess any({"--any-model"});
+  EXPECT_EQ(any.post("/v1/completions", {{"prompt", "Once"}, {"max_tokens", 2}, {"model", "gpt-4"}}).status, 200);
+}
+
+TEST(Serve, has_so_many_texts_in_work_and_in_line) {
+  ServerProcess server({"--parallel", "1", "--queue", "0", "-c", "4096"});
+  EXPECT_THAT(server.child().err(), HasSubstr("ready: 1 texts at a time"));
+  Client busy(server.port());
+  busy.send(post("/v1/completions", R"({"prompt":"Once","max_tokens":4000,"stream":true,"ignore_eos":true})"));
+  ASSERT_TRUE(busy.read_until("data: "));
+  const Answered refused = server.post("/v1/completions", kShort);
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_THAT(refused.head, HasSubstr("Retry-After: "));
+  EXPECT_EQ(server.get("/health").status, 200);
+}
+
+// Texts of requests are in no log, however much is logged.
+TEST(Serve, logs_no_texts) {
+  ServerProcess server({"-v", "-v"});
+  server.post("/v1/completions", {{"prompt", "a-secret-word"}, {"max_tokens", 2}});
+  server.post("/v1/completions", {{"prompt", 1}, {"a-secret-word", 1}});
+  ask(server.port(), "GET /\x1b[31m HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  server.child().interrupt(SIGTERM);
+  const Ended ended = server.child().wait();
+  EXPECT_THAT(ended.err, HasSubstr("POST /v1/completions: 200"));
+  EXPECT_THAT(ended.err, Not(HasSubstr("a-secret-word")));
+  EXPECT_THAT(ended.err, Not(HasSubstr("\x1b")));
+}
+
+TEST(Serve, of_a_broken_model_fails) {
+  const Folder folder;
+  std::ofstream(folder.file("broken.gguf")) << "GGUF no";
+  EXPECT_EQ(tandem({"serve", "-m", folder.file("broken.gguf"), "--port", "0"}).status, 1);
+  EXPECT_EQ(tandem({"serve", "-m", folder.file("absent.gguf"), "--port", "0"}).status, 1);
+}
+
+}  // namespace
+}  // namespace tandem::testing
