@@ -22,7 +22,6 @@ struct RoutedExperts {
   const Operator* sum = nullptr;
 
   static const GroupedMatMul& product(const Operator* op) { return std::get<GroupedMatMul>(op->body); }
-  const Route& routing() const { return std::get<Route>(route->body); }
   int64_t features() const { return std::get<Glu>(unit->body).I; }
   double bytes() const {
     double sum = 0;
@@ -143,11 +142,11 @@ class UnitPlanner {
 
   // Replaces an operator of the layer's experts and returns true; false: the operator is another one.
   bool place_in_layer(const Operator& op) {
-    if (&op == block_.route) {
-      place(op);
-      placer_.place_quietly(sides(), helper_);
-    } else if (std::ranges::find(block_.up, &op) != block_.up.end()) {
-      if (&op == block_.up.front()) place_units();
+    if (std::ranges::find(block_.up, &op) != block_.up.end()) {
+      if (&op == block_.up.front()) {
+        placer_.place_quietly(sides(), helper_);
+        place_units();
+      }
       place(of_side(op, 0));
     } else if (std::ranges::find(block_.down, &op) != block_.down.end()) {
       place(of_side(op, 0));
@@ -162,11 +161,12 @@ class UnitPlanner {
 
   int64_t side_count() const { return rules_.shape == UnitShape::whole ? 1 + std::ssize(units_) : 2; }
 
+  // The products say which tokens use their experts. The router may have chosen for more of them.
   Operator sides() const {
-    const Route& from = block_.routing();
+    const GroupedMatMul& from = RoutedExperts::product(block_.up.front());
     const UnitBuffers& buffers = request_.units->buffers;
     ExpertSides op;
-    op.S = from.S, op.E = from.E, op.k = from.k;
+    op.S = from.S, op.E = from.w.count, op.k = from.slots;
     op.layer = block_.route->layer, op.sides = side_count();
     op.ids = from.ids, op.of_side = buffers.ids, op.lists = buffers.lists;
     op.side_ids_bytes = buffers.side_ids_bytes, op.side_lists_bytes = buffers.side_lists_bytes;

@@ -108,6 +108,22 @@ TEST_F(NearMemoryUnits, share_the_experts_with_the_gpu_in_prompts_and_texts) {
   EXPECT_EQ(sides.of_text().prefetched, 2 * 2 * 3) << "two experts of each layer, behind two prompts";
 }
 
+// The last layer's router then chooses for all tokens of a prompt, and its experts compute those with logits alone.
+TEST_F(NearMemoryUnits, divide_the_choices_that_are_used_where_all_tokens_are_routed) {
+  const std::string file = kMixturesOfUnits[0].file();
+  const auto last = [&](const std::string& plan, std::vector<std::string> devices, bool all) {
+    EngineOptions some = options(file, plan, std::move(devices));
+    some.route_every_token = all;
+    const auto engine = Engine::open(some);
+    Sequence text = engine->cache().new_sequence();
+    const Logits logits = extend(*engine, text, some_ids(60));
+    return std::vector<float>(logits.begin(), logits.end());
+  };
+  const std::vector<float> expected = last("host-only", {"host"}, false);
+  for (const bool all : {false, true})
+    EXPECT_EQ(different_bits(last("gpu-ndp", with_units("host", 2), all), expected), 0u);
+}
+
 TEST_F(NearMemoryUnits, with_inner_cuts_give_the_same_bits_on_every_first_device) {
   const std::string file = kMixturesOfUnits[0].file();
   const auto inner = [&](const std::string& first, int units, const char* plan = "ndp-tp") {

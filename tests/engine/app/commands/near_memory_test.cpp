@@ -66,7 +66,7 @@ TEST_F(NearMemoryCommands, choose_among_the_rules_of_the_paper) {
   const json counts = answer({}), share = answer({"--ndp-prompts", "share", "--ndp-prefetch", "fill"});
   EXPECT_GT(counts.at("prompts").at("choices_on_gpu"), 0);
   EXPECT_NE(share.at("prompts").at("choices_on_gpu"), counts.at("prompts").at("choices_on_gpu"));
-  EXPECT_EQ(counts.at("text").at("experts_prefetched").get<int>() % (2 * 3), 0);
+  EXPECT_GT(counts.at("text").at("experts_prefetched"), 0);
   EXPECT_GT(share.at("text").at("experts_prefetched"), counts.at("text").at("experts_prefetched"));
 }
 
