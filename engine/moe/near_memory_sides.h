@@ -19,7 +19,7 @@ namespace tandem {
 
 inline constexpr int64_t kFewestPromptTokens = 16;
 
-// What the sides behind the GPU are.
+// The sides behind the GPU.
 enum class UnitShape : uint8_t {
   together,   // G2: side 1 is all units, and each computes a part of every expert
   whole,      // G5, MoNDE: side 1 + u is unit u, and expert e lies in unit e % N

@@ -85,7 +85,7 @@ class UnitPlanner {
  private:
   bool is_active() const { return block_.sum != nullptr; }
 
-  // What the GPU refuses runs on the host.
+  // The host runs operators that the GPU refuses.
   void place(const Operator& op) {
     const int host = first_with(request_.devices, DeviceRole::helper);
     placer_.place(op, main_, host == main_ ? -1 : host);

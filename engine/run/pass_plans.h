@@ -72,7 +72,7 @@ class PassPlans {
   // last one gets logits. The cut of the last prompt is kept, so passes have the chunks that were prepared for them.
   std::vector<Batch> chunks_of(int64_t begin, int64_t total);
 
-  // What near-memory units and the GPU computed; nullptr: the plan has no such units, or the model no experts.
+  // The work of near-memory units and of the GPU beside them. nullptr: the plan has no units, or the model no experts.
   const NearMemorySides* sides() const { return sides_.get(); }
   GraphPasses* graphs() { return graphs_.get(); }  // nullptr: without --npu-memory
 

@@ -1,8 +1,8 @@
 // Who computes which expert of a layer: what operators have to know about the rule that divides them.
 //
 // The sides are a GPU (side 0) and near-memory units. A rule sees how many tokens of a pass chose each expert
-// (engine/moe/near_memory_sides.h). It decides while the pass runs, on the host's thread, so no plan depends on
-// choices.
+// (engine/moe/near_memory_sides.h). It decides while the pass runs, on the host's thread, so no plan
+// depends on choices.
 #pragma once
 
 #include <cstdint>

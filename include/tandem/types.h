@@ -94,8 +94,9 @@ enum class UnitSplit : uint8_t {
   outer,  // by rows, behind an exchange of activations: the bits of every other plan
   inner,  // the paper: by columns, and partial sums are added in the order of the units: bits of their own
 };
-// G3: how much of a prompt the GPU takes. counts: as its own choices of experts say; share: a share of all work (Eq.
-// 2).
+// G3: how much of a prompt the GPU takes.
+//   counts  as its own choices of experts say
+//   share   a share of all work, by Eq. 2
 enum class UnitPrompts : uint8_t { counts, share };
 // G4: experts that the GPU holds behind a prompt: top_k of each layer, or as many as fit.
 enum class UnitPrefetch : uint8_t { top_k, fill };

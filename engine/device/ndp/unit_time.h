@@ -10,8 +10,8 @@
 
 namespace tandem {
 
-// A unit as the paper has it, beside its card: 102.4 GB/s and 51.2 GMAC/s for each of 32 GiB, PCIe 5.0, DDR5-5600, RTX
-// 5080.
+// A unit as the paper has it, beside its card: 102.4 GB/s and 51.2 GMAC/s for each of 32 GiB, PCIe 5.0,
+// DDR5-5600, RTX 5080.
 NearMemory default_near_memory();
 // The same with the parameters of an id. Units: 1e9 bytes/s (gbps, link, host, card_gbps), 1e9 multiply-adds/s (gmacs,
 // card_gmacs), GiB (gib, card_gib). Error: a value that is no number above 0.

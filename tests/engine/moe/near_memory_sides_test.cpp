@@ -14,8 +14,8 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 // An expert has 12 bytes and 1 multiply-add for a token. It takes 1 on the GPU, 6 to move, and on each of two units 4
-// to read and 2 for a token: so 2 for up to two tokens on both units, and 1 for each token beyond. Activations are
-// free.
+// to read and 2 for a token: so 2 for up to two tokens on both units, and 1 for each token beyond.
+// Activations are free.
 NearMemoryMachine machine() {
   NearMemoryMachine machine;
   machine.rates = {12, 1, 12, 1e9, 3, 0.5};
