@@ -1,0 +1,27 @@
+// What a model wrote, in parts of one meaning each: text for the reader, thoughts, calls of functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tandem::serve {
+
+struct ReplyPart {
+  enum class Kind { content, reasoning, call };
+  Kind kind = Kind::content;
+  std::string text;        // of a call: its arguments, a JSON object as the model spelt it
+  std::string function{};  // of a call
+  bool operator==(const ReplyPart&) const = default;
+};
+using ReplyParts = std::vector<ReplyPart>;
+
+// Joins neighbours of one kind, so that any cut of a text gives the same parts. Calls stay as they are.
+ReplyParts joined(const ReplyParts& parts);
+void add_text(ReplyParts& parts, ReplyPart::Kind kind, std::string_view text);  // nothing, if it is empty
+
+// How much of the text's end may be the beginning of the mark.
+size_t begun_mark(std::string_view text, std::string_view mark);
+
+}  // namespace tandem::serve

@@ -1,0 +1,45 @@
+#include "engine/serve/openai/reply_reader.h"
+
+namespace tandem::serve {
+
+ReplyReader::ReplyReader(const ReplyRules& rules) : one_call_(rules.one_call) {
+  if (rules.has_thoughts) thoughts_.emplace(rules.begins_in_thoughts);
+  if (rules.form) reader_ = rules.form->reader(rules.functions);
+}
+
+ReplyParts ReplyReader::push(std::string_view piece) {
+  ReplyParts parts;
+  read(thoughts_ ? thoughts_->push(piece) : ReplyParts{{ReplyPart::Kind::content, std::string(piece)}}, parts);
+  return parts;
+}
+
+ReplyParts ReplyReader::finish() {
+  ReplyParts parts;
+  if (thoughts_) read(thoughts_->finish(), parts);
+  if (reader_) take(reader_->finish(), parts);
+  return parts;
+}
+
+// Thoughts are read before any call, so their parts need not wait for the reader of calls.
+void ReplyReader::read(const ReplyParts& thought, ReplyParts& parts) {
+  for (const ReplyPart& part : thought) {
+    if (part.kind == ReplyPart::Kind::content && reader_)
+      take(reader_->push(part.text), parts);
+    else
+      take({part}, parts);
+  }
+}
+
+void ReplyReader::take(const ReplyParts& read, ReplyParts& parts) {
+  for (const ReplyPart& part : read) {
+    if (one_call_ && calls_ > 0) return;
+    if (part.kind == ReplyPart::Kind::call) {
+      ++calls_;
+      parts.push_back(part);
+    } else {
+      add_text(parts, part.kind, part.text);
+    }
+  }
+}
+
+}  // namespace tandem::serve

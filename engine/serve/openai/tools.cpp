@@ -1,0 +1,155 @@
+#include "engine/serve/openai/tools.h"
+
+#include <algorithm>
+
+namespace tandem::serve {
+namespace {
+
+constexpr size_t kLongestName = 64;
+
+[[noreturn]] void refuse_tool(const std::string& place, const std::string& expected) {
+  throw Refusal("\"" + place + "\" is expected to be " + expected + ".", place);
+}
+
+const OrderedJson* member(const OrderedJson& object, const char* name) {
+  const auto found = object.find(name);
+  return found == object.end() || found->is_null() ? nullptr : &*found;
+}
+
+void require_known(const OrderedJson& object, const std::string& place, const std::vector<std::string>& known) {
+  for (const auto& [name, value] : object.items())
+    if (std::ranges::find(known, name) == known.end())
+      throw Refusal("The member \"" + place + "." + name + "\" is not known here.", place + "." + name,
+                    "unknown_parameter");
+}
+
+bool is_name(const OrderedJson& value) {
+  if (!value.is_string()) return false;
+  const auto& name = value.get_ref<const std::string&>();
+  return !name.empty() && name.size() <= kLongestName && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+}
+
+// OpenAI: a function without parameters takes none.
+OrderedJson no_parameters() {
+  return {{"type", "object"}, {"properties", OrderedJson::object()}, {"additionalProperties", false}};
+}
+
+Tools::Function read_function(const OrderedJson& tool, const std::string& place, bool& is_strict) {
+  if (!tool.is_object()) refuse_tool(place, "an object");
+  require_known(tool, place, {"type", "function"});
+  if (!member(tool, "type") || *member(tool, "type") != "function") refuse_tool(place + ".type", "\"function\"");
+  const OrderedJson* function = member(tool, "function");
+  if (!function || !function->is_object()) refuse_tool(place + ".function", "an object");
+  require_known(*function, place + ".function", {"name", "description", "parameters", "strict"});
+  const OrderedJson* name = member(*function, "name");
+  if (!name || !is_name(*name))
+    refuse_tool(place + ".function.name", "1 to 64 letters, digits, dashes and underscores");
+  if (const OrderedJson* text = member(*function, "description"); text && !text->is_string())
+    refuse_tool(place + ".function.description", "a text");
+  const OrderedJson* strict = member(*function, "strict");
+  if (strict && !strict->is_boolean()) refuse_tool(place + ".function.strict", "true or false");
+  is_strict = is_strict || (strict && strict->get<bool>());
+  const OrderedJson* parameters = member(*function, "parameters");
+  if (parameters && !parameters->is_object()) refuse_tool(place + ".function.parameters", "a JSON schema, an object");
+  return {name->get<std::string>(), parameters ? *parameters : no_parameters()};
+}
+
+void read_choice(const OrderedJson& choice, Tools& tools) {
+  const std::string expected = R"("none", "auto", "required", or {"type":"function","function":{"name":...}})";
+  if (choice.is_string()) {
+    if (choice == "none") return void(tools.choice = Tools::Choice::none);
+    if (choice == "auto") return void(tools.choice = Tools::Choice::automatic);
+    if (choice != "required") refuse_tool("tool_choice", expected);
+    tools.choice = Tools::Choice::required;
+    return;
+  }
+  const OrderedJson* function = choice.is_object() ? member(choice, "function") : nullptr;
+  const OrderedJson* name = function && function->is_object() ? member(*function, "name") : nullptr;
+  if (!name || !name->is_string() || choice.value("type", OrderedJson()) != "function")
+    refuse_tool("tool_choice", expected);
+  require_known(choice, "tool_choice", {"type", "function"});
+  require_known(*function, "tool_choice.function", {"name"});
+  tools.choice = Tools::Choice::required;
+  tools.named = name->get<std::string>();
+  if (!tools.names().contains(tools.named))
+    throw Refusal("\"tool_choice\" names the function \"" + tools.named + "\", which \"tools\" does not have.",
+                  "tool_choice");
+}
+
+void read_list(const OrderedJson& list, Tools& tools, bool& is_strict) {
+  if (!list.is_array() || list.size() > kMostTools)
+    refuse_tool("tools", "a list of at most " + std::to_string(kMostTools) + " functions");
+  for (size_t i = 0; i < list.size(); ++i) {
+    const std::string place = "tools[" + std::to_string(i) + "]";
+    Tools::Function function = read_function(list[i], place, is_strict);
+    if (tools.names().contains(function.name))
+      throw Refusal("\"" + place + "\" has the name of an earlier function, \"" + function.name + "\".", place);
+    tools.functions.push_back(std::move(function));
+  }
+}
+
+// A $ref counts from the root of its schema, and here the parameters are a part of another one.
+bool has_reference(const OrderedJson& schema) {
+  if (schema.is_object() && schema.contains("$ref")) return true;
+  return schema.is_structured() && std::ranges::any_of(schema, has_reference);
+}
+
+OrderedJson call_schema(const Tools::Function& function) {
+  return {{"type", "object"},
+          {"properties", {{"name", {{"const", function.name}}}, {"arguments", function.parameters}}},
+          {"required", {"name", "arguments"}},
+          {"additionalProperties", false}};
+}
+
+}  // namespace
+
+FunctionNames Tools::names() const {
+  FunctionNames names;
+  for (const Function& each : functions) names.insert(each.name);
+  return names;
+}
+
+Tools read_tools(const OrderedJson& body) {
+  Tools tools;
+  bool is_strict = false;
+  const OrderedJson* list = member(body, "tools");
+  if (list) read_list(*list, tools, is_strict);
+  const bool has_tools = !tools.functions.empty();
+  if (has_tools) tools.choice = Tools::Choice::automatic;
+  if (const OrderedJson* choice = member(body, "tool_choice")) {
+    if (!has_tools && *choice != "none" && *choice != "auto")
+      throw Refusal("\"tool_choice\" asks for a call, and \"tools\" has no functions.", "tool_choice");
+    read_choice(*choice, tools);
+  }
+  if (!has_tools) tools.choice = Tools::Choice::none;
+  if (const OrderedJson* parallel = member(body, "parallel_tool_calls")) {
+    if (!parallel->is_boolean()) refuse_tool("parallel_tool_calls", "true or false");
+    tools.parallel_calls = parallel->get<bool>();
+  }
+  if (is_strict && tools.choice == Tools::Choice::automatic)
+    throw Refusal(
+        "A function is \"strict\", which is enforced where a call is certain. Set \"tool_choice\" to "
+        "\"required\" or to the function, or leave \"strict\" out.",
+        "tools", "unsupported_value");
+  if (has_tools && tools.choice != Tools::Choice::none) tools.offered = *list;
+  return tools;
+}
+
+std::optional<std::string> schema_of_call(const Tools& tools) {
+  if (tools.choice != Tools::Choice::required) return std::nullopt;
+  OrderedJson calls = OrderedJson::array();
+  for (const Tools::Function& each : tools.functions) {
+    if (!tools.named.empty() && each.name != tools.named) continue;
+    if (has_reference(each.parameters))
+      throw Refusal("The parameters of \"" + each.name +
+                        "\" have a \"$ref\", which a required call cannot follow. "
+                        "Write the schema out.",
+                    "tools", "invalid_schema");
+    calls.push_back(call_schema(each));
+  }
+  return calls.size() == 1 ? calls[0].dump() : OrderedJson{{"anyOf", calls}}.dump();
+}
+
+}  // namespace tandem::serve

@@ -1,0 +1,137 @@
+#include "engine/serve/openai/written_call.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tandem::serve {
+namespace {
+
+using nlohmann::json;
+
+bool is_too_deep(std::string_view text) {
+  size_t depth = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string && c == '\\') ++i;
+    if (c == '"') in_string = !in_string;
+    if (in_string) continue;
+    if ((c == '{' || c == '[') && ++depth > kDeepestCall) return true;
+    if ((c == '}' || c == ']') && depth > 0) --depth;
+  }
+  return false;
+}
+
+size_t skip_blanks(std::string_view text, size_t at) {
+  return std::min(text.find_first_not_of(" \t\r\n", at), text.size());
+}
+
+// The end of the value that begins here, in JSON that is known to be right.
+size_t end_of_value(std::string_view text, size_t at) {
+  size_t depth = 0;
+  bool in_string = false;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    if (in_string) {
+      if (c == '\\') ++at;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      ++depth;
+    } else if ((c == '}' || c == ']' || c == ',' || c == ':') && depth == 0) {
+      break;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return at;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const size_t first = skip_blanks(text, 0);
+  return text.substr(first, text.find_last_not_of(" \t\r\n") + 1 - first);
+}
+
+// The spelling of each value of a right JSON object or list; names are empty in a list.
+std::vector<std::pair<std::string, std::string_view>> spelt_values(std::string_view text) {
+  std::vector<std::pair<std::string, std::string_view>> values;
+  const bool is_object = text[0] == '{';
+  for (size_t at = skip_blanks(text, 1); at < text.size() - 1; at = skip_blanks(text, at)) {
+    std::string name;
+    if (is_object) {
+      const size_t end = end_of_value(text, at);
+      name = json::parse(text.substr(at, end - at)).get<std::string>();
+      at = skip_blanks(text, end + 1);
+    }
+    const size_t end = end_of_value(text, at);
+    values.emplace_back(std::move(name), trimmed(text.substr(at, end - at)));
+    at = end + 1;
+  }
+  return values;
+}
+
+bool is_right(std::string_view text, char bracket) {
+  return text.starts_with(bracket) && !is_too_deep(text) && json::accept(text);
+}
+
+// {…} as it is; "{…}" as what the text says.
+std::optional<std::string> object_of(std::string_view spelt) {
+  std::string text(spelt);
+  if (spelt.starts_with('"')) text = trimmed(json::parse(spelt).get<std::string>());
+  if (!is_right(text, '{')) return std::nullopt;
+  return text;
+}
+
+}  // namespace
+
+std::optional<size_t> JsonEnd::find(std::string_view text) {
+  while (read_ < text.size()) {
+    const char c = text[read_++];
+    if (in_string_) {
+      if (!is_escaped_ && c == '"') in_string_ = false;
+      is_escaped_ = !is_escaped_ && c == '\\';
+    } else if (c == '"') {
+      in_string_ = true;
+    } else if (c == '{' || c == '[') {
+      ++depth_;
+    } else if (c == '}' || c == ']') {
+      if (--depth_ == 0) return read_;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<ReplyPart> read_call(std::string_view text) {
+  text = trimmed(text);
+  if (!is_right(text, '{')) return std::nullopt;
+  ReplyPart call{ReplyPart::Kind::call, "{}"};
+  for (const auto& [name, spelt] : spelt_values(text)) {
+    if (name == "name" && spelt.starts_with('"')) {
+      call.function = json::parse(spelt).get<std::string>();
+    } else if (name == "arguments" || name == "parameters") {
+      const auto object = object_of(spelt);
+      if (!object) return std::nullopt;
+      call.text = *object;
+    }
+  }
+  if (call.function.empty()) return std::nullopt;
+  return call;
+}
+
+ReplyParts read_calls(std::string_view text) {
+  text = trimmed(text);
+  if (!is_right(text, '[')) return {};
+  ReplyParts calls;
+  for (const auto& [name, spelt] : spelt_values(text)) {
+    auto call = read_call(spelt);
+    if (!call) return {};
+    calls.push_back(std::move(*call));
+  }
+  return calls;
+}
+
+}  // namespace tandem::serve
