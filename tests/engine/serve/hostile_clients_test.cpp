@@ -100,6 +100,7 @@ TEST(HostileClients, that_speak_no_http_are_told) {
 TEST(HostileClients, that_never_read_end_their_own_stream) {
   http::ServerOptions options = quick_options();
   options.most_kept_bytes = 100'000;
+  options.write_time = std::chrono::seconds(60);  // which does not end it
   std::promise<Handed> asked;
   http::Server server(options, [&](Handed exchange) {
     if (exchange->request().path == "/ok") return echo(exchange);
