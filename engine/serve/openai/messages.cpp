@@ -52,10 +52,8 @@ std::string joined_content(const OrderedJson& content, const std::string& place)
 
 OrderedJson read_arguments(const OrderedJson& function, const std::string& place) {
   const std::string text = text_of(function, "arguments", place);
-  const auto call = read_call(R"({"name":"x","arguments":)" + text + "}");
-  if (!call || text.find_first_not_of(" \t\r\n") == std::string::npos || text.front() == '"')
-    refuse_message(place + ".arguments", "a JSON object, written as a text");
-  return OrderedJson::parse(call->text);
+  if (!is_object_text(text)) refuse_message(place + ".arguments", "a JSON object, written as a text");
+  return OrderedJson::parse(text);
 }
 
 OrderedJson read_past_calls(const OrderedJson& list, const std::string& place) {

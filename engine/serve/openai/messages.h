@@ -1,6 +1,6 @@
 // The messages of a conversation as a chat template takes them, made of those of a request.
 //
-// Contract: pure. What is broken or unknown is a Refusal that names the message and the member.
+// Contract: pure. A broken or unknown part is a Refusal that names the message and the member.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a model wrote, in parts of one meaning each: text for the reader, thoughts, calls of functions.
+// The parts of a model's answer, each of one kind: text for the reader, thoughts, or a call of a function.
 #pragma once
 
 #include <cstdint>

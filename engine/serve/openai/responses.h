@@ -32,7 +32,7 @@ struct ResponseEnd {
 class ResponseWriter {
  public:
   explicit ResponseWriter(ResponseHead head) : head_(std::move(head)) {}
-  // Events as a stream has them: "event: ...\ndata: {...}\n\n", several behind each other.
+  // Events of a stream: "event: ...\ndata: {...}\n\n", several behind each other.
   std::string begin();
   std::string push(const ReplyParts& parts);
   std::string finish(const ResponseEnd& end);

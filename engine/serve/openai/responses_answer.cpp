@@ -30,7 +30,7 @@ std::string ResponseWriter::event(const std::string& type, OrderedJson data) {
   return "event: " + type + "\ndata: " + event.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n\n";
 }
 
-// Settings as the request has them, or as they are without it.
+// Settings are those of the request, or their usual values.
 OrderedJson ResponseWriter::object(const char* status) const {
   const OrderedJson& asked = head_.request;
   const auto setting = [&asked](const char* name, OrderedJson usual) {
@@ -67,7 +67,9 @@ std::string ResponseWriter::item_id() const {
 
 std::string ResponseWriter::begin() {
   const OrderedJson response = {{"response", object("in_progress")}};
-  return event("response.created", response) + event("response.in_progress", response);
+  std::string events = event("response.created", response);
+  events += event("response.in_progress", response);
+  return events;
 }
 
 // The item that is being written, as far as it is.
@@ -169,7 +171,8 @@ OrderedJson ResponseWriter::whole(const ResponseEnd& end) const {
 std::string ResponseWriter::finish(const ResponseEnd& end) {
   std::string events = output_.empty() && !is_open_ ? open(Kind::content) : "";
   events += close();
-  return events + event(end.is_cut ? "response.incomplete" : "response.completed", {{"response", whole(end)}});
+  events += event(end.is_cut ? "response.incomplete" : "response.completed", {{"response", whole(end)}});
+  return events;
 }
 
 std::string ResponseWriter::fail(const OrderedJson& error) {

@@ -136,7 +136,7 @@ OrderedJson choice_of(const OrderedJson& choice) {
   return {{"type", "function"}, {"function", {{"name", string_of(choice, "name", "tool_choice")}}}};
 }
 
-// What needs a state, or another service behind the server.
+// These members need a state, or another service behind the server.
 void refuse_state(const OrderedJson& body) {
   for (const char* name : {"previous_response_id", "conversation", "prompt", "max_tool_calls"})
     if (value_of(body, name))

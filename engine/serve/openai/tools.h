@@ -1,6 +1,6 @@
 // The functions that a request offers to a model, and what it says about their calls.
 //
-// Contract: pure. What cannot be held to is a Refusal by the name of the member.
+// Contract: pure. A demand that cannot be enforced is a Refusal by the member's name.
 #pragma once
 
 #include <optional>

@@ -105,6 +105,8 @@ std::optional<size_t> JsonEnd::find(std::string_view text) {
   return std::nullopt;
 }
 
+bool is_object_text(std::string_view text) { return is_right(trimmed(text), '{'); }
+
 std::optional<ReplyPart> read_call(std::string_view text) {
   text = trimmed(text);
   if (!is_right(text, '{')) return std::nullopt;

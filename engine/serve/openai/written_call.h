@@ -23,6 +23,9 @@ class JsonEnd {
 
 inline constexpr size_t kDeepestCall = 64;  // brackets within each other
 
+// Whether the text is a JSON object without anything beside it, nested at most so deep.
+bool is_object_text(std::string_view text);
+
 // Absent: it is no call. The arguments stand in "arguments" or "parameters"; without any they are {}. A text with the
 // JSON of an object is an object, too, since some models write it so.
 std::optional<ReplyPart> read_call(std::string_view json);

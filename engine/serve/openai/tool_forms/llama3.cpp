@@ -32,7 +32,7 @@ class Llama3Reader : public CallReader {
  private:
   enum class Place { start, call, content };
 
-  // What separates calls is kept until the next one is there, in case that there is none.
+  // The separator is kept until the next call is there, in case there is none.
   bool begin(bool is_end) {
     const size_t first = std::min(held_.find_first_not_of(has_calls_ ? kBetween : kBetween.substr(0, 4)), held_.size());
     const std::string_view rest = std::string_view(held_).substr(first);
