@@ -116,7 +116,7 @@ TextService::Load TextService::State::load() const {
   return {line_.size(), in_work_, totals_};
 }
 
-// Under the lock: the requests whose turn it is. Those that nobody wants any longer leave the line.
+// Under the lock: the requests whose turn it is. Cancelled ones leave the line.
 std::vector<TextService::State::Turn> TextService::State::next_turns() {
   unwanted_ = line_.remove_if([this](const Asked& each) { return closing_ || *each.is_unwanted; });
   std::vector<Turn> turns;

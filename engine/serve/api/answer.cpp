@@ -19,12 +19,13 @@ Json chunk_json(const AnswerHead& head, Json choice) {
 Json choice_json(const AnswerHead& head, int64_t index, const AnsweredChoice& choice) {
   Json object = {{"index", index}};
   if (head.is_chat)
-    object["message"] = {{"role", "assistant"}, {"content", choice.text}};
+    object["message"] =
+        choice.message.is_null() ? Json{{"role", "assistant"}, {"content", choice.text}} : choice.message;
   else
     object["text"] = choice.text;
   int64_t offset = choice.offset;
   object["logprobs"] = choice.tokens ? logprobs_json(head, *choice.tokens, offset) : Json();
-  object["finish_reason"] = finish_reason(choice.reason);
+  object["finish_reason"] = finish_reason(choice.reason, choice.has_calls);
   return object;
 }
 
@@ -57,9 +58,9 @@ int64_t characters_of(const std::string& text) {
   return std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
 }
 
-const char* finish_reason(StopReason reason) {
+const char* finish_reason(StopReason reason, bool has_calls) {
   const bool is_stop = reason == StopReason::end_of_text || reason == StopReason::stop_string;
-  return is_stop ? "stop" : "length";
+  return !is_stop ? "length" : has_calls ? "tool_calls" : "stop";
 }
 
 Json usage_json(const Usage& usage) {
@@ -127,14 +128,18 @@ Json text_chunk(const AnswerHead& head, int64_t index, std::string_view text, co
   return chunk_json(head, std::move(choice));
 }
 
-Json last_chunk(const AnswerHead& head, int64_t index, StopReason reason, const Json& logprobs) {
+Json delta_chunk(const AnswerHead& head, int64_t index, const Json& delta, const Json& logprobs) {
+  return chunk_json(head, {{"index", index}, {"delta", delta}, {"logprobs", logprobs}, {"finish_reason", nullptr}});
+}
+
+Json last_chunk(const AnswerHead& head, int64_t index, const char* finish_reason, const Json& logprobs) {
   Json choice = {{"index", index}};
   if (head.is_chat)
     choice["delta"] = Json::object();
   else
     choice["text"] = "";
   choice["logprobs"] = logprobs;
-  choice["finish_reason"] = finish_reason(reason);
+  choice["finish_reason"] = finish_reason;
   return chunk_json(head, std::move(choice));
 }
 

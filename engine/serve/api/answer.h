@@ -38,11 +38,14 @@ struct AnsweredChoice {
   std::string text;
   StopReason reason = StopReason::length;
   std::optional<std::vector<AnsweredToken>> tokens{};  // nothing: probabilities were not asked for
+  Json message{};                                      // of a chat; null: the text alone
+  bool has_calls = false;                              // of functions
   int64_t offset = 0;                                  // characters of an echoed prompt in front of them
 };
 
 int64_t characters_of(const std::string& text);  // of UTF-8
-const char* finish_reason(StopReason reason);    // "stop", "length"
+// "stop", "length"; "tool_calls" if the text ended by itself and has calls.
+const char* finish_reason(StopReason reason, bool has_calls = false);
 Json usage_json(const Usage& usage);
 // llama.cpp's `timings`, measured.
 Json timings_json(const Generation& generation);
@@ -50,7 +53,8 @@ Json whole_answer(const AnswerHead& head, const std::vector<AnsweredChoice>& cho
 // index: of the choice. The first chunk of a chat says whose message it is; the last one has a reason and no text.
 Json first_chunk(const AnswerHead& head, int64_t index);
 Json text_chunk(const AnswerHead& head, int64_t index, std::string_view text, const Json& logprobs = nullptr);
-Json last_chunk(const AnswerHead& head, int64_t index, StopReason reason, const Json& logprobs = nullptr);
+Json delta_chunk(const AnswerHead& head, int64_t index, const Json& delta, const Json& logprobs = nullptr);
+Json last_chunk(const AnswerHead& head, int64_t index, const char* finish_reason, const Json& logprobs = nullptr);
 // The two official forms of probabilities. offset: characters of the choice in front of the first token; the function
 // adds those of the tokens.
 Json logprobs_json(const AnswerHead& head, const std::vector<AnsweredToken>& tokens, int64_t& offset);

@@ -13,6 +13,7 @@
 #include "engine/serve/api/answer.h"
 #include "engine/serve/api/text_group.h"
 #include "engine/serve/http/access.h"
+#include "engine/serve/openai/messages.h"
 
 namespace tandem::serve {
 namespace {
@@ -44,11 +45,11 @@ http::Response json_response(const Json& body) {
 
 }  // namespace
 
-// What there is once the model has been loaded.
+// The parts that need the loaded model.
 struct Api::Served {
-  Served(Engine& engine, const std::optional<chat::TemplateSource>& source, const ApiOptions& options)
+  Served(Engine& engine, const Templates& templates, const ApiOptions& options)
       : engine(engine),
-        prompts(engine.model().tokenizer(), source),
+        prompts(engine.model().tokenizer(), templates),
         constraints(engine.model().tokenizer()),
         context(engine.sizes().context),
         service(engine, options.width, options.most_waiting) {}
@@ -68,8 +69,8 @@ Api::~Api() {
   served_store_.reset();  // ends all texts
 }
 
-void Api::ready(Engine& engine, const std::optional<chat::TemplateSource>& source) {
-  served_store_ = std::make_shared<Served>(engine, source, options_);
+void Api::ready(Engine& engine, const Templates& templates) {
+  served_store_ = std::make_shared<Served>(engine, templates, options_);
   served_ = served_store_.get();
 }
 
@@ -103,6 +104,7 @@ Api::Route Api::route_of(const http::Request& request) const {
       {"POST", "/v1/completions", &Api::completions},
       {"POST", "/v1/chat/completions", &Api::chat},
       {"POST", "/chat/completions", &Api::chat},
+      {"POST", "/v1/responses", &Api::responses},
       {"POST", "/v1/embeddings", &Api::embeddings},
       {"POST", "/tokenize", &Api::tokenize},
       {"POST", "/detokenize", &Api::detokenize},
@@ -213,20 +215,32 @@ void Api::chat(const Exchange& exchange) {
   write_texts(exchange, read_chat(parse_body(exchange->request().body), rules()));
 }
 
+void Api::responses(const Exchange& exchange) {
+  const Json body = parse_body(exchange->request().body);
+  const Json chat = chat_body_of_response(body);
+  Ask ask = read_chat(chat, rules());
+  write_texts(exchange, std::move(ask), ResponseHead{"", "", 0, body});
+}
+
 std::shared_ptr<const Constraint> Api::constraint_of(const Ask& ask) {
   const ConstraintMaker& maker = served_.load()->constraints;
+  const auto call = schema_of_call(ask.tools);
+  if (call && (ask.json_object || ask.json_schema || ask.grammar))
+    throw ApiError(400, "A call of a function is required, so no other form can be kept.", "tool_choice",
+                   "invalid_value");
   try {
+    if (call) return maker.json_schema(*call, "the call of a function");
     if (ask.json_object) return maker.json_object();
     if (ask.json_schema) return maker.json_schema(*ask.json_schema);
     if (ask.grammar) return maker.grammar(*ask.grammar);
   } catch (const Error& error) {
-    throw ApiError(400, error.what(), ask.grammar ? "grammar" : "response_format", "invalid_schema");
+    throw ApiError(400, error.what(), call ? "tools" : ask.grammar ? "grammar" : "response_format", "invalid_schema");
   }
   return nullptr;
 }
 
 // The texts of a request: its choices have seeds that follow each other.
-void Api::write_texts(const Exchange& exchange, Ask ask) {
+void Api::write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseHead> response) {
   Served& served = *served_;
   if (*is_ending_) throw ApiError(503, "The server ends.", "", "server_ending");
   GroupOptions group;
@@ -257,7 +271,17 @@ void Api::write_texts(const Exchange& exchange, Ask ask) {
       if (ask.echo) group.echoes.push_back(text);
     }
   };
-  if (ask.is_chat) add(served.prompts.ids(ask), "");
+  if (ask.is_chat) {
+    const chat::Text text = served.prompts.text(ask);
+    group.reply_rules = served.prompts.reply_rules(ask, text);
+    add(served.prompts.ids(text), "");
+  }
+  if (response) {
+    response->id = "resp-" + group.head.id.substr(group.head.id.find('-') + 1);
+    response->model = group.head.model;
+    response->created = group.head.created;
+    group.response = std::move(response);
+  }
   for (const Ask::Prompt& prompt : ask.prompts) {
     const std::vector<int32_t> ids = served.prompts.ids(prompt);
     add(ids, prompt.ids.empty() ? prompt.text : served.prompts.tokenizer().decode(ids, true));
@@ -313,10 +337,12 @@ void Api::apply_template(const Exchange& exchange) {
   Fields fields(body);
   const Json* messages = fields.find("messages");
   Ask ask;
-  ask.messages = read_messages(messages ? *messages : Json());
+  ask.messages = template_messages(messages ? *messages : Json());
+  for (const char* name : {"tools", "tool_choice", "parallel_tool_calls"}) fields.find(name);
+  ask.tools = read_tools(body);
   if (const Json* arguments = fields.find("chat_template_kwargs")) ask.template_arguments = *arguments;
   fields.finish({"model"}, options_.lenient);
-  exchange->answer(json_response({{"prompt", served_.load()->prompts.rendered(ask)}}));
+  exchange->answer(json_response({{"prompt", served_.load()->prompts.text(ask).bytes()}}));
 }
 
 }  // namespace tandem::serve

@@ -21,6 +21,7 @@
 #include "engine/serve/api/metrics.h"
 #include "engine/serve/api/prompts.h"
 #include "engine/serve/http/exchange.h"
+#include "engine/serve/openai/responses.h"
 #include "sync/worker.h"
 #include "tandem/constraint.h"
 #include "tandem/engine.h"
@@ -45,7 +46,7 @@ class Api {
   Api& operator=(const Api&) = delete;
 
   void handle(std::shared_ptr<http::Exchange> exchange);
-  void ready(Engine& engine, const std::optional<chat::TemplateSource>& source);
+  void ready(Engine& engine, const Templates& templates);
   void finish(std::chrono::milliseconds grace);
 
  private:
@@ -61,6 +62,7 @@ class Api {
   void model(const Exchange& exchange);
   void completions(const Exchange& exchange);
   void chat(const Exchange& exchange);
+  void responses(const Exchange& exchange);
   void embeddings(const Exchange& exchange);
   void tokenize(const Exchange& exchange);
   void detokenize(const Exchange& exchange);
@@ -70,7 +72,7 @@ class Api {
   AskRules rules() const;
   std::string served_name(const std::optional<std::string>& asked) const;
   std::shared_ptr<const Constraint> constraint_of(const Ask& ask);
-  void write_texts(const Exchange& exchange, Ask ask);
+  void write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseHead> response = {});
 
   const ApiOptions options_;
   const int64_t created_;  // seconds since 1970

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/serve/http/access.h"
+#include "engine/serve/openai/messages.h"
 
 namespace tandem::serve {
 namespace {
@@ -133,43 +134,7 @@ void read_prompts(Fields& fields, const AskRules& rules, Ask& ask) {
   }
 }
 
-std::string content_of(const Json* content, const std::string& place) {
-  if (!content) return "";
-  if (content->is_string()) return content->get<std::string>();
-  std::string text;
-  for (const Json& part : content->is_array() ? *content : Json::array({*content})) {
-    const bool is_text = part.is_object() && part.contains("type") && part["type"] == "text" && part.contains("text") &&
-                         part["text"].is_string();
-    if (!is_text)
-      throw ApiError(400, "\"" + place + "\" has a part that is no text. This model reads texts alone.", place,
-                     "invalid_value");
-    text += part["text"].get<std::string>();
-  }
-  return text;
-}
-
 }  // namespace
-
-Json read_messages(const Json& list) {
-  if (!list.is_array() || list.empty())
-    throw ApiError(400, "\"messages\" is expected to be a list with at least one message.", "messages",
-                   "invalid_value");
-  Json messages = Json::array();
-  for (size_t i = 0; i < list.size(); ++i) {
-    const std::string place = "messages[" + std::to_string(i) + "]";
-    if (!list[i].is_object()) throw ApiError(400, "\"" + place + "\" is expected to be an object.", place);
-    Fields fields(list[i], place);
-    std::string role = fields.text("role").value_or("");
-    if (role == "developer") role = "system";
-    static const std::set<std::string> kRoles = {"system", "user", "assistant", "tool"};
-    if (!kRoles.contains(role)) fields.refuse("role", "system, developer, user, assistant or tool");
-    const Json* content = fields.find("content");
-    if (!content && role != "assistant") fields.refuse("content", "a text");
-    messages.push_back({{"role", role}, {"content", content_of(content, place + ".content")}});
-    fields.finish({"name", "refusal"}, false);
-  }
-  return messages;
-}
 
 Ask read_completion(const Json& body, const AskRules& rules) {
   Fields fields(body);
@@ -189,7 +154,9 @@ Ask read_chat(const Json& body, const AskRules& rules) {
   ask.is_chat = true;
   read_common(fields, rules, ask);
   const Json* messages = fields.find("messages");
-  ask.messages = read_messages(messages ? *messages : Json());
+  ask.messages = template_messages(messages ? *messages : Json());
+  for (const char* name : {"tools", "tool_choice", "parallel_tool_calls"}) fields.find(name);
+  ask.tools = read_tools(body);
   const auto old = fields.whole("max_tokens", 0, kMostTokensOfAsk);
   const auto most = fields.whole("max_completion_tokens", 0, kMostTokensOfAsk);
   ask.options.predict = most ? *most : old.value_or(-1);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/serve/api/fields.h"
+#include "engine/serve/openai/tools.h"
 #include "tandem/generate.h"
 
 namespace tandem::serve {
@@ -25,6 +26,7 @@ struct Ask {
   bool is_chat = false;
   std::vector<Prompt> prompts;   // of a completion
   Json messages;                 // of a chat: [{"role", "content": text, ...}]
+  Tools tools;                   // that a chat offers
   Json template_arguments;       // further variables of the chat template; null: none
   GenerateOptions options;       // without constraint and callbacks
   std::optional<uint64_t> seed;  // nothing: any
@@ -45,7 +47,5 @@ struct AskRules {
 
 Ask read_completion(const Json& body, const AskRules& rules);
 Ask read_chat(const Json& body, const AskRules& rules);
-// Messages in OpenAI's form, with each content as one text, and the role `developer` as `system`.
-Json read_messages(const Json& list);
 
 }  // namespace tandem::serve

@@ -1,4 +1,4 @@
-// What a server has done so far, for /metrics, in Prometheus' text form.
+// Counters of a server for /metrics, in Prometheus' text form.
 //
 // Contract: counters are atomic; any thread adds to them.
 #pragma once

@@ -1,10 +1,35 @@
 #include "engine/serve/api/prompts.h"
 
+#include "engine/serve/openai/messages.h"
+
 namespace tandem::serve {
 
-Prompts::Prompts(const Tokenizer& tokenizer, const std::optional<chat::TemplateSource>& source)
-    : tokenizer_(tokenizer) {
-  if (source) chat_.emplace(*source, tokenizer);
+Prompts::Prompts(const Tokenizer& tokenizer, const Templates& templates)
+    : tokenizer_(tokenizer), templates_(templates) {
+  if (templates.usual) chat_.emplace(*templates.usual, tokenizer);
+  if (templates.with_tools) tool_chat_.emplace(*templates.with_tools, tokenizer);
+}
+
+const chat::ModelChat& Prompts::chat_for(const Ask& chat) const {
+  return tool_chat_ && !chat.tools.offered.is_null() ? *tool_chat_ : *chat_;
+}
+
+ReplyRules Prompts::reply_rules(const Ask& chat, const chat::Text& rendered) const {
+  const bool offers = !chat.tools.offered.is_null();
+  const std::string& source = (offers && templates_.with_tools ? templates_.with_tools : templates_.usual)->text;
+  ReplyRules rules;
+  rules.has_thoughts = source.find("<think>") != std::string::npos;
+  rules.begins_in_thoughts = rules.has_thoughts && ends_in_thoughts(rendered.bytes());
+  if (!offers) return rules;
+  const bool is_forced = chat.tools.choice == Tools::Choice::required;
+  rules.form = form_of_template(source);
+  if (rules.form == nullptr)
+    throw ApiError(400, "The model's chat template has no functions, so \"tools\" cannot be offered to it.", "tools",
+                   "unsupported_value");
+  if (is_forced) rules.form = &kForcedForm;
+  rules.functions = chat.tools.names();
+  rules.one_call = is_forced || !chat.tools.parallel_calls;
+  return rules;
 }
 
 // A pass needs a token, because the first generated one comes from the logits of the token in front of it.
@@ -17,16 +42,13 @@ std::vector<int32_t> Prompts::ids(const Ask::Prompt& prompt) const {
   return ids;
 }
 
-std::vector<int32_t> Prompts::ids(const Ask& chat) const {
-  const chat::Text rendered = text(chat);
+std::vector<int32_t> Prompts::ids(const chat::Text& conversation) const {
   try {
-    return chat_->prompt(rendered);
+    return chat_->prompt(conversation);
   } catch (const Error& error) {
     throw ApiError(400, error.what(), "messages", "invalid_value");
   }
 }
-
-std::string Prompts::rendered(const Ask& chat) const { return text(chat).bytes(); }
 
 std::vector<std::string> Prompts::stop_texts() const {
   return chat_ ? chat_->stop_texts() : std::vector<std::string>();
@@ -34,12 +56,13 @@ std::vector<std::string> Prompts::stop_texts() const {
 
 // An answer that is begun already is continued: it stands behind the beginning of an answer.
 chat::Text Prompts::text(Json messages, const Ask& chat) const {
-  const bool continues = messages.size() > 1 && messages.back().at("role") == "assistant";
+  const bool continues = messages.size() > 1 && messages.back().at("role") == "assistant" &&
+                         messages.back().contains("content") && messages.back()["content"].is_string() &&
+                         !messages.back().contains("tool_calls");
   const std::string begun = continues ? messages.back().at("content").get<std::string>() : "";
   if (continues) messages.erase(messages.size() - 1);
-  Json conversation = {{"messages", std::move(messages)}};
-  if (!chat.template_arguments.is_null()) conversation["chat_template_kwargs"] = chat.template_arguments;
-  chat::Text text = chat_->text(chat::Conversation::read(conversation.dump(), "the request"), {});
+  const std::string conversation = conversation_text(messages, chat.tools.offered, chat.template_arguments);
+  chat::Text text = chat_for(chat).text(chat::Conversation::read(conversation, "the request"), {});
   if (continues) text.append(begun, chat::Author::conversation);
   return text;
 }

@@ -12,25 +12,34 @@
 
 #include "engine/model/chat_template/model_chat.h"
 #include "engine/serve/api/ask.h"
+#include "engine/serve/openai/reply_reader.h"
 
 namespace tandem::serve {
 
+// The chat templates of a model; absent: it has none. with_tools: of conversations that offer functions.
+struct Templates {
+  std::optional<chat::TemplateSource> usual, with_tools;
+};
+
 class Prompts {
  public:
-  // source: of the chat template; absent: the model has none.
-  Prompts(const Tokenizer& tokenizer, const std::optional<chat::TemplateSource>& source);
+  Prompts(const Tokenizer& tokenizer, const Templates& templates);
 
   const Tokenizer& tokenizer() const { return tokenizer_; }
   std::vector<int32_t> ids(const Ask::Prompt& prompt) const;
-  std::vector<int32_t> ids(const Ask& chat) const;
-  std::string rendered(const Ask& chat) const;
+  chat::Text text(const Ask& chat) const;
+  std::vector<int32_t> ids(const chat::Text& conversation) const;
+  // How the answer to this conversation, which was rendered so, is read. ApiError: functions are offered, and the
+  // template knows none.
+  ReplyRules reply_rules(const Ask& chat, const chat::Text& rendered) const;
   std::vector<std::string> stop_texts() const;  // that end an answer of a chat
 
  private:
-  chat::Text text(const Ask& chat) const;
+  const chat::ModelChat& chat_for(const Ask& chat) const;
   chat::Text text(Json messages, const Ask& chat) const;
   const Tokenizer& tokenizer_;
-  std::optional<chat::ModelChat> chat_;
+  const Templates templates_;
+  std::optional<chat::ModelChat> chat_, tool_chat_;
 };
 
 }  // namespace tandem::serve

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/serve/http/access.h"
+#include "engine/serve/openai/reply_json.h"
 
 namespace tandem::serve {
 
@@ -16,6 +17,8 @@ ApiError error_of(const std::exception_ptr& error) {
     std::rethrow_exception(error);
   } catch (const ApiError& known) {
     return known;
+  } catch (const Refusal& refusal) {
+    return ApiError(400, refusal.message, refusal.param, refusal.code);
   } catch (const std::bad_alloc&) {
     return ApiError(503, "There is too little memory for this text.", "", "out_of_memory");
   } catch (const std::exception& failure) {  // of a device, mostly
@@ -33,7 +36,13 @@ TextGroup::TextGroup(std::shared_ptr<http::Exchange> exchange, GroupOptions opti
       answered_(texts_.size()),
       new_tokens_(texts_.size()),
       is_open_(texts_.size()),
-      left_(texts_.size()) {}
+      parts_(texts_.size()),
+      calls_(texts_.size()),
+      left_(texts_.size()) {
+  if (options_.reply_rules)
+    for (size_t i = 0; i < texts_.size(); ++i) readers_.emplace_back(*options_.reply_rules);
+  if (options_.response) writer_.emplace(*options_.response);
+}
 
 // Texts hold the group by their callbacks, and the exchange's callback holds it until the answer has ended.
 void TextGroup::begin(TextService& service) {
@@ -87,6 +96,7 @@ void TextGroup::open(size_t index) {
   is_open_[index] = true;
   if (!options_.is_stream) return;
   const auto number = static_cast<int64_t>(index);
+  if (writer_) return send(writer_->begin());
   if (options_.head.is_chat) send(event_of(first_chunk(options_.head, number)));
   if (!options_.echoes.empty()) send(event_of(text_chunk(options_.head, number, options_.echoes[index])));
 }
@@ -103,10 +113,36 @@ void TextGroup::take_token(size_t index, const ChosenToken& token) {
 // Tokens come with the text that they complete. So those of a stop text, which has none, stay unsaid.
 void TextGroup::take_text(size_t index, std::string_view piece) {
   open(index);
-  if (options_.is_stream)
+  if (!options_.is_stream) keep_tokens(index);
+  if (!readers_.empty())
+    send_parts(index, readers_[index].push(piece));
+  else if (options_.is_stream)
     send(event_of(text_chunk(options_.head, static_cast<int64_t>(index), piece, logprobs_of_chunk(index))));
-  else
-    keep_tokens(index);
+}
+
+// What was read of an answer: a stream has it at once, a whole answer at its end.
+void TextGroup::send_parts(size_t index, const ReplyParts& parts) {
+  if (!options_.is_stream) {
+    parts_[index].insert(parts_[index].end(), parts.begin(), parts.end());
+    if (writer_) writer_->push(parts);
+    return;
+  }
+  if (writer_ && !parts.empty()) return send(writer_->push(parts));
+  for (const ReplyPart& part : parts) {
+    const auto number = static_cast<int64_t>(index);
+    const Json delta = delta_json(part, options_.head.id, number, calls_[index]);
+    if (part.kind == ReplyPart::Kind::call) ++calls_[index];
+    send(event_of(delta_chunk(options_.head, number, delta, logprobs_of_chunk(index))));
+  }
+}
+
+void TextGroup::end_reply(size_t index) {
+  if (readers_.empty()) return;
+  send_parts(index, readers_[index].finish());
+  AnsweredChoice& choice = answered_[index];
+  choice.has_calls = readers_[index].calls() > 0;
+  if (!options_.is_stream)
+    choice.message = message_json(joined(parts_[index]), options_.head.id, static_cast<int64_t>(index));
 }
 
 void TextGroup::keep_tokens(size_t index) {
@@ -147,11 +183,21 @@ void TextGroup::take_end(size_t index, Batcher::Result result) {
   }
   if (!result.error && !has_failed_) {
     open(index);
-    if (options_.is_stream)
-      send(event_of(last_chunk(options_.head, static_cast<int64_t>(index), written.reason, logprobs_of_chunk(index))));
+    end_reply(index);
+    if (options_.is_stream && !writer_) send(last_events(index, written.reason));
   }
   if (index == 0) first_ = std::move(result.generation);
   if (--left_ == 0) finish();
+}
+
+std::string TextGroup::last_events(size_t index, StopReason reason) {
+  const char* why = finish_reason(reason, answered_[index].has_calls);
+  return event_of(last_chunk(options_.head, static_cast<int64_t>(index), why, logprobs_of_chunk(index)));
+}
+
+ResponseEnd TextGroup::response_end() const {
+  const bool is_cut = std::string_view(finish_reason(answered_.front().reason)) == "length";
+  return {is_cut, usage_.prompt_tokens, usage_.cached_tokens, usage_.completion_tokens, 0};
 }
 
 // The first failure ends the answer, and the other texts with it.
@@ -159,7 +205,8 @@ void TextGroup::fail(const ApiError& error) {
   if (has_failed_) return;
   has_failed_ = true;
   if (is_streaming_) {
-    exchange_->write("data: " + error.response().body + "\n\n");
+    exchange_->write(writer_ ? writer_->fail({{"code", error.code}, {"message", error.message}})
+                             : "data: " + error.response().body + "\n\n");
     exchange_->end();
   } else {
     exchange_->answer(error.response());
@@ -169,6 +216,13 @@ void TextGroup::fail(const ApiError& error) {
 
 void TextGroup::finish() {
   if (has_failed_) return;
+  if (writer_) {
+    const std::string events = writer_->finish(response_end());
+    if (options_.is_stream) send(events);
+    if (options_.is_stream) return exchange_->end();
+    return exchange_->answer(
+        {200, writer_->whole(response_end()).dump(-1, ' ', false, Json::error_handler_t::replace)});
+  }
   if (!options_.is_stream) {
     Json answer = whole_answer(options_.head, answered_, usage_);
     answer["timings"] = timings_json(first_);

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@
 #include "engine/serve/api/ask.h"
 #include "engine/serve/api/metrics.h"
 #include "engine/serve/http/exchange.h"
+#include "engine/serve/openai/reply_reader.h"
+#include "engine/serve/openai/responses.h"
 #include "tandem/generate.h"
 
 namespace tandem::serve {
@@ -27,6 +30,8 @@ struct GroupOptions {
   std::string client;  // whose turn it is
   const Tokenizer* tokenizer = nullptr;
   bool has_logprobs = false;
+  std::optional<ReplyRules> reply_rules;    // of a chat
+  std::optional<ResponseHead> response;     // the answer is that of /v1/responses
   std::vector<std::string> echoes;          // before the text of each choice; empty: none
   std::shared_ptr<std::atomic<bool>> stop;  // true: the server ends
 };
@@ -50,6 +55,10 @@ class TextGroup : public std::enable_shared_from_this<TextGroup> {
   void take_end(size_t index, Batcher::Result result);
   void send(const std::string& events);
   void open(size_t index);
+  void send_parts(size_t index, const ReplyParts& parts);
+  void end_reply(size_t index);
+  std::string last_events(size_t index, StopReason reason);
+  ResponseEnd response_end() const;
   void finish();
   void fail(const ApiError& error);
   void cancel();
@@ -66,6 +75,10 @@ class TextGroup : public std::enable_shared_from_this<TextGroup> {
   std::vector<AnsweredChoice> answered_;
   std::vector<std::vector<AnsweredToken>> new_tokens_;  // whose text has not come yet
   std::vector<bool> is_open_;
+  std::vector<ReplyReader> readers_;  // of a chat, one for each choice
+  std::vector<ReplyParts> parts_;     // that they have read, if the answer is whole
+  std::vector<int64_t> calls_;        // that were sent
+  std::optional<ResponseWriter> writer_;
   Usage usage_;
   Generation first_;  // of the first text that ended, for its times
   size_t left_ = 0;

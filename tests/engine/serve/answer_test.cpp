@@ -27,7 +27,7 @@ TEST(Answers, in_chunks_have_a_reason_at_the_end_alone) {
                    R"("finish_reason":null}]})");
   EXPECT_EQ(text_chunk(kChat, 0, "x").dump(),
             head + R"("choices":[{"index":0,"delta":{"content":"x"},"logprobs":null,"finish_reason":null}]})");
-  EXPECT_EQ(last_chunk(kChat, 0, StopReason::context_full).dump(),
+  EXPECT_EQ(last_chunk(kChat, 0, finish_reason(StopReason::context_full)).dump(),
             head + R"("choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"length"}]})");
   EXPECT_EQ(text_chunk(kText, 0, "x")["choices"].dump(),
             R"([{"index":0,"text":"x","logprobs":null,"finish_reason":null}])");

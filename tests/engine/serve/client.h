@@ -1,4 +1,4 @@
-// An HTTP client of a few lines, which can also misbehave: it sends any bytes, and reads when it is told to.
+// An HTTP client of a few lines, which can also misbehave: it sends any bytes, and may read late.
 #pragma once
 
 #include <arpa/inet.h>

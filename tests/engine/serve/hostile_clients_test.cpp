@@ -96,7 +96,7 @@ TEST(HostileClients, that_speak_no_http_are_told) {
   expect_answers(server.port());
 }
 
-// What a client does not read is kept up to a bound. Then its stream ends, and whoever writes it learns that.
+// The server keeps unread bytes up to a bound. Then the stream ends, and its writer learns that.
 TEST(HostileClients, that_never_read_end_their_own_stream) {
   http::ServerOptions options = quick_options();
   options.most_kept_bytes = 100'000;

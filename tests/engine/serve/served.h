@@ -19,6 +19,7 @@ namespace tandem::testing {
 struct ServedSettings {
   int64_t width = 2, most_waiting = 64, context = 4096;
   bool has_template = true, is_ready = true, lenient = false, any_model = false;
+  std::string chat_template{};  // "": chatml
 };
 
 class Served {
@@ -41,9 +42,13 @@ class Served {
     if (settings.is_ready) become_ready();
   }
   void become_ready() {
-    std::optional<chat::TemplateSource> source;
-    if (settings_.has_template) source = chat::known_template("chatml");
-    api_->ready(*engine_, source);
+    serve::Templates templates;
+    if (!settings_.chat_template.empty())
+      templates.usual = chat::TemplateSource{settings_.chat_template, "the test's template"};
+    else if (settings_.has_template)
+      templates.usual = chat::known_template("chatml");
+    templates.with_tools = templates.usual;
+    api_->ready(*engine_, templates);
   }
   uint16_t port() const { return server_->port(); }
   http::Server& server() { return *server_; }

@@ -136,6 +136,58 @@ TEST(ServedTexts, have_probabilities_in_both_official_forms) {
   for (const Json& token : chat) EXPECT_EQ(token.at("top_logprobs").at(0).at("logprob"), token.at("logprob"));
 }
 
+// A required call is a JSON object by the function's schema, whatever the random model would write.
+TEST(ServedTexts, are_calls_of_functions_where_these_are_required) {
+  ServedSettings settings;
+  settings.chat_template =
+      "{% for m in messages %}{{ m.content }}{% endfor %}{% if tools %}<tool_call>{{ tools | tojson }}{% endif %}";
+  const Served served(settings);
+  const std::string body =
+      R"({"messages":[{"role":"user","content":"hi"}],"temperature":1,"max_tokens":200,"tool_choice":"required","tools":[)"
+      R"({"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a":{"enum":[1,2]}},)"
+      R"("required":["a"],"additionalProperties":false}}}])";
+  const Json choice = served.json("/v1/chat/completions", body + "}").at("choices").at(0);
+  EXPECT_EQ(choice.at("finish_reason"), "tool_calls") << choice;
+  const Json function = choice.at("message").at("tool_calls").at(0).at("function");
+  EXPECT_EQ(function.at("name"), "f");
+  EXPECT_TRUE(Json::parse(function.at("arguments").get<std::string>()).contains("a"));
+  const std::vector<Json> events = events_of(served.post("/v1/chat/completions", body + R"(,"stream":true})").body);
+  EXPECT_EQ(events.back().at("choices").at(0).at("finish_reason"), "tool_calls");
+  const Served without;
+  EXPECT_EQ(without.post("/v1/chat/completions", body + "}").status, 400) << "its template has no functions";
+}
+
+TEST(ServedTexts, tell_thoughts_from_answers) {
+  ServedSettings settings;
+  settings.chat_template = "{% for m in messages %}{{ m.content }}{% endfor %}<think>\n";
+  const Served served(settings);
+  const Json message =
+      served
+          .json("/v1/chat/completions", R"({"messages":[{"role":"user","content":"hi"}],"max_tokens":200,)"
+                                        R"("grammar":"root ::= \"so</think>yes\""})")
+          .at("choices")
+          .at(0)
+          .at("message");
+  EXPECT_EQ(message.at("reasoning_content"), "so");
+  EXPECT_EQ(message.at("content"), "yes");
+}
+
+TEST(ServedTexts, are_responses_too) {
+  const Served served;
+  const std::string body = R"({"input":"hi","max_output_tokens":6,"temperature":0)";
+  const Json whole = served.json("/v1/responses", body + "}");
+  EXPECT_EQ(whole.at("object"), "response");
+  const std::string text = whole.at("output").at(0).at("content").at(0).at("text");
+  const Answered stream = served.post("/v1/responses", body + R"(,"stream":true})");
+  EXPECT_THAT(stream.body, HasSubstr("event: response.created"));
+  EXPECT_THAT(stream.body, HasSubstr("event: response."));
+  std::string streamed;
+  for (const Json& event : events_of(stream.body))
+    if (event.at("type") == "response.output_text.delta") streamed += event.at("delta").get<std::string>();
+  EXPECT_EQ(streamed, text);
+  EXPECT_EQ(served.post("/v1/responses", R"({"input":"hi","previous_response_id":"x"})").status, 400);
+}
+
 TEST(ServedTexts, follow_biases) {
   const Served served;
   const auto first = [&](const std::string& more) {

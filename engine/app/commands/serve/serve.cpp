@@ -102,11 +102,12 @@ int serve_command(const CommonFlags& flags, const ServeFlags& own) {
     std::fprintf(stderr, "listening on %s; loading %s\n", server.address().c_str(), flags.model.c_str());
   engine = open_engine(flags, needs_of_texts(flags, own.parallel));
   print_notes(flags, *engine);
-  const auto source = chosen_template(flags, &engine->model().file(), false);
-  if (!source && !flags.quiet())
+  const serve::Templates templates{chosen_template(flags, &engine->model().file(), false),
+                                   chosen_template(flags, &engine->model().file(), true)};
+  if (!templates.usual && !flags.quiet())
     std::fprintf(stderr, "note: the model has no chat template, so /v1/chat/completions refuses (--chat-template)\n");
   TraceFile trace(flags, *engine);
-  api.ready(*engine, source);
+  api.ready(*engine, templates);
   if (!flags.quiet())
     std::fprintf(stderr, "ready: %lld texts at a time, of at most %lld tokens each\n",
                  static_cast<long long>(own.parallel), static_cast<long long>(engine->sizes().context));

@@ -25,7 +25,7 @@ TEST(Logprobs, are_those_of_the_softmax) {
   EXPECT_EQ(with_logprobs(logits, 0, 20).likely.size(), 3u) << "there are no more tokens";
 }
 
-// A greedy text takes the most likely token at each place. Every token is told, before the text that it completes.
+// A greedy text takes the most likely token at each place. The callback gets each token before its text.
 TEST(Logprobs, come_with_each_token_of_a_text) {
   const testing::HostEngines engines("logprobs");
   const auto engine = engines.open();
