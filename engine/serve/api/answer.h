@@ -15,7 +15,7 @@
 
 namespace tandem::serve {
 
-// What all chunks of an answer have in common.
+// The members that all chunks of an answer share.
 struct AnswerHead {
   bool is_chat = false;
   std::string id, model;
