@@ -2,8 +2,10 @@
 
 namespace tandem::serve {
 
+// A forced call begins with the answer, even behind a prompt that ends with <think>.
 ReplyReader::ReplyReader(const ReplyRules& rules) : one_call_(rules.one_call) {
-  if (rules.has_thoughts) thoughts_.emplace(rules.begins_in_thoughts);
+  const bool is_forced = rules.form == &kForcedForm;
+  if (rules.has_thoughts && !is_forced) thoughts_.emplace(rules.begins_in_thoughts);
   if (rules.form) reader_ = rules.form->reader(rules.functions);
 }
 

@@ -79,6 +79,9 @@ TEST(ReplyReader, takes_an_answer_that_is_one_call_by_a_constraint) {
               ElementsAre(call_of("f", "{\"a\":[1]}")));
   EXPECT_THAT(answer(rules_of(kForcedForm), "{\"name\":\"f\",\"argum"), ElementsAre(content("{\"name\":\"f\",\"argum")))
       << "the limit of tokens cut it";
+  ReplyRules rules = rules_of(kForcedForm);
+  rules.begins_in_thoughts = true;
+  EXPECT_THAT(answer(rules, "{\"name\":\"f\"}"), ElementsAre(call_of("f", "{}"))) << "it leaves no room for thoughts";
 }
 
 TEST(ReplyReader, reads_thoughts_before_calls_and_no_calls_in_thoughts) {
