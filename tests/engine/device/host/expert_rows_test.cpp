@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/device/host/arithmetic.h"
+#include "sync/error.h"
 #include "sync/pool.h"
 
 namespace tandem::host {
@@ -66,6 +67,42 @@ TEST_F(ExpertRowsOfTokens, are_kept_for_the_most_salient_where_the_rest_is_dropp
               ElementsAre(1, 0, kDropped, kElsewhere, kDropped, kDropped, 2, kElsewhere, kDropped, kElsewhere));
   EXPECT_THAT(read(op.lists, 0, 2), ElementsAre(1, 2)) << "an expert without rows drops nothing";
   EXPECT_THAT(read(op.lists, expert_list_choices(3), 3), ElementsAre(3, 7, 9));
+}
+
+// Expert e belongs to side `first` + e.
+class SideOfEachExpert final : public ExpertDivider {
+ public:
+  explicit SideOfEachExpert(int32_t first) : first_(first) {}
+  void divide(const DivideRequest& request, std::span<int32_t> sides) override {
+    loads.assign(request.loads.begin(), request.loads.end());
+    for (size_t e = 0; e < sides.size(); ++e) sides[e] = first_ + static_cast<int32_t>(e);
+  }
+  std::vector<int64_t> loads{};
+
+ private:
+  const int32_t first_;
+};
+
+// Choices 0 and 2 are of expert 0, choices 1 and 4 of expert 1, choices 3 and 5 of expert 2.
+TEST_F(ExpertRowsOfTokens, are_those_of_their_choices_on_every_side_but_the_first) {
+  SideOfEachExpert divider(0), beyond(1);
+  ExpertSides op;
+  op.S = 3, op.E = 3, op.k = 2, op.sides = 3, op.divider = &divider;
+  op.ids = words({0, 1, 0, 2, 1, 2});
+  op.side_ids_bytes = 6 * sizeof(int32_t), op.side_lists_bytes = 3 * expert_list_words(3, 2) * sizeof(int32_t);
+  op.of_side = words(std::vector<int32_t>(3 * 6, 77));
+  op.lists = words(std::vector<int32_t>(3 * 3 * expert_list_words(3, 2), 77));
+  op.row_of = words(std::vector<int32_t>(6, 77));
+  run_expert_sides(op);
+  EXPECT_THAT(divider.loads, ElementsAre(2, 2, 2));
+  EXPECT_THAT(read(op.row_of, 0, 6), ElementsAre(kElsewhere, 1, kElsewhere, 3, 4, 5));
+  EXPECT_THAT(read(op.of_side, 0, 6), ElementsAre(0, kElsewhere, 0, kElsewhere, kElsewhere, kElsewhere));
+  EXPECT_THAT(read(op.of_side, 6, 6), ElementsAre(kElsewhere, 1, kElsewhere, kElsewhere, 1, kElsewhere));
+  const Operand last = op.lists.advanced(2 * op.side_lists_bytes);
+  EXPECT_THAT(read(last, 0, 2), ElementsAre(1, 2));
+  EXPECT_THAT(read(last, expert_list_choices(3), 2), ElementsAre(3, 5));
+  op.divider = &beyond;
+  EXPECT_THROW(run_expert_sides(op), Error) << "expert 2 would be on side 3";
 }
 
 TEST_F(ExpertRowsOfTokens, are_filled_with_their_tokens_or_with_zeros) {
