@@ -36,7 +36,7 @@ class BlockFile {
   bool past_page_cache() const { return direct_; }
   // The file system refused to read past its page cache (EINVAL). Whether a read may be tried again, through the cache.
   bool leave_direct();
-  // A block has been read through the page cache: its pages are given back.
+  // Drops the pages of a block that was read through the page cache.
   void drop_pages(const BlockRead& block) const;
   Error failure(const BlockRead& block, const std::string& why) const;
 

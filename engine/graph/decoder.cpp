@@ -255,7 +255,7 @@ class Builder {
     add(name, op);
   }
 
-  // Where no norm stands before a block, it reads the residual stream as it is.
+  // A block without a norm before it reads the residual stream as it is.
   void take_unnormed(const std::string& name, bool has_residual) {
     const int64_t H = c_.hidden;
     const Operand hidden = column(b_.hidden, first_ * H);

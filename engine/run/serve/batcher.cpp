@@ -308,7 +308,7 @@ Sequence Batcher::State::fork_or_new(std::span<const int32_t> prompt) {
   return shared;
 }
 
-// Of two texts of which one begins with the other, the longer one is kept: it has all that the shorter one can share.
+// A text that begins like a longer one is not kept: the longer one has all that it can share.
 void Batcher::State::keep_finished(Sequence ended) {
   const auto begins = [](const Sequence& whole, const Sequence& part) {
     return common_prefix(whole.ids(), part.ids()) == part.position();

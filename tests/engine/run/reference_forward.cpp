@@ -180,8 +180,8 @@ Rows smollm3(const Weights& w, std::span<const int32_t> ids) {
   return decode(w, ids, decoder);
 }
 
-// Blocks read the residual stream as it is, and their results are normed. Of four layers three attend to a window, if
-// the model has one.
+// Blocks read the residual stream as it is, and their results are normed. If the model has a window, three of four
+// layers attend to it.
 Decoder normed_behind(const Weights& w, const std::function<Rotation(bool has_window)>& rotation) {
   Decoder decoder;
   decoder.attention = [&w, rotation](int64_t i, const std::string& layer, const Rows& x) {
@@ -240,7 +240,7 @@ Mixing mixing_of(const Weights& w, bool normalised) {
           normalised, w.number("expert_weights_scale", 1)};
 }
 
-// A mixture beside shared experts, if the model has them.
+// A mixture, beside shared experts in some models.
 void take_mixture(const Weights& w, bool normalised, Decoder& decoder) {
   decoder.feed_forward = [&w, normalised](int64_t, const std::string& layer, const Rows& x) {
     const Rows inner = w.norm(layer + "ffn_norm.weight", x);

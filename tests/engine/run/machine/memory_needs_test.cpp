@@ -29,7 +29,7 @@ MemoryNeeds by_hand(int64_t slots) {
 }
 
 TEST(MemoryNeeds, give_a_token_the_time_of_its_bytes) {
-  // 180 bytes at 90 bytes/s are 2 s. Of 80 bytes of experts 6 of 8 are read at 20 bytes/s: 3 s.
+  // 180 bytes at 90 bytes/s take 2 s. Six eighths of 80 bytes of experts, at 20 bytes/s, take 3 s.
   EXPECT_DOUBLE_EQ(least_token_time(by_hand(2), 90, 20).memory, 2);
   EXPECT_DOUBLE_EQ(least_token_time(by_hand(2), 90, 20).storage, 3);
   EXPECT_DOUBLE_EQ(least_token_time(by_hand(2), 90, 20).seconds(), 5);
