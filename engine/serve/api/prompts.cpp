@@ -18,7 +18,8 @@ ReplyRules Prompts::reply_rules(const Ask& chat, const chat::Text& rendered) con
   const bool offers = !chat.tools.offered.is_null();
   const std::string& source = (offers && templates_.with_tools ? templates_.with_tools : templates_.usual)->text;
   ReplyRules rules;
-  rules.has_thoughts = source.find("<think>") != std::string::npos;
+  const bool has_form = chat.json_object || chat.json_schema || chat.grammar;  // which the text begins with
+  rules.has_thoughts = !has_form && source.find("<think>") != std::string::npos;
   rules.begins_in_thoughts = rules.has_thoughts && ends_in_thoughts(rendered.bytes());
   if (!offers) return rules;
   const bool is_forced = chat.tools.choice == Tools::Choice::required;

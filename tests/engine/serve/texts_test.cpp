@@ -157,19 +157,17 @@ TEST(ServedTexts, are_calls_of_functions_where_these_are_required) {
   EXPECT_EQ(without.post("/v1/chat/completions", body + "}").status, 400) << "its template has no functions";
 }
 
+// The prompt begins thoughts, which a random model does not end. A text with a form has no thoughts.
 TEST(ServedTexts, tell_thoughts_from_answers) {
   ServedSettings settings;
   settings.chat_template = "{% for m in messages %}{{ m.content }}{% endfor %}<think>\n";
   const Served served(settings);
-  const Json message =
-      served
-          .json("/v1/chat/completions", R"({"messages":[{"role":"user","content":"hi"}],"max_tokens":200,)"
-                                        R"("grammar":"root ::= \"so</think>yes\""})")
-          .at("choices")
-          .at(0)
-          .at("message");
-  EXPECT_EQ(message.at("reasoning_content"), "so");
-  EXPECT_EQ(message.at("content"), "yes");
+  const std::string body = R"({"messages":[{"role":"user","content":"hi"}],"max_tokens":20,"temperature":0)";
+  const auto message = [&](const std::string& more) {
+    return served.json("/v1/chat/completions", body + more).at("choices").at(0).at("message");
+  };
+  EXPECT_FALSE(message("}").value("reasoning_content", "").empty());
+  EXPECT_EQ(message(R"(,"grammar":"root ::= \"yes\""})").at("content"), "yes");
 }
 
 TEST(ServedTexts, are_responses_too) {
