@@ -49,7 +49,7 @@ http::Response json_response(const Json& body) {
 struct Api::Served {
   Served(Engine& engine, const Templates& templates, const ApiOptions& options)
       : engine(engine),
-        prompts(engine.model().tokenizer(), templates),
+        prompts(engine.model().tokenizer(), templates, engine.sizes().context),
         constraints(engine.model().tokenizer()),
         context(engine.sizes().context),
         service(engine, options.width, options.most_waiting) {}

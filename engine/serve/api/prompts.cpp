@@ -1,13 +1,34 @@
 #include "engine/serve/api/prompts.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "engine/serve/openai/messages.h"
 
 namespace tandem::serve {
+namespace {
 
-Prompts::Prompts(const Tokenizer& tokenizer, const Templates& templates)
-    : tokenizer_(tokenizer), templates_(templates) {
+int64_t longest_piece(const Tokenizer& tokenizer) {
+  int64_t longest = 1;
+  for (int32_t id = 0; id < tokenizer.size(); ++id) longest = std::max(longest, std::ssize(tokenizer.piece(id, true)));
+  return longest;
+}
+
+}  // namespace
+
+Prompts::Prompts(const Tokenizer& tokenizer, const Templates& templates, int64_t context)
+    : tokenizer_(tokenizer), context_(context), most_bytes_(context * longest_piece(tokenizer)), templates_(templates) {
   if (templates.usual) chat_.emplace(*templates.usual, tokenizer);
   if (templates.with_tools) tool_chat_.emplace(*templates.with_tools, tokenizer);
+}
+
+// Dividing megabytes into tokens takes seconds, in which other requests would wait to be read.
+void Prompts::require_may_fit(const std::string& text, const char* param) const {
+  if (std::ssize(text) <= most_bytes_) return;
+  throw ApiError(400,
+                 "The prompt has " + std::to_string(text.size()) + " bytes, and a text has at most " +
+                     std::to_string(context_) + " tokens with its answer. Start the server with a larger --ctx-size.",
+                 param, "context_length_exceeded");
 }
 
 const chat::ModelChat& Prompts::chat_for(const Ask& chat) const {
@@ -36,6 +57,7 @@ ReplyRules Prompts::reply_rules(const Ask& chat, const chat::Text& rendered) con
 // A pass needs a token, because the first generated one comes from the logits of the token in front of it.
 std::vector<int32_t> Prompts::ids(const Ask::Prompt& prompt) const {
   if (!prompt.ids.empty()) return prompt.ids;
+  require_may_fit(prompt.text, "prompt");
   std::vector<int32_t> ids = tokenizer_.encode(prompt.text, {});
   if (ids.empty() && tokenizer_.bos() >= 0) ids.push_back(tokenizer_.bos());
   if (ids.empty())
@@ -44,6 +66,7 @@ std::vector<int32_t> Prompts::ids(const Ask::Prompt& prompt) const {
 }
 
 std::vector<int32_t> Prompts::ids(const chat::Text& conversation) const {
+  require_may_fit(conversation.bytes(), "messages");
   try {
     return chat_->prompt(conversation);
   } catch (const Error& error) {

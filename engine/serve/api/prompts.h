@@ -23,7 +23,8 @@ struct Templates {
 
 class Prompts {
  public:
-  Prompts(const Tokenizer& tokenizer, const Templates& templates);
+  // context: most tokens of a text.
+  Prompts(const Tokenizer& tokenizer, const Templates& templates, int64_t context);
 
   const Tokenizer& tokenizer() const { return tokenizer_; }
   std::vector<int32_t> ids(const Ask::Prompt& prompt) const;
@@ -37,7 +38,9 @@ class Prompts {
  private:
   const chat::ModelChat& chat_for(const Ask& chat) const;
   chat::Text text(Json messages, const Ask& chat) const;
+  void require_may_fit(const std::string& text, const char* param) const;
   const Tokenizer& tokenizer_;
+  const int64_t context_, most_bytes_;  // most_bytes_: of a text that could fit
   const Templates templates_;
   std::optional<chat::ModelChat> chat_, tool_chat_;
 };

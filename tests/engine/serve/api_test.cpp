@@ -87,6 +87,20 @@ TEST(Api, refuses_a_prompt_that_does_not_fit_with_both_numbers) {
   EXPECT_THAT(refused.body, HasSubstr("256"));
 }
 
+// Such a text is not even divided into tokens.
+TEST(Api, refuses_a_text_of_megabytes_by_its_bytes) {
+  const Served served({.context = 256});
+  const std::string text(5'000'000, 'x');
+  for (const auto& [path, body] :
+       {std::pair<std::string, std::string>{"/v1/completions", R"({"prompt":")" + text + "\"}"},
+        {"/v1/chat/completions", R"({"messages":[{"role":"user","content":")" + text + "\"}]}"}}) {
+    const Answered refused = served.post(path, body);
+    EXPECT_EQ(refused.status, 400);
+    EXPECT_THAT(refused.body, HasSubstr("context_length_exceeded"));
+    EXPECT_THAT(refused.body, HasSubstr("bytes, and a text has at most 256 tokens"));
+  }
+}
+
 TEST(Api, ignores_what_it_does_not_know_only_if_it_is_told_so) {
   const Served strict, lenient({.lenient = true});
   EXPECT_THAT(strict.post("/v1/completions", R"({"prompt":"x","colour":1})").body, HasSubstr("colour"));
