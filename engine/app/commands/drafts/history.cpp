@@ -73,8 +73,8 @@ int add_texts(const HistoryFlags& flags) {
 CLI::App& add_part(CLI::App& app, const char* name, const char* explains, std::shared_ptr<HistoryFlags> flags,
                    Action& action, int (*run)(const HistoryFlags&)) {
   CLI::App& part = *app.add_subcommand(name, explains);
-  CLI::Option* file = part.add_option("HISTORY", flags->path, "the history");
-  (run == print_stats ? reads_file(file) : writes_file(file))->required();
+  CLI::Option* file = part.add_option("FILE", flags->path, "the history");
+  (run == print_stats ? reads_file(file) : writes_file(file))->required()->option_text("REQUIRED");
   part.add_flag("--json", flags->common.json, "print one JSON object: what the history has then");
   part.callback([flags, &action, run] { action = [flags, run] { return run(*flags); }; });
   return part;
