@@ -25,7 +25,17 @@ set(TANDEM_HAS_BOOST OFF)
 if(TANDEM_SERVER)
   find_path(TANDEM_BOOST_INCLUDE boost/beast/core/tcp_stream.hpp)
   if(TANDEM_BOOST_INCLUDE)
-    set(TANDEM_HAS_BOOST ON)
+    # Asio has no coroutines with Debian 12's clang, so the fuzzers are built without the server.
+    include(CheckCXXSourceCompiles)
+    set(CMAKE_REQUIRED_FLAGS -std=c++20)
+    set(CMAKE_REQUIRED_INCLUDES "${TANDEM_BOOST_INCLUDE}")
+    check_cxx_source_compiles("#include <utility>
+      #include <boost/asio/awaitable.hpp>
+      boost::asio::awaitable<void>* none = nullptr;
+      int main() {}" TANDEM_ASIO_HAS_COROUTINES)
+    unset(CMAKE_REQUIRED_FLAGS)
+    unset(CMAKE_REQUIRED_INCLUDES)
+    set(TANDEM_HAS_BOOST "${TANDEM_ASIO_HAS_COROUTINES}")
   endif()
 endif()
 if(TANDEM_TESTS)

@@ -1,10 +1,10 @@
 // Reads JSON from outside: a profile, a shape, parameters or measurements that a person or another program wrote.
 //
 // Contract: parse_json() takes any bytes. Its time and memory grow no faster than n log n. Bytes that are not JSON,
-// a byte 0 among them, or that nest deeper than kMostJsonDepth, return a discarded value (is_discarded()). The depth has a limit because
-// copying or printing a value recurses once a level and could overrun the stack. read_json_file() returns a file's
-// bytes. It throws Error when the path is not a regular file, cannot be read, or is larger than kMostJsonBytes (a
-// device file never ends).
+// a byte 0 among them, or that nest deeper than kMostJsonDepth, return a discarded value (is_discarded()). The depth
+// has a limit because copying or printing a value recurses once a level and could overrun the stack. read_json_file()
+// returns a file's bytes. It throws Error when the path is not a regular file, cannot be read, or is larger than
+// kMostJsonBytes (a device file never ends).
 #pragma once
 
 #include <cstddef>

@@ -57,8 +57,8 @@ class OutputFile {
   std::vector<std::byte> buffer_;
 };
 
-// Error if no file can be written at this path: it is a folder, or its folder is missing or refuses new files. Nothing is
-// created. A path that passes may still fail when it is written.
+// Error if no file can be written at this path: it is a folder, or its folder is missing or refuses new files. Nothing
+// is created. A path that passes may still fail when it is written.
 void require_place_for_output(const std::string& path);
 
 void write_output(const std::string& path, std::string_view content, WhileUnread while_unread = {});

@@ -40,13 +40,13 @@ text_of_unit() {
 }
 
 # clang-tidy parses as much as a compiler. So a stamp records each unit that passed, by a hash of its text and
-# all headers.
+# all headers. Asio has no coroutines with Debian 12's clang, and the server needs them.
 tidy() {
   local stamps=$build/lint key
   mkdir -p "$stamps"
   key=$({ cat .clang-tidy; sources | grep '\.h$' | xargs cat; } | sha256sum | cut -c1-32)
   find "$stamps" -type f ! -name "$key-*" -delete
-  units | while IFS= read -r unit; do
+  units | grep -v '/engine/serve/http/server\.cpp$' | while IFS= read -r unit; do
     stamp=$stamps/$key-$(text_of_unit "$unit" | sha256sum | cut -c1-32)
     if [ ! -e "$stamp" ]; then printf '%s\n%s\n' "$unit" "$stamp"; fi
   done | xargs -r -d '\n' -n 2 -P "$(nproc)" bash -c 'clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-ignored-optimization-argument -p "$0" "$1" 2>/dev/null && touch "$2"' "$build"

@@ -1,6 +1,6 @@
-// EXAONE 4 (LG AI Research 2025, arXiv:2507.11407): no norm before a block, but one behind it; every head of q and k is
-// normed. In the large size three of four layers attend to a window, and the fourth one sees all positions without a
-// rotation.
+// EXAONE 4 (LG AI Research 2025, arXiv:2507.11407): a norm behind each block and none before it; every head of q and k
+// is normed. In the large size three of four layers attend to a window. The fourth sees all positions and has no
+// rotation of its heads.
 #include "engine/model/architectures/dense.h"
 #include "engine/model/rope_keys.h"
 

@@ -1,5 +1,5 @@
-// Seed-OSS: biases on q, k and v, heads of their own width. Files call the norm before the feed-forward network
-// post_attention_norm.
+// Seed-OSS: biases on q, k and v, heads of their own width. In files the norm before the feed-forward network has the
+// name post_attention_norm.
 #include "engine/model/architectures/dense.h"
 
 namespace tandem {

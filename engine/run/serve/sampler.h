@@ -1,6 +1,5 @@
-// Chooses the next token from logits by a chain of steps: bias, penalties, temperature, top-k, top-p, min-p,
-// draw.
-// Temperature 0 is greedy: the token with the largest logit.
+// Chooses the next token from logits by a chain of steps: bias, penalties, temperature, top-k, top-p, min-p, draw. With
+// temperature 0 it is greedy: the token with the largest logit.
 //
 // Contract: deterministic for a seed on every machine, because the C++ standard defines the generator's bits, and the
 // uniform draw is computed here. Not thread-safe.

@@ -167,7 +167,7 @@ void TextService::State::end_unwritten(Asked& asked) {
 // Closing the service counts as an interrupt of every request.
 void TextService::State::begin(Turn& turn) {
   auto& [client, asked] = turn;
-  const auto on_end = [this, client, end = asked.on_end](Batcher::Result ended) {
+  const auto on_end = [this, client = client, end = asked.on_end](Batcher::Result ended) {
     {
       const std::lock_guard lock(mutex_);
       line_.done(client);

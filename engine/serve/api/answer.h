@@ -26,8 +26,8 @@ struct Usage {
   int64_t prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
 };
 
-// A token of an answer with its probability (tandem/generate.h). Pieces are the bytes of tokens; they may be parts of
-// characters.
+// A token of an answer with its probability (tandem/generate.h). A piece has the bytes of a token, which may be a part
+// of a character.
 struct AnsweredToken {
   std::string piece;
   float logprob = 0;

@@ -1,8 +1,8 @@
 // The texts that answer one request: its prompts times its choices, on their way from the service to the client.
 //
 // Contract: begin() asks the service for all texts at once; ApiError 429 if the line is full. They end when the client
-// leaves, or reads too slowly. The service's and the server's threads call the group; it lives until its last text has
-// ended.
+// leaves, or reads too slowly. The service's and the server's threads call the group. It lives as long as its last
+// text does.
 #pragma once
 
 #include <atomic>

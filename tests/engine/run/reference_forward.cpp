@@ -209,8 +209,8 @@ Rows olmo2(const Weights& w, std::span<const int32_t> ids) {
                 }));
 }
 
-// EXAONE 4 (LG AI Research 2025, arXiv:2507.11407): layers that see all positions beside layers with a window have no
-// rotation.
+// EXAONE 4 (LG AI Research 2025, arXiv:2507.11407): beside layers with a window, those that see all positions have no
+// rotation of their heads.
 Rows exaone4(const Weights& w, std::span<const int32_t> ids) {
   return decode(w, ids, normed_behind(w, [&w](bool has_window) {
                   Rotation rotation = w.rotation(true);
