@@ -3,6 +3,9 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "sync/error.h"
 
@@ -10,28 +13,91 @@ namespace tandem {
 
 namespace {
 
-// Scans brackets outside of strings. For a text that is not JSON, either answer is fine. The parser's callback knows
-// the depth too. But with a callback, the parser walks through all entries of an object whenever one of them ends.
-bool nests_too_deep(std::string_view text) {
-  int depth = 0;
+// The parser takes a byte 0 for the end of the text, so what stands behind it would be passed over.
+bool has_byte_0(std::string_view text) { return text.find('\0') != text.npos; }
+
+// Looks at the events of a text, and builds no value. A callback of the parser would see the same, but with one the
+// parser walks through all entries of a list whenever one of them ends.
+class FlawFinder final : public nlohmann::json_sax<nlohmann::ordered_json> {
+ public:
+  using Json = nlohmann::ordered_json;
+  explicit FlawFinder(int most_depth) : most_depth_(most_depth) {}
+  const JsonFlaw& flaw() const { return flaw_; }
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(size_t) override {
+    names_.emplace_back();
+    return opens();
+  }
+  bool end_object() override {
+    names_.pop_back();
+    --depth_;
+    return true;
+  }
+  bool start_array(size_t) override { return opens(); }
+  bool end_array() override {
+    --depth_;
+    return true;
+  }
+  bool key(string_t& name) override {
+    if (!names_.back().insert(name).second) return found(JsonFlaw::Kind::twice, name);
+    return names_.back().size() <= kMostJsonMembers || found(JsonFlaw::Kind::members);
+  }
+  bool parse_error(size_t, const std::string&, const Json::exception& error) override {
+    const std::string words = error.what();
+    return found(JsonFlaw::Kind::syntax, words.substr(words.find(']') + 2));
+  }
+
+ private:
+  bool opens() { return ++depth_ <= most_depth_ || found(JsonFlaw::Kind::depth); }
+  bool found(JsonFlaw::Kind kind, std::string detail = "") {
+    flaw_ = {kind, std::move(detail)};
+    return false;  // the rest is not looked at
+  }
+
+  const int most_depth_;
+  int depth_ = 0;
+  std::vector<std::set<std::string>> names_;  // of the objects around
+  JsonFlaw flaw_;
+};
+
+}  // namespace
+
+bool json_nests_deeper(std::string_view text, int depth) {
+  int open = 0;
   bool in_string = false;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '\\' && in_string) ++i;
     if (c == '"') in_string = !in_string;
     if (in_string) continue;
-    if ((c == '[' || c == '{') && ++depth > kMostJsonDepth) return true;
-    if (c == ']' || c == '}') --depth;
+    if ((c == '[' || c == '{') && ++open > depth) return true;
+    if (c == ']' || c == '}') --open;
   }
   return false;
 }
 
-}  // namespace
-
-// The parser takes a byte 0 for the end of the text, so what stands behind it would be passed over.
 nlohmann::json parse_json(std::string_view text) {
-  if (text.find('\0') != text.npos || nests_too_deep(text)) return nlohmann::json(nlohmann::json::value_t::discarded);
+  if (has_byte_0(text) || json_nests_deeper(text, kMostJsonDepth))
+    return nlohmann::json(nlohmann::json::value_t::discarded);
   return nlohmann::json::parse(text, nullptr, false);
+}
+
+JsonFlaw json_flaw(std::string_view text, int most_depth) {
+  if (has_byte_0(text)) return {JsonFlaw::Kind::syntax, "it has a byte 0"};
+  FlawFinder finder(most_depth);
+  nlohmann::ordered_json::sax_parse(text, &finder);
+  return finder.flaw();
+}
+
+std::string json_line(const nlohmann::ordered_json& value) {
+  return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 // Checks the kind and the size of the file before it reads a byte.

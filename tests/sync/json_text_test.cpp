@@ -61,6 +61,36 @@ TEST(JsonText, with_a_byte_0_is_discarded) {
   EXPECT_EQ(parse_json("{\"a\": \"\\u0000\"}").at("a"), std::string(1, '\0'));
 }
 
+JsonFlaw::Kind flaw_of(std::string_view text, int depth = 8) { return json_flaw(text, depth).kind; }
+
+std::string many_members(size_t count) {
+  std::string text = "{";
+  for (size_t i = 0; i < count; ++i) text += (i ? ",\"" : "\"") + std::to_string(i) + "\":0";
+  return text + "}";
+}
+
+TEST(JsonFlaw, is_told_by_its_kind_before_a_value_is_built) {
+  using enum JsonFlaw::Kind;
+  EXPECT_EQ(flaw_of(R"({"a": [1, {"a": null}], "b": "[["})"), none);
+  EXPECT_EQ(flaw_of(nested(8)), none);
+  EXPECT_EQ(flaw_of(nested(9)), depth);
+  EXPECT_EQ(flaw_of(R"({"b": {"a": 1, "a": 2}})"), twice);
+  EXPECT_EQ(json_flaw(R"({"b": {"a": 1, "a": 2}})", 8).detail, "a");
+  EXPECT_EQ(flaw_of(R"([{"a": 1}, {"a": 2}])"), none) << "of two objects";
+  EXPECT_EQ(flaw_of(many_members(kMostJsonMembers)), none);
+  EXPECT_EQ(flaw_of(many_members(kMostJsonMembers + 1)), members);
+  for (const char* text : {"", "{", "[1,]", "1 2", "\xff", "1e999"}) EXPECT_EQ(flaw_of(text), syntax) << text;
+  EXPECT_EQ(flaw_of(std::string_view("{}\0{}", 5)), syntax);
+  EXPECT_THAT(json_flaw("[1,]", 8).detail, HasSubstr("syntax error"));
+}
+
+// A parser that looked through a list at each of its objects would take hours.
+TEST(JsonFlaw, is_looked_for_in_long_lists_of_objects) {
+  std::string text = "[{}";
+  for (int i = 0; i < 1000000; ++i) text += ",{}";
+  EXPECT_EQ(flaw_of(text + "]"), JsonFlaw::Kind::none);
+}
+
 TEST(JsonFile, that_never_ends_is_refused) {
   EXPECT_THAT(failure("/dev/zero"), HasSubstr("expected a regular file"));
   EXPECT_THAT(failure(tandem::testing::ScratchFolder().path()), HasSubstr("expected a regular file"));

@@ -1,43 +1,12 @@
 #include "engine/constraint/json/schema_text.h"
 
 #include <charconv>
-#include <set>
-#include <vector>
 
 #include "sync/error.h"
+#include "sync/json_text.h"
 
 namespace tandem::constraint {
 namespace {
-
-// Refuses what nests too deep before a value is built, and keys that occur twice, of which the parser would drop one.
-struct KeyCheck {
-  std::vector<std::set<std::string>> open;
-  std::string twice;
-  bool is_deep = false;
-  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
-    using Event = Json::parse_event_t;
-    if (depth > kDeepestSchema) is_deep = true;
-    if (event == Event::object_start) open.emplace_back();
-    if (event == Event::object_end && !open.empty()) open.pop_back();
-    if (event == Event::key && !open.empty() && !open.back().insert(parsed.get<std::string>()).second)
-      twice = parsed.get<std::string>();
-    return true;
-  }
-};
-
-bool is_deep(std::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '\\' && in_string) ++i;
-    if (c == '"') in_string = !in_string;
-    if (in_string) continue;
-    if ((c == '[' || c == '{') && ++depth > kDeepestSchema) return true;
-    if (c == ']' || c == '}') --depth;
-  }
-  return false;
-}
 
 // One part of a pointer as a key: %41 and ~1 are written out.
 std::string key_of(std::string_view part, const std::string& at) {
@@ -72,20 +41,20 @@ void refuse_schema(const std::string& what, const std::string& at, const std::st
 Json parse_schema(std::string_view text, const std::string& on) {
   if (text.size() > kMostSchemaBytes)
     refuse_schema("it is too large", on, "It may have " + std::to_string(kMostSchemaBytes) + " bytes");
-  // The parser would take it for the end of the text.
-  if (text.find('\0') != std::string_view::npos) refuse_schema("it is no JSON, it has a byte 0", on);
-  if (is_deep(text)) refuse_schema("its brackets nest deeper than " + std::to_string(kDeepestSchema), on);
-  KeyCheck check;
-  Json schema;
-  try {
-    schema = Json::parse(text, std::ref(check));
-  } catch (const Json::exception& error) {
-    const std::string what = error.what();
-    refuse_schema("it is no JSON", on, what.substr(what.find(']') + 2));
+  const JsonFlaw flaw = json_flaw(text, kDeepestSchema);
+  switch (flaw.kind) {
+    case JsonFlaw::Kind::syntax:
+      refuse_schema("it is no JSON", on, flaw.detail);
+    case JsonFlaw::Kind::depth:
+      refuse_schema("its brackets nest deeper than " + std::to_string(kDeepestSchema), on);
+    case JsonFlaw::Kind::twice:
+      refuse_schema("an object has the key \"" + flaw.detail + "\" twice", on);
+    case JsonFlaw::Kind::members:
+      refuse_schema("an object has more than " + std::to_string(kMostJsonMembers) + " keys", on);
+    case JsonFlaw::Kind::none:
+      break;
   }
-  if (check.is_deep) refuse_schema("its brackets nest deeper than " + std::to_string(kDeepestSchema), on);
-  if (!check.twice.empty()) refuse_schema("an object has the key \"" + check.twice + "\" twice", on);
-  return schema;
+  return Json::parse(text);
 }
 
 std::string pointer_part(const std::string& key) {

@@ -2,12 +2,12 @@
 
 #include <cstdio>
 #include <new>
-#include <set>
 #include <utility>
 
 #include "engine/app/report.h"
 #include "engine/app/text_input.h"
 #include "sync/error.h"
+#include "sync/json_text.h"
 
 namespace tandem::app {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kExample =
     R"(A line is {"prompt": "text"}, with "n_predict", "seed", "prediction", "spec", "json_schema" and "grammar" where they differ)";
 
-constexpr int kDeepestLine = 300;
+constexpr int kDeepestLine = 300;  // printing a schema recurses once a level
 
 [[noreturn]] void refuse(const std::string& what) { throw Error("this line is no prompt", what, kExample); }
 
@@ -58,25 +58,17 @@ std::string describe(const nlohmann::json& name, const ManyPrompts& many) {
   return "line " + std::to_string(name.at("line").get<int64_t>()) + " of " + many.lines;
 }
 
-// The parser's callback finds keys that occur twice, which the parsed object would not show. An unknown key is refused,
-// because a misspelt "seed" would otherwise have no effect. A refusal becomes the answer to this line, and other lines
-// go on.
+// An unknown key is refused, because a misspelt "seed" would otherwise have no effect. A refusal becomes the answer to
+// this line, and other lines go on.
 PromptLine parse_prompt_line(std::string_view text) {
-  std::set<std::string> keys;
-  std::string twice;
-  bool is_deep = false;                 // printing a schema recurses once a level
-  using Json = nlohmann::ordered_json;  // a schema's members have an order
-  const auto look_at = [&](int depth, Json::parse_event_t event, const Json& parsed) {
-    is_deep = is_deep || depth > kDeepestLine;
-    const bool is_key = event == Json::parse_event_t::key && depth == 1;
-    if (is_key && !keys.insert(parsed.get<std::string>()).second) twice = parsed;
-    return true;
-  };
-  const Json object = Json::parse(text, look_at, false);
-  if (object.is_discarded()) refuse("it is not JSON");
+  const JsonFlaw flaw = json_flaw(text, kDeepestLine);
+  if (flaw.kind == JsonFlaw::Kind::syntax) refuse("it is not JSON");
+  if (flaw.kind == JsonFlaw::Kind::depth) refuse("its brackets nest deeper than " + std::to_string(kDeepestLine));
+  if (flaw.kind == JsonFlaw::Kind::twice) refuse("it has the key \"" + flaw.detail + "\" twice");
+  if (flaw.kind == JsonFlaw::Kind::members)
+    refuse("it has more than " + std::to_string(kMostJsonMembers) + " keys in one object");
+  const auto object = nlohmann::ordered_json::parse(text);  // a schema's members have an order
   if (!object.is_object()) refuse("it is no object");
-  if (is_deep) refuse("its brackets nest deeper than " + std::to_string(kDeepestLine));
-  if (!twice.empty()) refuse("it has the key \"" + twice + "\" twice");
   PromptLine line;
   for (const auto& [key, value] : object.items()) {
     if (key == "prompt") {

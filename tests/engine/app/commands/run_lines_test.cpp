@@ -137,6 +137,7 @@ TEST_F(RunLines, that_are_broken_are_told_by_their_number_and_the_rest_goes_on) 
   for (int i = 0; i < 400; ++i) endless += "word and word ";
   const std::vector<std::pair<std::string, std::string>> broken = {
       {"{\"prompt\": ", "it is not JSON"},
+      {std::string("{\"prompt\": \"a\"}\0{\"n_predict\": 4}", 32), "it is not JSON"},
       {"[1, 2]", "it is no object"},
       {"{\"n_predict\": 4}", "it has no \"prompt\""},
       {"{\"prompt\": 4}", "\"prompt\" is no text"},
