@@ -20,8 +20,8 @@ inline constexpr size_t kMostJsonBytes = size_t{16} << 20;
 
 nlohmann::json parse_json(std::string_view text);
 
-// What speaks against parsing a text as an ordered_json, whose objects are searched from member to member. Parsing a
-// text without a flaw takes a time in proportion to its length.
+// A reason against parsing a text as an ordered_json, whose objects are searched from member to member. Parsing a text
+// without a flaw takes a time in proportion to its length.
 struct JsonFlaw {
   enum class Kind { none, syntax, depth, twice, members };
   Kind kind = Kind::none;

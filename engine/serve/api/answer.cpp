@@ -1,6 +1,9 @@
 #include "engine/serve/api/answer.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "sync/json_text.h"
 
 namespace tandem::serve {
 namespace {
@@ -10,7 +13,12 @@ Json head_json(const AnswerHead& head, bool is_chunk) {
   return {{"id", head.id}, {"object", object}, {"created", head.created}, {"model", head.model}};
 }
 
-Json chunk_json(const AnswerHead& head, Json choice) {
+// said: {"delta": ...} or {"text": ...}. reason: null until the end.
+Json chunk_json(const AnswerHead& head, int64_t index, const Json& said, const Json& logprobs, const Json& reason) {
+  Json choice = {{"index", index}};
+  choice.update(said);
+  choice["logprobs"] = logprobs;
+  choice["finish_reason"] = reason;
   Json chunk = head_json(head, true);
   chunk["choices"] = Json::array({std::move(choice)});
   return chunk;
@@ -58,9 +66,10 @@ int64_t characters_of(const std::string& text) {
   return std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
 }
 
+bool is_cut(StopReason reason) { return reason != StopReason::end_of_text && reason != StopReason::stop_string; }
+
 const char* finish_reason(StopReason reason, bool has_calls) {
-  const bool is_stop = reason == StopReason::end_of_text || reason == StopReason::stop_string;
-  return !is_stop ? "length" : has_calls ? "tool_calls" : "stop";
+  return is_cut(reason) ? "length" : has_calls ? "tool_calls" : "stop";
 }
 
 Json usage_json(const Usage& usage) {
@@ -111,36 +120,21 @@ Json logprobs_json(const AnswerHead& head, const std::vector<AnsweredToken>& tok
 }
 
 Json first_chunk(const AnswerHead& head, int64_t index) {
-  return chunk_json(head, {{"index", index},
-                           {"delta", {{"role", "assistant"}, {"content", ""}}},
-                           {"logprobs", nullptr},
-                           {"finish_reason", nullptr}});
+  return delta_chunk(head, index, {{"role", "assistant"}, {"content", ""}}, nullptr);
 }
 
 Json text_chunk(const AnswerHead& head, int64_t index, std::string_view text, const Json& logprobs) {
-  Json choice = {{"index", index}};
-  if (head.is_chat)
-    choice["delta"] = {{"content", std::string(text)}};
-  else
-    choice["text"] = std::string(text);
-  choice["logprobs"] = logprobs;
-  choice["finish_reason"] = nullptr;
-  return chunk_json(head, std::move(choice));
+  if (head.is_chat) return delta_chunk(head, index, {{"content", std::string(text)}}, logprobs);
+  return chunk_json(head, index, {{"text", std::string(text)}}, logprobs, nullptr);
 }
 
 Json delta_chunk(const AnswerHead& head, int64_t index, const Json& delta, const Json& logprobs) {
-  return chunk_json(head, {{"index", index}, {"delta", delta}, {"logprobs", logprobs}, {"finish_reason", nullptr}});
+  return chunk_json(head, index, {{"delta", delta}}, logprobs, nullptr);
 }
 
 Json last_chunk(const AnswerHead& head, int64_t index, const char* finish_reason, const Json& logprobs) {
-  Json choice = {{"index", index}};
-  if (head.is_chat)
-    choice["delta"] = Json::object();
-  else
-    choice["text"] = "";
-  choice["logprobs"] = logprobs;
-  choice["finish_reason"] = finish_reason;
-  return chunk_json(head, std::move(choice));
+  const Json said = head.is_chat ? Json{{"delta", Json::object()}} : Json{{"text", ""}};
+  return chunk_json(head, index, said, logprobs, finish_reason);
 }
 
 Json usage_chunk(const AnswerHead& head, const Usage& usage) {
@@ -150,8 +144,6 @@ Json usage_chunk(const AnswerHead& head, const Usage& usage) {
   return chunk;
 }
 
-std::string event_of(const Json& chunk) {
-  return "data: " + chunk.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n\n";
-}
+std::string event_of(const Json& chunk) { return "data: " + json_line(chunk) + "\n\n"; }
 
 }  // namespace tandem::serve

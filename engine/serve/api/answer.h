@@ -44,6 +44,7 @@ struct AnsweredChoice {
 };
 
 int64_t characters_of(const std::string& text);  // of UTF-8
+bool is_cut(StopReason reason);                  // by the limit of tokens, or from outside
 // "stop", "length"; "tool_calls" if the text ended by itself and has calls.
 const char* finish_reason(StopReason reason, bool has_calls = false);
 Json usage_json(const Usage& usage);

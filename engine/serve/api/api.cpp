@@ -28,6 +28,8 @@ std::string new_id(bool is_chat) {
   return text;
 }
 
+ApiError model_loads() { return ApiError(503, "The model is being loaded.", "", "loading"); }
+
 uint64_t drawn_seed() {
   static thread_local std::random_device source;
   return (uint64_t{source()} << 32) | source();
@@ -39,10 +41,6 @@ void add_stops(GenerateOptions& options, const Prompts& prompts) {
   for (const std::string& text : prompts.stop_texts()) options.stop.push_back(text);
 }
 
-http::Response json_response(const Json& body) {
-  return {200, body.dump(-1, ' ', false, Json::error_handler_t::replace)};
-}
-
 }  // namespace
 
 // The parts that need the loaded model.
@@ -51,12 +49,10 @@ struct Api::Served {
       : engine(engine),
         prompts(engine.model().tokenizer(), templates, engine.sizes().context),
         constraints(engine.model().tokenizer()),
-        context(engine.sizes().context),
         service(engine, options.width, options.most_waiting) {}
   Engine& engine;
   const Prompts prompts;
   const ConstraintMaker constraints;
-  const int64_t context;
   TextService service;
 };
 
@@ -133,13 +129,9 @@ void Api::handle(std::shared_ptr<http::Exchange> exchange) {
   const http::Request& request = exchange->request();
   try {
     const Route route = route_of(request);
-    if (!served_ && route != &Api::health && route != &Api::metrics) {
-      const bool ends = *is_ending_;
-      throw ApiError(503, ends ? "The server ends." : "The model is being loaded.", "",
-                     ends ? "server_ending" : "loading");
-    }
+    if (!served_ && route != &Api::health && route != &Api::metrics) throw *is_ending_ ? server_ends() : model_loads();
     if (request.method == "GET") return run(route, exchange);
-    if (*is_ending_) throw ApiError(503, "The server ends.", "", "server_ending");
+    if (*is_ending_) throw server_ends();
     if (reading_ >= kMostReading) throw ApiError(429, "Too many requests are waiting.", "", "rate_limit_exceeded");
     ++reading_;
     reader_->push([this, route, exchange] {
@@ -165,8 +157,8 @@ void Api::run(Route route, const Exchange& exchange) {
 }
 
 void Api::health(const Exchange& exchange) {
-  if (*is_ending_) throw ApiError(503, "The server ends.", "", "server_ending");
-  if (!served_) throw ApiError(503, "The model is being loaded.", "", "loading");
+  if (*is_ending_) throw server_ends();
+  if (!served_) throw model_loads();
   exchange->answer(json_response({{"status", "ok"}}));
 }
 
@@ -183,7 +175,9 @@ Json Api::model_json() const {
           {"created", created_},
           {"owned_by", "tandem"},
           {"meta",
-           {{"n_ctx", served.context}, {"n_vocab", served.engine.model().vocabulary()}, {"aliases", options_.names}}}};
+           {{"n_ctx", served.engine.sizes().context},
+            {"n_vocab", served.engine.model().vocabulary()},
+            {"aliases", options_.names}}}};
 }
 
 void Api::models(const Exchange& exchange) {
@@ -242,7 +236,7 @@ std::shared_ptr<const Constraint> Api::constraint_of(const Ask& ask) {
 // The texts of a request: its choices have seeds that follow each other.
 void Api::write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseHead> response) {
   Served& served = *served_;
-  if (*is_ending_) throw ApiError(503, "The server ends.", "", "server_ending");
+  if (*is_ending_) throw server_ends();
   GroupOptions group;
   group.head = {ask.is_chat, new_id(ask.is_chat), served_name(ask.model), std::time(nullptr)};
   for (const std::string& name : ask.ignored)
@@ -259,12 +253,6 @@ void Api::write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseH
   const uint64_t seed = ask.seed.value_or(drawn_seed());
   std::vector<TextGroup::Text> texts;
   const auto add = [&](const std::vector<int32_t>& ids, const std::string& text) {
-    if (std::ssize(ids) >= served.context)
-      throw ApiError(400,
-                     "The prompt has " + std::to_string(ids.size()) + " tokens, and a text has at most " +
-                         std::to_string(served.context) +
-                         " with its answer. Start the server with a larger --ctx-size.",
-                     ask.is_chat ? "messages" : "prompt", "context_length_exceeded");
     for (int64_t i = 0; i < ask.choices; ++i) {
       texts.push_back({ids, ask.options});
       texts.back().options.sampler.seed = seed + static_cast<uint64_t>(i);
@@ -320,16 +308,10 @@ void Api::detokenize(const Exchange& exchange) {
   Fields fields(body);
   const Json* tokens = fields.find("tokens");
   const Tokenizer& tokenizer = served_.load()->prompts.tokenizer();
-  std::vector<int32_t> ids;
-  const std::string expected = "a list of token ids below " + std::to_string(tokenizer.size());
-  if (!tokens || !tokens->is_array()) fields.refuse("tokens", expected);
-  for (const Json& each : *tokens) {
-    if (!each.is_number_integer() || each.get<int64_t>() < 0 || each.get<int64_t>() >= tokenizer.size())
-      fields.refuse("tokens", expected);
-    ids.push_back(each.get<int32_t>());
-  }
+  const auto ids = tokens ? token_ids(*tokens, tokenizer.size()) : std::nullopt;
+  if (!ids) fields.refuse("tokens", "a list of token ids below " + std::to_string(tokenizer.size()));
   fields.finish({"model"}, options_.lenient);
-  exchange->answer(json_response({{"content", tokenizer.decode(ids, true)}}));
+  exchange->answer(json_response({{"content", tokenizer.decode(*ids, true)}}));
 }
 
 void Api::apply_template(const Exchange& exchange) {

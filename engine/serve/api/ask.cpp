@@ -99,13 +99,9 @@ void read_common(Fields& fields, const AskRules& rules, Ask& ask) {
 }
 
 Ask::Prompt read_ids(const Json& list, const AskRules& rules, const Fields& fields) {
-  Ask::Prompt prompt;
-  for (const Json& each : list) {
-    if (!each.is_number_integer() || each.get<int64_t>() < 0 || each.get<int64_t>() >= rules.vocabulary)
-      fields.refuse("prompt", "a text, a list of texts, or token ids below " + std::to_string(rules.vocabulary));
-    prompt.ids.push_back(each.get<int32_t>());
-  }
-  return prompt;
+  auto ids = token_ids(list, rules.vocabulary);
+  if (!ids) fields.refuse("prompt", "a text, a list of texts, or token ids below " + std::to_string(rules.vocabulary));
+  return {"", std::move(*ids)};
 }
 
 // A text, a list of texts, a list of ids, or a list of lists of ids.

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "engine/serve/http/access.h"
+#include "engine/serve/openai/members.h"
+#include "sync/json_text.h"
 
 namespace tandem::serve {
 namespace {
@@ -12,27 +14,6 @@ namespace {
 std::string type_of(int status) {
   if (status == 429) return "rate_limit_error";
   return status >= 500 ? "server_error" : "invalid_request_error";
-}
-
-// The parser needs no stack for depth, but copies and prints of the value do.
-bool is_too_deep(std::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-      continue;
-    }
-    if (c == '"') in_string = true;
-    if (c == '[' || c == '{') {
-      if (++depth > kDeepestBody) return true;
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return false;
 }
 
 std::string shown(double value) {
@@ -50,29 +31,34 @@ ApiError::ApiError(int status, std::string message, std::string param, std::stri
       param(std::move(param)),
       code(std::move(code)) {}
 
-http::Response ApiError::response() const {
-  Json error = {{"message", message}, {"type", type}, {"param", nullptr}, {"code", nullptr}};
-  if (!param.empty()) error["param"] = param;
-  if (!code.empty()) error["code"] = code;
-  return {status, Json{{"error", error}}.dump(-1, ' ', false, Json::error_handler_t::replace)};
-}
+http::Response ApiError::response() const { return http::error_response(status, message, type, code, param); }
 
 Json parse_body(std::string_view text) {
-  if (is_too_deep(text))
+  const JsonFlaw flaw = json_flaw(text, kDeepestBody);
+  if (flaw.kind == JsonFlaw::Kind::depth)
     throw ApiError(400, "The request nests deeper than " + std::to_string(kDeepestBody) + " brackets.");
-  std::vector<std::set<std::string>> names;  // of the open objects
-  std::string twice;
-  const auto look_at = [&](int, Json::parse_event_t event, const Json& parsed) {
-    if (event == Json::parse_event_t::object_start) names.emplace_back();
-    if (event == Json::parse_event_t::object_end) names.pop_back();
-    if (event == Json::parse_event_t::key && !names.back().insert(parsed.get<std::string>()).second) twice = parsed;
-    return true;
-  };
-  Json body = Json::parse(text, look_at, false);
-  if (body.is_discarded() || !body.is_object()) throw ApiError(400, "The body of the request is no JSON object.");
-  if (!twice.empty())
-    throw ApiError(400, "The request has the member \"" + http::printable(twice) + "\" twice.", http::printable(twice));
+  if (flaw.kind == JsonFlaw::Kind::twice)
+    throw ApiError(400, "The request has the member \"" + http::printable(flaw.detail) + "\" twice.",
+                   http::printable(flaw.detail));
+  if (flaw.kind == JsonFlaw::Kind::members)
+    throw ApiError(400, "An object of the request has more than " + std::to_string(kMostJsonMembers) + " members.");
+  const Json body = flaw.kind == JsonFlaw::Kind::none ? Json::parse(text) : Json();
+  if (!body.is_object()) throw ApiError(400, "The body of the request is no JSON object.");
   return body;
+}
+
+http::Response json_response(const Json& body) { return {200, json_line(body)}; }
+
+ApiError server_ends() { return ApiError(503, "The server ends.", "", "server_ending"); }
+
+std::optional<std::vector<int32_t>> token_ids(const Json& list, int64_t vocabulary) {
+  if (!list.is_array()) return std::nullopt;
+  std::vector<int32_t> ids;
+  for (const Json& each : list) {
+    if (!each.is_number_integer() || each.get<int64_t>() < 0 || each.get<int64_t>() >= vocabulary) return std::nullopt;
+    ids.push_back(each.get<int32_t>());
+  }
+  return ids;
 }
 
 Fields::Fields(const Json& object, std::string place) : object_(object), place_(std::move(place)) {}
@@ -83,8 +69,7 @@ void Fields::refuse(const std::string& name, const std::string& expected) const 
 
 const Json* Fields::find(const std::string& name) {
   read_.insert(name);
-  const auto found = object_.find(name);
-  return found == object_.end() || found->is_null() ? nullptr : &*found;
+  return member(object_, name);
 }
 
 std::optional<double> Fields::number(const std::string& name, double least, double most) {

@@ -32,6 +32,11 @@ inline constexpr int kDeepestBody = 64;  // brackets of a request
 // ApiError: no JSON object, nested too deeply, or a member that is there twice.
 Json parse_body(std::string_view text);
 
+http::Response json_response(const Json& body);  // 200
+ApiError server_ends();                          // 503
+// Nothing: it is no list, or not all of it are ids below `vocabulary`.
+std::optional<std::vector<int32_t>> token_ids(const Json& list, int64_t vocabulary);
+
 class Fields {
  public:
   explicit Fields(const Json& object, std::string place = "");

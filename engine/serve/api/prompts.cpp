@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "engine/serve/openai/messages.h"
 
@@ -22,13 +23,21 @@ Prompts::Prompts(const Tokenizer& tokenizer, const Templates& templates, int64_t
   if (templates.with_tools) tool_chat_.emplace(*templates.with_tools, tokenizer);
 }
 
+ApiError Prompts::too_long(const std::string& length, const char* param) const {
+  return ApiError(400,
+                  "The prompt has " + length + ", and a text has at most " + std::to_string(context_) +
+                      " tokens with its answer. Start the server with a larger --ctx-size.",
+                  param, "context_length_exceeded");
+}
+
 // Dividing megabytes into tokens takes seconds, in which other requests would wait to be read.
 void Prompts::require_may_fit(const std::string& text, const char* param) const {
-  if (std::ssize(text) <= most_bytes_) return;
-  throw ApiError(400,
-                 "The prompt has " + std::to_string(text.size()) + " bytes, and a text has at most " +
-                     std::to_string(context_) + " tokens with its answer. Start the server with a larger --ctx-size.",
-                 param, "context_length_exceeded");
+  if (std::ssize(text) > most_bytes_) throw too_long(std::to_string(text.size()) + " bytes", param);
+}
+
+std::vector<int32_t> Prompts::fitting(std::vector<int32_t> ids, const char* param) const {
+  if (std::ssize(ids) >= context_) throw too_long(std::to_string(ids.size()) + " tokens", param);
+  return ids;
 }
 
 const chat::ModelChat& Prompts::chat_for(const Ask& chat) const {
@@ -56,19 +65,19 @@ ReplyRules Prompts::reply_rules(const Ask& chat, const chat::Text& rendered) con
 
 // A pass needs a token, because the first generated one comes from the logits of the token in front of it.
 std::vector<int32_t> Prompts::ids(const Ask::Prompt& prompt) const {
-  if (!prompt.ids.empty()) return prompt.ids;
+  if (!prompt.ids.empty()) return fitting(prompt.ids, "prompt");
   require_may_fit(prompt.text, "prompt");
   std::vector<int32_t> ids = tokenizer_.encode(prompt.text, {});
   if (ids.empty() && tokenizer_.bos() >= 0) ids.push_back(tokenizer_.bos());
   if (ids.empty())
     throw ApiError(400, "The prompt is empty, and this model has no start token.", "prompt", "invalid_value");
-  return ids;
+  return fitting(std::move(ids), "prompt");
 }
 
 std::vector<int32_t> Prompts::ids(const chat::Text& conversation) const {
   require_may_fit(conversation.bytes(), "messages");
   try {
-    return chat_->prompt(conversation);
+    return fitting(chat_->prompt(conversation), "messages");
   } catch (const Error& error) {
     throw ApiError(400, error.what(), "messages", "invalid_value");
   }

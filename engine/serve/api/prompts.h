@@ -1,7 +1,7 @@
 // Makes the token ids of requests: plain texts, and conversations by the model's chat template.
 //
 // Contract: thread-safe. Refers to the tokenizer, which must outlive it. ApiError: a conversation that the template
-// refuses, or a model without one; a prompt without tokens.
+// refuses, or a model without one; a prompt without tokens, or too long.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,9 @@ class Prompts {
  private:
   const chat::ModelChat& chat_for(const Ask& chat) const;
   chat::Text text(Json messages, const Ask& chat) const;
+  ApiError too_long(const std::string& length, const char* param) const;
   void require_may_fit(const std::string& text, const char* param) const;
+  std::vector<int32_t> fitting(std::vector<int32_t> ids, const char* param) const;
   const Tokenizer& tokenizer_;
   const int64_t context_, most_bytes_;  // most_bytes_: of a text that could fit
   const Templates templates_;

@@ -170,7 +170,7 @@ void TextGroup::take_end(size_t index, Batcher::Result result) {
     spdlog::error("a text ended with an error: {}", http::printable(error.message, 500));
     fail(error);
   } else if (written.reason == StopReason::interrupted && *options_.stop) {
-    fail(ApiError(503, "The server ends.", "", "server_ending"));
+    fail(server_ends());
   }
   answered_[index].text = (options_.echoes.empty() ? "" : options_.echoes[index]) + written.text;
   answered_[index].reason = written.reason;
@@ -196,8 +196,7 @@ std::string TextGroup::last_events(size_t index, StopReason reason) {
 }
 
 ResponseEnd TextGroup::response_end() const {
-  const bool is_cut = std::string_view(finish_reason(answered_.front().reason)) == "length";
-  return {is_cut, usage_.prompt_tokens, usage_.cached_tokens, usage_.completion_tokens, 0};
+  return {is_cut(answered_.front().reason), usage_.prompt_tokens, usage_.cached_tokens, usage_.completion_tokens, 0};
 }
 
 // The first failure ends the answer, and the other texts with it.
@@ -220,13 +219,12 @@ void TextGroup::finish() {
     const std::string events = writer_->finish(response_end());
     if (options_.is_stream) send(events);
     if (options_.is_stream) return exchange_->end();
-    return exchange_->answer(
-        {200, writer_->whole(response_end()).dump(-1, ' ', false, Json::error_handler_t::replace)});
+    return exchange_->answer(json_response(writer_->whole(response_end())));
   }
   if (!options_.is_stream) {
     Json answer = whole_answer(options_.head, answered_, usage_);
     answer["timings"] = timings_json(first_);
-    exchange_->answer({200, answer.dump(-1, ' ', false, Json::error_handler_t::replace)});
+    exchange_->answer(json_response(answer));
     return;
   }
   if (options_.include_usage) send(event_of(usage_chunk(options_.head, usage_)));

@@ -2,13 +2,16 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sync/json_text.h"
+
 namespace tandem::http {
 
-Response error_response(int status, const std::string& message, const std::string& type, const std::string& code) {
+Response error_response(int status, const std::string& message, const std::string& type, const std::string& code,
+                        const std::string& param) {
   nlohmann::ordered_json error = {{"message", message}, {"type", type}, {"param", nullptr}, {"code", nullptr}};
+  if (!param.empty()) error["param"] = param;
   if (!code.empty()) error["code"] = code;
-  const nlohmann::ordered_json body = {{"error", error}};
-  return {status, body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)};
+  return {status, json_line({{"error", error}})};
 }
 
 const char* reason_phrase(int status) {

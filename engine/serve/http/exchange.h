@@ -46,8 +46,9 @@ class Exchange {
 
 using Handler = std::function<void(std::shared_ptr<Exchange>)>;
 
-// {"error": {"message", "type", "param": null, "code"}}, as OpenAI has it. code "": null.
-Response error_response(int status, const std::string& message, const std::string& type, const std::string& code = "");
+// {"error": {"message", "type", "param", "code"}}, as OpenAI has it. code, param "": null.
+Response error_response(int status, const std::string& message, const std::string& type, const std::string& code = "",
+                        const std::string& param = "");
 const char* reason_phrase(int status);  // "Not Found"
 
 }  // namespace tandem::http

@@ -1,93 +1,68 @@
 #include "engine/serve/openai/messages.h"
 
-#include <algorithm>
-#include <initializer_list>
-#include <string_view>
-
+#include "engine/serve/openai/members.h"
 #include "engine/serve/openai/written_call.h"
+#include "sync/json_text.h"
 
 namespace tandem::serve {
 namespace {
 
-[[noreturn]] void refuse_message(const std::string& place, const std::string& expected) {
-  throw Refusal("\"" + place + "\" is expected to be " + expected + ".", place);
-}
-
-const OrderedJson* part_of(const OrderedJson& object, const char* name) {
-  const auto found = object.find(name);
-  return found == object.end() || found->is_null() ? nullptr : &*found;
-}
-
-void require_members(const OrderedJson& object, const std::string& place,
-                     std::initializer_list<std::string_view> known) {
-  for (const auto& [name, value] : object.items())
-    if (std::ranges::find(known, name) == known.end())
-      throw Refusal("The member \"" + place + "." + name + "\" is not known here.", place + "." + name,
-                    "unknown_parameter");
-}
-
-std::string text_of(const OrderedJson& object, const char* name, const std::string& place) {
-  const OrderedJson* text = part_of(object, name);
-  if (!text || !text->is_string()) refuse_message(place + "." + name, "a text");
-  return text->get<std::string>();
-}
-
 // A text, or a list of parts that are texts.
 std::string joined_content(const OrderedJson& content, const std::string& place) {
   if (content.is_string()) return content.get<std::string>();
-  if (!content.is_array()) refuse_message(place, "a text or a list of parts");
+  if (!content.is_array()) refuse(place, "a text or a list of parts");
   std::string text;
   for (size_t i = 0; i < content.size(); ++i) {
     const std::string part_place = place + "[" + std::to_string(i) + "]";
-    if (!content[i].is_object()) refuse_message(part_place, "an object");
-    const std::string type = text_of(content[i], "type", part_place);
+    if (!content[i].is_object()) refuse(part_place, "an object");
+    const std::string type = text_member(content[i], "type", part_place);
     if (type != "text")
       throw Refusal("\"" + part_place + "\" is a part of the type \"" + type + "\". This model reads texts alone.",
                     part_place, "unsupported_value");
-    text += text_of(content[i], "text", part_place);
+    text += text_member(content[i], "text", part_place);
     require_members(content[i], part_place, {"type", "text"});
   }
   return text;
 }
 
 OrderedJson read_arguments(const OrderedJson& function, const std::string& place) {
-  const std::string text = text_of(function, "arguments", place);
-  if (!is_object_text(text)) refuse_message(place + ".arguments", "a JSON object, written as a text");
+  const std::string text = text_member(function, "arguments", place);
+  if (!is_object_text(text)) refuse(place + ".arguments", "a JSON object, written as a text");
   return OrderedJson::parse(text);
 }
 
 OrderedJson read_past_calls(const OrderedJson& list, const std::string& place) {
-  if (!list.is_array() || list.empty()) refuse_message(place, "a list of calls");
+  if (!list.is_array() || list.empty()) refuse(place, "a list of calls");
   OrderedJson calls = OrderedJson::array();
   for (size_t i = 0; i < list.size(); ++i) {
     const std::string call_place = place + "[" + std::to_string(i) + "]";
-    if (!list[i].is_object()) refuse_message(call_place, "an object");
+    if (!list[i].is_object()) refuse(call_place, "an object");
     require_members(list[i], call_place, {"id", "type", "function", "index"});
-    if (const OrderedJson* type = part_of(list[i], "type"); type && *type != "function")
-      refuse_message(call_place + ".type", "\"function\"");
-    const OrderedJson* function = part_of(list[i], "function");
-    if (!function || !function->is_object()) refuse_message(call_place + ".function", "an object");
+    if (const OrderedJson* type = member(list[i], "type"); type && *type != "function")
+      refuse(call_place + ".type", "\"function\"");
+    const OrderedJson* function = member(list[i], "function");
+    if (!function || !function->is_object()) refuse(call_place + ".function", "an object");
     require_members(*function, call_place + ".function", {"name", "arguments"});
     OrderedJson call = {{"type", "function"},
                         {"function",
-                         {{"name", text_of(*function, "name", call_place + ".function")},
+                         {{"name", text_member(*function, "name", call_place + ".function")},
                           {"arguments", read_arguments(*function, call_place + ".function")}}}};
-    if (part_of(list[i], "id")) call["id"] = text_of(list[i], "id", call_place);
+    if (member(list[i], "id")) call["id"] = text_member(list[i], "id", call_place);
     calls.push_back(std::move(call));
   }
   return calls;
 }
 
 std::string role_of(const OrderedJson& message, const std::string& place) {
-  const OrderedJson* role = part_of(message, "role");
+  const OrderedJson* role = member(message, "role");
   if (role && *role == "developer") return "system";
   for (const char* known : {"system", "user", "assistant", "tool"})
     if (role && *role == known) return known;
-  refuse_message(place + ".role", "system, developer, user, assistant or tool");
+  refuse(place + ".role", "system, developer, user, assistant or tool");
 }
 
 OrderedJson read_message(const OrderedJson& message, const std::string& place) {
-  if (!message.is_object()) refuse_message(place, "an object");
+  if (!message.is_object()) refuse(place, "an object");
   const std::string role = role_of(message, place);
   const bool is_answer = role == "assistant", is_result = role == "tool";
   if (is_answer)
@@ -99,23 +74,22 @@ OrderedJson read_message(const OrderedJson& message, const std::string& place) {
   else
     require_members(message, place, {"role", "content", "name"});
   for (const char* none : {"refusal", "audio", "function_call"})
-    if (part_of(message, none)) refuse_message(place + "." + none, "absent");
+    if (member(message, none)) refuse(place + "." + none, "absent");
   OrderedJson read = {{"role", role}, {"content", ""}};
-  const OrderedJson *content = part_of(message, "content"), *calls = part_of(message, "tool_calls");
+  const OrderedJson *content = member(message, "content"), *calls = member(message, "tool_calls");
   if (content) read["content"] = joined_content(*content, place + ".content");
-  if (!content && !calls)
-    refuse_message(place + ".content", is_answer ? "a text, where there are no tool_calls" : "a text");
+  if (!content && !calls) refuse(place + ".content", is_answer ? "a text, where there are no tool_calls" : "a text");
   if (calls) read["tool_calls"] = read_past_calls(*calls, place + ".tool_calls");
   for (const char* name : {"name", "reasoning_content"})
-    if (part_of(message, name)) read[name] = text_of(message, name, place);
-  if (is_result) read["tool_call_id"] = text_of(message, "tool_call_id", place);
+    if (member(message, name)) read[name] = text_member(message, name, place);
+  if (is_result) read["tool_call_id"] = text_member(message, "tool_call_id", place);
   return read;
 }
 
 }  // namespace
 
 OrderedJson template_messages(const OrderedJson& list, const std::string& place) {
-  if (!list.is_array() || list.empty()) refuse_message(place, "a list with at least one message");
+  if (!list.is_array() || list.empty()) refuse(place, "a list with at least one message");
   OrderedJson messages = OrderedJson::array();
   for (size_t i = 0; i < list.size(); ++i)
     messages.push_back(read_message(list[i], place + "[" + std::to_string(i) + "]"));
@@ -125,13 +99,13 @@ OrderedJson template_messages(const OrderedJson& list, const std::string& place)
 std::string conversation_text(const OrderedJson& messages, const OrderedJson& tools, const OrderedJson& arguments) {
   OrderedJson conversation = {{"messages", messages}};
   if (!tools.is_null()) conversation["tools"] = tools;
-  if (arguments.is_null()) return conversation.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+  if (arguments.is_null()) return json_line(conversation);
   const std::string place = "chat_template_kwargs";
-  if (!arguments.is_object()) refuse_message(place, "an object");
+  if (!arguments.is_object()) refuse(place, "an object");
   for (const char* own : {"messages", "tools", "documents", "add_generation_prompt", "bos_token", "eos_token"})
-    if (arguments.contains(own)) refuse_message(place + "." + own, "absent, since the server sets it");
+    if (arguments.contains(own)) refuse(place + "." + own, "absent, since the server sets it");
   conversation[place] = arguments;
-  return conversation.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+  return json_line(conversation);
 }
 
 }  // namespace tandem::serve

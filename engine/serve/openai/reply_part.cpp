@@ -23,6 +23,10 @@ void add_text(ReplyParts& parts, ReplyPart::Kind kind, std::string_view text) {
     parts.push_back({kind, std::string(text)});
 }
 
+size_t behind_blanks(std::string_view text, size_t at) {
+  return std::min(text.find_first_not_of(kBlanks, at), text.size());
+}
+
 size_t begun_mark(std::string_view text, std::string_view mark) {
   size_t length = std::min(text.size(), mark.size() - 1);
   while (length > 0 && !text.ends_with(mark.substr(0, length))) --length;

@@ -21,6 +21,8 @@ using ReplyParts = std::vector<ReplyPart>;
 ReplyParts joined(const ReplyParts& parts);
 void add_text(ReplyParts& parts, ReplyPart::Kind kind, std::string_view text);  // nothing, if it is empty
 
+inline constexpr std::string_view kBlanks = " \t\r\n";
+size_t behind_blanks(std::string_view text, size_t at = 0);  // the next place without a blank, or the end
 // How much of the text's end may be the beginning of the mark.
 size_t begun_mark(std::string_view text, std::string_view mark);
 

@@ -45,6 +45,7 @@ class ResponseWriter {
   std::string event(const std::string& type, OrderedJson data);
   std::string open(ReplyPart::Kind kind);
   std::string close();
+  std::string complete_item();
   std::string whole_call(const ReplyPart& part);
   std::string item_id() const;
 

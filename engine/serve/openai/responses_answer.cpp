@@ -2,6 +2,7 @@
 
 #include "engine/serve/openai/reply_json.h"
 #include "engine/serve/openai/responses.h"
+#include "sync/json_text.h"
 
 namespace tandem::serve {
 namespace {
@@ -27,7 +28,7 @@ OrderedJson usage_of(const ResponseEnd& end) {
 std::string ResponseWriter::event(const std::string& type, OrderedJson data) {
   OrderedJson event = {{"type", type}, {"sequence_number", events_++}};
   event.update(data);
-  return "event: " + type + "\ndata: " + event.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n\n";
+  return "event: " + type + "\ndata: " + json_line(event) + "\n\n";
 }
 
 // Settings are those of the request, or their usual values.
@@ -62,7 +63,7 @@ OrderedJson ResponseWriter::object(const char* status) const {
 
 std::string ResponseWriter::item_id() const {
   const char* kind = part_.kind == Kind::call ? "fc_" : part_.kind == Kind::reasoning ? "rs_" : "msg_";
-  return kind + call_id(head_.id, 0, static_cast<int64_t>(output_.size()));
+  return kind + call_id(head_.id, 0, std::ssize(output_));
 }
 
 std::string ResponseWriter::begin() {
@@ -77,7 +78,7 @@ OrderedJson ResponseWriter::open_item(const char* status) const {
   const bool is_empty = part_.text.empty();
   if (part_.kind == Kind::call)
     return {{"id", item_id()},        {"type", "function_call"},
-            {"status", status},       {"call_id", call_id(head_.id, 0, static_cast<int64_t>(output_.size()))},
+            {"status", status},       {"call_id", call_id(head_.id, 0, std::ssize(output_))},
             {"name", part_.function}, {"arguments", part_.text}};
   OrderedJson content = OrderedJson::array();
   if (part_.kind == Kind::reasoning) {
@@ -92,7 +93,7 @@ std::string ResponseWriter::open(Kind kind) {
   std::string events = close();
   is_open_ = true;
   part_ = {kind, ""};
-  const auto place = static_cast<int64_t>(output_.size());
+  const auto place = std::ssize(output_);
   events += event("response.output_item.added", {{"output_index", place}, {"item", open_item("in_progress")}});
   if (kind == Kind::content)
     events += event("response.content_part.added",
@@ -100,10 +101,17 @@ std::string ResponseWriter::open(Kind kind) {
   return events;
 }
 
+std::string ResponseWriter::complete_item() {
+  const OrderedJson item = open_item("completed");
+  std::string done = event("response.output_item.done", {{"output_index", std::ssize(output_)}, {"item", item}});
+  output_.push_back(item);
+  return done;
+}
+
 std::string ResponseWriter::close() {
   if (!is_open_) return "";
   is_open_ = false;
-  const auto place = static_cast<int64_t>(output_.size());
+  const auto place = std::ssize(output_);
   const OrderedJson where = {{"item_id", item_id()}, {"output_index", place}, {"content_index", 0}};
   std::string events;
   const auto add = [&](const char* type, const char* name, const OrderedJson& value) {
@@ -117,16 +125,13 @@ std::string ResponseWriter::close() {
   } else {
     add("response.reasoning_text.done", "text", part_.text);
   }
-  const OrderedJson item = open_item("completed");
-  events += event("response.output_item.done", {{"output_index", place}, {"item", item}});
-  output_.push_back(item);
-  return events;
+  return events + complete_item();
 }
 
 // A call comes whole.
 std::string ResponseWriter::whole_call(const ReplyPart& part) {
   std::string events = close();
-  const auto place = static_cast<int64_t>(output_.size());
+  const auto place = std::ssize(output_);
   part_ = {Kind::call, "", part.function};
   events += event("response.output_item.added", {{"output_index", place}, {"item", open_item("in_progress")}});
   part_.text = part.text;
@@ -136,10 +141,7 @@ std::string ResponseWriter::whole_call(const ReplyPart& part) {
   done["arguments"] = part.text;
   events += event("response.function_call_arguments.delta", std::move(delta));
   events += event("response.function_call_arguments.done", std::move(done));
-  const OrderedJson item = open_item("completed");
-  events += event("response.output_item.done", {{"output_index", place}, {"item", item}});
-  output_.push_back(item);
-  return events;
+  return events + complete_item();
 }
 
 std::string ResponseWriter::push(const ReplyParts& parts) {
@@ -152,10 +154,9 @@ std::string ResponseWriter::push(const ReplyParts& parts) {
     if (!is_open_ || part_.kind != part.kind) events += open(part.kind);
     part_.text += part.text;
     const char* type = part.kind == Kind::content ? "response.output_text.delta" : "response.reasoning_text.delta";
-    events += event(type, {{"item_id", item_id()},
-                           {"output_index", static_cast<int64_t>(output_.size())},
-                           {"content_index", 0},
-                           {"delta", part.text}});
+    events += event(
+        type,
+        {{"item_id", item_id()}, {"output_index", std::ssize(output_)}, {"content_index", 0}, {"delta", part.text}});
   }
   return events;
 }

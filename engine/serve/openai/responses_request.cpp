@@ -1,39 +1,25 @@
 #include <algorithm>
 #include <string_view>
 
+#include "engine/serve/openai/members.h"
 #include "engine/serve/openai/responses.h"
 
 namespace tandem::serve {
 namespace {
 
-[[noreturn]] void refuse_input(const std::string& place, const std::string& expected) {
-  throw Refusal("\"" + place + "\" is expected to be " + expected + ".", place);
-}
-
-const OrderedJson* value_of(const OrderedJson& object, const char* name) {
-  const auto found = object.find(name);
-  return found == object.end() || found->is_null() ? nullptr : &*found;
-}
-
-std::string string_of(const OrderedJson& object, const char* name, const std::string& place) {
-  const OrderedJson* text = value_of(object, name);
-  if (!text || !text->is_string()) refuse_input(place.empty() ? name : place + "." + name, "a text");
-  return text->get<std::string>();
-}
-
 // Parts have other types here: input_text and output_text.
 OrderedJson content_of_input(const OrderedJson& content, const std::string& place) {
   if (content.is_string()) return content;
-  if (!content.is_array()) refuse_input(place, "a text or a list of parts");
+  if (!content.is_array()) refuse(place, "a text or a list of parts");
   std::string text;
   for (size_t i = 0; i < content.size(); ++i) {
     const std::string part = place + "[" + std::to_string(i) + "]";
-    if (!content[i].is_object()) refuse_input(part, "an object");
-    const std::string type = string_of(content[i], "type", part);
+    if (!content[i].is_object()) refuse(part, "an object");
+    const std::string type = text_member(content[i], "type", part);
     if (type != "input_text" && type != "output_text" && type != "text")
       throw Refusal("\"" + part + "\" is a part of the type \"" + type + "\". This model reads texts alone.", part,
                     "unsupported_value");
-    text += string_of(content[i], "text", part);
+    text += text_member(content[i], "text", part);
   }
   return text;
 }
@@ -41,35 +27,35 @@ OrderedJson content_of_input(const OrderedJson& content, const std::string& plac
 // Calls and thoughts of one turn are items of their own here, and parts of one message in a chat.
 void add_call(const OrderedJson& item, const std::string& place, OrderedJson& messages) {
   OrderedJson call = {
-      {"id", string_of(item, "call_id", place)},
+      {"id", text_member(item, "call_id", place)},
       {"type", "function"},
-      {"function", {{"name", string_of(item, "name", place)}, {"arguments", string_of(item, "arguments", place)}}}};
+      {"function", {{"name", text_member(item, "name", place)}, {"arguments", text_member(item, "arguments", place)}}}};
   if (messages.empty() || messages.back()["role"] != "assistant")
     messages.push_back({{"role", "assistant"}, {"content", nullptr}});
   messages.back()["tool_calls"].push_back(std::move(call));
 }
 
 std::string known_role(const OrderedJson& item, const std::string& place) {
-  const std::string role = string_of(item, "role", place);
+  const std::string role = text_member(item, "role", place);
   for (const char* known : {"system", "developer", "user", "assistant"})
     if (role == known) return role;
-  refuse_input(place + ".role", "system, developer, user or assistant");
+  refuse(place + ".role", "system, developer, user or assistant");
 }
 
 void add_item(const OrderedJson& item, const std::string& place, OrderedJson& messages) {
-  if (!item.is_object()) refuse_input(place, "an object");
-  const std::string type = value_of(item, "type") ? string_of(item, "type", place) : "message";
+  if (!item.is_object()) refuse(place, "an object");
+  const std::string type = member(item, "type") ? text_member(item, "type", place) : "message";
   if (type == "message") {
     const std::string role = known_role(item, place);
-    const OrderedJson* content = value_of(item, "content");
-    if (!content) refuse_input(place + ".content", "a text or a list of parts");
+    const OrderedJson* content = member(item, "content");
+    if (!content) refuse(place + ".content", "a text or a list of parts");
     messages.push_back({{"role", role}, {"content", content_of_input(*content, place + ".content")}});
   } else if (type == "function_call") {
     add_call(item, place, messages);
   } else if (type == "function_call_output") {
     messages.push_back({{"role", "tool"},
-                        {"tool_call_id", string_of(item, "call_id", place)},
-                        {"content", string_of(item, "output", place)}});
+                        {"tool_call_id", text_member(item, "call_id", place)},
+                        {"content", text_member(item, "output", place)}});
   } else if (type != "reasoning") {  // earlier thoughts are not shown to the model again
     throw Refusal("\"" + place + "\" is an item of the type \"" + type +
                       "\". Known are message, function_call, function_call_output and reasoning.",
@@ -79,11 +65,11 @@ void add_item(const OrderedJson& item, const std::string& place, OrderedJson& me
 
 OrderedJson messages_of(const OrderedJson& body) {
   OrderedJson messages = OrderedJson::array();
-  if (value_of(body, "instructions"))
-    messages.push_back({{"role", "system"}, {"content", string_of(body, "instructions", "")}});
-  const OrderedJson* input = value_of(body, "input");
+  if (member(body, "instructions"))
+    messages.push_back({{"role", "system"}, {"content", text_member(body, "instructions", "")}});
+  const OrderedJson* input = member(body, "input");
   if (!input || (!input->is_string() && !input->is_array()) || input->empty())
-    refuse_input("input", "a text, or a list with at least one item");
+    refuse("input", "a text, or a list with at least one item");
   if (input->is_string())
     messages.push_back({{"role", "user"}, {"content", *input}});
   else
@@ -92,34 +78,32 @@ OrderedJson messages_of(const OrderedJson& body) {
 }
 
 void add_format(const OrderedJson& text, OrderedJson& chat) {
-  if (!text.is_object()) refuse_input("text", "an object");
-  for (const auto& [name, value] : text.items())
-    if (name != "format")
-      throw Refusal("The member \"text." + name + "\" is not known here.", "text." + name, "unknown_parameter");
-  const OrderedJson* format = value_of(text, "format");
+  if (!text.is_object()) refuse("text", "an object");
+  require_members(text, "text", {"format"});
+  const OrderedJson* format = member(text, "format");
   if (!format) return;
-  if (!format->is_object()) refuse_input("text.format", "an object");
-  const std::string type = string_of(*format, "type", "text.format");
+  if (!format->is_object()) refuse("text.format", "an object");
+  const std::string type = text_member(*format, "type", "text.format");
   if (type == "json_schema") {
     OrderedJson inner = *format;
     inner.erase("type");
-    if (!value_of(inner, "schema")) refuse_input("text.format.schema", "a JSON schema");
+    if (!member(inner, "schema")) refuse("text.format.schema", "a JSON schema");
     chat["response_format"] = {{"type", "json_schema"}, {"json_schema", inner}};
   } else if (type == "json_object" || type == "text") {
     chat["response_format"] = *format;
   } else {
-    refuse_input("text.format.type", "text, json_object or json_schema");
+    refuse("text.format.type", "text, json_object or json_schema");
   }
 }
 
 // A function's members stand beside its type here.
 OrderedJson tools_of(const OrderedJson& list) {
-  if (!list.is_array()) refuse_input("tools", "a list of functions");
+  if (!list.is_array()) refuse("tools", "a list of functions");
   OrderedJson tools = OrderedJson::array();
   for (size_t i = 0; i < list.size(); ++i) {
     const std::string place = "tools[" + std::to_string(i) + "]";
-    if (!list[i].is_object()) refuse_input(place, "an object");
-    if (string_of(list[i], "type", place) != "function")
+    if (!list[i].is_object()) refuse(place, "an object");
+    if (text_member(list[i], "type", place) != "function")
       throw Refusal("\"" + place + "\" is no function. This server has no tools of its own.", place + ".type",
                     "unsupported_value");
     OrderedJson function = list[i];
@@ -131,27 +115,27 @@ OrderedJson tools_of(const OrderedJson& list) {
 
 OrderedJson choice_of(const OrderedJson& choice) {
   if (!choice.is_object()) return choice;
-  if (!value_of(choice, "type") || choice["type"] != "function")
-    refuse_input("tool_choice", R"("none", "auto", "required", or {"type":"function","name":...})");
-  return {{"type", "function"}, {"function", {{"name", string_of(choice, "name", "tool_choice")}}}};
+  if (!member(choice, "type") || choice["type"] != "function")
+    refuse("tool_choice", R"("none", "auto", "required", or {"type":"function","name":...})");
+  return {{"type", "function"}, {"function", {{"name", text_member(choice, "name", "tool_choice")}}}};
 }
 
 // These members need a state, or another service behind the server.
 void refuse_state(const OrderedJson& body) {
   for (const char* name : {"previous_response_id", "conversation", "prompt", "max_tool_calls"})
-    if (value_of(body, name))
+    if (member(body, name))
       throw Refusal("\"" + std::string(name) +
                         "\" is not supported: this server keeps no responses. Send the whole "
                         "conversation in \"input\".",
                     name, "unsupported_parameter");
   for (const char* name : {"store", "background"})
-    if (const OrderedJson* flag = value_of(body, name); flag && *flag != false)
+    if (const OrderedJson* flag = member(body, name); flag && *flag != false)
       throw Refusal("\"" + std::string(name) + "\" is expected to be false: this server keeps no responses.", name,
                     "unsupported_value");
-  if (const OrderedJson* cut = value_of(body, "truncation"); cut && *cut != "disabled")
+  if (const OrderedJson* cut = member(body, "truncation"); cut && *cut != "disabled")
     throw Refusal("\"truncation\" is expected to be \"disabled\": nothing is cut in silence.", "truncation",
                   "unsupported_value");
-  if (const OrderedJson* more = value_of(body, "include"); more && !(more->is_array() && more->empty()))
+  if (const OrderedJson* more = member(body, "include"); more && !(more->is_array() && more->empty()))
     throw Refusal("\"include\" is expected to be an empty list.", "include", "unsupported_value");
 }
 
@@ -175,13 +159,13 @@ OrderedJson chat_body_of_response(const OrderedJson& body) {
       throw Refusal("The member \"" + name + "\" is not known here.", name, "unknown_parameter");
     if (std::ranges::find(kOwn, name) == std::end(kOwn)) chat[name] = value;
   }
-  if (const OrderedJson* most = value_of(body, "max_output_tokens")) {
-    if (!most->is_number_integer() || *most < 1) refuse_input("max_output_tokens", "a whole number from 1");
+  if (const OrderedJson* most = member(body, "max_output_tokens")) {
+    if (!most->is_number_integer() || *most < 1) refuse("max_output_tokens", "a whole number from 1");
     chat["max_completion_tokens"] = *most;
   }
-  if (const OrderedJson* text = value_of(body, "text")) add_format(*text, chat);
-  if (const OrderedJson* tools = value_of(body, "tools")) chat["tools"] = tools_of(*tools);
-  if (const OrderedJson* choice = value_of(body, "tool_choice")) chat["tool_choice"] = choice_of(*choice);
+  if (const OrderedJson* text = member(body, "text")) add_format(*text, chat);
+  if (const OrderedJson* tools = member(body, "tools")) chat["tools"] = tools_of(*tools);
+  if (const OrderedJson* choice = member(body, "tool_choice")) chat["tool_choice"] = choice_of(*choice);
   return chat;
 }
 

@@ -5,10 +5,10 @@
 namespace tandem::serve {
 namespace {
 
-constexpr std::string_view kThinkBegin = "<think>", kThinkEnd = "</think>", kThinkBlanks = " \t\r\n";
+constexpr std::string_view kThinkBegin = "<think>", kThinkEnd = "</think>";
 
 size_t blanks_at_end(std::string_view text) {
-  const size_t last = text.find_last_not_of(kThinkBlanks);
+  const size_t last = text.find_last_not_of(kBlanks);
   return last == std::string_view::npos ? text.size() : text.size() - last - 1;
 }
 
@@ -48,7 +48,7 @@ bool Thoughts::step(ReplyParts& parts, bool is_end) {
 
 // Thoughts begin with the text, behind blanks; a mark further on is a word like others.
 bool Thoughts::begin(bool is_end) {
-  const size_t first = std::min(held_.find_first_not_of(kThinkBlanks), held_.size());
+  const size_t first = behind_blanks(held_);
   const std::string_view rest = std::string_view(held_).substr(first);
   if (!is_end && rest.size() < kThinkBegin.size() && kThinkBegin.starts_with(rest)) return false;
   if (rest.starts_with(kThinkBegin)) {
@@ -61,7 +61,7 @@ bool Thoughts::begin(bool is_end) {
 }
 
 bool Thoughts::skip_blanks(Place next, bool is_end) {
-  held_.erase(0, std::min(held_.find_first_not_of(kThinkBlanks), held_.size()));
+  held_.erase(0, behind_blanks(held_));
   if (held_.empty() && !is_end) return false;
   place_ = next;
   return true;

@@ -2,26 +2,12 @@
 
 #include <algorithm>
 
+#include "engine/serve/openai/members.h"
+
 namespace tandem::serve {
 namespace {
 
 constexpr size_t kLongestName = 64;
-
-[[noreturn]] void refuse_tool(const std::string& place, const std::string& expected) {
-  throw Refusal("\"" + place + "\" is expected to be " + expected + ".", place);
-}
-
-const OrderedJson* member(const OrderedJson& object, const char* name) {
-  const auto found = object.find(name);
-  return found == object.end() || found->is_null() ? nullptr : &*found;
-}
-
-void require_known(const OrderedJson& object, const std::string& place, const std::vector<std::string>& known) {
-  for (const auto& [name, value] : object.items())
-    if (std::ranges::find(known, name) == known.end())
-      throw Refusal("The member \"" + place + "." + name + "\" is not known here.", place + "." + name,
-                    "unknown_parameter");
-}
 
 bool is_name(const OrderedJson& value) {
   if (!value.is_string()) return false;
@@ -37,22 +23,21 @@ OrderedJson no_parameters() {
 }
 
 Tools::Function read_function(const OrderedJson& tool, const std::string& place, bool& is_strict) {
-  if (!tool.is_object()) refuse_tool(place, "an object");
-  require_known(tool, place, {"type", "function"});
-  if (!member(tool, "type") || *member(tool, "type") != "function") refuse_tool(place + ".type", "\"function\"");
+  if (!tool.is_object()) refuse(place, "an object");
+  require_members(tool, place, {"type", "function"});
+  if (!member(tool, "type") || *member(tool, "type") != "function") refuse(place + ".type", "\"function\"");
   const OrderedJson* function = member(tool, "function");
-  if (!function || !function->is_object()) refuse_tool(place + ".function", "an object");
-  require_known(*function, place + ".function", {"name", "description", "parameters", "strict"});
+  if (!function || !function->is_object()) refuse(place + ".function", "an object");
+  require_members(*function, place + ".function", {"name", "description", "parameters", "strict"});
   const OrderedJson* name = member(*function, "name");
-  if (!name || !is_name(*name))
-    refuse_tool(place + ".function.name", "1 to 64 letters, digits, dashes and underscores");
+  if (!name || !is_name(*name)) refuse(place + ".function.name", "1 to 64 letters, digits, dashes and underscores");
   if (const OrderedJson* text = member(*function, "description"); text && !text->is_string())
-    refuse_tool(place + ".function.description", "a text");
+    refuse(place + ".function.description", "a text");
   const OrderedJson* strict = member(*function, "strict");
-  if (strict && !strict->is_boolean()) refuse_tool(place + ".function.strict", "true or false");
+  if (strict && !strict->is_boolean()) refuse(place + ".function.strict", "true or false");
   is_strict = is_strict || (strict && strict->get<bool>());
   const OrderedJson* parameters = member(*function, "parameters");
-  if (parameters && !parameters->is_object()) refuse_tool(place + ".function.parameters", "a JSON schema, an object");
+  if (parameters && !parameters->is_object()) refuse(place + ".function.parameters", "a JSON schema, an object");
   return {name->get<std::string>(), parameters ? *parameters : no_parameters()};
 }
 
@@ -61,16 +46,15 @@ void read_choice(const OrderedJson& choice, Tools& tools) {
   if (choice.is_string()) {
     if (choice == "none") return void(tools.choice = Tools::Choice::none);
     if (choice == "auto") return void(tools.choice = Tools::Choice::automatic);
-    if (choice != "required") refuse_tool("tool_choice", expected);
+    if (choice != "required") refuse("tool_choice", expected);
     tools.choice = Tools::Choice::required;
     return;
   }
   const OrderedJson* function = choice.is_object() ? member(choice, "function") : nullptr;
   const OrderedJson* name = function && function->is_object() ? member(*function, "name") : nullptr;
-  if (!name || !name->is_string() || choice.value("type", OrderedJson()) != "function")
-    refuse_tool("tool_choice", expected);
-  require_known(choice, "tool_choice", {"type", "function"});
-  require_known(*function, "tool_choice.function", {"name"});
+  if (!name || !name->is_string() || choice.value("type", OrderedJson()) != "function") refuse("tool_choice", expected);
+  require_members(choice, "tool_choice", {"type", "function"});
+  require_members(*function, "tool_choice.function", {"name"});
   tools.choice = Tools::Choice::required;
   tools.named = name->get<std::string>();
   if (!tools.names().contains(tools.named))
@@ -80,7 +64,7 @@ void read_choice(const OrderedJson& choice, Tools& tools) {
 
 void read_list(const OrderedJson& list, Tools& tools, bool& is_strict) {
   if (!list.is_array() || list.size() > kMostTools)
-    refuse_tool("tools", "a list of at most " + std::to_string(kMostTools) + " functions");
+    refuse("tools", "a list of at most " + std::to_string(kMostTools) + " functions");
   for (size_t i = 0; i < list.size(); ++i) {
     const std::string place = "tools[" + std::to_string(i) + "]";
     Tools::Function function = read_function(list[i], place, is_strict);
@@ -125,7 +109,7 @@ Tools read_tools(const OrderedJson& body) {
   }
   if (!has_tools) tools.choice = Tools::Choice::none;
   if (const OrderedJson* parallel = member(body, "parallel_tool_calls")) {
-    if (!parallel->is_boolean()) refuse_tool("parallel_tool_calls", "true or false");
+    if (!parallel->is_boolean()) refuse("parallel_tool_calls", "true or false");
     tools.parallel_calls = parallel->get<bool>();
   }
   if (is_strict && tools.choice == Tools::Choice::automatic)

@@ -6,28 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "sync/json_text.h"
+
 namespace tandem::serve {
 namespace {
 
 using nlohmann::json;
-
-bool is_too_deep(std::string_view text) {
-  size_t depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string && c == '\\') ++i;
-    if (c == '"') in_string = !in_string;
-    if (in_string) continue;
-    if ((c == '{' || c == '[') && ++depth > kDeepestCall) return true;
-    if ((c == '}' || c == ']') && depth > 0) --depth;
-  }
-  return false;
-}
-
-size_t skip_blanks(std::string_view text, size_t at) {
-  return std::min(text.find_first_not_of(" \t\r\n", at), text.size());
-}
 
 // The end of the value that begins here, in JSON that is known to be right.
 size_t end_of_value(std::string_view text, size_t at) {
@@ -52,20 +36,20 @@ size_t end_of_value(std::string_view text, size_t at) {
 }
 
 std::string_view trimmed(std::string_view text) {
-  const size_t first = skip_blanks(text, 0);
-  return text.substr(first, text.find_last_not_of(" \t\r\n") + 1 - first);
+  const size_t first = behind_blanks(text, 0);
+  return text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
 }
 
 // The spelling of each value of a right JSON object or list; names are empty in a list.
 std::vector<std::pair<std::string, std::string_view>> spelt_values(std::string_view text) {
   std::vector<std::pair<std::string, std::string_view>> values;
   const bool is_object = text[0] == '{';
-  for (size_t at = skip_blanks(text, 1); at < text.size() - 1; at = skip_blanks(text, at)) {
+  for (size_t at = behind_blanks(text, 1); at < text.size() - 1; at = behind_blanks(text, at)) {
     std::string name;
     if (is_object) {
       const size_t end = end_of_value(text, at);
       name = json::parse(text.substr(at, end - at)).get<std::string>();
-      at = skip_blanks(text, end + 1);
+      at = behind_blanks(text, end + 1);
     }
     const size_t end = end_of_value(text, at);
     values.emplace_back(std::move(name), trimmed(text.substr(at, end - at)));
@@ -75,7 +59,7 @@ std::vector<std::pair<std::string, std::string_view>> spelt_values(std::string_v
 }
 
 bool is_right(std::string_view text, char bracket) {
-  return text.starts_with(bracket) && !is_too_deep(text) && json::accept(text);
+  return text.starts_with(bracket) && !json_nests_deeper(text, kDeepestCall) && json::accept(text);
 }
 
 // {…} as it is; "{…}" as what the text says.

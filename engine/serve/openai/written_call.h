@@ -21,7 +21,7 @@ class JsonEnd {
   bool in_string_ = false, is_escaped_ = false;
 };
 
-inline constexpr size_t kDeepestCall = 64;  // brackets within each other
+inline constexpr int kDeepestCall = 64;  // brackets within each other
 
 // Whether the text is a JSON object without anything beside it, nested at most so deep.
 bool is_object_text(std::string_view text);

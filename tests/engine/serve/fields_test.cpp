@@ -26,6 +26,13 @@ TEST(Fields, of_broken_bodies_are_refused) {
     EXPECT_EQ(refusal([&] { parse_body(text); }).status, 400) << text;
 }
 
+TEST(Fields, of_bodies_with_a_byte_0_or_very_many_members_are_refused) {
+  EXPECT_EQ(refusal([] { parse_body(std::string_view("{}\0{}", 5)); }).status, 400);
+  std::string text = "{";
+  for (int i = 0; i < 5000; ++i) text += (i ? ",\"" : "\"") + std::to_string(i) + "\":0";
+  EXPECT_THAT(refusal([&] { parse_body(text + "}"); }).message, HasSubstr("more than 2000 members"));
+}
+
 TEST(Fields, nest_so_deep_and_no_deeper) {
   const auto nested = [](int lists) { return "{\"a\":" + std::string(lists, '[') + std::string(lists, ']') + "}"; };
   EXPECT_NO_THROW(parse_body(nested(kDeepestBody - 1)));

@@ -28,7 +28,7 @@ class HermesReader : public CallReader {
 
   // Blanks before the object are kept, in case that it is none.
   bool read(ReplyParts& parts, bool is_end) {
-    move_blanks();
+    lead_ += take_blanks();
     if (held_.empty() && !is_end) return false;
     const bool is_object = held_.starts_with('{');
     const auto end = is_object ? end_.find(held_) : std::nullopt;
@@ -45,16 +45,9 @@ class HermesReader : public CallReader {
     return true;
   }
 
-  void move_blanks() {
-    const size_t before = held_.size();
-    const std::string all = held_;
-    skip_blanks();
-    lead_ += all.substr(0, before - held_.size());
-  }
-
   // The end mark may be absent; what stands there else is content.
   bool leave(bool is_end) {
-    skip_blanks();
+    take_blanks();
     if (!is_end && held_.size() < kCallEnd.size() && kCallEnd.starts_with(held_)) return false;
     if (held_.starts_with(kCallEnd)) {
       held_.erase(0, kCallEnd.size());

@@ -34,11 +34,11 @@ class Llama3Reader : public CallReader {
 
   // The separator is kept until the next call is there, in case there is none.
   bool begin(bool is_end) {
-    const size_t first = std::min(held_.find_first_not_of(has_calls_ ? kBetween : kBetween.substr(0, 4)), held_.size());
+    const size_t first = std::min(held_.find_first_not_of(has_calls_ ? kBetween : kBlanks), held_.size());
     const std::string_view rest = std::string_view(held_).substr(first);
     if (!is_end && rest.size() < kPythonTag.size() && kPythonTag.starts_with(rest)) return false;
     const size_t mark = rest.starts_with(kPythonTag) ? kPythonTag.size() : 0;
-    const size_t call = std::min(held_.find_first_not_of(kBetween.substr(0, 4), first + mark), held_.size());
+    const size_t call = behind_blanks(held_, first + mark);
     if (!is_end && call == held_.size()) return false;
     if (call < held_.size() && held_[call] == '{') {
       lead_ = held_.substr(0, call);

@@ -9,7 +9,7 @@
 namespace tandem::serve {
 namespace {
 
-constexpr std::string_view kToolCalls = "[TOOL_CALLS]", kNamedArguments = "[ARGS]", kSpaces = " \t\r\n";
+constexpr std::string_view kToolCalls = "[TOOL_CALLS]", kNamedArguments = "[ARGS]";
 
 class MistralReader : public CallReader {
  public:
@@ -28,7 +28,7 @@ class MistralReader : public CallReader {
       case Place::calls:
         return read(parts, is_end);
       case Place::after:
-        skip_blanks();
+        take_blanks();
         if (held_.empty()) return false;
         place_ = Place::content;
         return true;
@@ -41,9 +41,8 @@ class MistralReader : public CallReader {
 
   // A list without the mark: the first two brackets tell.
   bool begin(bool is_end) {
-    const size_t list = std::min(held_.find_first_not_of(kSpaces), held_.size());
-    const size_t object =
-        list < held_.size() ? std::min(held_.find_first_not_of(kSpaces, list + 1), held_.size()) : list;
+    const size_t list = behind_blanks(held_);
+    const size_t object = list < held_.size() ? behind_blanks(held_, list + 1) : list;
     const bool may_be = list == held_.size() || held_[list] == '[';
     if (may_be && object == held_.size() && !is_end) return false;
     const bool is_list = may_be && object < held_.size() && held_[object] == '{';
@@ -53,7 +52,7 @@ class MistralReader : public CallReader {
   }
 
   bool read(ReplyParts& parts, bool is_end) {
-    const size_t begin = std::min(held_.find_first_not_of(kSpaces), held_.size());
+    const size_t begin = behind_blanks(held_);
     if (begin == held_.size() && !is_end) return false;
     if (begin < held_.size() && held_[begin] == '[') return read_list(begin, parts, is_end);
     const size_t object = held_.find('{', begin);
@@ -78,7 +77,7 @@ class MistralReader : public CallReader {
 
   bool take_named(size_t begin, size_t object, size_t end, ReplyParts& parts) {
     std::string_view name = std::string_view(held_).substr(begin, object - begin);
-    name = name.substr(0, name.find_last_not_of(kSpaces) + 1);
+    name = name.substr(0, name.find_last_not_of(kBlanks) + 1);
     if (name.ends_with(kNamedArguments)) name.remove_suffix(kNamedArguments.size());
     const std::string call = R"({"name":"x","arguments":)" + held_.substr(object, end - object) + "}";
     auto read = functions_.contains(std::string(name)) ? read_call(call) : std::nullopt;

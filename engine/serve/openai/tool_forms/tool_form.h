@@ -32,7 +32,7 @@ class CallReader {
   bool pass_content(std::string_view mark, ReplyParts& parts, bool is_end);
   // The blanks, the mark and so much of held_ are content.
   void give_up(std::string_view mark, size_t length, ReplyParts& parts);
-  void skip_blanks();
+  std::string take_blanks();
   void take_all(ReplyParts& parts);  // as content
 
   std::string held_;

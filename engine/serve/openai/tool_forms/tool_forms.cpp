@@ -5,8 +5,6 @@
 namespace tandem::serve {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r\n";
-
 // The answer is one object, by a constraint that gives it the form of a call.
 class ForcedReader : public CallReader {
  protected:
@@ -66,7 +64,11 @@ void CallReader::give_up(std::string_view mark, size_t length, ReplyParts& parts
   end_.restart();
 }
 
-void CallReader::skip_blanks() { held_.erase(0, std::min(held_.find_first_not_of(kBlanks), held_.size())); }
+std::string CallReader::take_blanks() {
+  std::string blanks = held_.substr(0, behind_blanks(held_));
+  held_.erase(0, blanks.size());
+  return blanks;
+}
 
 void CallReader::take_all(ReplyParts& parts) {
   add_text(parts, ReplyPart::Kind::content, held_);
