@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "engine/moe/routing_counts.h"
+
 namespace tandem {
 namespace {
 
@@ -12,10 +14,8 @@ double as_number(int64_t whole) { return static_cast<double>(whole); }
 // The experts that somebody chose, by falling load; of equals the lower id first.
 std::vector<int32_t> by_falling_load(std::span<const int64_t> loads) {
   std::vector<int32_t> active;
-  for (size_t e = 0; e < loads.size(); ++e)
-    if (loads[e] > 0) active.push_back(static_cast<int32_t>(e));
-  std::ranges::stable_sort(
-      active, [&](int32_t a, int32_t b) { return loads[static_cast<size_t>(a)] > loads[static_cast<size_t>(b)]; });
+  for (const int64_t e : by_popularity(loads))
+    if (loads[static_cast<size_t>(e)] > 0) active.push_back(static_cast<int32_t>(e));
   return active;
 }
 
@@ -234,13 +234,13 @@ void NearMemorySides::divide(const DivideRequest& request, std::span<int32_t> si
                                    : sides_of_text(request.loads, machine_, rules_, layer.resident);
   std::ranges::copy(choice.sides, sides.begin());
   SideTotals& totals = prompt ? of_prompts_ : of_text_;
+  int64_t on_gpu = 0, copied = 0;
   for (size_t e = 0; e < choice.sides.size(); ++e)
-    (choice.sides[e] == 0 ? totals.on_gpu : totals.on_units) += request.loads[e];
-  totals.moved += std::ssize(choice.moved);
-  int64_t copied = 0;
+    (choice.sides[e] == 0 ? on_gpu : totals.on_units) += request.loads[e];
   for (const int32_t e : choice.moved) copied += request.loads[static_cast<size_t>(e)];
-  for (size_t e = 0; e < choice.sides.size(); ++e) totals.hits += choice.sides[e] == 0 ? request.loads[e] : 0;
-  totals.hits -= copied;
+  totals.on_gpu += on_gpu;
+  totals.hits += on_gpu - copied;
+  totals.moved += std::ssize(choice.moved);
   totals.seconds += choice.seconds;
 }
 

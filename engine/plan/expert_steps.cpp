@@ -6,49 +6,26 @@
 #include <utility>
 
 #include "engine/model/layer_names.h"
+#include "engine/plan/expert_block.h"
 #include "engine/plan/npu_graphs.h"
 #include "sync/error.h"
 
 namespace tandem {
 namespace {
 
-// Pointers to the operators of one layer's experts, in the order of the computation. `up` has the products in front of
-// the unit (gate and up), `down` those behind it.
-struct ExpertBlock {
-  const Operator* lists = nullptr;
-  std::vector<const Operator*> up, down;  // one for each part of the stack
-  const Operator* unit = nullptr;
-  const Operator* sum = nullptr;
+const ExpertLists& choices_of(const ExpertBlock& block) { return std::get<ExpertLists>(block.lists->body); }
 
-  static const GroupedMatMul& product(const Operator* op) { return std::get<GroupedMatMul>(op->body); }
-  const ExpertLists& choices() const { return std::get<ExpertLists>(lists->body); }
-  int64_t expert_bytes() const {
-    size_t bytes = 0;
-    for (const auto* parts : {&up, &down})
-      for (const Operator* op : *parts) bytes += product(op).w.matrix_bytes();
-    return static_cast<int64_t>(bytes);
-  }
-  // Values that all parts together write for one row.
-  static int64_t width_of(const std::vector<const Operator*>& parts) {
-    int64_t rows = 0;
-    for (const Operator* op : parts) rows += product(op).w.rows;
-    return rows;
-  }
-};
+// Values that all parts together write for one row.
+int64_t width_of(const std::vector<const Operator*>& parts) {
+  int64_t rows = 0;
+  for (const Operator* op : parts) rows += ExpertBlock::product(op).w.rows;
+  return rows;
+}
 
-// Collects the operators of a layer's experts, from its ExpertLists, which must come first, to its ExpertSum.
+// The lists must come first.
 ExpertBlock block_at(std::span<const Operator> operators) {
-  ExpertBlock block{&operators.front(), {}, {}, nullptr, nullptr};
-  for (const Operator& op : operators) {
-    const auto* product = std::get_if<GroupedMatMul>(&op.body);
-    if (product && product->routed) (block.unit ? block.down : block.up).push_back(&op);
-    if (std::holds_alternative<Glu>(op.body) && !block.up.empty() && !block.unit) block.unit = &op;
-    if (std::holds_alternative<ExpertSum>(op.body)) {
-      block.sum = &op;
-      break;
-    }
-  }
-  TANDEM_CHECK(block.sum && block.unit && !block.down.empty(), "the operators of a layer's experts");
+  ExpertBlock block = expert_block_at(operators);
+  TANDEM_CHECK(block.lists && block.sum && block.unit && !block.down.empty(), "the operators of a layer's experts");
   return block;
 }
 
@@ -143,7 +120,7 @@ class ExpertPlanner {
   // N2 to N4: expected loads decide each expert's capacity tier. Experts of a tier form groups, and costs decide which
   // groups live on the NPU.
   ExpertPlacement placement() const {
-    const ExpertLists& choices = block_.choices();
+    const ExpertLists& choices = choices_of(block_);
     const std::vector<double> loads = expected(choices);
     ExpertRules rules = rules_;
     // Without costs there is nothing to weigh groups by.
@@ -178,7 +155,7 @@ class ExpertPlanner {
       return seconds;
     };
     costs.other_seconds = [this](double tokens, int64_t) {
-      const auto choices = static_cast<double>(block_.choices().S * block_.choices().k);
+      const auto choices = static_cast<double>(choices_of(block_).S * choices_of(block_).k);
       double seconds = 0;
       for (const auto* parts : {&block_.up, &block_.down})
         for (const Operator* op : *parts)
@@ -231,7 +208,7 @@ class ExpertPlanner {
 
   // Whether a choice may have no row on the NPU.
   bool is_needed() const {
-    const int64_t S = block_.choices().S;
+    const int64_t S = choices_of(block_).S;
     return std::ranges::any_of(placement_.capacities, [&](int64_t capacity) {
       return capacity == 0 || (capacity < S && rules_.overflow == Overflow::spill);
     });
@@ -254,7 +231,7 @@ class ExpertPlanner {
   // Gives choices their rows on the NPU; takes the place of the layer's ExpertLists, which would list all choices. With
   // Overflow::drop it reads the attention's output too: tokens with short vectors there are dropped first (N7).
   Operator slots() const {
-    const ExpertLists& from = block_.choices();
+    const ExpertLists& from = choices_of(block_);
     const ExpertRowBuffers& buffers = request_.experts->buffers;
     ExpertSlots op;
     op.S = from.S, op.E = from.E, op.k = from.k, op.rows = placement_.slots();
@@ -340,7 +317,7 @@ class ExpertPlanner {
   // the columns of a part begin behind the part before it. Padding is forbidden, because the next expert's rows lie
   // behind the slice.
   void place_products(const std::vector<const Operator*>& parts, const Operand& x, const Operand& y) {
-    const int64_t width = ExpertBlock::width_of(parts);
+    const int64_t width = width_of(parts);
     for (const ExpertAt& at : experts()) {
       int64_t column = 0;
       for (const Operator* part : parts) {

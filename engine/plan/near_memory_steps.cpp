@@ -4,53 +4,16 @@
 #include <numeric>
 #include <string>
 
+#include "engine/plan/expert_block.h"
 #include "engine/plan/placer.h"
 #include "sync/error.h"
 
 namespace tandem {
 namespace {
 
+int64_t features_of(const ExpertBlock& block) { return std::get<Glu>(block.unit->body).I; }
+
 bool is_empty(const UnitRange& part) { return part.first == part.second; }
-
-// The operators of one layer's experts, from its router to its sum. `up` has the products in front of the gated unit,
-// `down` those behind it.
-struct RoutedExperts {
-  const Operator* route = nullptr;
-  const Operator* lists = nullptr;        // nullptr: few tokens
-  std::vector<const Operator*> up, down;  // one for each part of the stack
-  const Operator* unit = nullptr;
-  const Operator* sum = nullptr;
-
-  static const GroupedMatMul& product(const Operator* op) { return std::get<GroupedMatMul>(op->body); }
-  int64_t features() const { return std::get<Glu>(unit->body).I; }
-  double bytes() const {
-    double sum = 0;
-    for (const auto* parts : {&up, &down})
-      for (const Operator* op : *parts) {
-        const PackedStack& w = product(op).w;
-        sum += static_cast<double>(w.count) * static_cast<double>(packed_bytes(w.format, w.rows, w.columns));
-      }
-    return sum;
-  }
-};
-
-// Collects the operators that belong to the routing in front. A routing without a sum behind it is a guess.
-RoutedExperts experts_at(std::span<const Operator> operators) {
-  RoutedExperts found;
-  found.route = &operators.front();
-  for (const Operator& op : operators.subspan(1)) {
-    if (std::holds_alternative<Route>(op.body)) break;
-    const auto* product = std::get_if<GroupedMatMul>(&op.body);
-    if (product && product->routed) (found.unit ? found.down : found.up).push_back(&op);
-    if (std::holds_alternative<ExpertLists>(op.body)) found.lists = &op;
-    if (std::holds_alternative<Glu>(op.body) && !found.up.empty() && !found.unit) found.unit = &op;
-    if (std::holds_alternative<ExpertSum>(op.body)) {
-      found.sum = &op;
-      break;
-    }
-  }
-  return found;
-}
 
 // The place in `to` that corresponds to `at` in a buffer that begins at `first`. Shape only: nothing.
 Operand moved(const Operand& at, const Operand& first, const Operand& to) {
@@ -99,8 +62,10 @@ class UnitPlanner {
         throw Error("experts that move are not in near-memory units", name_,
                     "Leave out --expert-budget and --host-budget, or take another plan");
       if (!std::holds_alternative<Route>(request_.operators[i].body)) continue;
-      const RoutedExperts block = experts_at(request_.operators.subspan(i));
-      if (block.sum) experts += block.bytes();
+      const ExpertBlock block = expert_block_at(request_.operators.subspan(i));
+      if (block.sum)
+        experts += static_cast<double>(block.expert_bytes()) *
+                   static_cast<double>(ExpertBlock::product(block.up.front()).w.count);
     }
     for (const int unit : units_)
       room += static_cast<double>(request_.devices[static_cast<size_t>(unit)].near_memory.memory_bytes);
@@ -113,13 +78,13 @@ class UnitPlanner {
   }
 
   void begin(std::span<const Operator> operators) {
-    block_ = experts_at(operators);
+    block_ = expert_block_at(operators);
     if (!is_active()) return;
     any_ = true;
     if (!request_.units) throw Error("there are no buffers for near-memory units", name_);
     if (helper_ < 0) find_helper();
     const int64_t N = std::ssize(units_);
-    features_ = parts_of_units(block_.features(), block_of_features(), N);
+    features_ = parts_of_units(features_of(block_), block_of_features(), N);
   }
 
   // The device that decides and adds up: the host, or another one that can.
@@ -136,7 +101,7 @@ class UnitPlanner {
     int64_t block = kPanelRows;
     if (request_.units->split == UnitSplit::inner && rules_.shape == UnitShape::together)
       for (const Operator* op : block_.down)
-        block = std::lcm(block, block_of_columns(RoutedExperts::product(op).w.format));
+        block = std::lcm(block, block_of_columns(ExpertBlock::product(op).w.format));
     return block;
   }
 
@@ -163,7 +128,7 @@ class UnitPlanner {
 
   // The products say which tokens use their experts. The router may have chosen for more of them.
   Operator sides() const {
-    const GroupedMatMul& from = RoutedExperts::product(block_.up.front());
+    const GroupedMatMul& from = ExpertBlock::product(block_.up.front());
     const UnitBuffers& buffers = request_.units->buffers;
     ExpertSides op;
     op.S = from.S, op.E = from.w.count, op.k = from.slots;
@@ -192,7 +157,7 @@ class UnitPlanner {
     Operator other = of_side(op, side);
     auto& product = std::get<GroupedMatMul>(other.body);
     const bool is_down = std::ranges::find(block_.down, &op) != block_.down.end();
-    const GroupedMatMul& first = RoutedExperts::product(is_down ? block_.down.front() : block_.up.front());
+    const GroupedMatMul& first = ExpertBlock::product(is_down ? block_.down.front() : block_.up.front());
     if (is_down) product.x = moved(product.x, first.x, buffers.activated);
     product.y = moved(product.y, first.y, is_down ? buffers.found : buffers.gate_up);
     return other;
@@ -235,7 +200,7 @@ class UnitPlanner {
   // Whole experts of one side on one device.
   void place_whole(int device, int64_t side, const std::string& suffix) {
     for (const Operator* op : block_.up) placer_.place_quietly(named(in_units(*op, side), suffix), device);
-    placer_.place_quietly(named(unit({0, block_.features()}), suffix), device);
+    placer_.place_quietly(named(unit({0, features_of(block_)}), suffix), device);
     for (const Operator* op : block_.down) placer_.place_quietly(named(in_units(*op, side), suffix), device);
   }
 
@@ -253,7 +218,7 @@ class UnitPlanner {
   // The rows of a unit's features. Gate and up may be one matrix, with the gate's rows first. If its middle is not at
   // the edge of a panel, units take even parts of all its rows, and their gated units wait for each other's results.
   void place_up(const Operator& op, size_t u) {
-    const int64_t rows = RoutedExperts::product(&op).w.rows, I = block_.features();
+    const int64_t rows = ExpertBlock::product(&op).w.rows, I = features_of(block_);
     if (rows == I) {
       place_slice(op, u, features_[u]);
     } else if (rows == 2 * I && I % kPanelRows == 0) {
@@ -273,7 +238,7 @@ class UnitPlanner {
   }
 
   void place_rows(const Operator& op) {
-    const auto parts = parts_of_units(RoutedExperts::product(&op).w.rows, kPanelRows, std::ssize(units_));
+    const auto parts = parts_of_units(ExpertBlock::product(&op).w.rows, kPanelRows, std::ssize(units_));
     for (size_t u = 0; u < units_.size(); ++u) place_slice(op, u, parts[u]);
   }
 
@@ -316,7 +281,7 @@ class UnitPlanner {
   std::vector<int> units_;  // devices, in the order of the request
   int main_ = -1, helper_ = -1;
   bool any_ = false;
-  RoutedExperts block_;  // of the current layer
+  ExpertBlock block_;  // of the current layer
   std::vector<UnitRange> features_;
 };
 

@@ -1,0 +1,31 @@
+#include "engine/plan/expert_block.h"
+
+namespace tandem {
+
+int64_t ExpertBlock::expert_bytes() const {
+  size_t bytes = 0;
+  for (const auto* parts : {&up, &down})
+    for (const Operator* op : *parts) bytes += product(op).w.matrix(0).bytes();
+  return static_cast<int64_t>(bytes);
+}
+
+ExpertBlock expert_block_at(std::span<const Operator> operators) {
+  ExpertBlock block;
+  for (const Operator& op : operators) {
+    if (std::holds_alternative<Route>(op.body)) {
+      if (&op != &operators.front()) break;
+      block.route = &op;
+    }
+    if (std::holds_alternative<ExpertLists>(op.body)) block.lists = &op;
+    const auto* product = std::get_if<GroupedMatMul>(&op.body);
+    if (product && product->routed) (block.unit ? block.down : block.up).push_back(&op);
+    if (std::holds_alternative<Glu>(op.body) && !block.up.empty() && !block.unit) block.unit = &op;
+    if (std::holds_alternative<ExpertSum>(op.body)) {
+      block.sum = &op;
+      break;
+    }
+  }
+  return block;
+}
+
+}  // namespace tandem

@@ -1,0 +1,29 @@
+// The operators of one layer's experts, found in the order of the computation.
+//
+// Contract: points to the caller's operators. `up` has the products in front of the gated unit (gate and up), `down`
+// those behind it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/device/operator.h"
+
+namespace tandem {
+
+struct ExpertBlock {
+  const Operator* route = nullptr;        // nullptr: it stands in front of what was searched
+  const Operator* lists = nullptr;        // nullptr: few tokens
+  std::vector<const Operator*> up, down;  // one for each part of the stack
+  const Operator* unit = nullptr;
+  const Operator* sum = nullptr;  // nullptr: the routing in front is a guess
+
+  static const GroupedMatMul& product(const Operator* op) { return std::get<GroupedMatMul>(op->body); }
+  int64_t expert_bytes() const;  // of the matrices of one expert
+};
+
+// From a layer's routing, or from its lists, to its sum.
+ExpertBlock expert_block_at(std::span<const Operator> operators);
+
+}  // namespace tandem
