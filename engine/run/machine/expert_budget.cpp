@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 #include "sync/error.h"
@@ -36,6 +37,12 @@ int64_t PackedSizes::experts() const {
   int64_t most = 0;
   for (const ExpertRecords& each : records) most = std::max(most, each.count);
   return most;
+}
+
+PackedSizes packed_sizes(std::span<const ExpertRecords> records, std::span<const size_t> slot_bytes) {
+  PackedSizes sizes{records};
+  sizes.other_bytes = std::accumulate(slot_bytes.begin(), slot_bytes.end(), uint64_t{0}) - sizes.expert_bytes();
+  return sizes;
 }
 
 std::optional<int64_t> slots_of_budget(const ExpertBudget& budget, const PackedSizes& sizes, const char* flag) {

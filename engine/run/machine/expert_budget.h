@@ -22,6 +22,9 @@ struct PackedSizes {
   uint64_t other_bytes = 0;                // of all weights that are no experts
 };
 
+// slot_bytes: of all weights, as ModelLoading has them.
+PackedSizes packed_sizes(std::span<const ExpertRecords> records, std::span<const size_t> slot_bytes);
+
 // Slots of each layer under one budget; nothing: the budget sets no limit. Error when it holds less than one expert of
 // each layer. flag: for the message.
 std::optional<int64_t> slots_of_budget(const ExpertBudget& budget, const PackedSizes& sizes, const char* flag);

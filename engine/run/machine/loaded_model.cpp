@@ -139,9 +139,7 @@ void LoadedModel::State::load(const ModelOptions& options) {
 
 std::optional<int64_t> LoadedModel::State::slots_of_experts(const ModelOptions& options,
                                                             const ModelLoading& loading) const {
-  PackedSizes sizes{loading.records()};
-  const std::vector<size_t> bytes = loading.slot_bytes();
-  sizes.other_bytes = std::accumulate(bytes.begin(), bytes.end(), uint64_t{0}) - sizes.expert_bytes();
+  const PackedSizes sizes = packed_sizes(loading.records(), loading.slot_bytes());
   const auto slots = expert_slots(options.expert_budget, options.host_budget, sizes,
                                   sizes.records.empty() ? std::nullopt : memory_room());
   if (slots && options.npu_memory_bytes > 0)

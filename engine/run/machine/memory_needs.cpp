@@ -1,8 +1,5 @@
 #include "engine/run/machine/memory_needs.h"
 
-#include <algorithm>
-#include <numeric>
-
 #include "engine/device/operators/kv_cache.h"
 #include "engine/model/loading.h"
 #include "engine/run/machine/expert_budget.h"
@@ -31,13 +28,12 @@ MemoryNeeds memory_needs(const GgufFile& file, const ExpertBudget& device, const
   const ModelConfig& config = loading.config();
   const std::vector<size_t> slots = loading.slot_bytes();
   MemoryNeeds needs;
-  needs.weight_bytes = std::accumulate(slots.begin(), slots.end(), uint64_t{0});
   needs.context = context;
   needs.context_bytes = context_bytes(config, context, kv_type);
   needs.room = room;
-  PackedSizes sizes{loading.records()};
+  const PackedSizes sizes = packed_sizes(loading.records(), slots);
   needs.expert_bytes = sizes.expert_bytes();
-  sizes.other_bytes = needs.weight_bytes - needs.expert_bytes;
+  needs.weight_bytes = sizes.other_bytes + needs.expert_bytes;
   needs.experts = sizes.experts();
   needs.slots = expert_slots(device, host, sizes, room).value_or(needs.experts);
   if (config.experts) needs.token_expert_bytes = static_cast<uint64_t>(config.experts->used) * sizes.layer_bytes();
