@@ -33,6 +33,20 @@ void read_attention_biases(const GgufFile& file, ModelConfig& config) {
   config.output_bias = file.find("blk.0.attn_output.bias") != nullptr;
 }
 
+std::vector<bool> all_but_every(int64_t layers, int64_t period) {
+  std::vector<bool> has;
+  for (int64_t i = 0; i < layers; ++i) has.push_back(i % period != period - 1);
+  return has;
+}
+
+RopeConfig unscaled(const RopeConfig& rope, float base) {
+  RopeConfig plain;
+  plain.halves = rope.halves;
+  plain.dim = rope.dim;
+  plain.base = base;
+  return plain;
+}
+
 // Lists the tensors of a layer by the names that all converters use. Flags of the configuration add the optional ones.
 LayerSpec dense_layer(const ModelConfig& config, int64_t index) {
   const std::string prefix = "blk." + std::to_string(index) + ".";

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "engine/model/architecture.h"
 
@@ -10,6 +11,11 @@ namespace tandem {
 
 // Sets the biases that the first layer of the file has. The loader requires the same in every layer.
 void read_attention_biases(const GgufFile& file, ModelConfig& config);
+
+// For ModelConfig::has_window and has_rope: true in all layers but the last one of each period.
+std::vector<bool> all_but_every(int64_t layers, int64_t period);
+// The same rotation with another base and without a scaling.
+RopeConfig unscaled(const RopeConfig& rope, float base);
 
 // A layer with separate tensors for q, k, v, gate and up. Layers with experts have these instead of gate and up.
 LayerSpec dense_layer(const ModelConfig& config, int64_t index);

@@ -14,11 +14,7 @@ void describe(ModelConfig& config) {
   config.rope.halves = true;
   config.pre_norms = false;
   config.post_norms = config.qk_norm = true;
-  config.has_window.clear();
-  config.has_rope.clear();
-  if (config.window == 0) return;
-  for (int64_t i = 0; i < config.layers; ++i) config.has_window.push_back(i % kPeriod < kPeriod - 1);
-  config.has_rope = config.has_window;
+  if (config.window > 0) config.has_rope = config.has_window = all_but_every(config.layers, kPeriod);
 }
 
 }  // namespace

@@ -22,8 +22,7 @@ void describe(ModelConfig& config) {
   if (config.logit_cap == 0.0f) config.logit_cap = kLogitCap;
   if (config.window == 0) config.window = kWindow;
   // Layers with and without a window take turns, and the first layer has one.
-  config.has_window.clear();
-  for (int64_t i = 0; i < config.layers; ++i) config.has_window.push_back(i % 2 == 0);
+  config.has_window = all_but_every(config.layers, 2);
   if (config.layers == kLayersOf27B)
     config.given_attention_scale =
         1.0f / std::sqrt(static_cast<float>(config.hidden) / static_cast<float>(config.heads));

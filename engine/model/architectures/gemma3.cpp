@@ -18,13 +18,8 @@ void describe(ModelConfig& config) {
   config.rope.halves = config.qk_norm = config.post_norms = true;
   config.activation = Activation::gelu_tanh;
   config.embedding_scale = std::sqrt(static_cast<float>(config.hidden));
-  RopeConfig local;
-  local.halves = true;
-  local.dim = config.rope.dim;
-  local.base = config.window_rope ? config.window_rope->base : kWindowBase;
-  config.window_rope = local;
-  config.has_window.clear();
-  for (int64_t i = 0; i < config.layers; ++i) config.has_window.push_back(i % kPeriod != kPeriod - 1);
+  config.window_rope = unscaled(config.rope, config.window_rope ? config.window_rope->base : kWindowBase);
+  config.has_window = all_but_every(config.layers, kPeriod);
   if (config.layers == kLayersOf27B)
     config.given_attention_scale =
         1.0f / std::sqrt(static_cast<float>(config.hidden) / static_cast<float>(config.heads));

@@ -12,14 +12,9 @@ void describe(ModelConfig& config) {
   config.rope.halves = true;
   config.pre_norms = false;
   config.post_norms = config.qk_norm = config.qk_norm_whole = true;
-  config.has_window.clear();
   if (config.window == 0) return;
-  for (int64_t i = 0; i < config.layers; ++i) config.has_window.push_back(i % kPeriod < kPeriod - 1);
-  RopeConfig plain;
-  plain.halves = true;
-  plain.dim = config.rope.dim;
-  plain.base = config.rope.base;
-  config.window_rope = plain;
+  config.has_window = all_but_every(config.layers, kPeriod);
+  config.window_rope = unscaled(config.rope, config.rope.base);
 }
 
 }  // namespace

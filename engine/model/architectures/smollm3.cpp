@@ -8,8 +8,7 @@ constexpr int64_t kPeriod = 4;
 
 void describe(ModelConfig& config) {
   config.rope.halves = false;
-  config.has_rope.clear();
-  for (int64_t i = 0; i < config.layers; ++i) config.has_rope.push_back((i + 1) % kPeriod != 0);
+  config.has_rope = all_but_every(config.layers, kPeriod);
 }
 
 }  // namespace

@@ -10,102 +10,6 @@
 namespace tandem::testing {
 namespace {
 
-// Granite 3 (IBM 2024): a Llama with scales on embeddings, attention scores, residual branches and logits.
-Rows granite(const Weights& w, std::span<const int32_t> ids) {
-  Heads heads = w.heads();
-  heads.scale = w.number("attention.scale", heads.scale);
-  const double branch = w.number("residual_scale", 1);
-  const Rotation rotation{heads.dim, false, w.number("rope.freq_base", 10000)};
-  Rows x = w.embed(ids, w.number("embedding_scale", 1));
-  for (int64_t i = 0; i < w.layers(); ++i) {
-    const std::string layer = "blk." + std::to_string(i) + ".";
-    const Rows normed = w.norm(layer + "attn_norm.weight", x);
-    add(x,
-        self_attention(w, layer, heads, rotation, w.multiply(layer + "attn_q.weight", normed),
-                       w.multiply(layer + "attn_k.weight", normed), w.multiply(layer + "attn_v.weight", normed)),
-        branch);
-    const Rows inner = w.norm(layer + "ffn_norm.weight", x);
-    const Rows active =
-        gated(w.multiply(layer + "ffn_gate.weight", inner), w.multiply(layer + "ffn_up.weight", inner), silu);
-    add(x, w.multiply(layer + "ffn_down.weight", active), branch);
-  }
-  return w.output(x, 1 / w.number("logit_scale", 1));
-}
-
-// Phi-3 (Abdin et al. 2024, arXiv:2404.14219): one matrix holds q, k and v, another gate and up. Some sizes attend to
-// a window.
-Rows phi3(const Weights& w, std::span<const int32_t> ids) {
-  Heads heads = w.heads();
-  if (const double window = w.number("attention.sliding_window", 0); window > 0)
-    heads.window = static_cast<int64_t>(window);
-  const auto dim = static_cast<int64_t>(w.number("rope.dimension_count", static_cast<double>(heads.dim)));
-  const Rotation rotation{dim, true, w.number("rope.freq_base", 10000)};
-  Rows x = w.embed(ids, 1);
-  for (int64_t i = 0; i < w.layers(); ++i) {
-    const std::string layer = "blk." + std::to_string(i) + ".";
-    const Rows qkv = w.multiply(layer + "attn_qkv.weight", w.norm(layer + "attn_norm.weight", x));
-    const int64_t q = heads.count * heads.dim, k = heads.kv * heads.dim;
-    add(x, self_attention(w, layer, heads, rotation, columns(qkv, 0, q), columns(qkv, q, k),
-                          columns(qkv, q + k, heads.kv * heads.dim_v)));
-    const Rows both = w.multiply(layer + "ffn_up.weight", w.norm(layer + "ffn_norm.weight", x));
-    const auto I = static_cast<int64_t>(w.number("feed_forward_length"));
-    add(x, w.multiply(layer + "ffn_down.weight", gated(columns(both, 0, I), columns(both, I, I), silu)));
-  }
-  return w.output(x);
-}
-
-// Gemma 2 (Gemma Team 2024, arXiv:2408.00118): every other layer attends to a window. Scores and logits are capped, and
-// each block's contribution is normed.
-Rows gemma2(const Weights& w, std::span<const int32_t> ids) {
-  const Rotation rotation{w.heads().dim, true, w.number("rope.freq_base", 10000)};
-  Rows x = w.embed(ids, std::sqrt(w.number("embedding_length")));
-  for (int64_t i = 0; i < w.layers(); ++i) {
-    const std::string layer = "blk." + std::to_string(i) + ".";
-    Heads heads = w.heads();
-    heads.cap = w.number("attn_logit_softcapping");
-    if (i % 2 == 0) heads.window = static_cast<int64_t>(w.number("attention.sliding_window"));
-    const Rows normed = w.norm(layer + "attn_norm.weight", x);
-    const Rows attended =
-        self_attention(w, layer, heads, rotation, w.multiply(layer + "attn_q.weight", normed),
-                       w.multiply(layer + "attn_k.weight", normed), w.multiply(layer + "attn_v.weight", normed));
-    add(x, w.norm(layer + "post_attention_norm.weight", attended));
-    const Rows inner = w.norm(layer + "ffn_norm.weight", x);
-    const Rows active =
-        gated(w.multiply(layer + "ffn_gate.weight", inner), w.multiply(layer + "ffn_up.weight", inner), gelu_tanh);
-    add(x, w.norm(layer + "post_ffw_norm.weight", w.multiply(layer + "ffn_down.weight", active)));
-  }
-  Rows logits = w.output(x);
-  for (Row& row : logits)
-    for (double& value : row) value = capped(value, w.number("final_logit_softcapping"));
-  return logits;
-}
-
-// Gemma 3 (Gemma Team 2025, arXiv:2503.19786): five of six layers attend to a window with a rotation of their own.
-// Every head of q and k is normed, and so is each block's contribution.
-Rows gemma3(const Weights& w, std::span<const int32_t> ids) {
-  const Rotation global{w.heads().dim, true, w.number("rope.freq_base", 1e6), 1 / w.number("rope.scaling.factor", 1)};
-  const Rotation local{w.heads().dim, true, 10000};
-  Rows x = w.embed(ids, std::sqrt(w.number("embedding_length")));
-  for (int64_t i = 0; i < w.layers(); ++i) {
-    const std::string layer = "blk." + std::to_string(i) + ".";
-    const bool is_global = i % 6 == 5;
-    Heads heads = w.heads();
-    if (!is_global) heads.window = static_cast<int64_t>(w.number("attention.sliding_window"));
-    const Rows normed = w.norm(layer + "attn_norm.weight", x);
-    const Rows attended =
-        self_attention(w, layer, heads, is_global ? global : local,
-                       w.norm(layer + "attn_q_norm.weight", w.multiply(layer + "attn_q.weight", normed)),
-                       w.norm(layer + "attn_k_norm.weight", w.multiply(layer + "attn_k.weight", normed)),
-                       w.multiply(layer + "attn_v.weight", normed));
-    add(x, w.norm(layer + "post_attention_norm.weight", attended));
-    const Rows inner = w.norm(layer + "ffn_norm.weight", x);
-    const Rows active =
-        gated(w.multiply(layer + "ffn_gate.weight", inner), w.multiply(layer + "ffn_up.weight", inner), gelu_tanh);
-    add(x, w.norm(layer + "post_ffw_norm.weight", w.multiply(layer + "ffn_down.weight", active)));
-  }
-  return w.output(x);
-}
-
 // A Llama: a norm before each block, rotated heads, a gated feed-forward network.
 Decoder llama(const Weights& w, bool halves, double (*activation)(double) = silu) {
   Decoder decoder;
@@ -117,6 +21,91 @@ Decoder llama(const Weights& w, bool halves, double (*activation)(double) = silu
     return feed_forward(w, layer, w.norm(layer + "ffn_norm.weight", x), activation);
   };
   return decoder;
+}
+
+// Granite 3 (IBM 2024): scales on embeddings, attention scores, residual branches and logits.
+Decoder granite_decoder(const Weights& w) {
+  Decoder decoder = llama(w, false);
+  decoder.attention = [&w](int64_t, const std::string& layer, const Rows& x) {
+    const Projected p = projected(w, layer, w.norm(layer + "attn_norm.weight", x));
+    Heads heads = w.heads();
+    heads.scale = w.number("attention.scale", heads.scale);
+    return self_attention(w, layer, heads, w.rotation(false), p.q, p.k, p.v);
+  };
+  decoder.embedding = w.number("embedding_scale", 1);
+  decoder.branch = w.number("residual_scale", 1);
+  decoder.logits = 1 / w.number("logit_scale", 1);
+  return decoder;
+}
+
+Rows granite(const Weights& w, std::span<const int32_t> ids) { return decode(w, ids, granite_decoder(w)); }
+
+// Phi-3 (Abdin et al. 2024, arXiv:2404.14219): one matrix holds q, k and v, another gate and up. Some sizes attend to
+// a window.
+Rows phi3(const Weights& w, std::span<const int32_t> ids) {
+  Heads heads = w.heads();
+  if (const double window = w.number("attention.sliding_window", 0); window > 0)
+    heads.window = static_cast<int64_t>(window);
+  Decoder decoder;
+  decoder.attention = [&w, heads](int64_t, const std::string& layer, const Rows& x) {
+    const Rows qkv = w.multiply(layer + "attn_qkv.weight", w.norm(layer + "attn_norm.weight", x));
+    const int64_t q = heads.count * heads.dim, k = heads.kv * heads.dim;
+    return self_attention(w, layer, heads, w.rotation(true), columns(qkv, 0, q), columns(qkv, q, k),
+                          columns(qkv, q + k, heads.kv * heads.dim_v));
+  };
+  decoder.feed_forward = [&w](int64_t, const std::string& layer, const Rows& x) {
+    return fused_feed_forward(w, layer, w.norm(layer + "ffn_norm.weight", x));
+  };
+  return decode(w, ids, decoder);
+}
+
+// Norms before and behind each block. `heads` and `rotation` are those of a layer.
+Decoder normed_around(const Weights& w, const std::function<Heads(int64_t index)>& heads,
+                      const std::function<Rotation(int64_t index)>& rotation, bool norms_heads) {
+  Decoder decoder;
+  decoder.attention = [&w, heads, rotation, norms_heads](int64_t i, const std::string& layer, const Rows& x) {
+    Projected p = projected(w, layer, w.norm(layer + "attn_norm.weight", x));
+    if (norms_heads) {
+      p.q = w.norm(layer + "attn_q_norm.weight", p.q);
+      p.k = w.norm(layer + "attn_k_norm.weight", p.k);
+    }
+    return w.norm(layer + "post_attention_norm.weight", self_attention(w, layer, heads(i), rotation(i), p.q, p.k, p.v));
+  };
+  decoder.feed_forward = [&w](int64_t, const std::string& layer, const Rows& x) {
+    const Rows inner = w.norm(layer + "ffn_norm.weight", x);
+    return w.norm(layer + "post_ffw_norm.weight", feed_forward(w, layer, inner, gelu_tanh));
+  };
+  decoder.embedding = std::sqrt(w.number("embedding_length"));
+  return decoder;
+}
+
+// Gemma 2 (Gemma Team 2024, arXiv:2408.00118): every other layer attends to a window. Scores and logits are capped, and
+// each block's contribution is normed.
+Rows gemma2(const Weights& w, std::span<const int32_t> ids) {
+  const auto heads_of = [&w](int64_t i) {
+    Heads heads = w.heads();
+    heads.cap = w.number("attn_logit_softcapping");
+    if (i % 2 == 0) heads.window = static_cast<int64_t>(w.number("attention.sliding_window"));
+    return heads;
+  };
+  Rows logits = decode(w, ids,
+                       normed_around(
+                           w, heads_of, [&w](int64_t) { return w.rotation(true); }, false));
+  for (Row& row : logits)
+    for (double& value : row) value = capped(value, w.number("final_logit_softcapping"));
+  return logits;
+}
+
+// Gemma 3 (Gemma Team 2025, arXiv:2503.19786): five of six layers attend to a window with a rotation of their own.
+// Every head of q and k is normed, and so is each block's contribution.
+Rows gemma3(const Weights& w, std::span<const int32_t> ids) {
+  const auto heads_of = [&w](int64_t i) {
+    Heads heads = w.heads();
+    if (i % 6 != 5) heads.window = static_cast<int64_t>(w.number("attention.sliding_window"));
+    return heads;
+  };
+  const auto rotation_of = [&w](int64_t i) { return i % 6 == 5 ? w.rotation(true) : Rotation{w.heads().dim, true}; };
+  return decode(w, ids, normed_around(w, heads_of, rotation_of, true));
 }
 
 // Gemma (Gemma Team 2024, arXiv:2403.08295): scaled embeddings, and a GELU as the gate.
@@ -160,10 +149,8 @@ Rows glm4(const Weights& w, std::span<const int32_t> ids) {
     return w.norm(layer + "post_attention_norm.weight", inner(i, layer, x));
   };
   decoder.feed_forward = [&w](int64_t, const std::string& layer, const Rows& x) {
-    const Rows both = w.multiply(layer + "ffn_up.weight", w.norm(layer + "ffn_norm.weight", x));
-    const auto I = static_cast<int64_t>(w.number("feed_forward_length"));
-    const Rows active = gated(columns(both, 0, I), columns(both, I, I), silu);
-    return w.norm(layer + "post_ffw_norm.weight", w.multiply(layer + "ffn_down.weight", active));
+    const Rows inner = w.norm(layer + "ffn_norm.weight", x);
+    return w.norm(layer + "post_ffw_norm.weight", fused_feed_forward(w, layer, inner));
   };
   return decode(w, ids, decoder);
 }
@@ -265,17 +252,8 @@ Rows bailingmoe(const Weights& w, std::span<const int32_t> ids) {
 
 // Granite 3 MoE (IBM 2024): Granite's scales, and the weights of the chosen experts are a softmax of their own.
 Rows granitemoe(const Weights& w, std::span<const int32_t> ids) {
-  Decoder decoder = llama(w, false);
+  Decoder decoder = granite_decoder(w);
   take_mixture(w, true, decoder);
-  decoder.attention = [&w](int64_t, const std::string& layer, const Rows& x) {
-    const Projected p = projected(w, layer, w.norm(layer + "attn_norm.weight", x));
-    Heads heads = w.heads();
-    heads.scale = w.number("attention.scale", heads.scale);
-    return self_attention(w, layer, heads, w.rotation(false), p.q, p.k, p.v);
-  };
-  decoder.embedding = w.number("embedding_scale", 1);
-  decoder.branch = w.number("residual_scale", 1);
-  decoder.logits = 1 / w.number("logit_scale", 1);
   return decode(w, ids, decoder);
 }
 

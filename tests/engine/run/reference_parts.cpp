@@ -169,6 +169,12 @@ Rows feed_forward(const Weights& w, const std::string& layer, const Rows& x, dou
   return w.multiply(layer + "ffn_down.weight", active);
 }
 
+Rows fused_feed_forward(const Weights& w, const std::string& layer, const Rows& x) {
+  const Rows both = w.multiply(layer + "ffn_up.weight", x);
+  const auto I = static_cast<int64_t>(both.front().size() / 2);
+  return w.multiply(layer + "ffn_down.weight", gated(columns(both, 0, I), columns(both, I, I), silu));
+}
+
 Rows shared_experts(const Weights& w, const std::string& layer, const Rows& x) {
   const Rows active =
       gated(w.multiply(layer + "ffn_gate_shexp.weight", x), w.multiply(layer + "ffn_up_shexp.weight", x), silu);

@@ -86,6 +86,8 @@ struct Projected {
 };
 Projected projected(const Weights& w, const std::string& layer, const Rows& x);  // with biases where the file has them
 Rows feed_forward(const Weights& w, const std::string& layer, const Rows& x, double (*activation)(double));
+// The same with gate and up in one tensor, ffn_up.
+Rows fused_feed_forward(const Weights& w, const std::string& layer, const Rows& x);
 // Each token goes to the k experts with the highest softmax scores, and their results are weighted by these scores.
 struct Mixing {
   int64_t experts = 0, used = 0;
