@@ -1,9 +1,10 @@
 #include "sync/block_reader.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <utility>
+
+#include "sync/descriptor.h"
 
 namespace tandem::sync {
 
@@ -23,10 +24,9 @@ void BlockReader::read(std::span<const BlockRead> blocks, const std::function<vo
 }
 
 std::string block_method_here() {
-  const int file = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return "threads";
-  BlockFile null(file, "/dev/null");
-  ::close(file);
+  const Descriptor file(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return "threads";
+  BlockFile null(file.get(), "/dev/null");
   std::string why;
   return ring_reads(null, why) ? "io_uring" : "threads (" + why + ")";
 }

@@ -10,25 +10,11 @@
 #include <cstring>
 #include <utility>
 
+#include "sync/descriptor.h"
 #include "sync/error.h"
 
 namespace tandem {
 namespace {
-
-// Closes the descriptor at the end of open(), also after an Error. A mapping stays valid without it.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 int64_t nanoseconds(const timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 
@@ -52,7 +38,8 @@ void throw_file_changed(const std::string& path) {
 }
 
 FileMapping FileMapping::open(const std::string& path) {
-  // Non-blocking, because opening a named pipe without a writer would wait for ever.
+  // The descriptor is closed at the end, also after an Error; a mapping stays valid without it. Non-blocking, because
+  // opening a named pipe without a writer would wait for ever.
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     throw Error(std::string("cannot open the file: ") + std::strerror(errno), path,
