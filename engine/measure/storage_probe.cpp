@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -12,6 +11,7 @@
 #include "sync/affinity.h"
 #include "sync/block_reader.h"
 #include "sync/clock.h"
+#include "sync/descriptor.h"
 #include "sync/error.h"
 #include "sync/pool.h"
 
@@ -24,23 +24,10 @@ constexpr double kReadSeconds = 0.2;
 // A step of this many blocks reaches all blocks of most files, in an order that no storage reads ahead.
 constexpr uint64_t kStride = 40503;
 
-class Descriptor {
- public:
-  explicit Descriptor(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (file_ < 0) throw Error(std::string("cannot open a file (") + std::strerror(errno) + ")", path);
-  }
-  ~Descriptor() { ::close(file_); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int number() const { return file_; }
-  uint64_t bytes() const {
-    struct stat facts {};
-    return ::fstat(file_, &facts) == 0 ? static_cast<uint64_t>(facts.st_size) : 0;
-  }
-
- private:
-  int file_;
-};
+uint64_t bytes_of(const Descriptor& file) {
+  struct stat facts {};
+  return ::fstat(file.get(), &facts) == 0 ? static_cast<uint64_t>(facts.st_size) : 0;
+}
 
 std::vector<sync::BlockRead> next_blocks(uint64_t& step, uint64_t blocks, std::byte* to) {
   std::vector<sync::BlockRead> reads;
@@ -52,13 +39,14 @@ std::vector<sync::BlockRead> next_blocks(uint64_t& step, uint64_t blocks, std::b
 }  // namespace
 
 std::optional<StorageRate> storage_rate(const std::string& path) {
-  const Descriptor file(path);
-  const uint64_t blocks = file.bytes() / kBlock;
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) throw Error(std::string("cannot open a file (") + std::strerror(errno) + ")", path);
+  const uint64_t blocks = bytes_of(file) / kBlock;
   if (blocks == 0) return std::nullopt;
   sync::Pool pool;
   sync::Slot& buffer = pool.acquire(kAtOnce * kBlock, sync::SlotUse::activations, "blocks of a file");
   std::memset(buffer.data(), 0, kAtOnce * kBlock);  // its pages exist before the clock starts
-  sync::BlockReader reader(file.number(), path, sync::kBlockReads, usable_cores());
+  sync::BlockReader reader(file.get(), path, sync::kBlockReads, usable_cores());
   uint64_t step = 0, bytes = 0;
   const double start = now_seconds();
   double seconds = 0;

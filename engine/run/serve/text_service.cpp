@@ -38,7 +38,6 @@ class TextService::State {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   FairLine<Asked> line_;
-  std::vector<Asked> unwanted_;  // of the line, to be ended
   int64_t in_work_ = 0;
   Batcher::Totals totals_;
   std::atomic<bool> closing_ = false;
@@ -116,9 +115,8 @@ TextService::Load TextService::State::load() const {
   return {line_.size(), in_work_, totals_};
 }
 
-// Under the lock: the requests whose turn it is. Cancelled ones leave the line.
+// Under the lock: the requests whose turn it is.
 std::vector<TextService::State::Turn> TextService::State::next_turns() {
-  unwanted_ = line_.remove_if([this](const Asked& each) { return closing_ || *each.is_unwanted; });
   std::vector<Turn> turns;
   while (in_work_ < width_) {
     auto turn = line_.pop();
@@ -140,8 +138,8 @@ void TextService::State::work() {
       totals_ = batcher_.totals();
       const bool is_idle = batcher_.active() + batcher_.waiting() == 0;
       if (is_idle) changed_.wait(lock, [this] { return closing_ || !line_.empty(); });
+      unwanted = line_.remove_if([this](const Asked& each) { return closing_ || *each.is_unwanted; });
       turns = next_turns();
-      unwanted.swap(unwanted_);
       if (is_idle && turns.empty() && unwanted.empty()) {
         if (!closing_) continue;
         has_ended_ = true;

@@ -56,10 +56,8 @@ void add_routing_flag(CLI::App& app, CommonFlags& flags) {
 
 // The baselines draft by rules of their own alone.
 void require_drafts_by_model(SpecMode mode) {
-  const auto refuse = [](const char* other) { throw CLI::ExcludesError("--draft-model", other); };
-  if (mode == SpecMode::none) refuse("--spec none");
-  if (mode == SpecMode::pld) refuse("--spec pld");
-  if (mode == SpecMode::sam) refuse("--spec sam");
+  if (mode == SpecMode::none || mode == SpecMode::pld || mode == SpecMode::sam)
+    throw CLI::ExcludesError("--draft-model", std::string("--spec ") + to_string(mode));
 }
 
 int64_t smallest(const std::vector<int64_t>& numbers) {
