@@ -318,6 +318,24 @@ void add_context_flags(CLI::App& app, CommonFlags& flags) {
                "keep the packed weights in the user's cache, so that later starts map them (docs/models.md)");
 }
 
+// Lanes that divide experts, and the ratios of another machine (docs/hybrimoe.md).
+void add_lane_flags(CLI::App& app, CommonFlags& flags) {
+  app.add_flag("--expert-copies", flags.engine.expert_copies,
+               "Y6: --expert-budget counts slots of the GPU, and the link copies experts to them, although the GPU "
+               "shares the host's memory (docs/hybrimoe.md)");
+  app.add_option("--link-gbps", flags.engine.link_gbps,
+                 "--expert-copies over a link that is slowed down to so many GB/s")
+      ->check(finite_range(0.001, 1000));
+  app.add_option("--expert-policy", flags.engine.expert_policy,
+                 "Y4: which expert leaves a slot, with --expert-copies: auto (as the policy that missed least lately), "
+                 "mrs, lru, lfu or ema")
+      ->check(CLI::IsMember({"auto", "mrs", "lru", "lfu", "ema"}))
+      ->capture_default_str();
+  app.add_option("--host-slower", flags.engine.host_slower,
+                 "products on the host take so many times as long, by waits: to study another machine")
+      ->check(finite_range(1, 1000));
+}
+
 void add_placement_flags(CLI::App& app, CommonFlags& flags) {
   const FlagGroup group(app, "Devices and plans");
   add_threads_flag(app, flags.engine.threads);
@@ -340,6 +358,7 @@ void add_placement_flags(CLI::App& app, CommonFlags& flags) {
           },
           "SHARE[,SHARE...]"));
   add_expert_budget_flags(app, flags);
+  add_lane_flags(app, flags);
   // The flag counts MiB and the field bytes.
   app.add_option_function<int64_t>(
          "--npu-memory",

@@ -26,8 +26,10 @@
 #include "engine/device/operators/bias.h"
 #include "engine/device/operators/copy.h"
 #include "engine/device/operators/embed.h"
+#include "engine/device/operators/expert_decide.h"
 #include "engine/device/operators/expert_fetch.h"
 #include "engine/device/operators/expert_lists.h"
+#include "engine/device/operators/expert_move.h"
 #include "engine/device/operators/expert_sides.h"
 #include "engine/device/operators/expert_slots.h"
 #include "engine/device/operators/expert_sum.h"
@@ -46,9 +48,9 @@
 
 namespace tandem {
 
-using OperatorBody =
-    std::variant<MatMul, Embed, RmsNorm, Rope, KvAppend, Attention, Glu, Add, Bias, Scale, Softmax, ArgMax, TopK, Route,
-                 ExpertLists, ExpertFetch, ExpertSides, ExpertSlots, GatherRows, GroupedMatMul, ExpertSum, Copy>;
+using OperatorBody = std::variant<MatMul, Embed, RmsNorm, Rope, KvAppend, Attention, Glu, Add, Bias, Scale, Softmax,
+                                  ArgMax, TopK, Route, ExpertLists, ExpertFetch, ExpertDecide, ExpertMove, ExpertSides,
+                                  ExpertSlots, GatherRows, GroupedMatMul, ExpertSum, Copy>;
 
 struct Operator {
   std::string name;  // "blk.3.attn_qkv": for timelines and errors

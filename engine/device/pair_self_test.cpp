@@ -12,8 +12,8 @@ namespace {
 constexpr int64_t kWidth = 64;
 constexpr int kHandOvers = 8;  // in each direction, in one queue
 
-// The hand-overs in one direction. Each device runs the one of two operators that it supports: y += x, or y = W x with
-// the identity as W.
+// The hand-overs in one direction. Each device runs the first of these that it supports: y += x; y = W x with the
+// identity as W; a copy of x as if it were an expert.
 class PairTrial {
  public:
   PairTrial(Device& from, Device& to, sync::Pool& pool, std::chrono::milliseconds bound)
@@ -23,13 +23,16 @@ class PairTrial {
         pool_(pool),
         bank_(pool, 2, "pair self-test"),
         values_(pool.acquire(3 * kWidth * sizeof(float), sync::SlotUse::activations, "pair self-test")),
-        identity_(pool.acquire(kWidth * kWidth * sizeof(uint16_t), sync::SlotUse::weights, "pair self-test")) {
+        identity_(pool.acquire(kWidth * kWidth * sizeof(uint16_t), sync::SlotUse::weights, "pair self-test")),
+        table_(pool.acquire(move_table_words(1) * sizeof(int32_t), sync::SlotUse::activations, "pair self-test")) {
+    table_.as<int32_t>()[0] = 1;               // one copy, from 0 to 0: the slot is zeros
     auto* element = identity_.as<uint16_t>();  // packed f16: element (r, k) at k * 64 + r
     for (int64_t i = 0; i < kWidth; ++i) element[i * kWidth + i] = float_to_half(1.0f);
   }
   ~PairTrial() {
     pool_.release(values_);
     pool_.release(identity_);
+    pool_.release(table_);
   }
 
   // `from` writes row 0 to row 1, and `to` writes row 1 to row 2. The next round begins on `from` only when `to` has
@@ -70,7 +73,7 @@ class PairTrial {
   }
 
  private:
-  // An addition if the device supports it, otherwise the product with the identity.
+  // An addition if the device supports it, otherwise a product or a copy, whose results are equal.
   std::unique_ptr<Program> prepare(Device& device, int64_t from_row, int64_t to_row) {
     const sync::Slot* values = &values_;
     const auto row = [&](int64_t r) { return Operand{values, static_cast<size_t>(r * kWidth) * sizeof(float)}; };
@@ -83,6 +86,15 @@ class PairTrial {
       copy.x = row(from_row);
       copy.y = row(to_row);
       op.body = copy;
+    }
+    if (!device.supports(op).yes) {
+      ExpertMove move;
+      move.S = move.most = move.from_count = move.to_count = 1;
+      move.expert_bytes = kWidth * sizeof(float);
+      move.table = {&table_, 0};
+      move.from = row(from_row);
+      move.to = row(to_row);
+      op.body = move;
     }
     // The expected values depend on the operator (check_values()).
     adds_[to_row] = std::holds_alternative<Add>(op.body);
@@ -109,7 +121,7 @@ class PairTrial {
   std::chrono::milliseconds bound_;
   sync::Pool& pool_;
   sync::FlagBank bank_;
-  sync::Slot &values_, &identity_;
+  sync::Slot &values_, &identity_, &table_;
   bool adds_[3] = {};  // by the row that is written: whether the operator adds
 };
 

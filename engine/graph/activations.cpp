@@ -70,6 +70,13 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
     expert_rows.activated = floats(s.expert_rows, e.feed_forward, "activated of experts' rows");
     expert_rows.found = floats(s.expert_rows, c.hidden, "found in experts' rows");
   }
+  if (c.experts && s.lanes.slots > 0) {
+    const ExpertsConfig& e = *c.experts;
+    lanes.tables = floats(LaneLayout{rows, e.used, s.lanes}.words(), 1, "decisions about experts");
+    lanes.gate_up = floats(rows * e.used, 2 * e.feed_forward, "gate_up of experts on the host");
+    lanes.activated = floats(rows * e.used, e.feed_forward, "activated of experts on the host");
+    lanes.found = floats(rows * e.used, c.hidden, "found by experts on the host");
+  }
   if (c.experts && s.expert_sides > 0) {
     const ExpertsConfig& e = *c.experts;
     units.side_ids_bytes = static_cast<size_t>(rows * e.used) * sizeof(int32_t);

@@ -30,6 +30,7 @@ struct ActivationSizes {
   int64_t guess_layers = 0;  // later layers whose experts each layer guesses
   int64_t expert_rows = 0;   // rows of the static graphs of experts on an NPU; 0: no such graphs
   bool experts_move = false;
+  LaneSizes lanes{};  // of decisions about experts; slots 0: there are none
   // Sides that compute experts, if there are near-memory units: the GPU and the units behind it; 0: no units.
   int64_t expert_sides = 0;
   int64_t expert_partials = 0;  // buffers for partial sums of units beyond the first
@@ -43,6 +44,14 @@ struct ExpertRowBuffers {
   Operand gate_up;    // [expert_rows, 2 I]
   Operand activated;  // [expert_rows, I]
   Operand found;      // [expert_rows, H]
+};
+
+// Buffers of lanes that divide experts (engine/plan/lane_steps.h), reused from layer to layer.
+struct LaneBuffers {
+  Operand tables;     // int32 [LaneLayout::words()] of a pass with all tokens
+  Operand gate_up;    // [rows * k, 2 I] of the experts on the host
+  Operand activated;  // [rows * k, I]
+  Operand found;      // [rows * k, H]
 };
 
 // Buffers of the experts on near-memory units, reused from layer to layer. Choice c of a token has row c, as with the
@@ -95,6 +104,7 @@ class Activations {
   Operand expert_activated;  // [rows * k, I]
   Operand expert_found;      // [rows * k, H]
   ExpertRowBuffers expert_rows;
+  LaneBuffers lanes;
   UnitBuffers units;
   Operand logits;               // [padded_logit_rows, vocabulary]
   Operand rope_table;           // [positions, rope.dim / 2, 2]

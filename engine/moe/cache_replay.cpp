@@ -8,7 +8,9 @@ namespace {
 
 // A sequence that comes back after another one begins anew too.
 int64_t hits_of(const LayerRequests& layer, const PolicyKind& kind, int64_t slots, const ReplaySettings& settings) {
-  const auto policy = kind.make(settings.policy, layer);
+  PolicySettings own = settings.policy;
+  own.slots = slots;
+  const auto policy = kind.make(own, layer);
   ExpertCache cache(layer.experts, slots, *policy, kind.insertion, settings.policy.lookup);
   const int64_t judged_from = kind.second_half ? first_half(layer.tokens()) : 0;
   int64_t hits = 0;

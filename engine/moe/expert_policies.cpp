@@ -11,6 +11,7 @@ std::span<const PolicyKind> expert_policies() {
       {.name = "lfu", .explains = "leaves: asked for least often, then longest ago", .make = make_lfu},
       {.name = "mrs", .explains = "leaves: least recent score (HybriMoE)", .make = make_mrs},
       {.name = "ema", .explains = "leaves: least recent use, a moving average", .make = make_ema},
+      {.name = "auto", .explains = "follows the one of these four that missed least lately", .make = make_auto},
       {.name = "belady",
        .explains = "bound: leaves the one that is used again last",
        .knows_future = true,

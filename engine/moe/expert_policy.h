@@ -23,6 +23,7 @@ struct PolicySettings {
   double alpha = 0.5;       // MRS
   double ema_alpha = 0.02;  // EMA
   int64_t top = 0;          // MRS: scores that are kept, p; 0: 2k
+  int64_t slots = 0;        // auto: slots of its shadows; 0: a quarter of the experts
   ExpertLookup lookup = ExpertLookup::together;
 };
 

@@ -94,6 +94,21 @@ int32_t ResidentExperts::place_of(int32_t expert) const {
   return is_in_wave(expert) ? slot_of_[static_cast<size_t>(expert)] : kElsewhere;
 }
 
+void ResidentExperts::clear(int32_t slot) {
+  int32_t& expert = in_slot_[static_cast<size_t>(slot)];
+  if (expert == kNobody) return;
+  slot_of_[static_cast<size_t>(expert)] = kNowhere;
+  expert = kNobody;
+  ++evictions_;
+}
+
+void ResidentExperts::put(int32_t expert, int32_t slot) {
+  TANDEM_CHECK(in_slot_[static_cast<size_t>(slot)] == kNobody, "an empty slot");
+  TANDEM_CHECK(slot_of_[static_cast<size_t>(expert)] == kNowhere, "an expert without a slot");
+  in_slot_[static_cast<size_t>(slot)] = expert;
+  slot_of_[static_cast<size_t>(expert)] = slot;
+}
+
 void ResidentExperts::drop(std::span<const Load> loads) {
   for (const Load& load : loads) {
     slot_of_[static_cast<size_t>(load.expert)] = kNowhere;

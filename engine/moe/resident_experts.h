@@ -35,6 +35,12 @@ class ResidentExperts {
   void drop(std::span<const Load> loads);
 
   int64_t slots() const { return static_cast<int64_t>(in_slot_.size()); }
+  // By expert: its slot, or -1. By slot: its expert, or -1.
+  std::span<const int32_t> slot_of() const { return slot_of_; }
+  std::span<const int32_t> in_slot() const { return in_slot_; }
+  void clear(int32_t slot);                // the expert in it leaves
+  void put(int32_t expert, int32_t slot);  // into an empty slot
+
   bool is_resident(int32_t expert) const { return slot_of_[static_cast<size_t>(expert)] >= 0; }
   int64_t evictions() const { return evictions_; }
 

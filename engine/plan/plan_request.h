@@ -13,6 +13,7 @@
 #include "engine/moe/expert_placement.h"
 #include "engine/plan/costs.h"
 #include "engine/plan/partition/row_cut.h"
+#include "engine/tensor/expert_source.h"
 
 namespace tandem {
 
@@ -23,6 +24,12 @@ struct ExpertRequest {
   ExpertRowBuffers buffers;               // every layer uses the same; without operands: shape only
   int64_t rows = 0;                       // rows of these buffers
   Operand attention_output;               // f32 [tokens, H]: tokens with short vectors are dropped first (N7)
+};
+
+// Further input for strategies that divide experts between lanes (engine/plan/lane_steps.h).
+struct LanesRequest {
+  std::span<const MovingExperts> moving;  // of each layer of the model; those without lanes stay where they are
+  LaneBuffers buffers;
 };
 
 // Further input for strategies that put experts on near-memory units (GPU-NDP).
@@ -39,6 +46,7 @@ struct PlanRequest {
   bool strict = false;                     // an operator that has to fall back is an Error
   PlanCosts costs{};                       // for the strategies that weigh operators against each other
   const ExpertRequest* experts = nullptr;  // for strategies with experts on the NPU; nullptr: no buffers for them
+  const LanesRequest* lanes = nullptr;     // for strategies with lanes of experts; nullptr: experts are not copied
   const UnitRequest* units = nullptr;      // for strategies with experts on units; nullptr: no buffers for them
 };
 

@@ -66,7 +66,7 @@ int64_t context_of(const TextOptions& options, const ModelConfig& config) {
 // The context bounds a pass, and a pass bounds the buffers of its tokens. Rows of buffers are a size of the NPU's
 // graphs, so that padding stays inside them. The cache has pages for a full context of every sequence.
 ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& config, const Machine& machine,
-                                 const Strategy* asked, bool experts_move) {
+                                 const Strategy* asked, std::span<const MovingExperts> moving) {
   ActivationSizes sizes;
   sizes.context = context_of(options, config);
   sizes.positions = (sizes.context + 63) / 64 * 64;
@@ -85,7 +85,9 @@ ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& 
   sizes.routes_every_token = options.route_every_token;
   sizes.guess_layers = config.experts ? options.guess_layers : 0;
   sizes.expert_rows = rows_for_experts(machine, config, asked, options.experts, sizes.tokens);
-  sizes.experts_move = experts_move;
+  sizes.experts_move = !moving.empty();
+  for (const MovingExperts& each : moving)
+    if (each.lanes != nullptr) sizes.lanes = {each.slots, each.places, std::ssize(each.landings)};
   give_room_for_units(sizes, machine, config, asked, options.units);
   return sizes;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "engine/graph/activations.h"
@@ -13,6 +14,7 @@
 #include "engine/plan/strategy.h"
 #include "engine/run/machine/machine.h"
 #include "engine/tensor/activation.h"
+#include "engine/tensor/expert_source.h"
 #include "tandem/options.h"
 
 namespace tandem {
@@ -22,7 +24,7 @@ int64_t context_of(const TextOptions& options, const ModelConfig& config);
 
 // asked: the strategy that the user named; nullptr: `auto`. It also checks the rules for experts, if the model has any.
 ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& config, const Machine& machine,
-                                 const Strategy* asked, bool experts_move = false);
+                                 const Strategy* asked, std::span<const MovingExperts> moving = {});
 
 // The type of activations if the user named none. An NPU rounds the inputs of matmuls to f16. If a plan may use it, the
 // other devices round them too.

@@ -120,8 +120,7 @@ void Engine::State::set_up() {
 
   const ModelConfig& config = model_->config();
   activations_ = std::make_unique<Activations>(
-      config, activation_sizes(options_, config, *machine_, asked_, model_->expert_store() != nullptr),
-      &machine_->pool());
+      config, activation_sizes(options_, config, *machine_, asked_, model_->model().weights.moving), &machine_->pool());
   cache_ = std::make_unique<TextCache>(*model_, *activations_, *options_.act);
   expert_use_ = std::make_unique<ExpertUse>(config, calibrated_counts(options_.calibration, model_->file(), config));
   plans_ = std::make_unique<PassPlans>(*model_, *activations_, options_, asked_,

@@ -8,7 +8,9 @@
 #include "engine/run/choice/contention.h"
 #include "engine/run/choice/near_memory_use.h"
 #include "engine/run/choice/probe.h"
+#include "engine/run/machine/expert_store.h"
 #include "engine/run/machine/kernel_preparation.h"
+#include "engine/run/machine/lane_times.h"
 #include "sync/clock.h"
 #include "sync/error.h"
 
@@ -144,7 +146,10 @@ void PassPlans::run_whole(Entry& entry, int64_t position) {
   }
   const ContentionWatch watch;
   PassSpans spans;
+  LaneDecider* const lanes = model_.expert_store() ? model_.expert_store()->lanes() : nullptr;
+  if (lanes) lanes->begin_pass();
   const double seconds = machine_.executor().run(*entry.prepared, &spans);
+  if (lanes) lanes->learn(lane_seconds(entry.prepared->plan(), spans));
   planner().learn(entry.prepared->plan(), entry.batch, position, spans, seconds, watch.found() ? kContendedWeight : 1);
 }
 

@@ -11,7 +11,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
+#include "engine/tensor/expert_lanes.h"
 #include "engine/tensor/operand.h"
 
 namespace tandem {
@@ -48,6 +50,12 @@ struct MovingExperts {
   size_t slot_bytes = 0;
   Operand experts;
   ExpertSource* source = nullptr;  // borrowed
+  // With lanes (engine/tensor/expert_lanes.h), else nullptr: all `count` experts in the host's memory, side by side,
+  // and the landings, with `places` places each.
+  ExpertLanes* lanes = nullptr;  // borrowed
+  int64_t count = 0, places = 0;
+  Operand host;
+  std::vector<Operand> landings;
 };
 
 }  // namespace tandem

@@ -30,6 +30,12 @@ struct MachineOptions {
   // Passes of up to this many tokens are one launch each, on a GPU that takes lists. Numbers above 1 take longer to
   // compile. They are for many texts at once and for drafts.
   int64_t listed_tokens = 1;
+  // Y6: experts are copied into slots of the GPU although it shares the host's memory, as on a card of its own. The
+  // link is then a device too, which copies beside everything else.
+  bool expert_copies = false;
+  // Waits in real time that make this machine's ratios those of another one. link_gbps: 1e9 bytes a second; 0: none.
+  // host_slower: products on the host take so many times as long.
+  double link_gbps = 0, host_slower = 1;
   DeviceHooks device_hooks;
 };
 
@@ -44,6 +50,9 @@ struct ModelOptions {
   // Y6: memory for experts. Experts that do not fit lie in the packed file and are read while passes run. On devices
   // that share the host's memory both budgets name that memory, and the smaller one counts.
   ExpertBudget expert_budget, host_budget;
+  // Y4, with MachineOptions::expert_copies: the policy that says which expert leaves a slot, a name of
+  // engine/moe/expert_policies.cpp that knows no future.
+  std::string expert_policy = "auto";
   std::string packed_file;  // a file of `tandem pack`, which is used instead of those in the folders; empty: none
   // For the packed file of experts that move, if pack_cache_folder is empty.
   std::string expert_folder;

@@ -117,6 +117,7 @@ struct TextAsked {
 struct DeviceHooks {
   std::optional<KernelFamily> gpu_family;  // replaces the family that the device reports
   bool force_copies = false;               // true: no zero copy
+  int64_t link_fails_after = 0;            // so many copies of the link, the last of which fails; 0: none
 };
 struct PlanHooks {
   bool tries_plans = true;  // false: the plan `tensor` is what its solver says, and no other plan replaces it

@@ -171,6 +171,60 @@ void print_experts(const CommonFlags& flags, const Engine& engine) {
       percent(totals.spilled), percent(totals.dropped));
 }
 
+namespace {
+
+nlohmann::json lanes_json(const Engine& engine, const ExpertStore& store) {
+  const LaneDecider& lanes = *store.lanes();
+  const auto of = [&](const LaneTotals& totals) -> nlohmann::json {
+    return {{"choices", totals.choices},
+            {"in_slots", totals.in_slots},
+            {"copied", totals.landed},
+            {"on_host", totals.on_host},
+            {"experts_in_slots", totals.slot_experts},
+            {"experts_copied", totals.landed_experts},
+            {"experts_on_host", totals.host_experts},
+            {"experts_kept", totals.kept},
+            {"link_bytes", static_cast<uint64_t>(totals.landed_experts) * store.expert_bytes()},
+            {"decisions", totals.decisions},
+            {"deciding_ms", totals.deciding_seconds * 1e3},
+            {"expected_ms", totals.expected_seconds * 1e3}};
+  };
+  const ExpertCosts costs = lanes.costs();
+  return {{"policy", store.policy()},
+          {"link_gbps", engine.machine().link_gbps()},
+          {"host_slower", engine.machine().host_slower()},
+          {"landing_bytes", store.landing_bytes()},
+          {"costs_us",
+           {{"cpu_fixed", costs.cpu_fixed * 1e6},
+            {"cpu_per_token", costs.cpu_per_token * 1e6},
+            {"gpu_fixed", costs.gpu_fixed * 1e6},
+            {"gpu_per_token", costs.gpu_per_token * 1e6},
+            {"transfer", costs.transfer * 1e6}}},
+          {"prompts", of(lanes.of_prompts())},
+          {"text", of(lanes.of_text())}};
+}
+
+// Prompts and text apart, as for experts that move.
+void print_lanes(const ExpertStore& store) {
+  const auto print = [&](const char* what, const LaneTotals& totals) {
+    if (totals.choices == 0) return;
+    const auto percent = [&](int64_t some) {
+      return 100 * static_cast<double>(some) / static_cast<double>(totals.choices);
+    };
+    std::fprintf(
+        stderr,
+        "experts of %s: %.1f %% of the choices in slots of the GPU, %.1f %% copied to it (%.1f MiB), %.1f %% on "
+        "the host; %lld experts were kept, and decisions took %.1f ms\n",
+        what, percent(totals.in_slots), percent(totals.landed),
+        static_cast<double>(totals.landed_experts) * static_cast<double>(store.expert_bytes()) / (1 << 20),
+        percent(totals.on_host), static_cast<long long>(totals.kept), totals.deciding_seconds * 1e3);
+  };
+  print("prompts", store.lanes()->of_prompts());
+  print("the text", store.lanes()->of_text());
+}
+
+}  // namespace
+
 nlohmann::json near_memory_json(const Engine& engine) {
   const NearMemorySides* sides = engine.plans().sides();
   if (sides == nullptr) return nullptr;
@@ -210,7 +264,10 @@ nlohmann::json expert_store_json(const Engine& engine) {
             {"hit_rate", totals.hit_rate()},   {"loads", totals.loads},
             {"read_bytes", totals.read_bytes}, {"waited_ms", totals.waited_seconds * 1e3}};
   };
-  return {{"slots_per_layer", store->slots()},
+  nlohmann::json lanes = nullptr;
+  if (store->lanes() != nullptr) lanes = lanes_json(engine, *store);
+  return {{"lanes", std::move(lanes)},
+          {"slots_per_layer", store->slots()},
           {"experts_per_layer", store->experts()},
           {"bytes", store->bytes()},
           {"evictions", store->evictions()},
@@ -233,6 +290,7 @@ void print_expert_store(const CommonFlags& flags, const Engine& engine) {
   };
   print("prompts", store->of_prompts());
   print("the text", store->of_text());
+  if (store->lanes() != nullptr) print_lanes(*store);
 }
 
 nlohmann::json graph_loads_json(const Engine& engine) {

@@ -27,6 +27,8 @@ struct Lowering {
   auto operator()(const ExpertSum& op) const { return lower_expert_sum(op, context); }
   auto operator()(const Copy& op) const { return lower_copy(op, context); }
   auto operator()(const ExpertFetch& op) const { return refused(op.kind()); }
+  auto operator()(const ExpertDecide& op) const { return refused(op.kind()); }
+  auto operator()(const ExpertMove& op) const { return refused(op.kind()); }
   auto operator()(const ExpertSides& op) const { return refused(op.kind()); }
   auto operator()(const ExpertSlots& op) const { return refused(op.kind()); }
   auto operator()(const GatherRows& op) const { return refused(op.kind()); }

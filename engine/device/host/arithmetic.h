@@ -29,6 +29,8 @@ void run_bias(const Bias& op);
 void run_expert_lists(const ExpertLists& op);
 void run_copy(const Copy& op);
 void run_expert_fetch(const ExpertFetch& op);
+void run_expert_decide(const ExpertDecide& op);
+size_t run_expert_move(const ExpertMove& op);  // returns the bytes that were copied
 void run_expert_sides(const ExpertSides& op);
 void run_expert_slots(const ExpertSlots& op);
 void run_gather_rows(const GatherRows& op);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -208,6 +209,52 @@ void run_expert_fetch(const ExpertFetch& op) {
       {op.layer, op.wave, op.k, {op.ids.as<const int32_t>(), count}, {op.weights.as<const float>(), count}},
       {op.places.as<int32_t>(), count});
   if (op.lists) write_lists(choices_by_expert(op.places, op.S * op.k, op.slots, true), op.slots, op.lists);
+}
+
+// The lanes write who computes each choice. The GPU's choices are listed by slot, and those of each turn by place.
+void run_expert_decide(const ExpertDecide& op) {
+  const LaneLayout at = op.layout();
+  const auto choices = static_cast<size_t>(at.choices());
+  const auto words = [&](int64_t offset) { return op.tables.advanced(static_cast<size_t>(offset) * sizeof(int32_t)); };
+  const auto table = [&](int64_t offset, size_t count) { return std::span(words(offset).as<int32_t>(), count); };
+  LaneTables tables;
+  tables.in_slots = table(at.in_slots(), choices);
+  tables.on_host = table(at.on_host(), choices);
+  tables.row_of = table(at.row_of(), choices);
+  const auto moves = static_cast<size_t>(move_table_words(op.sizes.places));
+  for (int64_t t = 0; t < op.sizes.turns; ++t) {
+    const auto i = static_cast<size_t>(t);
+    tables.landed[i] = table(at.landed(t), choices);
+    tables.copies[i] = table(at.copies(t), moves);
+    tables.keepings[i] = table(at.keepings(t), moves);
+  }
+  op.lanes->decide({op.layer,
+                    op.k,
+                    {op.ids.as<const int32_t>(), choices},
+                    {op.weights.as<const float>(), choices},
+                    op.schedule,
+                    op.keeps,
+                    op.sizes},
+                   tables);
+  const auto list = [&](int64_t places, int64_t count, int64_t lists) {
+    write_lists(choices_by_expert(words(places), at.choices(), count, true), count, words(lists));
+  };
+  list(at.in_slots(), op.sizes.slots, at.slot_lists());
+  for (int64_t t = 0; t < op.sizes.turns; ++t) list(at.landed(t), op.sizes.places, at.landed_lists(t));
+}
+
+size_t run_expert_move(const ExpertMove& op) {
+  const auto* table = op.table.as<const int32_t>();
+  const int32_t n = table[0];
+  TANDEM_CHECK(n >= 0 && n <= op.most, "a table of copies");
+  for (int32_t i = 0; i < n; ++i) {
+    const int32_t from = table[1 + 3 * i], to = table[2 + 3 * i], expert = table[3 + 3 * i];
+    TANDEM_CHECK(from >= 0 && from < op.from_count && to >= 0 && to < op.to_count, "places of a copy");
+    std::memcpy(op.to.as<std::byte>() + static_cast<size_t>(to) * op.expert_bytes,
+                op.from.as<const std::byte>() + static_cast<size_t>(from) * op.expert_bytes, op.expert_bytes);
+    if (op.keeper != nullptr) op.keeper->kept(op.layer, expert, to);
+  }
+  return static_cast<size_t>(n) * op.expert_bytes;
 }
 
 // For each expert in turn: chooses which of its choices get a row, writes both tables, and lists the rest unless it

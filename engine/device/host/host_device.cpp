@@ -8,7 +8,9 @@
 
 #include "engine/device/host/arithmetic.h"
 #include "engine/device/thread_device.h"
+#include "sync/clock.h"
 #include "sync/error.h"
+#include "sync/throttle.h"
 
 namespace tandem {
 namespace {
@@ -19,8 +21,10 @@ constexpr Features kKnownFeatures = features_of(ComputedBy::host);
 class HostProcessor final : public Processor {
  public:
   // loops: a static table, which outlives the processor.
-  HostProcessor(HostArithmetic arithmetic, int threads, const std::vector<int>& cores, const host::HostLoops& loops)
-      : arithmetic_(arithmetic), loops_(loops), workers_(threads, cores) {}
+  // slower: products take so many times as long.
+  HostProcessor(HostArithmetic arithmetic, int threads, const std::vector<int>& cores, const host::HostLoops& loops,
+                double slower)
+      : arithmetic_(arithmetic), loops_(loops), slower_(slower), workers_(threads, cores) {}
 
   Support supports(const Operator& op) const override {
     if (const auto missing = missing_feature(op, kKnownFeatures))
@@ -34,6 +38,7 @@ class HostProcessor final : public Processor {
 
   std::unique_ptr<ThreadWork> prepare(std::span<const Operator> operators) override {
     if (arithmetic_ == HostArithmetic::reference) return one_by_one(operators, host::run_reference);
+    if (slower_ > 1) return one_by_one(operators, [this](const Operator& op) { run_slowly(op); });
     return one_by_one(operators, [this](const Operator& op) { host::run_contract(op, loops_, workers_); });
   }
 
@@ -53,8 +58,16 @@ class HostProcessor final : public Processor {
   }
 
  private:
+  void run_slowly(const Operator& op) {
+    const double start = now_seconds();
+    host::run_contract(op, loops_, workers_);
+    if (std::holds_alternative<GroupedMatMul>(op.body) || std::holds_alternative<MatMul>(op.body))
+      sync::wait_until(start + slower_ * (now_seconds() - start));
+  }
+
   const HostArithmetic arithmetic_;
   const host::HostLoops& loops_;
+  const double slower_;
   host::Workers workers_;
 };
 
@@ -100,7 +113,8 @@ std::unique_ptr<Device> open_host_beside(ThreadDevice& other, const DeviceOption
   const host::HostLoops& loops = host::best_loops();
   DeviceInfo info = describe(HostArithmetic::contract, threads, cores, loops);
   info.driver = "built in, on the thread of " + other.info().id;
-  auto processor = std::make_unique<HostProcessor>(HostArithmetic::contract, threads, cores, loops);
+  auto processor =
+      std::make_unique<HostProcessor>(HostArithmetic::contract, threads, cores, loops, options.host_slower);
   return std::make_unique<ThreadDevice>(std::move(info), std::move(processor), options, other);
 }
 
@@ -112,7 +126,7 @@ std::unique_ptr<Device> make_host_device(HostArithmetic arithmetic, int threads,
   std::vector<int> cores = options.gpu_cores;
   cores.insert(cores.end(), options.npu_cores.begin(), options.npu_cores.end());
   DeviceInfo info = describe(arithmetic, threads, cores, *chosen);
-  auto processor = std::make_unique<HostProcessor>(arithmetic, threads, cores, *chosen);
+  auto processor = std::make_unique<HostProcessor>(arithmetic, threads, cores, *chosen, options.host_slower);
   return std::make_unique<ThreadDevice>(std::move(info), std::move(processor), options, cores);
 }
 

@@ -45,6 +45,7 @@ enum class Feature : uint8_t {
   copy,
   capacities,
   moving_experts,
+  copied_experts,
   // Variants of mixtures of experts.
   sigmoid_routing,
   sparse_mixer,
@@ -99,6 +100,7 @@ inline constexpr FeatureRow kFeatureRows[] = {
     {Feature::copy, ComputedBy::host_and_gpu, "copies"},
     {Feature::capacities, ComputedBy::host, "capacities of experts (data decides which rows are filled)"},
     {Feature::moving_experts, ComputedBy::host, "experts that move (they are read while a pass runs)"},
+    {Feature::copied_experts, ComputedBy::host, "copies of experts (a table says which)"},
     {Feature::sigmoid_routing, ComputedBy::host_and_gpu, "routing by sigmoids"},
     {Feature::sparse_mixer, ComputedBy::host_and_gpu, "routing by a sparse mixer"},
     {Feature::shared_expert, ComputedBy::host_and_gpu, "a shared expert"},

@@ -15,6 +15,7 @@ MadePolicy make_mrs(const PolicySettings& settings, const LayerRequests& request
 MadePolicy make_ema(const PolicySettings& settings, const LayerRequests& requests);
 MadePolicy make_belady(const PolicySettings& settings, const LayerRequests& requests);  // bypass too
 MadePolicy make_static(const PolicySettings& settings, const LayerRequests& requests);
+MadePolicy make_auto(const PolicySettings& settings, const LayerRequests& requests);
 MadePolicy make_half(const PolicySettings& settings, const LayerRequests& requests);
 
 // The time of a request: its token, or the request itself where a token's experts come one by one.

@@ -1,10 +1,12 @@
-// The baselines that papers compare their systems with, for studies: H12 of HeteroLLM, N9 of NPUMoE, G5 of GPU-NDP.
+// The baselines that papers compare their systems with, for studies: H12 of HeteroLLM, N9 of NPUMoE, Y7 of HybriMoE,
+// G5 of GPU-NDP.
 // `--plan list --all` explains them.
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "engine/plan/expert_steps.h"
+#include "engine/plan/lane_steps.h"
 #include "engine/plan/near_memory_steps.h"
 #include "engine/plan/npu_graphs.h"
 #include "engine/plan/placer.h"
@@ -135,6 +137,42 @@ constexpr Strategy kBaselines[] = {
      .weighs = true,
      .weighs_attention = true,
      .expert_rules = tier_group_rules,
+     .auto_needs = {.experts = true}},
+    {.name = "moe-layer-split",
+     .explains = "Y7: the first layers on the GPU, as many as its slots hold, and the others on the host",
+     .make = [](Request request) { return plan_by_layers(request, "moe-layer-split"); },
+     .auto_needs = {.experts = true}},
+    {.name = "moe-fixed",
+     .explains = "Y7: experts with slots on the GPU, all others on the host; slots never change",
+     .make =
+         [](Request request) {
+           return plan_with_lanes(request, "moe-fixed", {"fixed", "fixed"});
+         },
+     .auto_needs = {.experts = true}},
+    {.name = "moe-fixed-transfer",
+     .explains = "Y7: as moe-fixed, but a prompt's other experts are copied to the GPU",
+     .make =
+         [](Request request) {
+           return plan_with_lanes(request, "moe-fixed-transfer", {"gpu-only", "fixed"});
+         },
+     .auto_needs = {.experts = true}},
+    {.name = "moe-on-demand",
+     .explains = "Y7: all experts on the GPU, copied when they are needed; slots never change",
+     .make =
+         [](Request request) {
+           return plan_with_lanes(request, "moe-on-demand", {"gpu-only", "gpu-only"});
+         },
+     .auto_needs = {.experts = true}},
+    {.name = "moe-lru",
+     .explains = "Y7: all experts on the GPU, copied when they are needed; text keeps them",
+     .make =
+         [](Request request) {
+           return plan_with_lanes(request, "moe-lru", {"gpu-only", "gpu-only", true});
+         },
+     .auto_needs = {.experts = true}},
+    {.name = "moe-schedule",
+     .explains = "Y2 alone: hybrimoe whose slots never change",
+     .make = [](Request request) { return plan_with_lanes(request, "moe-schedule", {}); },
      .auto_needs = {.experts = true}},
 };
 

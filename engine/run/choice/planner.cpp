@@ -299,6 +299,8 @@ Plan Planner::make(const Strategy& strategy, std::span<const Operator> operators
   const ExpertRequest experts{options_.text.experts, options_.counts, activations.expert_rows,
                               activations.sizes.expert_rows, activations.projected};
   if (experts.rows > 0) request.experts = &experts;
+  const LanesRequest lanes{planned_.model.weights.moving, activations.lanes};
+  if (activations.sizes.lanes.slots > 0) request.lanes = &lanes;
   const UnitRequest units{activations.units, options_.divider, options_.text.units.split};
   if (activations.sizes.expert_sides > 0) request.units = &units;
   if (strategy.cuts_rows && !options_.text.split.empty()) {

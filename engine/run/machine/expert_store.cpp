@@ -1,21 +1,34 @@
 #include "engine/run/machine/expert_store.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
+#include <utility>
 
 #include "engine/device/operators/matmul.h"
 #include "engine/tensor/routing.h"
 #include "sync/affinity.h"
 #include "sync/clock.h"
 #include "sync/error.h"
+#include "sync/throttle.h"
 
 namespace tandem {
+namespace {
+
+// With copies: places of a landing that one token may need, and a rough rate of memory. So many products of a row take
+// as long as reading the weights once. Both are first guesses of costs.
+constexpr int64_t kLeastPlaces = 4;
+constexpr double kFirstBytesPerSecond = 8e9, kFirstTokensOfRead = 4;
+
+}  // namespace
+
 // Slots are of activations, because they are written while passes run.
 ExpertStore::ExpertStore(sync::Pool& pool, const PackedFile& file, std::span<const ExpertRecords> records,
-                         int64_t layers, int64_t slots)
+                         int64_t layers, int64_t slots, const std::optional<ExpertCopies>& copies)
     : pool_(pool),
       file_(file),
       slots_(slots),
+      copies_(copies),
       index_of_(static_cast<size_t>(layers), -1),
       moving_(static_cast<size_t>(layers)),
       reader_(file.descriptor(), file.path(), sync::kBlockReads, usable_cores()) {
@@ -26,14 +39,75 @@ ExpertStore::ExpertStore(sync::Pool& pool, const PackedFile& file, std::span<con
         pool_.acquire(bytes, sync::SlotUse::activations, "experts of layer " + std::to_string(each.layer));
     index_of_[static_cast<size_t>(each.layer)] = std::ssize(layers_);
     layers_.push_back({each, ResidentExperts(each.count, own), &memory});
-    moving_[static_cast<size_t>(each.layer)] = {own, each.bytes, {&memory, 0}, this};
+    MovingExperts& moving = moving_[static_cast<size_t>(each.layer)];
+    moving.slots = own, moving.slot_bytes = each.bytes;
+    moving.experts = {&memory, 0}, moving.source = this;
     experts_ = std::max(experts_, each.count);
     bytes_ += bytes;
+  }
+  if (!copies_) return;
+  hold_all_experts();
+  make_lanes();
+}
+
+// Reads all experts into the host's memory, and the first ones into slots.
+void ExpertStore::hold_all_experts() {
+  for (Layer& layer : layers_) {
+    const size_t bytes = layer.records.bytes;
+    layer.host = &pool_.acquire(static_cast<size_t>(layer.records.count) * bytes, sync::SlotUse::weights,
+                                "all experts of layer " + std::to_string(layer.records.layer));
+    std::vector<ResidentExperts::Load> all;
+    for (int32_t expert = 0; expert < layer.records.count; ++expert) all.push_back({expert, expert});
+    read(layer, all, layer.host->data());
+    std::memcpy(layer.memory->data(), layer.host->data(), static_cast<size_t>(layer.residents.slots()) * bytes);
+    for (int32_t slot = 0; slot < layer.residents.slots(); ++slot) layer.residents.put(slot, slot);
+  }
+}
+
+// The landings of all layers are the same. Their places hold the experts of a layer that have no slot, in at most
+// kMostTurns turns, and at least as many as a few tokens choose.
+void ExpertStore::make_lanes() {
+  size_t record = 0;
+  for (const Layer& layer : layers_) record = std::max(record, layer.records.bytes);
+  const int64_t absent = experts_ - slots_;
+  const int64_t places = std::min(absent, std::max((absent + kMostTurns - 1) / kMostTurns, kLeastPlaces));
+  const int64_t turns = (absent + places - 1) / places;
+  for (int64_t t = 0; t < turns; ++t)
+    landings_.push_back(&pool_.acquire(static_cast<size_t>(places) * record, sync::SlotUse::activations,
+                                       "landing " + std::to_string(t) + " of experts"));
+  landing_bytes_ = static_cast<size_t>(turns * places) * record;
+  const double memory = static_cast<double>(record) / kFirstBytesPerSecond;
+  const double link = copies_->gbps > 0 ? static_cast<double>(record) / (copies_->gbps * 1e9) : memory;
+  const PolicyKind* const policy = expert_policy(copies_->policy);
+  if (policy == nullptr || policy->knows_future)
+    throw Error("no policy of experts in an engine has this name", copies_->policy, "auto, mrs, lru, lfu and ema do");
+  std::vector<LaneDecider::Layer> deciding;
+  for (Layer& layer : layers_) {
+    LayerRequests requests;
+    requests.experts = layer.records.count;
+    // The policies see the weights that the router gives, and all of them count.
+    const PolicySettings settings{.top = layer.records.count, .slots = layer.residents.slots()};
+    deciding.push_back({layer.records.layer, &layer.residents, policy->make(settings, requests)});
+  }
+  const CostLine alone{memory, memory / kFirstTokensOfRead},
+      slower{alone.fixed * copies_->host_slower, alone.per_token * copies_->host_slower};
+  lanes_ = std::make_unique<LaneDecider>(std::move(deciding),
+                                         LaneDecider::Costs{CostLaw(alone), CostLaw(slower), CostLaw({link, 0})});
+  for (const Layer& layer : layers_) {
+    MovingExperts& moving = moving_[static_cast<size_t>(layer.records.layer)];
+    moving.lanes = lanes_.get();
+    moving.count = layer.records.count, moving.places = places;
+    moving.host = {layer.host, 0};
+    for (sync::Slot* landing : landings_) moving.landings.push_back({landing, 0});
   }
 }
 
 ExpertStore::~ExpertStore() {
-  for (const Layer& layer : layers_) pool_.release(*layer.memory);
+  for (const Layer& layer : layers_) {
+    pool_.release(*layer.memory);
+    if (layer.host != nullptr) pool_.release(*layer.host);
+  }
+  for (sync::Slot* landing : landings_) pool_.release(*landing);
 }
 
 int64_t ExpertStore::evictions() const {
@@ -55,7 +129,7 @@ void ExpertStore::fetch(const WaveRequest& request, std::span<int32_t> places) {
   if (!loads.empty()) {
     const double start = now_seconds();
     try {
-      load(layer, loads);
+      copies_ ? copy(layer, loads) : read(layer, loads, layer.memory->data());
     } catch (...) {
       layer.residents.drop(loads);
       throw;
@@ -68,12 +142,11 @@ void ExpertStore::fetch(const WaveRequest& request, std::span<int32_t> places) {
 }
 
 // A change of the file is the better reason for a failure.
-void ExpertStore::load(const Layer& layer, std::span<const ResidentExperts::Load> loads) {
+void ExpertStore::read(const Layer& layer, std::span<const ResidentExperts::Load> loads, std::byte* to) {
   const size_t bytes = layer.records.bytes;
   std::vector<sync::BlockRead> blocks;
   for (const auto& [expert, slot] : loads)
-    blocks.push_back(
-        {file_.offset_of(layer.records, expert), layer.memory->data() + static_cast<size_t>(slot) * bytes, bytes});
+    blocks.push_back({file_.offset_of(layer.records, expert), to + static_cast<size_t>(slot) * bytes, bytes});
   try {
     reader_.read(blocks, [&](size_t i) {
       if (!is_intact({blocks[i].to, bytes}, layer.records.layer, loads[i].expert))
@@ -86,6 +159,16 @@ void ExpertStore::load(const Layer& layer, std::span<const ResidentExperts::Load
     file_.require_unchanged();
     throw;
   }
+}
+
+// The host waits for these copies: plans without lanes fetch before they compute.
+void ExpertStore::copy(const Layer& layer, std::span<const ResidentExperts::Load> loads) const {
+  const double start = now_seconds();
+  const size_t bytes = layer.records.bytes;
+  for (const auto& [expert, slot] : loads)
+    std::memcpy(layer.memory->data() + static_cast<size_t>(slot) * bytes,
+                layer.host->data() + static_cast<size_t>(expert) * bytes, bytes);
+  if (copies_->gbps > 0) sync::wait_until(start + static_cast<double>(loads.size() * bytes) / (copies_->gbps * 1e9));
 }
 
 }  // namespace tandem

@@ -4,6 +4,9 @@
 // ones into slots, with one read each, past the page cache, and checks their checksums. ResidentExperts decides which
 // experts leave.
 //
+// With copies (ExpertCopies) the host's memory holds all experts, and slots stand for the memory of a GPU. Missing
+// experts are then copied from the host's memory. Plans may divide experts between lanes instead (LaneDecider).
+//
 // Contract
 //   Budget: all layers have the same number of slots. The memory of all slots is in the pool from the constructor on.
 //   Results have the same bits as if all experts were in memory.
@@ -13,16 +16,28 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/model/packed_file.h"
 #include "engine/moe/resident_experts.h"
+#include "engine/run/machine/lane_decider.h"
 #include "engine/tensor/expert_source.h"
 #include "sync/block_reader.h"
 #include "sync/pool.h"
 
 namespace tandem {
+
+// Experts that are copied from the host's memory into slots. gbps: a fetch copies no faster, in 1e9 bytes a second; 0:
+// it is not slowed down. host_slower: as in MachineOptions; both only for the first guess of costs.
+struct ExpertCopies {
+  double gbps = 0, host_slower = 1;
+  std::string policy = "auto";
+};
 
 class ExpertStore final : public ExpertSource {
  public:
@@ -38,7 +53,7 @@ class ExpertStore final : public ExpertSource {
 
   // layers: of the model. slots: of each layer that has experts.
   ExpertStore(sync::Pool& pool, const PackedFile& file, std::span<const ExpertRecords> records, int64_t layers,
-              int64_t slots);
+              int64_t slots, const std::optional<ExpertCopies>& copies = std::nullopt);
   ~ExpertStore() override;
   ExpertStore(const ExpertStore&) = delete;
   ExpertStore& operator=(const ExpertStore&) = delete;
@@ -46,9 +61,13 @@ class ExpertStore final : public ExpertSource {
   std::span<const MovingExperts> moving() const { return moving_; }  // one for each layer of the model
   void fetch(const WaveRequest& request, std::span<int32_t> places) override;
 
+  LaneDecider* lanes() const { return lanes_.get(); }  // nullptr: without copies
+  std::string policy() const { return copies_ ? copies_->policy : "lru"; }
   int64_t slots() const { return slots_; }
   int64_t experts() const { return experts_; }  // of a layer, the most
   size_t bytes() const { return bytes_; }       // of all slots
+  size_t expert_bytes() const { return layers_.empty() ? 0 : layers_.front().records.bytes; }
+  size_t landing_bytes() const { return landing_bytes_; }
   int64_t evictions() const;
   std::string how() const { return reader_.how(); }
   const Totals& of_text() const { return of_text_; }  // passes of at most kSmallBatch tokens
@@ -59,19 +78,27 @@ class ExpertStore final : public ExpertSource {
     ExpertRecords records;
     ResidentExperts residents;
     sync::Slot* memory = nullptr;
+    sync::Slot* host = nullptr;  // with copies: all experts
   };
-  void load(const Layer& layer, std::span<const ResidentExperts::Load> loads);
+  void hold_all_experts();
+  void make_lanes();
+  void copy(const Layer& layer, std::span<const ResidentExperts::Load> loads) const;
+  // Into the slots that begin at `to`.
+  void read(const Layer& layer, std::span<const ResidentExperts::Load> loads, std::byte* to);
 
   sync::Pool& pool_;
   const PackedFile& file_;
   const int64_t slots_;
   int64_t experts_ = 0;
-  size_t bytes_ = 0;
-  std::vector<Layer> layers_;      // those with experts
+  size_t bytes_ = 0, landing_bytes_ = 0;
+  const std::optional<ExpertCopies> copies_;
+  std::deque<Layer> layers_;       // those with experts; lanes borrow their residents
   std::vector<int64_t> index_of_;  // by the model's layer: its index in layers_; -1: it has no experts
   std::vector<MovingExperts> moving_;
   Totals of_text_, of_prompts_;
   sync::BlockReader reader_;
+  std::vector<sync::Slot*> landings_;
+  std::unique_ptr<LaneDecider> lanes_;
 };
 
 }  // namespace tandem

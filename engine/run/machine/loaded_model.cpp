@@ -35,6 +35,23 @@ std::unique_ptr<Tokenizer> make_tokenizer_for(const GgufFile& file, const ModelC
   return tokenizer;
 }
 
+std::optional<ExpertCopies> copies_of(const Machine& machine, const std::string& policy) {
+  if (!machine.copies_experts()) return std::nullopt;
+  return ExpertCopies{machine.link_gbps(), machine.host_slower(), policy};
+}
+
+std::string note_on_copies(const Machine& machine, const ExpertStore& store) {
+  constexpr double kMebibyte = 1 << 20;
+  std::string note = fmt::format(
+      "{} of {} experts of each layer have slots on the GPU ({:.1f} MiB, and landings of {:.1f} MiB); the host's "
+      "memory "
+      "has all of them",
+      store.slots(), store.experts(), static_cast<double>(store.bytes()) / kMebibyte,
+      static_cast<double>(store.landing_bytes()) / kMebibyte);
+  if (machine.link_gbps() > 0) note += fmt::format("; the link is slowed down to {:g} GB/s", machine.link_gbps());
+  return note;
+}
+
 }  // namespace
 
 struct LoadedModel::State {
@@ -142,6 +159,9 @@ std::optional<int64_t> LoadedModel::State::slots_of_experts(const ModelOptions& 
   const PackedSizes sizes = packed_sizes(loading.records(), loading.slot_bytes());
   const auto slots = expert_slots(options.expert_budget, options.host_budget, sizes,
                                   sizes.records.empty() ? std::nullopt : memory_room());
+  if (slots && machine_->copies_experts() && options.host_budget.unit != ExpertBudget::Unit::automatic)
+    throw Error("the host's memory holds all experts that are copied to slots", "--host-budget with --expert-copies",
+                "Leave out --host-budget");
   if (slots && options.npu_memory_bytes > 0)
     throw Error("experts that move have no graphs on the NPU", "--npu-memory with a budget for experts",
                 "Leave out --npu-memory, or the budget");
@@ -158,10 +178,14 @@ void LoadedModel::State::load_with_moving_experts(const ModelOptions& options, M
     throw Error("no device fetches experts", machine_->device_names(),
                 "Add the host: --device " + machine_->device_names() + ",host");
   pack_records(options, loading);
-  expert_store_ =
-      std::make_unique<ExpertStore>(machine_->pool(), *packed_, loading.records(), loading.config().layers, slots);
+  expert_store_ = std::make_unique<ExpertStore>(machine_->pool(), *packed_, loading.records(), loading.config().layers,
+                                                slots, copies_of(*machine_, options.expert_policy));
   loading.take(*packed_, machine_->maps_files() ? PackedUse::mapped : PackedUse::read, expert_store_->moving());
   model_ = loading.finish(1);
+  if (machine_->copies_experts()) {
+    diagnostics_.push_back(note_on_copies(*machine_, *expert_store_));
+    return;
+  }
   diagnostics_.push_back(
       fmt::format("{} of {} experts of each layer are in memory ({:.1f} MiB); the others are read from "
                   "{} when they are needed ({})",

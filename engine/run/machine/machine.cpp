@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/device/link/link_device.h"
 #include "engine/device/pair_self_test.h"
 #include "sync/affinity.h"
 #include "sync/error.h"
@@ -24,6 +25,12 @@ bool uses_host_beside_npu(const Strategy* strategy) {
 // rest of their time.
 DeviceOptions for_gpu_cores(DeviceOptions options) {
   options.npu_cores.clear();
+  return options;
+}
+
+// The host computes beside the GPU, on the other cores, if experts are copied.
+DeviceOptions beside_gpu_cores(DeviceOptions options) {
+  if (!options.npu_cores.empty()) options.gpu_cores.clear();
   return options;
 }
 
@@ -70,6 +77,11 @@ Machine::Machine(const MachineOptions& options, const Strategy* plan)
   device_options_.npu_cores = layout_.npu;
   device_options_.gpu_family = options_.device_hooks.gpu_family;
   device_options_.force_copies = options_.device_hooks.force_copies;
+  if (options_.host_slower > 1)
+    diagnostics_.push_back(fmt::format("products on the host are slowed down {:g} times", options_.host_slower));
+  device_options_.link_gbps = options_.link_gbps;
+  device_options_.host_slower = options_.host_slower;
+  device_options_.link_fails_after = options_.device_hooks.link_fails_after;
   device_options_.listed_tokens = options_.listed_tokens;
   device_options_.program_folder = options_.program_folder;
   device_options_.on_long_work = options_.on_long_work;
@@ -181,6 +193,7 @@ void Machine::open_devices_here(const std::string& host_for) {
       throw Error("a device is named twice", id, "Name each device once in --device");
     require_policy(devices_.back()->info(), device_options_.sync_policy);
   }
+  if (copies_experts()) devices_.push_back(open_link(device_options_));
   std::vector<Device*> apart;  // devices with threads of their own
   for (const auto& device : devices_) {
     if (device->info().thread_of.empty()) apart.push_back(device.get());
@@ -201,6 +214,7 @@ std::unique_ptr<Device> Machine::open_one(const std::string& id) const {
   Device* npu = first_with(&DeviceInfo::static_graphs);
   if (first_with(&DeviceInfo::queued) && npu && npu->info().shares_thread) return open_host_on(*npu, device_options_);
   if (first_with(&DeviceInfo::queued) && unit != devices_.end()) return open_host_on(**unit, device_options_);
+  if (copies_experts() && first_with(&DeviceInfo::queued)) return open_device(id, beside_gpu_cores(device_options_));
   return open_device(id, waits_for_gpu() ? for_gpu_cores(device_options_) : device_options_);
 }
 

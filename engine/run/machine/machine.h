@@ -99,7 +99,11 @@ class Machine {
   Device* first_with(bool DeviceInfo::*property) const;  // nullptr: there is no such device
   bool zero_copy() const;                                // whether all devices work in the host's memory
   bool fetches_experts() const;                          // whether a device runs ExpertFetch
-  bool maps_files() const;                               // whether all devices read the pages of a mapped file
+  // Whether experts are copied into slots (MachineOptions::expert_copies). The link is then the last device.
+  bool copies_experts() const { return options_.expert_copies || options_.link_gbps > 0; }
+  double link_gbps() const { return options_.link_gbps; }
+  double host_slower() const { return options_.host_slower; }
+  bool maps_files() const;  // whether all devices read the pages of a mapped file
   const CoreLayout& layout() const { return layout_; }
   // The thread on which engines run. No other thread is pinned, unless it calls take_orchestrators_core(): a program
   // that uses the executor itself does so.

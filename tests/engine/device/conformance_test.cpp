@@ -19,7 +19,7 @@ class Conformance : public OnTarget {
   static bool is_for_the_host(const Operator& op) {
     const Features features = features_of(op);
     return features.has(Feature::capacities) || features.has(Feature::moving_experts) ||
-           features.has(Feature::product_columns);
+           features.has(Feature::copied_experts) || features.has(Feature::product_columns);
   }
   bool unsupported(const Operator& op) {
     const Support support = bench_.device->supports(op);

@@ -220,10 +220,10 @@ TEST(ExpertCache, has_a_slot_for_any_budget) {
 }
 
 TEST(ExpertPolicies, are_found_by_their_names_alone) {
-  for (const char* name : {"lru", "lfu", "mrs", "ema", "belady", "bypass", "static", "half"})
+  for (const char* name : {"lru", "lfu", "mrs", "ema", "auto", "belady", "bypass", "static", "half"})
     ASSERT_NE(expert_policy(name), nullptr) << name;
   EXPECT_EQ(expert_policy("fifo"), nullptr);
-  EXPECT_EQ(expert_policies().size(), 8u);
+  EXPECT_EQ(expert_policies().size(), 9u);
 }
 
 }  // namespace

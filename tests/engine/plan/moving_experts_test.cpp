@@ -25,7 +25,10 @@ class MovingExpertsPlan : public ::testing::Test {
   MovingExpertsPlan() {
     for (LayerWeights& layer : model_.weights.layers) {
       const Operand slots{&pool_.acquire(kSlots * kSlotBytes, sync::SlotUse::activations, "slots"), 0};
-      model_.weights.moving.push_back({kSlots, kSlotBytes, slots, nullptr});
+      MovingExperts moving;
+      moving.slots = kSlots, moving.slot_bytes = kSlotBytes;
+      moving.experts = slots;
+      model_.weights.moving.push_back(moving);
       size_t offset = 0;
       for (MatrixStack* stack : {&layer.expert_gate_up, &layer.expert_down})
         for (StackPart& part : stack->parts) {

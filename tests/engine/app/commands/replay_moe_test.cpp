@@ -45,10 +45,10 @@ TEST_F(ReplayMoe, has_a_row_for_each_policy_and_budget) {
 
 TEST_F(ReplayMoe, takes_all_policies_and_three_budgets_by_default) {
   const json all = rows({});
-  ASSERT_EQ(all.size(), 24u);
+  ASSERT_EQ(all.size(), 27u);
   std::set<std::string> names;
   for (const json& row : all) names.insert(row.at("policy"));
-  EXPECT_EQ(names.size(), 8u);
+  EXPECT_EQ(names.size(), 9u);
   EXPECT_EQ(all.at(0).at("lookup"), "together");
   EXPECT_EQ(all.at(2).at("slots_per_layer"), 6);
 }

@@ -402,6 +402,8 @@ TEST(NpuDevice, refuses_every_operator_but_matmul_with_a_reason) {
                                                           {Route(), "routing"},
                                                           {ExpertLists(), "routing"},
                                                           {ExpertFetch(), "experts that move"},
+                                                          {ExpertDecide(), "experts that move"},
+                                                          {ExpertMove(), "copies of experts"},
                                                           {ExpertSides(), "capacities"},
                                                           {ExpertSlots(), "capacities"},
                                                           {GatherRows(), "capacities"},

@@ -1,0 +1,70 @@
+#include "engine/device/link/link_device.h"
+
+#include <atomic>
+#include <utility>
+
+#include "engine/device/host/arithmetic.h"
+#include "engine/device/thread_device.h"
+#include "sync/clock.h"
+#include "sync/error.h"
+#include "sync/throttle.h"
+
+namespace tandem {
+namespace {
+
+constexpr double kMemoryBytesPerSecond = 8e9;  // a rounded rate of one core
+
+class LinkProcessor final : public Processor {
+ public:
+  explicit LinkProcessor(const DeviceOptions& options)
+      : bytes_per_second_(options.link_gbps * 1e9), copies_until_failure_(options.link_fails_after) {}
+
+  Support supports(const Operator& op) const override {
+    if (std::holds_alternative<ExpertMove>(op.body)) return {};
+    return {false, "the link copies experts alone"};
+  }
+  Cost estimate(std::span<const Operator> operators) const override {
+    Cost cost;
+    for (const Operator& op : operators) {
+      const Work of = work(op);
+      cost.bytes += of.bytes;
+      cost.seconds += of.bytes / 2 / (bytes_per_second_ > 0 ? bytes_per_second_ : kMemoryBytesPerSecond);
+    }
+    return cost;
+  }
+  std::unique_ptr<ThreadWork> prepare(std::span<const Operator> operators) override {
+    return one_by_one(operators, [this](const Operator& op) { move(std::get<ExpertMove>(op.body), op.layer >= 0); });
+  }
+
+ private:
+  // in_model: not of a self-test.
+  void move(const ExpertMove& op, bool in_model) {
+    const double start = now_seconds();
+    const size_t bytes = host::run_expert_move(op);
+    if (op.keeper != nullptr || bytes == 0) return;
+    if (in_model && copies_until_failure_ > 0 && --copies_until_failure_ == 0)
+      throw Error("a copy of experts failed", "link:0");
+    if (bytes_per_second_ > 0) sync::wait_until(start + static_cast<double>(bytes) / bytes_per_second_);
+  }
+
+  const double bytes_per_second_;  // 0: not slowed down
+  int64_t copies_until_failure_;   // 0: none fails
+};
+
+}  // namespace
+
+std::unique_ptr<Device> open_link(const DeviceOptions& options) {
+  DeviceInfo info;
+  info.id = "link:0";
+  info.name = options.link_gbps > 0 ? "a link that is slowed down" : "a link within the host's memory";
+  info.driver = "built in";
+  info.kind = DeviceKind::host;
+  info.compute_units = 1;
+  info.fused_fma = true;  // it computes nothing
+  // The link has no core of its own: it stays off the GPU's, and sleeps while it waits.
+  DeviceOptions own = options;
+  own.sync_policy = sync::Policy::event;
+  return std::make_unique<ThreadDevice>(std::move(info), std::make_unique<LinkProcessor>(own), own, own.npu_cores);
+}
+
+}  // namespace tandem

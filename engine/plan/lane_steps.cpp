@@ -1,0 +1,287 @@
+#include "engine/plan/lane_steps.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/plan/placer.h"
+#include "sync/error.h"
+
+namespace tandem {
+namespace {
+
+// Each turn costs a hand-over, which a few tokens do not pay for.
+constexpr int64_t kTurnsOfText = 1;
+
+struct Lanes {
+  int gpu = -1, host = -1, link = -1;
+};
+
+const LanesRequest& require_lanes(const PlanRequest& request, const char* name) {
+  if (request.lanes == nullptr)
+    throw Error("the plan needs experts that are copied into slots of the GPU", name,
+                "Give --expert-budget and --expert-copies (or --link-gbps), with a mixture of experts");
+  return *request.lanes;
+}
+
+int device_for(const PlanRequest& request, const OperatorBody& runs, const OperatorBody& refuses, const char* what,
+               const char* name) {
+  for (int d = 0; d < static_cast<int>(request.devices.size()); ++d) {
+    const DeviceTraits& device = request.devices[static_cast<size_t>(d)];
+    if (device.supports({"", runs}).yes && !device.supports({"", refuses}).yes) return d;
+  }
+  throw Error(std::string("the plan needs ") + what, name, "Name it in --device, see `tandem devices`");
+}
+
+// The host stands in for a missing GPU: its thread then computes both lanes in turn.
+Lanes lanes_of(const PlanRequest& request, const char* name) {
+  Lanes lanes;
+  lanes.link = device_for(request, ExpertMove{}, ExpertDecide{}, "the link", name);
+  for (int d = 0; d < static_cast<int>(request.devices.size()) && lanes.host < 0; ++d)
+    if (request.devices[static_cast<size_t>(d)].supports({"", ExpertDecide{}}).yes) lanes.host = d;
+  if (lanes.host < 0) throw Error("the plan needs the host", name, "Name it too: --device opencl:0,host");
+  lanes.gpu = first_with(request.devices, DeviceRole::general);
+  if (lanes.gpu < 0) lanes.gpu = lanes.host;
+  return lanes;
+}
+
+// The operators of one layer's experts, in the first wave of their fetch. The other waves are left out.
+struct FetchedBlock {
+  const Operator* fetch = nullptr;
+  std::vector<const Operator*> products, behind;  // gate and up; down
+  const Operator* unit = nullptr;
+  const Operator* sum = nullptr;
+
+  const ExpertFetch& choices() const { return std::get<ExpertFetch>(fetch->body); }
+};
+
+FetchedBlock block_of(std::span<const Operator> operators) {
+  FetchedBlock block;
+  for (const Operator& op : operators) {
+    if (const auto* fetch = std::get_if<ExpertFetch>(&op.body)) {
+      if (fetch->wave > 0) continue;
+      block.fetch = &op;
+    } else if (std::holds_alternative<ExpertSum>(op.body)) {
+      block.sum = &op;
+      return block;
+    } else if (std::holds_alternative<GroupedMatMul>(op.body)) {
+      const bool is_first_wave = op.name.find("_wave") == std::string::npos;
+      if (is_first_wave) (block.unit ? block.behind : block.products).push_back(&op);
+    } else if (std::holds_alternative<Glu>(op.body) && block.unit == nullptr) {
+      block.unit = &op;
+    }
+  }
+  TANDEM_CHECK(false, "the sum of a layer's experts");
+  return block;
+}
+
+class LanePlanner {
+ public:
+  LanePlanner(const PlanRequest& request, const char* name, const LaneRules& rules)
+      : request_(request),
+        from_(require_lanes(request, name)),
+        on_(lanes_of(request, name)),
+        rules_(rules),
+        placer_(request) {}
+
+  Plan plan(const char* name) {
+    for (size_t i = 0; i < request_.operators.size(); ++i) {
+      const Operator& op = request_.operators[i];
+      if (!std::holds_alternative<ExpertFetch>(op.body)) {
+        placer_.place(op, on_.gpu, on_.host);
+        continue;
+      }
+      const FetchedBlock block = block_of(request_.operators.subspan(i));
+      place(block);
+      while (&request_.operators[i] != block.sum) ++i;
+    }
+    return placer_.finish(name);
+  }
+
+ private:
+  // A stack of the layer's experts, and who is computed from it.
+  struct Stack {
+    Operand experts;
+    int64_t count = 0;
+    Operand ids, lists;
+    double share = 0;
+  };
+  // The rows of a lane's choices.
+  struct Rows {
+    Operand gate_up, activated, found;
+  };
+
+  void place(const FetchedBlock& block) {
+    block_ = block;
+    const ExpertFetch& from = block.choices();
+    moving_ = &from_.moving[static_cast<size_t>(from.layer)];
+    TANDEM_CHECK(moving_->lanes != nullptr, "lanes of a layer with experts");
+    const bool is_text = from.S <= kSmallBatch;
+    layout_ = {from.S, from.k, {moving_->slots, moving_->places, std::ssize(moving_->landings)}};
+    if (is_text) layout_.sizes.turns = std::min(layout_.sizes.turns, kTurnsOfText);
+    if (!copies(is_text ? rules_.text_schedule : rules_.prompt_schedule)) layout_.sizes.turns = 0;
+    place_decision(is_text);
+    const double share = 1.0 / static_cast<double>(2 + layout_.sizes.turns);
+    for (int64_t t = 0; t < layout_.sizes.turns; ++t) place_move("copy", t, false);
+    // The two lanes have rows of their own, so neither waits for the other.
+    const Rows on_gpu = rows_of_gpu(), on_host{from_.buffers.gate_up, from_.buffers.activated, from_.buffers.found};
+    place_products("_slots", on_.gpu, on_gpu,
+                   {moving_->experts, moving_->slots, table(layout_.in_slots()), table(layout_.slot_lists()), share});
+    place_products("_host", on_.host, on_host,
+                   {moving_->host, moving_->count, table(layout_.on_host()), Operand{}, share});
+    for (int64_t t = 0; t < layout_.sizes.turns; ++t) {
+      place_products("_turn" + std::to_string(t), on_.gpu, on_gpu,
+                     {moving_->landings[static_cast<size_t>(t)], moving_->places, table(layout_.landed(t)),
+                      table(layout_.landed_lists(t)), share});
+      if (is_text && rules_.keeps) place_move("keep", t, true);
+    }
+    ExpertSum sum = std::get<ExpertSum>(block.sum->body);
+    sum.rows = layout_.choices();
+    sum.row_of = table(layout_.row_of()), sum.slots = from_.buffers.found;
+    placer_.place_quietly(with_body(*block.sum, sum), on_.host);
+  }
+
+  static bool copies(std::string_view schedule) { return schedule != "fixed" && schedule != "no-transfer"; }
+
+  Operand table(int64_t words) const {
+    const Operand& tables = from_.buffers.tables;
+    return tables ? tables.advanced(static_cast<size_t>(words) * sizeof(int32_t)) : tables;
+  }
+
+  Rows rows_of_gpu() const {
+    const Glu& unit = std::get<Glu>(block_.unit->body);
+    return {unit.gate, unit.y, std::get<ExpertSum>(block_.sum->body).x};
+  }
+
+  void place_decision(bool is_text) {
+    const ExpertFetch& from = block_.choices();
+    ExpertDecide op;
+    op.S = from.S, op.E = from.E, op.k = from.k, op.layer = from.layer;
+    op.sizes = layout_.sizes;
+    op.schedule = is_text ? rules_.text_schedule : rules_.prompt_schedule;
+    op.keeps = rules_.keeps;
+    op.ids = from.ids, op.weights = from.weights;
+    op.tables = from_.buffers.tables;
+    op.lanes = moving_->lanes;
+    placer_.place_quietly(named("decide", op), on_.host);
+  }
+
+  // The copies of a turn: from the host's memory to the landing, or from the landing into slots.
+  void place_move(const char* what, int64_t turn, bool keeps) {
+    ExpertMove op;
+    op.S = block_.choices().S, op.layer = block_.choices().layer, op.most = moving_->places;
+    op.expert_bytes = moving_->slot_bytes;
+    op.expected = 1;
+    const Operand& landing = moving_->landings[static_cast<size_t>(turn)];
+    op.table = table(keeps ? layout_.keepings(turn) : layout_.copies(turn));
+    op.from = keeps ? landing : moving_->host, op.from_count = keeps ? moving_->places : moving_->count;
+    op.to = keeps ? moving_->experts : landing, op.to_count = keeps ? moving_->slots : moving_->places;
+    if (keeps) op.keeper = moving_->lanes;
+    placer_.place_quietly(named(what + std::to_string(turn), op), on_.link);
+  }
+
+  void place_products(const std::string& suffix, int device, const Rows& rows, const Stack& stack) {
+    const Rows before = rows_of_gpu();
+    for (const Operator* op : block_.products)
+      place_product(*op, suffix, device, stack, {}, at_same_place(product(*op).y, before.gate_up, rows.gate_up));
+    Glu unit = std::get<Glu>(block_.unit->body);
+    unit.gate = rows.gate_up, unit.y = rows.activated;
+    unit.up = at_same_place(std::get<Glu>(block_.unit->body).up, before.gate_up, rows.gate_up);
+    placer_.place_quietly({block_.unit->name + suffix, unit, block_.unit->layer}, device);
+    for (const Operator* op : block_.behind)
+      place_product(*op, suffix, device, stack, rows.activated,
+                    at_same_place(product(*op).y, before.found, rows.found));
+  }
+
+  // x: absent: that of the operator.
+  void place_product(const Operator& op, const std::string& suffix, int device, const Stack& stack, const Operand& x,
+                     const Operand& y) {
+    GroupedMatMul grouped = product(op);
+    grouped.w.data = at_same_place(grouped.w.data, moving_->experts, stack.experts);
+    grouped.w.count = stack.count;
+    grouped.ids = stack.ids, grouped.lists = stack.lists;
+    grouped.listed_only = true;
+    grouped.share = stack.share;
+    if (x) grouped.x = x;
+    grouped.y = y;
+    placer_.place_quietly({op.name + suffix, grouped, op.layer}, device);
+  }
+
+  static const GroupedMatMul& product(const Operator& op) { return std::get<GroupedMatMul>(op.body); }
+  // The place that lies as far behind `to` as `operand` behind `from`.
+  static Operand at_same_place(const Operand& operand, const Operand& from, const Operand& to) {
+    return to ? to.advanced(operand.offset_bytes - from.offset_bytes) : to;
+  }
+  Operator named(const std::string& what, OperatorBody body) const {
+    const std::string& fetch = block_.fetch->name;
+    return {fetch.substr(0, fetch.rfind('.') + 1) + "ffn_" + what + "_exps", std::move(body), block_.fetch->layer};
+  }
+
+  const PlanRequest& request_;
+  const LanesRequest& from_;
+  const Lanes on_;
+  const LaneRules rules_;
+  Placer placer_;
+  FetchedBlock block_;  // of the present layer
+  const MovingExperts* moving_ = nullptr;
+  LaneLayout layout_;
+};
+
+// The same product from all experts of the layer, without a fetch.
+Operator from_host_memory(const Operator& op, const MovingExperts& moving, const ExpertFetch& choices,
+                          const Operand& lists) {
+  GroupedMatMul grouped = std::get<GroupedMatMul>(op.body);
+  grouped.w.data =
+      moving.host ? moving.host.advanced(grouped.w.data.offset_bytes - moving.experts.offset_bytes) : moving.host;
+  grouped.w.count = moving.count;
+  grouped.ids = choices.ids, grouped.lists = lists;
+  grouped.listed_only = false;
+  grouped.share = 1;
+  return with_body(op, grouped);
+}
+
+}  // namespace
+
+Plan plan_with_lanes(const PlanRequest& request, const char* name, const LaneRules& rules) {
+  return LanePlanner(request, name, rules).plan(name);
+}
+
+// On shared memory the GPU reads the layers that it would hold from the host's memory.
+Plan plan_by_layers(const PlanRequest& request, const char* name) {
+  const LanesRequest& from = require_lanes(request, name);
+  const Lanes on = lanes_of(request, name);
+  int64_t slots = 0;
+  for (const MovingExperts& each : from.moving) slots += each.slots;
+  std::vector<bool> on_gpu;
+  for (const MovingExperts& each : from.moving) {
+    on_gpu.push_back(slots >= each.count);
+    slots -= each.count;
+  }
+  Placer placer(request);
+  for (size_t i = 0; i < request.operators.size(); ++i) {
+    const Operator& op = request.operators[i];
+    const bool hosted = op.layer >= 0 && !on_gpu[static_cast<size_t>(op.layer)];
+    const int device = hosted ? on.host : on.gpu;
+    const auto* fetch = std::get_if<ExpertFetch>(&op.body);
+    if (fetch == nullptr) {
+      placer.place(op, device, on.host);
+      continue;
+    }
+    const MovingExperts& moving = from.moving[static_cast<size_t>(fetch->layer)];
+    const FetchedBlock block = block_of(request.operators.subspan(i));
+    const Operand lists = fetch->lists;
+    if (lists)
+      placer.place_quietly({op.name, ExpertLists{fetch->S, fetch->E, fetch->k, fetch->ids, lists}, op.layer}, device);
+    for (const Operator* product : block.products)
+      placer.place_quietly(from_host_memory(*product, moving, *fetch, lists), device);
+    placer.place_quietly(*block.unit, device);
+    for (const Operator* product : block.behind)
+      placer.place_quietly(from_host_memory(*product, moving, *fetch, lists), device);
+    placer.place_quietly(*block.sum, device);
+    while (&request.operators[i] != block.sum) ++i;
+  }
+  return placer.finish(name);
+}
+
+}  // namespace tandem

@@ -1,0 +1,35 @@
+// Y2, Y7: makes plans that divide the experts of each layer between a GPU, the host and the link.
+//
+//   route ── decide ─┬─ gate and up, unit, down of experts in slots (GPU) ───────────────────────┬─ sum
+//                    ├─ copies, turn by turn (link) ── the same for each turn's experts (GPU) ────┤
+//                    └─ the same for all other experts (host) ────────────────────────────────────┘
+//
+// Everything else runs on the GPU. A pass decides which expert goes where (ExpertDecide), so no plan depends on it. The
+// sum adds a token's experts in the order of every other plan. Copies and products wait for each other like
+// any other write and read of memory (engine/plan/schedule.h). Behind a turn's products the link may copy its experts
+// from the landing into slots.
+//
+// Contract: pure functions. Error if experts are not copied, or if the GPU, the host or the link is not there.
+#pragma once
+
+#include <string>
+
+#include "engine/plan/plan.h"
+#include "engine/plan/plan_request.h"
+
+namespace tandem {
+
+// Names of engine/moe/schedules/ for prompts and for text; empty: the best one. keeps: text keeps copied experts.
+struct LaneRules {
+  const char* prompt_schedule = "";
+  const char* text_schedule = "";
+  bool keeps = false;
+};
+
+Plan plan_with_lanes(const PlanRequest& request, const char* name, const LaneRules& rules);
+
+// The first layers on the GPU and all others on the host, both with all of their experts. All slots together hold the
+// experts of the GPU's layers.
+Plan plan_by_layers(const PlanRequest& request, const char* name);
+
+}  // namespace tandem

@@ -1,0 +1,59 @@
+// Y2: lanes that divide the experts of a layer: what operators have to know about the decision.
+//
+// The GPU has slots for some experts of each layer, and the host's memory has all of them. While a pass runs, a
+// decision gives each chosen expert to one of three places: the GPU, which has it in a slot; the host, which computes
+// it from its own memory; or the GPU again, after the link has copied the expert to a place of a landing. There are a
+// few landings, which all layers share. Copies go to one of them in each turn, so the GPU computes the experts of a
+// turn while the link copies those of the next one.
+//
+// The decision is data: lists and tables in memory, which every lane reads. No plan depends on it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "engine/tensor/operand.h"
+
+namespace tandem {
+
+inline constexpr int64_t kMostTurns = 8;
+
+// A table of copies: their number n, then n times (from, to, expert), counted in experts.
+constexpr int64_t move_table_words(int64_t places) { return 1 + 3 * places; }
+
+// Sizes of a decision. places: of each landing.
+struct LaneSizes {
+  int64_t slots = 0, places = 0, turns = 0;
+  bool operator==(const LaneSizes&) const = default;
+};
+
+// What a decision is asked for. k: choices of a token. ids and weights: [S, k], the router's.
+struct LaneRequest {
+  int64_t layer = 0, k = 0;
+  std::span<const int32_t> ids;
+  std::span<const float> weights;
+  std::string schedule;  // a name of engine/moe/schedules/; empty: the best one
+  bool keeps = false;    // copied experts get slots, as far as the policy gives them any
+  LaneSizes sizes;
+};
+
+// What it writes. Choices have a place or kElsewhere. row_of: the choice's own number if the host computes it.
+struct LaneTables {
+  std::span<int32_t> in_slots, on_host, row_of;                 // [S, k]: a slot; an expert; a row
+  std::array<std::span<int32_t>, kMostTurns> landed;            // [S, k] by turn: a place of the landing
+  std::array<std::span<int32_t>, kMostTurns> copies, keepings;  // by turn: to the landing; from it to slots
+};
+
+// Contract: decide() before the copies of a layer, one layer at a time. kept() when an expert is in its slot for good;
+// other threads may call it beside decide(). Errors: none but broken invariants.
+class ExpertLanes {
+ public:
+  virtual ~ExpertLanes() = default;
+  virtual void decide(const LaneRequest& request, const LaneTables& tables) = 0;
+  virtual void kept(int64_t layer, int32_t expert, int32_t slot) = 0;
+};
+
+}  // namespace tandem
