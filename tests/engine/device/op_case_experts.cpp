@@ -303,6 +303,54 @@ BuiltCase build_fetch(CaseMemory& memory, const Choices& shape, int64_t wave) {
            {"experts", op.experts, 1, width, width, ElementType::i32, exact}}};
 }
 
+// Experts with numbers divisible by three have slots, the next ones land in the turns, and the host has the others.
+class ThirdsOfTheExperts : public ExpertLanes {
+ public:
+  void decide(const LaneRequest& request, const LaneTables& tables) override {
+    for (size_t i = 0; i < request.ids.size(); ++i) {
+      const int32_t e = request.ids[i];
+      tables.in_slots[i] = e % 3 == 0 ? e / 3 : kElsewhere;
+      tables.on_host[i] = e % 3 == 2 ? e : kElsewhere;
+      tables.row_of[i] = e % 3 == 2 ? static_cast<int32_t>(i) : kElsewhere;
+      for (int32_t t = 0; t < request.sizes.turns; ++t)
+        tables.landed[static_cast<size_t>(t)][i] = e % 3 == 1 && e / 3 % request.sizes.turns == t ? e / 3 : kElsewhere;
+    }
+    for (size_t t = 0; t < static_cast<size_t>(request.sizes.turns); ++t)
+      tables.copies[t][0] = tables.keepings[t][0] = static_cast<int32_t>(t);
+  }
+  void kept(int64_t, int32_t, int32_t) override {}
+};
+
+BuiltCase build_decide(CaseMemory& memory, const Choices& shape) {
+  static ThirdsOfTheExperts lanes;
+  const auto& [S, E, k, to_one] = shape;
+  ExpertDecide op;
+  op.S = S, op.E = E, op.k = k, op.layer = 1;
+  op.sizes = {(E + 2) / 3, (E + 2) / 3, 2};
+  op.ids = memory.ids(shape.ids(), "ids");
+  op.weights = memory.floats(std::vector<float>(static_cast<size_t>(S * k), 0.5F), "weights");
+  const int64_t words_of_all = op.layout().words();
+  op.tables = words(memory, words_of_all, "tables");
+  std::memset(op.tables.as<std::byte>(), 0, static_cast<size_t>(words_of_all) * sizeof(int32_t));
+  op.lanes = &lanes;
+  return {{"expert_decide", op}, {{"tables", op.tables, 1, words_of_all, words_of_all, ElementType::i32, exact}}};
+}
+
+// Two of `most` copies, into other places.
+BuiltCase build_move(CaseMemory& memory, int64_t most) {
+  ExpertMove op;
+  op.S = 1, op.layer = 1, op.most = most, op.from_count = 5, op.to_count = 3, op.expert_bytes = 128;
+  std::vector<int32_t> table(static_cast<size_t>(move_table_words(most)));
+  table[0] = 2;
+  std::ranges::copy(std::vector<int32_t>{4, 0, 4, 1, 2, 1}, table.begin() + 1);
+  op.table = memory.ids(table, "table");
+  op.from = memory.floats(std::vector<float>(5 * 32, 0.0F), "from");
+  for (int32_t i = 0; i < 5 * 32; ++i) op.from.as<int32_t>()[i] = i;
+  op.to = memory.take(3 * op.expert_bytes, sync::SlotUse::activations, true, "to");
+  std::memset(op.to.as<std::byte>(), 0, 3 * op.expert_bytes);
+  return {{"expert_move", op}, {{"to", op.to, 3, 32, 32, ElementType::i32, exact}}};
+}
+
 // Every other expert has rows. The rows of the last one come first, with gaps in between.
 struct SlotShape {
   int64_t S, E, k, capacity;
@@ -526,6 +574,12 @@ std::vector<OpCase> expert_row_cases() {
     for (const Choices& shape : {Choices{1, 5, 3}, Choices{33, 8, 2}, Choices{7, 4, 1, true}})
       cases.push_back({"expert_fetch" + size_text("S", shape.S) + size_text("E", shape.E) + size_text("wave", wave),
                        [shape, wave](CaseMemory& memory) { return build_fetch(memory, shape, wave); }});
+  for (const Choices& shape : {Choices{1, 5, 3}, Choices{33, 8, 2}})
+    cases.push_back({"expert_decide" + size_text("S", shape.S) + size_text("E", shape.E),
+                     [shape](CaseMemory& memory) { return build_decide(memory, shape); }});
+  for (const int64_t most : {2, 7})
+    cases.push_back(
+        {"expert_move" + size_text("most", most), [most](CaseMemory& memory) { return build_move(memory, most); }});
   for (const int64_t sides : {1, 2, 4})
     for (const Choices& shape : {Choices{1, 5, 3}, Choices{33, 8, 2}, Choices{7, 4, 1, true}})
       cases.push_back({"expert_sides" + size_text("S", shape.S) + size_text("E", shape.E) + size_text("sides", sides),

@@ -115,5 +115,37 @@ TEST(CacheReplay, of_flame_moe_has_the_known_hit_rates) {
   EXPECT_EQ(hits("mrs", ExpertLookup::together), 37738);
 }
 
+// Within a point of the best policy for an engine, at each budget and by both lookups.
+TEST(CacheReplay, of_auto_is_as_good_as_the_best_policy_on_flame_moe) {
+  const auto path = testing::test_data("moe-traces/flame-moe-290m/prefill_topk.jsonl");
+  if (!path) SKIP_FOR_WANT_OF(data, "no moe-traces");
+  const auto layers = layers_of(read_routing_trace(*path));
+  for (const auto lookup : {ExpertLookup::together, ExpertLookup::single})
+    for (const double budget : {25.0, 50.0, 75.0}) {
+      const auto rate = [&](const char* policy) { return row_of(layers, policy, budget, false, lookup).hit_rate(); };
+      const double best = std::max({rate("lru"), rate("lfu"), rate("mrs"), rate("ema")});
+      EXPECT_GE(rate("auto"), best - 0.01) << budget << " %";
+      EXPECT_GT(rate("auto"), rate("lfu") - 0.01);
+    }
+}
+
+// Half of the time one expert after another comes back at once, and then two are popular among many.
+TEST(CacheReplay, of_auto_follows_the_policy_that_misses_least_lately) {
+  RoutingTrace trace;
+  trace.layers = {0};
+  trace.experts = 40, trace.used = 1;
+  for (int32_t i = 0; i < 6000; ++i) {
+    const int32_t recent = i / 3 % 40, popular = i % 2 == 0 ? i / 2 % 2 : 2 + i / 2 % 38;
+    TracedToken token;
+    token.position = i;
+    token.experts = {{i < 3000 ? recent : popular}};
+    token.weights = {{1.0F}};
+    trace.tokens.push_back(std::move(token));
+  }
+  const auto layers = std::vector{requests_of(trace, 0)};
+  const auto hits = [&](const char* policy) { return row_of(layers, policy, 10).hits; };
+  EXPECT_GE(hits("auto") + 100, std::max({hits("lru"), hits("lfu"), hits("mrs"), hits("ema")}));
+}
+
 }  // namespace
 }  // namespace tandem

@@ -14,6 +14,25 @@ class MovingExpertsCommands : public ::testing::Test {
     return Arguments{"run", "-m", model_, "-p", "Once upon a time there was", "-n", "12", "--temp", "0"} + on_host() +
            more;
   }
+  // With a plan among `more`.
+  Arguments divided_run(const Arguments& more) const {
+    return Arguments{"run",
+                     "-m",
+                     model_,
+                     "-p",
+                     "Once upon a time there was",
+                     "-n",
+                     "12",
+                     "--temp",
+                     "0",
+                     "--device",
+                     "host",
+                     "--act",
+                     "f32",
+                     "--cache-type",
+                     "f32"} +
+           more;
+  }
   json answer(const Arguments& more) const { return json_of(run(more), caches_); }
   fs::path kept() const {
     for (const auto& entry : fs::recursive_directory_iterator(folder_.file("")))
@@ -55,6 +74,40 @@ TEST_F(MovingExpertsCommands, give_eval_its_bits_and_bench_its_rows) {
   const json rows = json_of(
       Arguments{"bench", "-m", model_, "-p", "8", "-n", "4", "-r", "1", "--host-budget", "25%"} + on_host(), caches_);
   EXPECT_THAT(rows.dump(), HasSubstr("slots_per_layer"));
+}
+
+TEST_F(MovingExpertsCommands, divide_experts_between_lanes_and_write_the_same_text) {
+  const Arguments copies{"--expert-copies", "--expert-budget", "38%"};
+  const json plain = answer({});
+  for (const char* plan : {"hybrimoe", "moe-fixed", "moe-lru", "moe-layer-split"})
+    for (const Arguments& more : {Arguments{}, Arguments{"--expert-policy", "lru", "--host-slower", "2"}}) {
+      const json divided = json_of(divided_run(copies + Arguments{"--plan", plan} + more), caches_);
+      EXPECT_EQ(divided.at("text"), plain.at("text")) << plan;
+      const json& lanes = divided.at("expert_store").at("lanes");
+      EXPECT_EQ(lanes.at("policy"), more.empty() ? "auto" : "lru");
+      EXPECT_EQ(lanes.at("host_slower"), more.empty() ? 1 : 2);
+      const json& text = lanes.at("text");
+      EXPECT_EQ(text.at("choices"),
+                text.at("in_slots").get<int>() + text.at("copied").get<int>() + text.at("on_host").get<int>());
+      EXPECT_EQ(text.at("choices") == 0, std::string(plan) == "moe-layer-split");
+    }
+  const Ended slow =
+      tandem(divided_run({"--link-gbps", "0.5", "--expert-budget", "38%", "--plan", "moe-lru", "--host-slower", "3"}),
+             caches_);
+  EXPECT_EQ(slow.status, 0);
+  EXPECT_THAT(slow.err, HasSubstr("3 of 8 experts of each layer have slots on the GPU"));
+  EXPECT_THAT(slow.err, HasSubstr("the link is slowed down to 0.5 GB/s"));
+  EXPECT_THAT(slow.err, HasSubstr("products on the host are slowed down 3 times"));
+  EXPECT_THAT(slow.err, HasSubstr("copied to it"));
+  for (const Arguments& bad : {Arguments{"--link-gbps", "0"}, Arguments{"--host-slower", "0.5"},
+                               Arguments{"--expert-policy", "belady"}, Arguments{"--link-gbps", "fast"}})
+    EXPECT_EQ(tandem(divided_run(bad), caches_).status, 2) << ::testing::PrintToString(bad);
+  for (const Arguments& needs : {Arguments{"--plan", "hybrimoe"}, Arguments{"--plan", "hybrimoe", "--expert-copies"},
+                                 Arguments{"--plan", "moe-lru", "--expert-budget", "38%"}}) {
+    const Ended refused = tandem(divided_run(needs), caches_);
+    EXPECT_EQ(refused.status, 1) << ::testing::PrintToString(needs);
+    EXPECT_THAT(refused.err, HasSubstr("needs experts that are copied into slots of the GPU"));
+  }
 }
 
 // A state that was saved with all experts in memory goes on with a quarter of them, and the other way round.
