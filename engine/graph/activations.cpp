@@ -72,7 +72,8 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
   }
   if (c.experts && s.lanes.slots > 0) {
     const ExpertsConfig& e = *c.experts;
-    lanes.tables = floats(LaneLayout{rows, e.used, s.lanes}.words(), 1, "decisions about experts");
+    for (Operand& tables : lanes.tables)
+      tables = floats(LaneLayout{rows, e.used, s.lanes}.words(), 1, "decisions about experts");
     lanes.gate_up = floats(rows * e.used, 2 * e.feed_forward, "gate_up of experts on the host");
     lanes.activated = floats(rows * e.used, e.feed_forward, "activated of experts on the host");
     lanes.found = floats(rows * e.used, c.hidden, "found by experts on the host");

@@ -4,6 +4,7 @@
 // only) every Operand is empty, and only shapes are right.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -48,7 +49,8 @@ struct ExpertRowBuffers {
 
 // Buffers of lanes that divide experts (engine/plan/lane_steps.h), reused from layer to layer.
 struct LaneBuffers {
-  Operand tables;     // int32 [LaneLayout::words()] of a pass with all tokens
+  // int32 [LaneLayout::words()] of a pass with all tokens, for layers with even and with odd numbers
+  std::array<Operand, 2> tables;
   Operand gate_up;    // [rows * k, 2 I] of the experts on the host
   Operand activated;  // [rows * k, I]
   Operand found;      // [rows * k, H]

@@ -11,14 +11,19 @@ int64_t ExpertBlock::expert_bytes() const {
 
 ExpertBlock expert_block_at(std::span<const Operator> operators) {
   ExpertBlock block;
+  bool is_first_wave = true;
   for (const Operator& op : operators) {
     if (std::holds_alternative<Route>(op.body)) {
       if (&op != &operators.front()) break;
       block.route = &op;
     }
     if (std::holds_alternative<ExpertLists>(op.body)) block.lists = &op;
+    if (const auto* fetch = std::get_if<ExpertFetch>(&op.body)) {
+      is_first_wave = fetch->wave == 0;
+      if (is_first_wave) block.fetch = &op;
+    }
     const auto* product = std::get_if<GroupedMatMul>(&op.body);
-    if (product && product->routed) (block.unit ? block.down : block.up).push_back(&op);
+    if (is_first_wave && product && product->routed) (block.unit ? block.down : block.up).push_back(&op);
     if (std::holds_alternative<Glu>(op.body) && !block.up.empty() && !block.unit) block.unit = &op;
     if (std::holds_alternative<ExpertSum>(op.body)) {
       block.sum = &op;

@@ -15,6 +15,7 @@ namespace tandem {
 struct ExpertBlock {
   const Operator* route = nullptr;        // nullptr: it stands in front of what was searched
   const Operator* lists = nullptr;        // nullptr: few tokens
+  const Operator* fetch = nullptr;        // the first one, if experts move; what belongs to later ones is left out
   std::vector<const Operator*> up, down;  // one for each part of the stack
   const Operator* unit = nullptr;
   const Operator* sum = nullptr;  // nullptr: the routing in front is a guess
@@ -23,7 +24,7 @@ struct ExpertBlock {
   int64_t expert_bytes() const;  // of the matrices of one expert
 };
 
-// From a layer's routing, or from its lists, to its sum.
+// From a layer's routing, its lists or its first fetch, to its sum.
 ExpertBlock expert_block_at(std::span<const Operator> operators);
 
 }  // namespace tandem

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/plan/expert_block.h"
 #include "engine/plan/placer.h"
 #include "sync/error.h"
 
@@ -46,33 +47,12 @@ Lanes lanes_of(const PlanRequest& request, const char* name) {
   return lanes;
 }
 
-// The operators of one layer's experts, in the first wave of their fetch. The other waves are left out.
-struct FetchedBlock {
-  const Operator* fetch = nullptr;
-  std::vector<const Operator*> products, behind;  // gate and up; down
-  const Operator* unit = nullptr;
-  const Operator* sum = nullptr;
+const ExpertFetch& fetch_of(const ExpertBlock& block) { return std::get<ExpertFetch>(block.fetch->body); }
 
-  const ExpertFetch& choices() const { return std::get<ExpertFetch>(fetch->body); }
-};
-
-FetchedBlock block_of(std::span<const Operator> operators) {
-  FetchedBlock block;
-  for (const Operator& op : operators) {
-    if (const auto* fetch = std::get_if<ExpertFetch>(&op.body)) {
-      if (fetch->wave > 0) continue;
-      block.fetch = &op;
-    } else if (std::holds_alternative<ExpertSum>(op.body)) {
-      block.sum = &op;
-      return block;
-    } else if (std::holds_alternative<GroupedMatMul>(op.body)) {
-      const bool is_first_wave = op.name.find("_wave") == std::string::npos;
-      if (is_first_wave) (block.unit ? block.behind : block.products).push_back(&op);
-    } else if (std::holds_alternative<Glu>(op.body) && block.unit == nullptr) {
-      block.unit = &op;
-    }
-  }
-  TANDEM_CHECK(false, "the sum of a layer's experts");
+// A fetch must come first.
+ExpertBlock fetched_block_at(std::span<const Operator> operators) {
+  ExpertBlock block = expert_block_at(operators);
+  TANDEM_CHECK(block.fetch && block.sum, "the sum of a layer's experts");
   return block;
 }
 
@@ -92,7 +72,7 @@ class LanePlanner {
         placer_.place(op, on_.gpu, on_.host);
         continue;
       }
-      const FetchedBlock block = block_of(request_.operators.subspan(i));
+      const ExpertBlock block = fetched_block_at(request_.operators.subspan(i));
       place(block);
       while (&request_.operators[i] != block.sum) ++i;
     }
@@ -112,9 +92,9 @@ class LanePlanner {
     Operand gate_up, activated, found;
   };
 
-  void place(const FetchedBlock& block) {
+  void place(const ExpertBlock& block) {
     block_ = block;
-    const ExpertFetch& from = block.choices();
+    const ExpertFetch& from = fetch_of(block);
     moving_ = &from_.moving[static_cast<size_t>(from.layer)];
     TANDEM_CHECK(moving_->lanes != nullptr, "lanes of a layer with experts");
     const bool is_text = from.S <= kSmallBatch;
@@ -134,19 +114,25 @@ class LanePlanner {
       place_products("_turn" + std::to_string(t), on_.gpu, on_gpu,
                      {moving_->landings[static_cast<size_t>(t)], moving_->places, table(layout_.landed(t)),
                       table(layout_.landed_lists(t)), share});
-      if (is_text && rules_.keeps) place_move("keep", t, true);
     }
     ExpertSum sum = std::get<ExpertSum>(block.sum->body);
     sum.rows = layout_.choices();
     sum.row_of = table(layout_.row_of()), sum.slots = from_.buffers.found;
     placer_.place_quietly(with_body(*block.sum, sum), on_.host);
+    // The sum waits for the GPU, so the link waits for a thread, which wakes it; a kernel does not.
+    for (int64_t t = 0; is_text && rules_.keeps && t < layout_.sizes.turns; ++t) place_move("keep", t, true);
   }
 
   static bool copies(std::string_view schedule) { return schedule != "fixed" && schedule != "no-transfer"; }
 
   Operand table(int64_t words) const {
-    const Operand& tables = from_.buffers.tables;
+    const Operand& tables = tables_of_layer();
     return tables ? tables.advanced(static_cast<size_t>(words) * sizeof(int32_t)) : tables;
+  }
+
+  // The decision of the next layer need not wait until the link has read this one.
+  const Operand& tables_of_layer() const {
+    return from_.buffers.tables[static_cast<size_t>(fetch_of(block_).layer % 2)];
   }
 
   Rows rows_of_gpu() const {
@@ -155,14 +141,14 @@ class LanePlanner {
   }
 
   void place_decision(bool is_text) {
-    const ExpertFetch& from = block_.choices();
+    const ExpertFetch& from = fetch_of(block_);
     ExpertDecide op;
     op.S = from.S, op.E = from.E, op.k = from.k, op.layer = from.layer;
     op.sizes = layout_.sizes;
     op.schedule = is_text ? rules_.text_schedule : rules_.prompt_schedule;
     op.keeps = rules_.keeps;
     op.ids = from.ids, op.weights = from.weights;
-    op.tables = from_.buffers.tables;
+    op.tables = tables_of_layer();
     op.lanes = moving_->lanes;
     placer_.place_quietly(named("decide", op), on_.host);
   }
@@ -170,34 +156,35 @@ class LanePlanner {
   // The copies of a turn: from the host's memory to the landing, or from the landing into slots.
   void place_move(const char* what, int64_t turn, bool keeps) {
     ExpertMove op;
-    op.S = block_.choices().S, op.layer = block_.choices().layer, op.most = moving_->places;
+    op.S = fetch_of(block_).S, op.layer = fetch_of(block_).layer, op.most = moving_->places;
     op.expert_bytes = moving_->slot_bytes;
     op.expected = 1;
     const Operand& landing = moving_->landings[static_cast<size_t>(turn)];
     op.table = table(keeps ? layout_.keepings(turn) : layout_.copies(turn));
     op.from = keeps ? landing : moving_->host, op.from_count = keeps ? moving_->places : moving_->count;
     op.to = keeps ? moving_->experts : landing, op.to_count = keeps ? moving_->slots : moving_->places;
-    if (keeps) op.keeper = moving_->lanes;
+    if (keeps) op.keeper = moving_->lanes, op.behind = std::get<ExpertSum>(block_.sum->body).y;
     placer_.place_quietly(named(what + std::to_string(turn), op), on_.link);
   }
 
   void place_products(const std::string& suffix, int device, const Rows& rows, const Stack& stack) {
     const Rows before = rows_of_gpu();
-    for (const Operator* op : block_.products)
-      place_product(*op, suffix, device, stack, {}, at_same_place(product(*op).y, before.gate_up, rows.gate_up));
+    for (const Operator* op : block_.up)
+      place_product(*op, suffix, device, stack, {},
+                    at_same_place(ExpertBlock::product(op).y, before.gate_up, rows.gate_up));
     Glu unit = std::get<Glu>(block_.unit->body);
     unit.gate = rows.gate_up, unit.y = rows.activated;
     unit.up = at_same_place(std::get<Glu>(block_.unit->body).up, before.gate_up, rows.gate_up);
     placer_.place_quietly({block_.unit->name + suffix, unit, block_.unit->layer}, device);
-    for (const Operator* op : block_.behind)
+    for (const Operator* op : block_.down)
       place_product(*op, suffix, device, stack, rows.activated,
-                    at_same_place(product(*op).y, before.found, rows.found));
+                    at_same_place(ExpertBlock::product(op).y, before.found, rows.found));
   }
 
   // x: absent: that of the operator.
   void place_product(const Operator& op, const std::string& suffix, int device, const Stack& stack, const Operand& x,
                      const Operand& y) {
-    GroupedMatMul grouped = product(op);
+    GroupedMatMul grouped = ExpertBlock::product(&op);
     grouped.w.data = at_same_place(grouped.w.data, moving_->experts, stack.experts);
     grouped.w.count = stack.count;
     grouped.ids = stack.ids, grouped.lists = stack.lists;
@@ -208,7 +195,6 @@ class LanePlanner {
     placer_.place_quietly({op.name + suffix, grouped, op.layer}, device);
   }
 
-  static const GroupedMatMul& product(const Operator& op) { return std::get<GroupedMatMul>(op.body); }
   // The place that lies as far behind `to` as `operand` behind `from`.
   static Operand at_same_place(const Operand& operand, const Operand& from, const Operand& to) {
     return to ? to.advanced(operand.offset_bytes - from.offset_bytes) : to;
@@ -223,7 +209,7 @@ class LanePlanner {
   const Lanes on_;
   const LaneRules rules_;
   Placer placer_;
-  FetchedBlock block_;  // of the present layer
+  ExpertBlock block_;  // of the present layer
   const MovingExperts* moving_ = nullptr;
   LaneLayout layout_;
 };
@@ -269,14 +255,14 @@ Plan plan_by_layers(const PlanRequest& request, const char* name) {
       continue;
     }
     const MovingExperts& moving = from.moving[static_cast<size_t>(fetch->layer)];
-    const FetchedBlock block = block_of(request.operators.subspan(i));
+    const ExpertBlock block = fetched_block_at(request.operators.subspan(i));
     const Operand lists = fetch->lists;
     if (lists)
       placer.place_quietly({op.name, ExpertLists{fetch->S, fetch->E, fetch->k, fetch->ids, lists}, op.layer}, device);
-    for (const Operator* product : block.products)
+    for (const Operator* product : block.up)
       placer.place_quietly(from_host_memory(*product, moving, *fetch, lists), device);
     placer.place_quietly(*block.unit, device);
-    for (const Operator* product : block.behind)
+    for (const Operator* product : block.down)
       placer.place_quietly(from_host_memory(*product, moving, *fetch, lists), device);
     placer.place_quietly(*block.sum, device);
     while (&request.operators[i] != block.sum) ++i;

@@ -17,6 +17,7 @@ struct ExpertMove {
   double expected = 0;            // copies that are expected; costs are counted by it
   Operand table;                  // int32 [move_table_words(most)]
   Operand from, to;               // experts, side by side
+  Operand behind;                 // optional, f32 [1]: the copies begin when it is written
   ExpertLanes* keeper = nullptr;  // is told of each expert that is in its slot; nullptr: `to` is a landing
 
   bool operator==(const ExpertMove&) const = default;
@@ -30,6 +31,7 @@ struct ExpertMove {
         whole(op.table, Use::read, Role::ids, static_cast<size_t>(move_table_words(op.most)) * sizeof(int32_t)),
         whole(op.from, Use::read, Role::weights, static_cast<size_t>(op.from_count) * op.expert_bytes)
             .moving(moved / sizeof(float), moved),
+        rows_of(op.behind, Use::read, 1, 1, 1).only_if(static_cast<bool>(op.behind)),
         whole(op.to, Use::update, Role::weights, static_cast<size_t>(op.to_count) * op.expert_bytes)
             .moving(moved / sizeof(float), moved)};
   }

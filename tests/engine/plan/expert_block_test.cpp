@@ -40,6 +40,21 @@ TEST(ExpertBlock, begins_with_a_routing_or_with_lists_and_ends_with_the_sum) {
   }
 }
 
+TEST(ExpertBlock, of_experts_that_move_has_the_products_of_the_first_fetch) {
+  ExpertFetch later;
+  later.wave = 1;
+  const std::vector<Operator> operators = {
+      {"fetch", ExpertFetch{}},   product("up", 64, 32, 0),         {"unit", Glu{}},
+      product("down", 64, 32, 0), {"fetch_wave1", later},           product("up_wave1", 64, 32, 0),
+      {"unit_wave1", Glu{}},      product("down_wave1", 64, 32, 0), {"sum", ExpertSum{}}};
+  const ExpertBlock block = expert_block_at(operators);
+  EXPECT_EQ(block.fetch, &operators[0]);
+  EXPECT_EQ(block.up, std::vector{&operators[1]});
+  EXPECT_EQ(block.unit, &operators[2]);
+  EXPECT_EQ(block.down, std::vector{&operators[3]});
+  EXPECT_EQ(block.sum, &operators[8]);
+}
+
 TEST(ExpertBlock, of_a_guess_has_no_sum) {
   const std::vector<Operator> operators = {{"guess", Route{}}, {"route", Route{}}, {"sum", ExpertSum{}}};
   EXPECT_EQ(expert_block_at(operators).sum, nullptr);
