@@ -109,6 +109,7 @@ class Attempt {
     throw_wait_failed("a wait passed its deadline", flag_, epoch_, context_, why);
   }
   WaitReport report() const { return {seconds_since(start_), spun_}; }
+  bool shares_core() const { return context_.shares_core; }
 
  private:
   const Flag& flag_;
@@ -129,10 +130,12 @@ class BlockingWaiter final : public Waiter {
 
 // Spins for a bounded time, then yields, then blocks. An unbounded spinner that shares its core with the work it waits
 // for would delay that work by whole scheduler ticks (4 to 8 ms measured).
-constexpr double kSpinSeconds = 2e-3, kYieldSeconds = 10e-3;
+// A thread that wakes up on the spinner's core waits until the kernel takes that core from the spinner.
+constexpr double kSpinSeconds = 2e-3, kSpinSecondsOfSharedCore = 5e-6, kYieldSeconds = 10e-3;
 
 void spin_yield_block(Attempt& attempt) {
-  if (attempt.spin(kSpinSeconds) || attempt.yield(kYieldSeconds)) return;
+  if (attempt.spin(attempt.shares_core() ? kSpinSecondsOfSharedCore : kSpinSeconds) || attempt.yield(kYieldSeconds))
+    return;
   attempt.block();
 }
 

@@ -28,6 +28,7 @@ struct WaitContext {
   std::string_view advice;  // for the error message when the deadline passes: what the user can do about it
   // Blocks without using the core until the signaller has made progress, e.g. clFinish; empty: futex on the flag.
   std::function<void(std::chrono::milliseconds)> block;
+  bool shares_core = false;  // another thread works on this core: it is left after a short spin
 };
 
 struct WaitReport {

@@ -30,6 +30,7 @@ struct DeviceOptions {
   std::string program_folder;    // where compiled OpenCL programs are kept between runs; empty: they are not kept
   OnLongWork on_long_work;       // called for compiling and keeping programs
   Precautions precautions;       // steps to avoid when a GPU is opened, besides those known for its driver
+  bool shares_core = false;      // another device of a thread of its own works on the same cores
   double link_gbps = 0;          // the link copies no faster, in 1e9 bytes a second; 0: it is not slowed down
   double host_slower = 1;        // products on the host take so many times as long
   int64_t link_fails_after = 0;  // so many copies of the link, the last of which fails (tests); 0: none

@@ -2,10 +2,12 @@
 
 namespace tandem {
 
-StepWaits::StepWaits(const std::string& device, sync::Policy policy, std::chrono::milliseconds deadline)
+StepWaits::StepWaits(const std::string& device, sync::Policy policy, std::chrono::milliseconds deadline,
+                     bool shares_core)
     : device_(device),
       raiser_("that raises it (" + device + " waits)"),
       deadline_(deadline),
+      shares_core_(shares_core),
       waiter_(sync::make_waiter(policy)) {}
 
 // The predictor observes the sum of a step's waits. The prediction for each flag is what remains of this sum after the
@@ -27,6 +29,7 @@ void StepWaits::wait(std::string_view step, std::span<const sync::WaitFor> waits
     context.step = step;
     context.device = raiser_;
     context.deadline = deadline_;
+    context.shares_core = shares_core_;
     context.predicted_seconds = predictor.predict_after(waited);
     context.block = [&](std::chrono::milliseconds) {
       if (closed_) throw Error("the device was closed", "flag '" + wait.flag.name() + "', " + device_);

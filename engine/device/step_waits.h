@@ -23,7 +23,9 @@ namespace tandem {
 
 class StepWaits {
  public:
-  StepWaits(const std::string& device, sync::Policy policy, std::chrono::milliseconds deadline);
+  // shares_core: as in WaitContext.
+  StepWaits(const std::string& device, sync::Policy policy, std::chrono::milliseconds deadline,
+            bool shares_core = false);
   // predictor: the one for this step's waits.
   void wait(std::string_view step, std::span<const sync::WaitFor> waits, uint32_t base,
             sync::DurationPredictor& predictor);
@@ -34,6 +36,7 @@ class StepWaits {
  private:
   const std::string device_, raiser_;
   const std::chrono::milliseconds deadline_;
+  const bool shares_core_;
   const std::unique_ptr<sync::Waiter> waiter_;
   std::atomic<bool> closed_ = false;
 };

@@ -59,7 +59,7 @@ ThreadDevice::ThreadDevice(DeviceInfo info, std::unique_ptr<Processor> processor
     : info_(std::move(info)),
       deadline_(options.wait_deadline),
       processor_(std::move(processor)),
-      waits_(info_.id, options.sync_policy, options.wait_deadline),
+      waits_(info_.id, options.sync_policy, options.wait_deadline, options.shares_core),
       own_thread_(std::make_unique<sync::Worker>(thread_cores)),
       thread_(*own_thread_) {
   describe(options);
@@ -73,7 +73,7 @@ ThreadDevice::ThreadDevice(DeviceInfo info, std::unique_ptr<Processor> processor
     : info_(std::move(info)),
       deadline_(options.wait_deadline),
       processor_(std::move(processor)),
-      waits_(info_.id, options.sync_policy, options.wait_deadline),
+      waits_(info_.id, options.sync_policy, options.wait_deadline, options.shares_core),
       thread_(other.thread_) {
   describe(options);
   info_.thread_of = other.info_.thread_of.empty() ? other.info_.id : other.info_.thread_of;

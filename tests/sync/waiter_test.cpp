@@ -45,6 +45,29 @@ TEST_P(EveryWaiter, returns_only_after_the_flag_was_raised) {
   signaller.join();
 }
 
+// The least of several waits, because a spinner that the kernel interrupts has spun for longer.
+TEST(SpinningWaiter, leaves_a_shared_core_soon) {
+  Pool pool;
+  FlagBank bank(pool, 1, "bank");
+  Flag flag = bank.make("decided");
+  const auto least_spun = [&](bool shares_core) {
+    WaitContext context{"blk.3.decide", "link:0", 0, milliseconds(5000), {}, {}, shares_core};
+    double least = 1;
+    for (int i = 0; i < 10; ++i) {
+      const uint32_t epoch = flag.epoch() + 1;
+      std::thread signaller([&] {
+        std::this_thread::sleep_for(milliseconds(5));
+        flag.raise(epoch);
+      });
+      least = std::min(least, make_waiter(Policy::spin)->wait(flag, epoch, context).spun_seconds);
+      signaller.join();
+    }
+    return least;
+  };
+  EXPECT_LT(least_spun(true), 1e-3);
+  EXPECT_GE(least_spun(false), 2e-3);
+}
+
 TEST_P(EveryWaiter, survives_a_prediction_that_is_far_too_long_or_too_short) {
   for (double predicted : {1e-9, 0.030}) {
     const uint32_t epoch = flag_.epoch() + 1;

@@ -80,6 +80,7 @@ Machine::Machine(const MachineOptions& options, const Strategy* plan)
   if (options_.host_slower > 1)
     diagnostics_.push_back(fmt::format("products on the host are slowed down {:g} times", options_.host_slower));
   device_options_.link_gbps = options_.link_gbps;
+  device_options_.shares_core = copies_experts();
   device_options_.host_slower = options_.host_slower;
   device_options_.link_fails_after = options_.device_hooks.link_fails_after;
   device_options_.listed_tokens = options_.listed_tokens;
