@@ -70,6 +70,8 @@ TEST(NdpDevice, refuses_everything_but_products_and_units_by_the_name_of_the_fea
                                                           {Route(), "routing"},
                                                           {ExpertLists(), "routing"},
                                                           {ExpertFetch(), "that move"},
+                                                          {ExpertDecide(), "that move"},
+                                                          {ExpertMove(), "copies of experts"},
                                                           {ExpertSides(), "capacities"},
                                                           {ExpertSlots(), "capacities"},
                                                           {GatherRows(), "capacities"},
