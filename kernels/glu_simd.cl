@@ -1,6 +1,7 @@
-// The gated activation of a feed-forward block: y = gate / (1 + exp(-t)) * up (Shazeer 2020, arXiv:2002.05202).
+// The activation of a feed-forward block: y = gate / (1 + exp(-t)) * up (Shazeer 2020, arXiv:2002.05202).
 //   SwiGLU: t = gate. GEGLU by tanh (-DACTIVATION=1): t = 2 sqrt(2 / pi) * (gate + 0.044715 gate^3),
-//   since 1 + tanh(u) = 2 / (1 + exp(-2 u)).
+//   since 1 + tanh(u) = 2 / (1 + exp(-2 u)). Squared ReLU (-DACTIVATION=2): y = gate * max(gate, 0) * up
+//   (So et al. 2021, arXiv:2109.08668). -DGATED=0 leaves out the product with up, and does not read it.
 //
 // Layout: gate, up, y f32 at s*stride + i.
 // Work: dimension 0 is a run of `chunk` elements of a row, dimension 1 the token; local size 1.
@@ -13,20 +14,33 @@
 #ifndef ACTIVATION
 #define ACTIVATION 0  // engine/tensor/activation.h
 #endif
-
-INLINE float16 glu16(const float16 gate, const float16 up) {
-#if ACTIVATION == 1
-  const float16 t = fma((float16)(0.044715f), gate * gate * gate, gate) * 1.5957691216f;
-#else
-  const float16 t = gate;
+#ifndef GATED
+#define GATED 1
 #endif
-  const float16 y = gate / (1.0f + exp16(-t)) * up;
+
+INLINE float16 activated16(const float16 gate) {
+#if ACTIVATION == 2
+  return gate * (gate > 0.0f ? gate : (float16)(0.0f));
+#elif ACTIVATION == 1
+  return gate / (1.0f + exp16(fma((float16)(0.044715f), gate * gate * gate, gate) * -1.5957691216f));
+#else
+  return gate / (1.0f + exp16(-gate));
+#endif
+}
+
+INLINE float16 rounded16(const float16 y) {
 #if ROUND_F16
   return round_f16x16(y);
 #else
   return y;
 #endif
 }
+
+#if GATED
+#define TIMES(up) * (up)
+#else
+#define TIMES(up)
+#endif
 
 __kernel void glu_simd(BUFFER(gate), BUFFER(up), BUFFER(y), const int width, const int gate_stride, const int up_stride,
                           const int y_stride, const int chunk) {
@@ -36,9 +50,11 @@ __kernel void glu_simd(BUFFER(gate), BUFFER(up), BUFFER(y), const int width, con
   __global const float *up = PTR(const float, up) + s * up_stride;
   __global float *y = PTR(float, y) + s * y_stride;
   int i = begin;
-  for (; i + 16 <= end; i += 16) STORE16(__global, glu16(vload16(0, gate + i), vload16(0, up + i)), y + i);
+  for (; i + 16 <= end; i += 16)
+    STORE16(__global, rounded16(activated16(vload16(0, gate + i)) TIMES(vload16(0, up + i))), y + i);
   if (i < end) {
     const int rest = end - i;
-    store_part(glu16(load_part(gate + i, rest, 0.0f), load_part(up + i, rest, 0.0f)), y + i, rest);
+    store_part(rounded16(activated16(load_part(gate + i, rest, 0.0f)) TIMES(load_part(up + i, rest, 0.0f))), y + i,
+               rest);
   }
 }

@@ -1,9 +1,11 @@
 // The body of glu_{simd,simt}.comp: y = gate / (1 + exp(-t)) * up (Shazeer 2020, arXiv:2002.05202).
 //   SwiGLU: t = gate. GEGLU by tanh (ACTIVATION = 1): t = 2 sqrt(2 / pi) * (gate + 0.044715 gate^3),
-//   since 1 + tanh(u) = 2 / (1 + exp(-2 u)).
+//   since 1 + tanh(u) = 2 / (1 + exp(-2 u)). Squared ReLU (ACTIVATION = 2): y = gate * max(gate, 0) * up
+//   (So et al. 2021, arXiv:2109.08668). GATED = 0 leaves out the product with up, and does not read it.
 layout(local_size_x = LANES) in;
 layout(constant_id = 0) const int ROUND_F16 = 0;
 layout(constant_id = 1) const int ACTIVATION = 0;  // engine/tensor/activation.h
+layout(constant_id = 2) const int GATED = 1;
 
 BUFFER(0, float, gate);
 BUFFER(1, float, up);
@@ -21,7 +23,9 @@ void main() {
     const float g = gate[gates + uint(i)];
     precise float t = g;
     if (ACTIVATION == 1) t = fma(0.044715, g * g * g, g) * 1.5957691216;
-    precise const float power = 1.0 + exp1(-t), result = quotient(g, power) * up[ups + uint(i)];
+    precise const float power = 1.0 + exp1(-t), factor = g > 0.0 ? g : 0.0;
+    precise float result = ACTIVATION == 2 ? g * factor : quotient(g, power);
+    if (GATED != 0) result *= up[ups + uint(i)];
     y[ys + uint(i)] = ROUND_F16 != 0 ? round_f16(result) : result;
   }
 }

@@ -1,4 +1,4 @@
-// The gated activation of a feed-forward block: y = activation(gate) * up. glu.glsl has the activations.
+// The activation of a feed-forward block: y = activation(gate) * up. glu.glsl has the activations.
 //
 // Layout: gate, up, y f32 at s*stride + i.
 // Work: a work-group of 16 is a run of `chunk` elements of a row (dimension 0) of one token (dimension 1). Its

@@ -1,4 +1,4 @@
-// The gated activation of a feed-forward block: y = activation(gate) * up. glu.glsl has the activations.
+// The activation of a feed-forward block: y = activation(gate) * up. glu.glsl has the activations.
 //
 // Layout: gate, up, y f32 at s*stride + i.
 // Work: one invocation per element. Dimension 0 is i in groups of 64, dimension 1 the token. `chunk` is 1.

@@ -1,4 +1,4 @@
-// Choices about activations: the function on the gate of a gated feed-forward network, and the type of matmul inputs.
+// Choices about activations: the function in a feed-forward network, and the type of matmul inputs.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,11 @@
 namespace tandem {
 
 enum class Activation : uint8_t {
-  silu,       // x / (1 + exp(-x))
-  gelu_tanh,  // x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))
+  silu,          // x / (1 + exp(-x))
+  gelu_tanh,     // x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))
+  squared_relu,  // max(x, 0)^2 (So et al. 2021, arXiv:2109.08668)
 };
-inline constexpr Activation kLastActivation = Activation::gelu_tanh;
+inline constexpr Activation kLastActivation = Activation::squared_relu;
 
 struct ActivationRow {
   Activation activation;
@@ -23,6 +24,7 @@ struct ActivationRow {
 inline constexpr ActivationRow kActivationRows[] = {
     {Activation::silu, "silu", "swiglu"},
     {Activation::gelu_tanh, "gelu_tanh", "geglu"},
+    {Activation::squared_relu, "squared_relu", "squared_reglu"},
 };
 
 constexpr bool activation_rows_are_in_order() {

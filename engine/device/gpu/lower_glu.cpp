@@ -12,7 +12,8 @@ std::vector<KernelLaunch> lower_glu(const Glu& op, const LoweringContext& contex
   const RowCut cut = cut_rows(op.I, context.family, context.compute_units);
   KernelLaunch launch;
   launch.source = launch.kernel = in_family("glu", context.family);
-  launch.options = defines({{"ROUND_F16", op.round_f16}, {"ACTIVATION", static_cast<int64_t>(op.activation)}});
+  launch.options =
+      defines({{"ROUND_F16", op.round_f16}, {"ACTIVATION", static_cast<int64_t>(op.activation)}, {"GATED", op.gated}});
   launch.args = {BufferArg{op.gate},     BufferArg{op.up},     BufferArg{op.y, true}, narrow(op.I),
                  narrow(op.gate_stride), narrow(op.up_stride), narrow(op.y_stride),   narrow(cut.chunk)};
   launch.global = {cut.global, static_cast<size_t>(op.S * op.rows), 1};

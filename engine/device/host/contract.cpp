@@ -190,7 +190,7 @@ struct Contract {
   }
   void operator()(const Glu& op) const {
     for (int64_t s = 0; s < op.S * op.rows; ++s)
-      loops.glu({op.gate.as<float>() + s * op.gate_stride, op.up.as<float>() + s * op.up_stride,
+      loops.glu({op.gate.as<float>() + s * op.gate_stride, op.gated ? op.up.as<float>() + s * op.up_stride : nullptr,
                  op.y.as<float>() + s * op.y_stride, op.I, op.activation, op.round_f16});
   }
   void operator()(const Scale& op) const {

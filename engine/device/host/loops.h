@@ -74,9 +74,9 @@ struct RopeArgs {
   bool interleaved;
 };
 
-// A gated linear unit for one token.
+// A gated linear unit for one token, or its activation alone.
 struct GluArgs {
-  const float *gate, *up;
+  const float *gate, *up;  // up is null if there is no gate
   float* y;
   int64_t count;
   Activation activation;

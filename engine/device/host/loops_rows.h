@@ -85,13 +85,18 @@ void rope(const RopeArgs& args) { args.interleaved ? rope_neighbours(args) : rop
 // 2 u of GELU's tanh form, for 1 + tanh(u) = 2 / (1 + exp(-2 u)).
 LANES_INLINE Lanes slope_of_gelu(Lanes g) { return fma(all(0.044715f), g * g * g, g) * all(1.5957691216f); }
 
+LANES_INLINE Lanes activated(Activation activation, Lanes g) {
+  if (activation == Activation::squared_relu) return g * select(g > all(0.0f), g, all(0.0f));
+  const Lanes t = activation == Activation::gelu_tanh ? slope_of_gelu(g) : g;
+  return g / (all(1.0f) + exp(-t));
+}
+
 void glu(const GluArgs& given) {
   const GluArgs args = given;
   for (int64_t i = 0; i < args.count; i += 16) {
     const int64_t left = args.count - i;
-    const Lanes g = load_upto(args.gate + i, left, 0);
-    const Lanes t = args.activation == Activation::gelu_tanh ? slope_of_gelu(g) : g;
-    Lanes v = g / (all(1.0f) + exp(-t)) * load_upto(args.up + i, left, 0);
+    Lanes v = activated(args.activation, load_upto(args.gate + i, left, 0));
+    if (args.up != nullptr) v = v * load_upto(args.up + i, left, 0);
     if (args.round_f16) v = round_f16(v);
     store_upto(args.y + i, v, left);
   }

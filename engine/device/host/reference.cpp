@@ -228,7 +228,8 @@ void reference(const Attention& op) {
 void reference(const Glu& op) {
   for (int64_t s = 0; s < op.S * op.rows; ++s)
     for (int64_t i = 0; i < op.I; ++i) {
-      const double gate = op.gate.as<float>()[s * op.gate_stride + i], up = op.up.as<float>()[s * op.up_stride + i];
+      const double gate = op.gate.as<float>()[s * op.gate_stride + i];
+      const double up = op.gated ? op.up.as<float>()[s * op.up_stride + i] : 1.0;
       op.y.as<float>()[s * op.y_stride + i] = result(op.activated(gate) * up, op.round_f16);
     }
 }

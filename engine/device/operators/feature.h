@@ -36,6 +36,8 @@ enum class Feature : uint8_t {
   scaled_embedding,
   window,
   gelu,
+  squared_relu,
+  ungated,
   soft_cap,
   capped_attention,
   // Mixtures of experts.
@@ -91,6 +93,8 @@ inline constexpr FeatureRow kFeatureRows[] = {
     {Feature::scaled_embedding, ComputedBy::host_and_gpu, "scaled embeddings"},
     {Feature::window, ComputedBy::host_and_gpu, "attention to a window of the positions"},
     {Feature::gelu, ComputedBy::host_and_gpu, "GELU"},
+    {Feature::squared_relu, ComputedBy::host_and_gpu, "the square of ReLU"},
+    {Feature::ungated, ComputedBy::host_and_gpu, "an activation without a gate"},
     {Feature::soft_cap, ComputedBy::host_and_gpu, "a soft cap"},
     {Feature::capped_attention, ComputedBy::host_and_gpu, "attention with a soft cap of its scores"},
     {Feature::routing, ComputedBy::host_and_gpu, "routing (comparisons that decide which experts run)"},

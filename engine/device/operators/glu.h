@@ -1,6 +1,7 @@
-// The operator Glu: a gated linear unit.
+// The operator Glu: a gated linear unit, or its activation alone.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -9,19 +10,21 @@
 
 namespace tandem {
 
-// A gated linear unit: y = activation(gate) * up (Shazeer 2020, arXiv:2002.05202: SwiGLU, GEGLU).
+// A gated linear unit: y = activation(gate) * up (Shazeer 2020, arXiv:2002.05202: SwiGLU, GEGLU). Not gated: y =
+// activation(gate), and there is no `up`.
 struct Glu {
   int64_t S = 0, I = 0;
-  Operand gate, up;  // [S, I], strides
+  Operand gate, up;  // [S, I], strides; `up` only if gated
   int64_t gate_stride = 0, up_stride = 0;
   Operand y;  // [S, I], stride y_stride
   int64_t y_stride = 0;
   bool round_f16 = false;
   Activation activation = Activation::silu;
   int64_t rows = 1;  // rows of each token, one behind the other: one for each of its experts
+  bool gated = true;
 
   bool operator==(const Glu&) const = default;
-  const char* kind() const { return gated_unit_of(activation); }
+  const char* kind() const { return gated ? gated_unit_of(activation) : name_of(activation); }
   Features features() const {
     Features all{Feature::activation};
     switch (activation) {
@@ -29,7 +32,11 @@ struct Glu {
         break;
       case Activation::gelu_tanh:
         all.add(Feature::gelu);
+        break;
+      case Activation::squared_relu:
+        all.add(Feature::squared_relu);
     }
+    if (!gated) all.add(Feature::ungated);
     return all;
   }
   // activation(gate), in double precision: gate / (1 + exp(-t)), where t is the gate itself for SiLU. For GELU that is
@@ -42,10 +49,13 @@ struct Glu {
         break;
       case Activation::gelu_tanh:
         t = 2 * std::sqrt(2 / std::numbers::pi) * (gate + 0.044715 * gate * gate * gate);
+        break;
+      case Activation::squared_relu:
+        return gate * std::max(gate, 0.0);
     }
     return gate / (1 + std::exp(-t));
   }
-  double flops() const { return 5.0 * S * rows * I; }
+  double flops() const { return (gated ? 5.0 : 4.0) * S * rows * I; }
   template <typename Self>
   static auto views(Self& op) {
     const auto all_rows = [&op](auto& place, Use use, int64_t stride) {
@@ -53,7 +63,8 @@ struct Glu {
       view.token_bytes *= static_cast<size_t>(op.rows);
       return view;
     };
-    return std::array{all_rows(op.gate, Use::read, op.gate_stride), all_rows(op.up, Use::read, op.up_stride),
+    return std::array{all_rows(op.gate, Use::read, op.gate_stride),
+                      all_rows(op.up, Use::read, op.up_stride).only_if(op.gated),
                       all_rows(op.y, Use::write, op.y_stride)};
   }
 };

@@ -83,20 +83,30 @@ BuiltCase build_rope(CaseMemory& memory, const RopeShape& shape) {
   return {{"rope", op}, {{"x", op.x, S, heads * head_dim, op.x_stride, ElementType::f32, tolerance}}};
 }
 
-BuiltCase build_glu(CaseMemory& memory, int64_t S, int64_t I, bool round, Activation activation) {
+// The units of feed-forward networks that models have.
+struct UnitForm {
+  Activation activation;
+  bool gated;
+};
+constexpr UnitForm kUnitForms[] = {{Activation::silu, true},
+                                   {Activation::gelu_tanh, true},
+                                   {Activation::gelu_tanh, false},
+                                   {Activation::squared_relu, false}};
+
+BuiltCase build_glu(CaseMemory& memory, int64_t S, int64_t I, bool round, const UnitForm& form) {
   std::mt19937 random(static_cast<uint32_t>(S + I));
   Glu op;
-  op.S = S, op.I = I, op.round_f16 = round, op.activation = activation;
+  op.S = S, op.I = I, op.round_f16 = round, op.activation = form.activation, op.gated = form.gated;
   op.gate_stride = I + 3, op.up_stride = I + 4, op.y_stride = I + 5;
   auto gate = random_floats(random, S * I, 12.0f);
   gate[0] = 0, gate.back() = -30, gate[gate.size() / 2] = 40;
   op.gate = memory.matrix(gate, I, op.gate_stride, "gate");
-  op.up = memory.matrix(random_floats(random, S * I, 3.0f), I, op.up_stride, "up");
+  if (op.gated) op.up = memory.matrix(random_floats(random, S * I, 3.0f), I, op.up_stride, "up");
   op.y = memory.empty_matrix(S, I, op.y_stride, "y");
   // exp is off by 2 ulp (4 roundings). Sum, quotient and product add one rounding each. simt kernels may use the
   // driver's exp, which is off by 3 ulp more. The exponent of GELU is four roundings off, of up to 100 if the f32
   // result is not 0.
-  const double exponent = activation == Activation::silu ? 0 : 4 * 100;
+  const double exponent = op.activation == Activation::gelu_tanh ? 4 * 100 : 0;
   const double relative = (14 + exponent) * kEpsilon + (round ? kHalfStep : 0);
   const auto tolerance = [=](int64_t, int64_t, double expected, bool) {
     return std::fabs(expected) * relative + (round ? 0x1p-24 : 1e-30);
@@ -221,11 +231,11 @@ std::vector<OpCase> elementwise_cases() {
   for (int64_t S : {1, 3, 33})
     for (int64_t width : {1, 15, 64, 577, 1536}) {
       const std::string shape = size_text("S", S) + size_text("width", width);
-      for (const Activation activation : {Activation::silu, Activation::gelu_tanh})
+      for (const UnitForm& form : kUnitForms)
         for (const bool round : {false, true}) {
-          const std::string name = gated_unit_of(activation);
+          const std::string name = form.gated ? gated_unit_of(form.activation) : name_of(form.activation);
           cases.push_back({name + (round ? " f16" : "") + shape,
-                           [=](CaseMemory& memory) { return build_glu(memory, S, width, round, activation); }});
+                           [=](CaseMemory& memory) { return build_glu(memory, S, width, round, form); }});
         }
       cases.push_back({"scale" + shape, [=](CaseMemory& memory) { return build_scale(memory, S, width, 0); }});
       cases.push_back({"scale capped" + shape, [=](CaseMemory& memory) { return build_scale(memory, S, width, 5); }});
