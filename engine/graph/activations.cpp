@@ -48,7 +48,7 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
   }
   projected = floats(rows, c.hidden, "projected");
   if (const int64_t width = widest_feed_forward(c)) {
-    gate_up = floats(rows, 2 * width, "gate_up");
+    gate_up = floats(rows, (c.gated ? 2 : 1) * width, "gate_up");
     activated = floats(rows, width, "activated");
   }
   if (c.experts) {
@@ -97,6 +97,8 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
   if (pool_ && c.rope.dim > 0) fill_rope_table(c.rope, s.positions, rope_table.as<float>());
   if (c.window_rope) window_rope_table = floats(s.positions, c.window_rope->dim, "rope table of windows");
   if (pool_ && c.window_rope) fill_rope_table(*c.window_rope, s.positions, window_rope_table.as<float>());
+  if (c.has_temperature(s.positions)) query_rope_table = floats(s.positions, c.rope.dim, "rope table of queries");
+  if (query_rope_table) fill_rope_table(c.rope, s.positions, query_rope_table.as<float>(), &*c.temperature);
   // Attention over a long cache is cut into splits, whose partial results lie here until they are merged.
   scratch = take(std::max<size_t>(64, attention_scratch_bytes(s.tokens, c.heads, c.head_dim_v, s.positions)),
                  sync::SlotUse::device_local, "attention scratch");

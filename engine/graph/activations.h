@@ -97,7 +97,7 @@ class Activations {
   Operand attended;          // [rows, heads * head_dim_v]
   Operand values;            // [rows, attended_width], only for latent attention: values from attended latents
   Operand projected;         // [rows, H], result of attention or the feed-forward network for the residual stream
-  Operand gate_up;           // [rows, 2 I]
+  Operand gate_up;           // [rows, 2 I]; without a gate [rows, I]
   Operand activated;         // [rows, I]
   Operand shared;            // [rows, H], result of the shared experts
   Operand expert_lists;      // int32 [rows, expert_list_words]
@@ -111,6 +111,7 @@ class Activations {
   Operand logits;               // [padded_logit_rows, vocabulary]
   Operand rope_table;           // [positions, rope.dim / 2, 2]
   Operand window_rope_table;    // the table of layers with a window, if their rotation differs
+  Operand query_rope_table;     // the table of queries, if they have a temperature
   Operand scratch;              // for attention split over the cache
   std::vector<KvCache> caches;  // one per layer
   // One per layer, empty for layers without experts. It stays until the next pass, so that callers can read it.

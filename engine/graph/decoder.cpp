@@ -54,19 +54,35 @@ class Builder {
 
   // Norms and rotates q and k in place, then appends k and v to the cache.
   void keep_keys_and_values(const LayerWeights& layer, const KvCache& cache) {
-    const int64_t S = S_, q_width = c_.q_width(), qk_width = q_width + c_.k_width(), stride = c_.qkv_width();
+    const int64_t q_width = c_.q_width(), qk_width = q_width + c_.k_width(), stride = c_.qkv_width();
     const Operand q = b_.qkv, k = column(b_.qkv, q_width), v = column(b_.qkv, qk_width);
     if (c_.qk_norm && !c_.qk_norm_last) norm_heads(layer, q, k);
-    // q and k lie side by side with heads of one size, so one rotation does both.
-    if (c_.rotates(layer_)) {
-      const bool is_other = window_ > 0 && c_.window_rope;
-      const RopeConfig& rope = is_other ? *c_.window_rope : c_.rope;
-      add("rope", Rope{S, c_.heads + c_.kv_heads, c_.head_dim, rope.dim,
-                       rope.halves ? RopeLayout::halves : RopeLayout::interleaved, q, stride, b_.positions,
-                       is_other ? b_.window_rope_table : b_.rope_table, b_.sizes.positions});
-    }
+    if (c_.rotates(layer_)) rotate(q, k);
     if (c_.qk_norm && c_.qk_norm_last) norm_heads(layer, q, k);
-    add("kv_append", KvAppend{S, k, v, stride, stride, b_.positions, cache, segments()});
+    add("kv_append", KvAppend{S_, k, v, stride, stride, b_.positions, cache, segments()});
+  }
+
+  // q and k lie side by side with heads of one size, so one rotation does both. Queries with a temperature have a table
+  // of their own, and so a rotation.
+  void rotate(const Operand& q, const Operand& k) {
+    const bool is_other = window_ > 0 && c_.window_rope;
+    const RopeConfig& rope = is_other ? *c_.window_rope : c_.rope;
+    Rope op{S_,
+            c_.heads + c_.kv_heads,
+            c_.head_dim,
+            rope.dim,
+            rope.halves ? RopeLayout::halves : RopeLayout::interleaved,
+            q,
+            c_.qkv_width(),
+            b_.positions,
+            is_other ? b_.window_rope_table : b_.rope_table,
+            b_.sizes.positions};
+    if (!c_.has_temperature(b_.sizes.positions)) return add("rope", op);
+    TANDEM_CHECK(!is_other && rope.dim == c_.head_dim, "a temperature of heads that are not rotated as a whole");
+    op.heads = c_.kv_heads, op.x = k;
+    add("rope_k", op);
+    op.heads = c_.heads, op.x = q, op.table = b_.query_rope_table;
+    add("rope_q", op);
   }
 
   void norm_heads(const LayerWeights& layer, const Operand& q, const Operand& k) {
@@ -147,25 +163,44 @@ class Builder {
   }
 
   void feed_forward(const LayerWeights& layer) {
-    norm("ffn_norm", layer.ffn_norm, layer.ffn_norm_bias, true);
+    if (c_.parallel)
+      add_attention();
+    else
+      norm("ffn_norm", layer.ffn_norm, layer.ffn_norm_bias, true);
     if (c_.has_experts(layer_))
       experts(layer);
     else
-      dense("", layer, c_.feed_forward, b_.normed, b_.projected);
+      dense("", layer, c_.feed_forward, feed_forward_input(), b_.projected);
     if (S_ == 0) return;  // only the routing of its tokens was wanted
     if (c_.post_norms) post_norm("ffn_post_norm", layer.ffn_post_norm);
   }
 
+  // Adds attention's result to the residual stream. A parallel network does not read the sum, so no norm can add it.
+  void add_attention() {
+    TANDEM_CHECK(c_.residual_scale == 1 && !c_.has_experts(layer_), "scales and experts of parallel blocks");
+    const int64_t H = c_.hidden;
+    add("attn_residual", Add{S_, H, column(b_.hidden, first_ * H), b_.projected, H, H});
+  }
+
+  // The rows of the norm that the network reads. A parallel one reads attention's norm, which has rows of tokens that
+  // were dropped since.
+  Operand feed_forward_input() const { return c_.parallel ? column(b_.normed, first_ * c_.hidden) : b_.normed; }
+
   // A feed-forward network that every token uses. `suffix` is added to the operators' names.
   void dense(const std::string& suffix, const LayerWeights& layer, int64_t I, const Operand& x, const Operand& y) {
-    matmul("ffn_gate_up" + suffix, layer.gate_up, x, S_, b_.gate_up);
-    glu(suffix, {S_, I, b_.gate_up, column(b_.gate_up, I), 2 * I, 2 * I, b_.activated, I});
+    const int64_t width = (c_.gated ? 2 : 1) * I;
+    const std::string up = (c_.gated ? "ffn_gate_up" : "ffn_up") + suffix;
+    matmul(up, layer.gate_up, x, S_, b_.gate_up);
+    if (c_.ffn_bias) add_bias(up, layer.gate_up, S_, b_.gate_up);
+    glu(suffix, {S_, I, b_.gate_up, c_.gated ? column(b_.gate_up, I) : Operand{}, width, width, b_.activated, I});
     matmul("ffn_down" + suffix, layer.down, b_.activated, S_, y);
+    if (c_.ffn_bias) add_bias("ffn_down" + suffix, layer.down, S_, y);
   }
 
   void glu(const std::string& suffix, Glu op) {
     op.round_f16 = options_.round_f16;
     op.activation = c_.activation;
+    op.gated = c_.gated;
     add(op.kind() + suffix, op);
   }
 
@@ -240,7 +275,8 @@ class Builder {
     op.y = b_.normed;
     op.weight = weight;
     op.bias = bias;
-    op.biased = op.centred = c_.layer_norm;
+    op.centred = c_.layer_norm;
+    op.biased = c_.has_norm_bias();
     op.eps = c_.norm_eps;
     op.round_f16 = options_.round_f16;
     op.add_scale = c_.residual_scale;

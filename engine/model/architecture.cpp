@@ -12,7 +12,10 @@ namespace tandem {
 
 // Every architecture, by the name of its source file.
 #define TANDEM_ARCHITECTURES(EACH) \
+  EACH(arcee)                      \
   EACH(bailingmoe)                 \
+  EACH(cohere2)                    \
+  EACH(command_r)                  \
   EACH(deepseek)                   \
   EACH(deepseek2)                  \
   EACH(ernie4_5)                   \
@@ -29,8 +32,11 @@ namespace tandem {
   EACH(internlm2)                  \
   EACH(llama)                      \
   EACH(minicpm)                    \
+  EACH(mistral3)                   \
+  EACH(nemotron)                   \
   EACH(olmo2)                      \
   EACH(olmoe)                      \
+  EACH(phi2)                       \
   EACH(phi3)                       \
   EACH(phimoe)                     \
   EACH(qwen2)                      \
@@ -39,7 +45,8 @@ namespace tandem {
   EACH(qwen3moe)                   \
   EACH(seed_oss)                   \
   EACH(smollm3)                    \
-  EACH(stablelm)
+  EACH(stablelm)                   \
+  EACH(starcoder2)
 
 #define TANDEM_DECLARE(name) extern const Architecture name##_architecture;
 TANDEM_ARCHITECTURES(TANDEM_DECLARE)
@@ -73,7 +80,7 @@ ModelSpec model_spec(const Architecture& architecture, const ModelConfig& config
   spec.embedding = {"token_embd.weight", config.vocabulary, config.hidden};
   for (int64_t i = 0; i < config.layers; ++i) spec.layers.push_back(architecture.layer(config, i));
   spec.output_norm = {"output_norm.weight", config.hidden};
-  if (config.layer_norm) spec.output_norm_bias = {"output_norm.bias", config.hidden};
+  if (config.has_norm_bias()) spec.output_norm_bias = {"output_norm.bias", config.hidden};
   if (!config.tied_output) spec.output.weights = {{"output.weight", config.vocabulary, config.hidden}};
   if (config.logits_bias) spec.output.biases = {{"output.bias", config.vocabulary}};
   return spec;
@@ -86,6 +93,8 @@ ModelConfig read_config(const GgufFile& file) {
   ModelConfig config = read_common_keys(file, architecture.keys);
   const ConfigKeys keys(file, config.architecture);
   if (architecture.has_experts && !config.experts) keys.fail("expert_count", "found none, expected 1 to 4096");
+  if (architecture.multiplies_logits && config.logit_scale != 1)
+    config.logit_scale = static_cast<float>(keys.require_number("logit_scale"));
   architecture.describe(config);
   require_known_keys(file, config, architecture.keys);
   check_expert_weights(keys, config);

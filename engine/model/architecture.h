@@ -76,6 +76,7 @@ struct Architecture {
   void (*read)(const GgufFile& file, ModelConfig& config);
   // True if every model of it is a mixture of experts, or has latent attention.
   bool has_experts = false, has_latent = false;
+  bool multiplies_logits = false;  // the key logit_scale is the factor on the logits; false: their divisor
 
   bool knows(std::string_view key) const;
 };

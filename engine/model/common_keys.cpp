@@ -82,6 +82,16 @@ float cap(const ConfigKeys& keys, const char* key) {
   return static_cast<float>(*value);
 }
 
+constexpr const char* kTemperature = "attention.temperature_scale";
+
+// Absent if the key is absent or 0. The architecture says the length.
+std::optional<TemperatureConfig> temperature(const ConfigKeys& keys) {
+  const double scale = keys.number(kTemperature).value_or(0.0);
+  if (!(scale >= 0.0 && scale <= 1e3)) keys.fail(kTemperature, "found " + printed(scale) + ", expected 0 to 1000");
+  if (scale == 0.0) return std::nullopt;
+  return TemperatureConfig{static_cast<float>(scale), 0};
+}
+
 // Reads the factors that the architecture declares. Other architectures keep the defaults, and require_known_keys()
 // refuses a file that states another value.
 void read_scales(const ConfigKeys& keys, const std::function<bool(std::string_view)>& is_known, ModelConfig& config) {
@@ -90,6 +100,7 @@ void read_scales(const ConfigKeys& keys, const std::function<bool(std::string_vi
   if (is_known("logit_scale")) config.logit_scale = 1.0f / factor(keys, "logit_scale");  // the file stores the divisor
   if (is_known(kAttentionCap)) config.attention_cap = cap(keys, kAttentionCap);
   if (is_known(kLogitCap)) config.logit_cap = cap(keys, kLogitCap);
+  if (is_known(kTemperature)) config.temperature = temperature(keys);
   if (is_known("attention.scale")) config.given_attention_scale = factor(keys, "attention.scale", 0.0f);
 }
 

@@ -27,9 +27,17 @@ struct RopeConfig {
   float yarn_beta_fast = 32.0f, yarn_beta_slow = 1.0f;
   bool yarn_magnitude = true;            // YaRN's factor 0.1 ln(s) + 1 applies to cos and sin
   float yarn_log_multiplier = 0.0f;      // some models instead multiply the scores by (1 + this * ln(s))^2
+  float yarn_divisor = 0.0f;             // some models divide YaRN's factor by 0.1 * this * ln(s) + 1
   std::vector<float> frequency_factors;  // [dim / 2] or empty
   std::vector<float> long_factors;       // used above original_context positions; empty: frequency_factors
   bool operator==(const RopeConfig&) const = default;
+};
+
+// Attention's temperature: queries are multiplied by 1 + scale * ln(1 + floor(position / length)).
+struct TemperatureConfig {
+  float scale = 0.0f;
+  int64_t length = 0;
+  bool operator==(const TemperatureConfig&) const = default;
 };
 
 // A mixture of experts that replaces a feed-forward network.
@@ -71,24 +79,30 @@ struct ModelConfig {
   float norm_eps = 1e-5f;
   RopeConfig rope;
   // Attention to a window: a token sees the last `window` positions, itself included.
-  int64_t window = 0;                     // 0: no layer has one
-  std::vector<bool> has_window;           // [layers]; empty: if there is a window, all layers have it
-  std::optional<RopeConfig> window_rope;  // rotation of the layers with a window, if it differs
-  std::vector<bool> has_rope;             // [layers]; empty: if there is a rotation, all layers have it
-  int64_t widest_context = 0;             // a longer context needs a window, which is not computed; 0: no limit
+  int64_t window = 0;                            // 0: no layer has one
+  std::vector<bool> has_window;                  // [layers]; empty: if there is a window, all layers have it
+  std::optional<RopeConfig> window_rope;         // rotation of the layers with a window, if it differs
+  std::vector<bool> has_rope;                    // [layers]; empty: if there is a rotation, all layers have it
+  std::optional<TemperatureConfig> temperature;  // only where whole heads are rotated
+  int64_t widest_context = 0;                    // a longer context needs a window, which is not computed; 0: no limit
   // Parts of a layer.
   bool qkv_bias = false;
   bool output_bias = false;  // of attention's output
   bool logits_bias = false;
+  bool ffn_bias = false;       // of the feed-forward network's products
+  bool joined_qkv = false;     // one tensor of the file has q, k and v
   bool qk_norm = false;        // RMSNorm per head on q and k
   bool qk_norm_whole = false;  // one norm over all heads together instead
   bool qk_norm_last = false;   // behind the rotation
-  bool layer_norm = false;     // LayerNorm with a bias instead of RMSNorm, outside of heads
+  bool layer_norm = false;     // LayerNorm instead of RMSNorm, outside of heads
+  bool norm_bias = true;       // LayerNorms have a bias
   bool pre_norms = true;       // a norm on what a block reads of the residual stream
   bool post_norms = false;     // RMSNorm on what a block adds to the residual stream
+  bool parallel = false;       // the feed-forward network reads attention's norm, and both are added to the stream
   std::optional<ExpertsConfig> experts;
   std::optional<LatentConfig> latent;  // then kv_heads, head_dim and head_dim_v describe what the cache keeps
   Activation activation = Activation::silu;
+  bool gated = true;  // the feed-forward network multiplies activation(gate) by a second product, up
   bool tied_output = false;
   // Factors: on the embeddings, on what a block adds to the residual stream, on the logits.
   float embedding_scale = 1.0f, residual_scale = 1.0f, logit_scale = 1.0f;
@@ -107,6 +121,9 @@ struct ModelConfig {
   bool rotates(int64_t layer) const {
     return rope.dim > 0 && (has_rope.empty() || has_rope[static_cast<size_t>(layer)]);
   }
+  // Whether the temperature changes anything within so many positions.
+  bool has_temperature(int64_t positions) const { return temperature && positions > temperature->length; }
+  bool has_norm_bias() const { return layer_norm && norm_bias; }
   bool has_experts(int64_t layer) const { return experts && layer >= experts->dense_layers; }
   // Widths of the row that a layer's first projection computes: queries, then keys and values, or their latent.
   int64_t query_width() const { return latent ? heads * (latent->nope + latent->rope) : q_width(); }

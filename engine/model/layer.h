@@ -20,6 +20,7 @@ struct LayerParts {
   Vector ffn_norm;             // [H]
   Vector ffn_norm_bias;        // [H]
   Group gate_up;               // [2 I, H]: gate rows, then up rows; in a mixture of experts, the shared experts' rows
+                               // without a gate [I, H]
   Group down;                  // [H, I]
   Group router;                // [experts, H] scores, and below them [1, H] of the shared experts' gate
   Stack expert_gate_up;        // for each expert [2 I, H]

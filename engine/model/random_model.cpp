@@ -118,19 +118,20 @@ void set_rotation(GgufWriter& writer, const std::string& prefix, const ModelConf
 
 // Keys that only some architectures have. Only those that this architecture declares are written.
 void set_variants(GgufWriter& writer, const std::string& prefix, const ModelConfig& config) {
-  const std::span<const char* const> known = architecture_named(config.architecture, config.name).keys;
+  const Architecture& architecture = architecture_named(config.architecture, config.name);
   const auto set = [&](std::string_view key, auto value) {
-    if (std::ranges::find(known, key) != known.end()) writer.set(prefix + std::string(key), value);
+    if (architecture.knows(key)) writer.set(prefix + std::string(key), value);
   };
   set("attention.scale", config.given_attention_scale);
   set("embedding_scale", config.embedding_scale);
   set("residual_scale", config.residual_scale);
-  set("logit_scale", 1.0f / config.logit_scale);
+  set("logit_scale", architecture.multiplies_logits ? config.logit_scale : 1.0f / config.logit_scale);
   if (config.attention_cap > 0) set("attn_logit_softcapping", config.attention_cap);
   if (config.logit_cap > 0) set("final_logit_softcapping", config.logit_cap);
   set("attention.sliding_window", static_cast<uint32_t>(config.window));
   set("attention.layer_norm_epsilon", config.norm_eps);
   if (config.window_rope) set("rope.freq_base_swa", config.window_rope->base);
+  if (config.temperature) set("attention.temperature_scale", config.temperature->scale);
 }
 
 // Keys with their default value are left out.

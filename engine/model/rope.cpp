@@ -58,21 +58,28 @@ double rope_magnitude(const RopeConfig& rope) {
   const double given = static_cast<double>(rope.attention_factor);
   const double factor = static_cast<double>(rope.scale_factor);
   if (rope.scaling != RopeScaling::yarn || !rope.yarn_magnitude || factor <= 1.0) return given;
-  return given * (0.1 * std::log(factor) + 1.0);
+  const double divisor = static_cast<double>(rope.yarn_divisor);
+  return given * (0.1 * std::log(factor) + 1.0) / (0.1 * divisor * std::log(factor) + 1.0);
+}
+
+double query_temperature(const TemperatureConfig& temperature, int64_t position) {
+  return 1.0 +
+         static_cast<double>(temperature.scale) * std::log(1.0 + static_cast<double>(position / temperature.length));
 }
 
 // The number of positions chooses between short and long factors, once for the whole table. Angles are computed in
 // double precision: in f32 a late position times a frequency would have few exact digits.
-void fill_rope_table(const RopeConfig& rope, int64_t positions, float* table) {
+void fill_rope_table(const RopeConfig& rope, int64_t positions, float* table, const TemperatureConfig* temperature) {
   RopeConfig chosen = rope;
   if (positions > rope.original_context && !rope.long_factors.empty()) chosen.frequency_factors = rope.long_factors;
   const std::vector<double> frequencies = rope_frequencies(chosen);
   const double magnitude = rope_magnitude(rope);
   for (int64_t position = 0; position < positions; ++position) {
+    const double scale = magnitude * (temperature == nullptr ? 1.0 : query_temperature(*temperature, position));
     for (double theta : frequencies) {
       const double angle = static_cast<double>(position) * theta;
-      *table++ = static_cast<float>(std::cos(angle) * magnitude);
-      *table++ = static_cast<float>(std::sin(angle) * magnitude);
+      *table++ = static_cast<float>(std::cos(angle) * scale);
+      *table++ = static_cast<float>(std::sin(angle) * scale);
     }
   }
 }

@@ -12,7 +12,11 @@ namespace tandem {
 std::vector<double> rope_frequencies(const RopeConfig& rope);
 // Factor on cos and sin: the file's attention factor (1 in most files), times YaRN's 0.1 ln(s) + 1.
 double rope_magnitude(const RopeConfig& rope);
+// The factor on the queries of a position, as TemperatureConfig says.
+double query_temperature(const TemperatureConfig& temperature, int64_t position);
 // Fills [positions, rope_dim / 2, 2]: cos, sin. Uses the long factors for more positions than the original context.
-void fill_rope_table(const RopeConfig& rope, int64_t positions, float* table);
+// With a temperature they are those of queries, which the table multiplies as it turns them.
+void fill_rope_table(const RopeConfig& rope, int64_t positions, float* table,
+                     const TemperatureConfig* temperature = nullptr);
 
 }  // namespace tandem

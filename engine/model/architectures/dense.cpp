@@ -1,5 +1,10 @@
 #include "engine/model/architectures/dense.h"
 
+#include <span>
+#include <utility>
+
+#include "sync/error.h"
+
 namespace tandem {
 
 namespace {
@@ -23,14 +28,33 @@ void add_experts(const ModelConfig& config, const std::string& prefix, LayerSpec
   layer.down.weights = {{prefix + "ffn_down_shexp.weight", H, shared}};
 }
 
+GroupSpec projections(const ModelConfig& config, const std::string& prefix) {
+  const std::pair<const char*, int64_t> joined[] = {{"attn_qkv", config.qkv_width()}};
+  const std::pair<const char*, int64_t> separate[] = {
+      {"attn_q", config.q_width()}, {"attn_k", config.k_width()}, {"attn_v", config.v_width()}};
+  GroupSpec group;
+  for (const auto& [name, width] : config.joined_qkv ? std::span(joined, 1) : std::span(separate, 3)) {
+    group.weights.push_back({prefix + name + ".weight", width, config.hidden});
+    if (config.qkv_bias) group.biases.push_back({prefix + name + ".bias", width});
+  }
+  return group;
+}
+
 }  // namespace
 
 // The tensors of the first layer decide which biases a file has. One bias of q, k or v is enough to list all three.
 void read_attention_biases(const GgufFile& file, ModelConfig& config) {
-  for (const char* name : {"blk.0.attn_q.bias", "blk.0.attn_k.bias", "blk.0.attn_v.bias"}) {
+  for (const char* name : {"blk.0.attn_q.bias", "blk.0.attn_k.bias", "blk.0.attn_v.bias", "blk.0.attn_qkv.bias"}) {
     config.qkv_bias = config.qkv_bias || file.find(name) != nullptr;
   }
   config.output_bias = file.find("blk.0.attn_output.bias") != nullptr;
+}
+
+void read_biases(const GgufFile& file, ModelConfig& config) {
+  config.joined_qkv = file.find("blk.0.attn_qkv.weight") != nullptr;
+  read_attention_biases(file, config);
+  for (const char* name : {"blk.0.ffn_up.bias", "blk.0.ffn_down.bias"})
+    config.ffn_bias = config.ffn_bias || file.find(name) != nullptr;
 }
 
 std::vector<bool> all_but_every(int64_t layers, int64_t period) {
@@ -54,14 +78,7 @@ LayerSpec dense_layer(const ModelConfig& config, int64_t index) {
   const bool whole = config.qk_norm_whole;
   LayerSpec layer;
   if (config.pre_norms) layer.attention_norm = {prefix + "attn_norm.weight", H};
-  layer.qkv.weights = {{prefix + "attn_q.weight", config.q_width(), H},
-                       {prefix + "attn_k.weight", config.k_width(), H},
-                       {prefix + "attn_v.weight", config.v_width(), H}};
-  if (config.qkv_bias) {
-    layer.qkv.biases = {{prefix + "attn_q.bias", config.q_width()},
-                        {prefix + "attn_k.bias", config.k_width()},
-                        {prefix + "attn_v.bias", config.v_width()}};
-  }
+  layer.qkv = projections(config, prefix);
   // A norm covers one head, or all heads together. Its weight has that width.
   if (config.qk_norm) {
     layer.q_norm = {prefix + "attn_q_norm.weight", whole ? config.q_width() : config.head_dim};
@@ -73,18 +90,25 @@ LayerSpec dense_layer(const ModelConfig& config, int64_t index) {
     layer.attention_post_norm = {prefix + "post_attention_norm.weight", H};
     layer.ffn_post_norm = {prefix + "post_ffw_norm.weight", H};
   }
-  if (config.pre_norms) layer.ffn_norm = {prefix + "ffn_norm.weight", H};
-  if (config.layer_norm) {
+  const bool has_ffn_norm = config.pre_norms && !config.parallel;
+  if (has_ffn_norm) layer.ffn_norm = {prefix + "ffn_norm.weight", H};
+  if (config.has_norm_bias()) {
     layer.attention_norm_bias = {prefix + "attn_norm.bias", H};
-    layer.ffn_norm_bias = {prefix + "ffn_norm.bias", H};
+    if (has_ffn_norm) layer.ffn_norm_bias = {prefix + "ffn_norm.bias", H};
   }
   // Leading layers may be dense although the model has experts.
   if (config.has_experts(index)) {
     add_experts(config, prefix, layer);
     return layer;
   }
-  layer.gate_up.weights = {{prefix + "ffn_gate.weight", I, H}, {prefix + "ffn_up.weight", I, H}};
+  if (config.gated) layer.gate_up.weights = {{prefix + "ffn_gate.weight", I, H}};
+  layer.gate_up.weights.push_back({prefix + "ffn_up.weight", I, H});
   layer.down.weights = {{prefix + "ffn_down.weight", H, I}};
+  if (config.ffn_bias) {
+    TANDEM_CHECK(!config.gated, "biases of a network with a gate");
+    layer.gate_up.biases = {{prefix + "ffn_up.bias", I}};
+    layer.down.biases = {{prefix + "ffn_down.bias", H}};
+  }
   return layer;
 }
 

@@ -1,5 +1,5 @@
-// Decoder layers with grouped-query attention and one gated feed-forward network, or a mixture of experts.
-// Architectures of this family differ in the rotation's layout, their biases, norms, windows and scales.
+// Decoder layers with grouped-query attention and one feed-forward network, or a mixture of experts. Architectures of
+// this family differ in the rotation's layout, their biases, norms, windows and scales. Some have no gate.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,16 @@ namespace tandem {
 // Sets the biases that the first layer of the file has. The loader requires the same in every layer.
 void read_attention_biases(const GgufFile& file, ModelConfig& config);
 
+// Sets these, and those of the feed-forward network; finds whether one tensor has q, k and v.
+void read_biases(const GgufFile& file, ModelConfig& config);
+
 // For ModelConfig::has_window and has_rope: true in all layers but the last one of each period.
 std::vector<bool> all_but_every(int64_t layers, int64_t period);
 // The same rotation with another base and without a scaling.
 RopeConfig unscaled(const RopeConfig& rope, float base);
 
-// A layer with separate tensors for q, k, v, gate and up. Layers with experts have these instead of gate and up.
+// A layer with separate tensors for gate and up, or up alone. Layers with experts have these instead. q, k and v are
+// separate too, unless ModelConfig::joined_qkv.
 LayerSpec dense_layer(const ModelConfig& config, int64_t index);
 
 }  // namespace tandem

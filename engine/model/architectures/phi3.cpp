@@ -6,12 +6,11 @@ namespace {
 
 constexpr const char* kKeys[] = {"attention.sliding_window"};
 
-void describe(ModelConfig& config) { config.rope.halves = true; }
+void describe(ModelConfig& config) { config.rope.halves = config.joined_qkv = true; }
 
 LayerSpec layer(const ModelConfig& config, int64_t index) {
   const std::string prefix = "blk." + std::to_string(index) + ".";
   LayerSpec layer = dense_layer(config, index);
-  layer.qkv.weights = {{prefix + "attn_qkv.weight", config.qkv_width(), config.hidden}};
   layer.gate_up.weights = {{prefix + "ffn_up.weight", 2 * config.feed_forward, config.hidden}};
   return layer;
 }

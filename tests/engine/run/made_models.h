@@ -144,6 +144,47 @@ inline std::span<const MadeModel> made_models() {
        R"({"schema": 1, "architecture": "stablelm", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
          "kv_heads": 2, "vocabulary": 300, "context_length": 256, "qkv_bias": true})",
        [](ModelConfig& config) { config.rope.dim = 8; }},
+      {"arcee",
+       R"({"schema": 1, "architecture": "arcee", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256})",
+       [](ModelConfig&) {}},
+      {"nemotron",
+       R"({"schema": 1, "architecture": "nemotron", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256})",
+       [](ModelConfig& config) { config.rope.dim = 8; }},
+      {"starcoder2",
+       R"({"schema": 1, "architecture": "starcoder2", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256, "sliding_window": 7, "tied_output": true})",
+       [](ModelConfig&) {}},
+      {"phi2",
+       R"({"schema": 1, "architecture": "phi2", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 4, "vocabulary": 300, "context_length": 256})",
+       [](ModelConfig& config) { config.rope.dim = 8; }},
+      {"phi2-joined",
+       R"({"schema": 1, "architecture": "phi2", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 4, "vocabulary": 300, "context_length": 256})",
+       [](ModelConfig& config) {
+         config.rope.dim = 6;
+         config.joined_qkv = true;
+       }},
+      {"command-r",
+       R"({"schema": 1, "architecture": "command-r", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256, "tied_output": true})",
+       [](ModelConfig& config) { config.logit_scale = 0.3f; }},
+      {"cohere2",
+       R"({"schema": 1, "architecture": "cohere2", "layers": 5, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256, "sliding_window": 7, "tied_output": true})",
+       [](ModelConfig& config) { config.logit_scale = 0.25f; }},
+      {"mistral3",
+       R"({"schema": 1, "architecture": "mistral3", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256, "head_dim": 24})",
+       [](ModelConfig& config) {
+         config.rope.scaling = RopeScaling::yarn;
+         config.rope.scale_factor = 8;
+         config.rope.original_context = 16;
+         config.rope.yarn_log_multiplier = 0.5f;
+         config.temperature = TemperatureConfig{0.7f, 16};
+       }},
   };
   return kModels;
 }

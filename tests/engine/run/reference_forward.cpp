@@ -1,5 +1,6 @@
 #include "tests/engine/run/reference_forward.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -48,10 +49,8 @@ Rows phi3(const Weights& w, std::span<const int32_t> ids) {
     heads.window = static_cast<int64_t>(window);
   Decoder decoder;
   decoder.attention = [&w, heads](int64_t, const std::string& layer, const Rows& x) {
-    const Rows qkv = w.multiply(layer + "attn_qkv.weight", w.norm(layer + "attn_norm.weight", x));
-    const int64_t q = heads.count * heads.dim, k = heads.kv * heads.dim;
-    return self_attention(w, layer, heads, w.rotation(true), columns(qkv, 0, q), columns(qkv, q, k),
-                          columns(qkv, q + k, heads.kv * heads.dim_v));
+    const Projected p = projected(w, layer, w.norm(layer + "attn_norm.weight", x));
+    return self_attention(w, layer, heads, w.rotation(true), p.q, p.k, p.v);
   };
   decoder.feed_forward = [&w](int64_t, const std::string& layer, const Rows& x) {
     return fused_feed_forward(w, layer, w.norm(layer + "ffn_norm.weight", x));
@@ -222,6 +221,112 @@ Decoder hunyuan(const Weights& w) {
 
 Rows hunyuan_dense(const Weights& w, std::span<const int32_t> ids) { return decode(w, ids, hunyuan(w)); }
 
+// A feed-forward network without a gate. If the blocks are parallel, it reads attention's norm.
+void take_plain_network(const Weights& w, double (*activation)(double), Decoder& decoder) {
+  const std::string norm = decoder.parallel ? "attn_norm.weight" : "ffn_norm.weight";
+  decoder.feed_forward = [&w, activation, norm](int64_t, const std::string& layer, const Rows& x) {
+    return plain_feed_forward(w, layer, w.norm(layer + norm, x), activation);
+  };
+}
+
+// AFM (Arcee AI 2025): a Llama with a squared ReLU without a gate.
+Rows arcee(const Weights& w, std::span<const int32_t> ids) {
+  Decoder decoder = llama(w, false);
+  take_plain_network(w, squared_relu, decoder);
+  return decode(w, ids, decoder);
+}
+
+// Nemotron-4 (Parmar et al. 2024, arXiv:2402.16819): the same network, LayerNorms, and a part of each head is rotated.
+Rows nemotron(const Weights& w, std::span<const int32_t> ids) {
+  Decoder decoder = llama(w, true);
+  take_plain_network(w, squared_relu, decoder);
+  return decode(w, ids, decoder);
+}
+
+// StarCoder2 (Lozhkov et al. 2024, arXiv:2402.19173): LayerNorms, biases, a GELU without a gate, a window in all
+// layers.
+Rows starcoder2(const Weights& w, std::span<const int32_t> ids) {
+  Decoder decoder = llama(w, true);
+  decoder.attention = [&w](int64_t, const std::string& layer, const Rows& x) {
+    const Projected p = projected(w, layer, w.norm(layer + "attn_norm.weight", x));
+    Heads heads = w.heads();
+    heads.window = static_cast<int64_t>(w.number("attention.sliding_window", 4096));
+    return self_attention(w, layer, heads, w.rotation(true), p.q, p.k, p.v);
+  };
+  take_plain_network(w, gelu_tanh, decoder);
+  return decode(w, ids, decoder);
+}
+
+// Phi-2 (Li et al. 2023, arXiv:2309.05463): both blocks read one norm, and everything has biases.
+Rows phi2(const Weights& w, std::span<const int32_t> ids) {
+  Decoder decoder = llama(w, true);
+  decoder.parallel = true;
+  take_plain_network(w, gelu_tanh, decoder);
+  return decode(w, ids, decoder);
+}
+
+// Command R (Cohere 2024): both blocks read one LayerNorm without a bias, and the logits are scaled. If the model has a
+// window, every fourth layer sees all positions instead and does not rotate its heads.
+Rows command_r(const Weights& w, std::span<const int32_t> ids) {
+  Decoder decoder;
+  decoder.parallel = true;
+  decoder.logits = w.number("logit_scale", 1);
+  decoder.attention = [&w](int64_t i, const std::string& layer, const Rows& x) {
+    const Projected p = projected(w, layer, w.norm(layer + "attn_norm.weight", x));
+    Heads heads = w.heads();
+    Rotation rotation = w.rotation(false);
+    if (const double window = w.number("attention.sliding_window", 0); window > 0) {
+      if (i % 4 == 3)
+        rotation.dim = 0;
+      else
+        heads.window = static_cast<int64_t>(window);
+    }
+    return self_attention(w, layer, heads, rotation, p.q, p.k, p.v);
+  };
+  decoder.feed_forward = [&w](int64_t, const std::string& layer, const Rows& x) {
+    return feed_forward(w, layer, w.norm(layer + "attn_norm.weight", x), silu);
+  };
+  return decode(w, ids, decoder);
+}
+
+// The pair of values that turns `turns` times over the trained context (Peng et al. 2023, arXiv:2309.00071).
+double pair_of_turns(const Rotation& rotation, double context, double turns) {
+  return static_cast<double>(rotation.dim) * std::log(context / (2 * M_PI * turns)) / (2 * std::log(rotation.base));
+}
+
+// YaRN: pairs that turn less than once over the trained context are slowed down by the factor, those that turn more
+// than 32 times are not, and those between them in parts.
+Rotation yarn(const Weights& w, bool halves) {
+  Rotation rotation = w.rotation(halves);
+  rotation.position_scale = 1;
+  const double factor = w.number("rope.scaling.factor"), context = w.number("rope.scaling.original_context_length");
+  const double begin = std::max(0.0, std::floor(pair_of_turns(rotation, context, 32)));
+  const double end = std::min(static_cast<double>(rotation.dim - 1), std::ceil(pair_of_turns(rotation, context, 1)));
+  for (int64_t i = 0; i < rotation.dim / 2; ++i) {
+    const double part = std::min(1.0, std::max(0.0, (static_cast<double>(i) - begin) / std::max(0.001, end - begin)));
+    rotation.factors.push_back(1 / (part / factor + 1 - part));
+  }
+  const auto magnitude = [factor](double m) { return 0.1 * m * std::log(factor) + 1; };
+  rotation.magnitude = magnitude(1) / magnitude(w.number("rope.scaling.yarn_log_multiplier", 0));
+  return rotation;
+}
+
+// Ministral 3 (Mistral AI 2025): YaRN, and queries grow with the logarithm of how often their position has passed the
+// trained context.
+Rows mistral3(const Weights& w, std::span<const int32_t> ids) {
+  Decoder decoder = llama(w, false);
+  decoder.attention = [&w](int64_t, const std::string& layer, const Rows& x) {
+    Projected p = projected(w, layer, w.norm(layer + "attn_norm.weight", x));
+    const double context = w.number("rope.scaling.original_context_length");
+    for (size_t s = 0; s < p.q.size(); ++s)
+      for (double& value : p.q[s])
+        value *=
+            1 + w.number("attention.temperature_scale") * std::log(1 + std::floor(static_cast<double>(s) / context));
+    return self_attention(w, layer, w.heads(), yarn(w, false), p.q, p.k, p.v);
+  };
+  return decode(w, ids, decoder);
+}
+
 Mixing mixing_of(const Weights& w, bool normalised) {
   return {static_cast<int64_t>(w.number("expert_count")), static_cast<int64_t>(w.number("expert_used_count")),
           normalised, w.number("expert_weights_scale", 1)};
@@ -259,7 +364,10 @@ Rows granitemoe(const Weights& w, std::span<const int32_t> ids) {
 
 using Forward = Rows (*)(const Weights&, std::span<const int32_t>);
 const std::map<std::string, Forward> kForwards = {
+    {"arcee", arcee},
     {"bailingmoe", bailingmoe},
+    {"cohere2", command_r},
+    {"command-r", command_r},
     {"ernie4_5", ernie4_5},
     {"exaone", exaone},
     {"exaone4", exaone4},
@@ -272,11 +380,15 @@ const std::map<std::string, Forward> kForwards = {
     {"hunyuan-dense", hunyuan_dense},
     {"hunyuan-moe", hunyuan_moe},
     {"minicpm", minicpm},
+    {"mistral3", mistral3},
+    {"nemotron", nemotron},
     {"olmo2", olmo2},
+    {"phi2", phi2},
     {"phi3", phi3},
     {"seed_oss", seed_oss},
     {"smollm3", smollm3},
     {"stablelm", stablelm},
+    {"starcoder2", starcoder2},
 };
 
 }  // namespace

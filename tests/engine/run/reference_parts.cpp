@@ -23,6 +23,8 @@ double silu(double x) { return x / (1 + std::exp(-x)); }
 // The approximation in Gemma's description (Hendrycks and Gimpel 2016, arXiv:1606.08415).
 double gelu_tanh(double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
 
+double squared_relu(double x) { return x > 0 ? x * x : 0; }
+
 Rows gated(const Rows& gate, const Rows& up, double (*activation)(double)) {
   Rows y = gate;
   for (size_t s = 0; s < y.size(); ++s)
@@ -101,10 +103,11 @@ Rows Weights::norm(const std::string& name, Rows x) const {
   const Row w = vector(name);
   const std::string bias_name = name.substr(0, name.rfind('.')) + ".bias";
   const Row bias = has(bias_name) ? vector(bias_name) : Row();
+  const bool is_centred = number("attention.layer_norm_epsilon", 0) > 0;
   for (Row& row : x)
     for (size_t g = 0; g < row.size(); g += w.size()) {
       double mean = 0, squares = 0;
-      for (size_t i = 0; i < w.size() && !bias.empty(); ++i) mean += row[g + i] / static_cast<double>(w.size());
+      for (size_t i = 0; i < w.size() && is_centred; ++i) mean += row[g + i] / static_cast<double>(w.size());
       for (size_t i = 0; i < w.size(); ++i) squares += (row[g + i] - mean) * (row[g + i] - mean);
       const double inverse = 1 / std::sqrt(squares / static_cast<double>(w.size()) + eps());
       for (size_t i = 0; i < w.size(); ++i)
@@ -125,8 +128,7 @@ Rows Weights::embed(std::span<const int32_t> ids, double scale) const {
 }
 
 Rows Weights::output(const Rows& hidden, double scale) const {
-  Rows logits =
-      multiply(has("output.weight") ? "output.weight" : "token_embd.weight", norm("output_norm.weight", hidden));
+  Rows logits = project(has("output.weight") ? "output" : "token_embd", norm("output_norm.weight", hidden));
   for (Row& row : logits)
     for (double& value : row) value *= scale;
   return logits;
@@ -156,10 +158,16 @@ Rows self_attention(const Weights& w, const std::string& layer, const Heads& hea
                     Rows k, const Rows& v) {
   rotate(q, heads.count, heads.dim, rotation);
   rotate(k, heads.kv, heads.dim, rotation);
-  return w.multiply(layer + "attn_output.weight", attend(q, k, v, heads));
+  return w.project(layer + "attn_output", attend(q, k, v, heads));
 }
 
 Projected projected(const Weights& w, const std::string& layer, const Rows& x) {
+  if (w.has(layer + "attn_qkv.weight")) {
+    const Heads heads = w.heads();
+    const Rows all = w.project(layer + "attn_qkv", x);
+    const int64_t q = heads.count * heads.dim, k = heads.kv * heads.dim;
+    return {columns(all, 0, q), columns(all, q, k), columns(all, q + k, heads.kv * heads.dim_v)};
+  }
   return {w.project(layer + "attn_q", x), w.project(layer + "attn_k", x), w.project(layer + "attn_v", x)};
 }
 
@@ -167,6 +175,13 @@ Rows feed_forward(const Weights& w, const std::string& layer, const Rows& x, dou
   const Rows active =
       gated(w.multiply(layer + "ffn_gate.weight", x), w.multiply(layer + "ffn_up.weight", x), activation);
   return w.multiply(layer + "ffn_down.weight", active);
+}
+
+Rows plain_feed_forward(const Weights& w, const std::string& layer, const Rows& x, double (*activation)(double)) {
+  Rows active = w.project(layer + "ffn_up", x);
+  for (Row& row : active)
+    for (double& value : row) value = activation(value);
+  return w.project(layer + "ffn_down", active);
 }
 
 Rows fused_feed_forward(const Weights& w, const std::string& layer, const Rows& x) {
@@ -215,8 +230,9 @@ Rows decode(const Weights& w, std::span<const int32_t> ids, const Decoder& decod
   Rows x = w.embed(ids, decoder.embedding);
   for (int64_t i = 0; i < w.layers(); ++i) {
     const std::string layer = "blk." + std::to_string(i) + ".";
+    const Rows before = x;
     add(x, decoder.attention(i, layer, x), decoder.branch);
-    add(x, decoder.feed_forward(i, layer, x), decoder.branch);
+    add(x, decoder.feed_forward(i, layer, decoder.parallel ? before : x), decoder.branch);
   }
   return w.output(x, decoder.logits);
 }

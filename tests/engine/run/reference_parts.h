@@ -23,6 +23,7 @@ Rows columns(const Rows& x, int64_t begin, int64_t count);
 
 double silu(double x);
 double gelu_tanh(double x);
+double squared_relu(double x);
 Rows gated(const Rows& gate, const Rows& up, double (*activation)(double));
 
 // The rotation of q and k by the positions in one layer.
@@ -54,7 +55,8 @@ class Weights {
   Rows multiply(const std::string& name, const Rows& x, int64_t index, int64_t rows) const;
   // The product with NAME.weight, and NAME.bias added where the file has it.
   Rows project(const std::string& name, const Rows& x) const;
-  // The root-mean-square norm of every `width` values; with a bias in the file it is a LayerNorm.
+  // The root-mean-square norm of every `width` values. It is a LayerNorm, perhaps with a bias, if the file states that
+  // norm's epsilon.
   Rows norm(const std::string& name, Rows x) const;
   Rows embed(std::span<const int32_t> ids, double scale) const;
   Rows output(const Rows& hidden, double scale = 1) const;
@@ -66,7 +68,7 @@ class Weights {
   bool flag(const std::string& key) const { return file_.get_bool(architecture_ + "." + key).value_or(false); }
   int64_t layers() const { return static_cast<int64_t>(number("block_count")); }
   Heads heads() const;
-  // The rotation of the file's keys.
+  // The rotation of the file's keys, without YaRN.
   Rotation rotation(bool halves) const;
   const std::string& architecture() const { return architecture_; }
 
@@ -84,8 +86,11 @@ Rows self_attention(const Weights& w, const std::string& layer, const Heads& hea
 struct Projected {
   Rows q, k, v;
 };
-Projected projected(const Weights& w, const std::string& layer, const Rows& x);  // with biases where the file has them
+// With biases where the file has them. One tensor may have all three.
+Projected projected(const Weights& w, const std::string& layer, const Rows& x);
 Rows feed_forward(const Weights& w, const std::string& layer, const Rows& x, double (*activation)(double));
+// Without a gate, with biases where the file has them.
+Rows plain_feed_forward(const Weights& w, const std::string& layer, const Rows& x, double (*activation)(double));
 // The same with gate and up in one tensor, ffn_up.
 Rows fused_feed_forward(const Weights& w, const std::string& layer, const Rows& x);
 // Each token goes to the k experts with the highest softmax scores, and their results are weighted by these scores.
@@ -97,10 +102,12 @@ struct Mixing {
 Rows mixture(const Weights& w, const std::string& layer, const Rows& x, const Mixing& mixing);
 Rows shared_experts(const Weights& w, const std::string& layer, const Rows& x);
 
-// Layer by layer: what attention adds to the residual stream, then what the feed-forward network adds.
+// Layer by layer: what attention adds to the residual stream, then what the feed-forward network adds. If they are
+// parallel, the network does not see what attention adds.
 struct Decoder {
   std::function<Rows(int64_t index, const std::string&layer, const Rows&x)> attention, feed_forward;
   double embedding = 1, branch = 1, logits = 1;  // scales
+  bool parallel = false;
 };
 Rows decode(const Weights& w, std::span<const int32_t> ids, const Decoder& decoder);
 
