@@ -70,6 +70,7 @@ double experts_each(const ModelConfig& config) { return config.experts && config
 // Each key with the value that this engine computes with, given the configuration.
 constexpr Known kComputed[] = {
     {"attention.causal", always_one, false},
+    {"use_parallel_residual", [](const ModelConfig& config) { return config.parallel ? 1.0 : 0.0; }, false},
     {"attention.scale", [](const ModelConfig& config) { return static_cast<double>(config.attention_scale()); }},
     {"attention.output_scale", always_one},
     {"attention.key_length_swa", [](const ModelConfig& config) { return static_cast<double>(config.head_dim); }},
@@ -120,8 +121,7 @@ constexpr const char* kNotComputed[] = {"activation_sparsity_scale",
                                         "swiglu_clamp_exp",
                                         "swiglu_clamp_shexp",
                                         "swin_norm",
-                                        "token_shift_count",
-                                        "use_parallel_residual"};
+                                        "token_shift_count"};
 
 bool is_among(std::span<const char* const> keys, std::string_view key) {
   return std::ranges::find(keys, key) != keys.end();

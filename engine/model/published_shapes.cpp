@@ -11,6 +11,11 @@ constexpr PublishedShape mixture(PublishedShape shape, const PublishedExperts& e
   return shape;
 }
 
+constexpr PublishedShape with_rotated(PublishedShape shape, int64_t values) {
+  shape.rotated = values;
+  return shape;
+}
+
 constexpr PublishedShape kPublished[] = {
     // name, architecture, layers, H, I, heads, kv heads, head dim, vocabulary, context, rope base, tied, bias, qk norm
     {"llama-3-8b", "llama", 32, 4096, 14336, 32, 8, 128, 128256, 8192, 500000},
@@ -33,6 +38,16 @@ constexpr PublishedShape kPublished[] = {
     {"olmo-2-1b", "olmo2", 16, 2048, 8192, 16, 16, 128, 100352, 4096, 500000},
     {"olmo-2-7b", "olmo2", 32, 4096, 11008, 32, 32, 128, 100352, 4096, 500000},
     {"smollm3-3b", "smollm3", 36, 2048, 11008, 16, 4, 128, 128256, 65536, 5000000, true},
+    {"afm-4.5b", "arcee", 36, 2560, 18432, 20, 4, 128, 128005, 65536, 10000},
+    {"aya-23-8b", "command-r", 32, 4096, 14336, 32, 8, 128, 256000, 8192, 10000, true},
+    {"command-r7b", "cohere2", 32, 4096, 14336, 32, 8, 128, 256000, 8192, 50000, true},
+    {"falcon3-1b", "llama", 18, 2048, 8192, 8, 4, 256, 131072, 8192, 1000042},
+    {"ministral-3-8b", "mistral3", 34, 4096, 14336, 32, 8, 128, 131072, 262144, 1000000},
+    {"starcoder2-3b", "starcoder2", 30, 3072, 12288, 24, 2, 128, 49152, 16384, 999999.4420358813f, true},
+    // Some models rotate a part of each head only.
+    with_rotated({"nemotron-mini-4b", "nemotron", 32, 3072, 9216, 24, 8, 128, 256000, 4096, 10000}, 64),
+    with_rotated({"phi-2", "phi2", 32, 2560, 10240, 32, 32, 80, 51200, 2048, 10000}, 32),
+    with_rotated({"phi-4-mini", "phi3", 32, 3072, 8192, 24, 8, 128, 200064, 131072, 10000, true}, 96),
     // Mixtures of experts add: count, used, I of each, I of the shared ones, dense layers.
     // Latent attention adds: rank, values without rotation, values with rotation, values of a head.
     mixture({"mixtral-8x7b", "llama", 32, 4096, 14336, 32, 8, 128, 32000, 32768, 1000000}, {8, 2, 14336}),

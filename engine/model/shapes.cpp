@@ -97,7 +97,8 @@ void describe(ModelConfig& config, const std::string& source) {
   const Architecture& architecture = architecture_named(config.architecture, source);
   check_parts(architecture, config, source);
   // The architecture may replace these defaults: values as wide as keys, and heads that are rotated as a whole.
-  config.head_dim_v = config.rope.dim = config.head_dim;
+  config.head_dim_v = config.head_dim;
+  if (config.rope.dim == 0) config.rope.dim = config.head_dim;
   config.rope.original_context = config.context_length;
   if (config.latent) set_latent(LatentConfig(*config.latent), config);
   architecture.describe(config);
@@ -127,6 +128,7 @@ ModelConfig config_of(const PublishedShape& shape) {
   config.vocabulary = shape.vocabulary;
   config.context_length = shape.context_length;
   config.rope.base = shape.rope_base;
+  config.rope.dim = shape.rotated;
   config.tied_output = shape.tied_output;
   config.qkv_bias = shape.qkv_bias;
   config.qk_norm = shape.qk_norm;
@@ -217,6 +219,8 @@ ModelConfig parse_shape(std::string_view text, const std::string& source) {
   config.vocabulary = keys.count("vocabulary", kMaxVocabulary);
   config.context_length = keys.count("context_length", kMaxContext, 4096);
   config.rope.base = keys.positive("rope_base", 10000.0f);
+  config.rope.dim = keys.count("rotated", config.head_dim, config.head_dim);
+  if (config.rope.dim % 2 != 0) keys.fail("rotated", "an even number");
   config.tied_output = keys.flag("tied_output");
   config.qkv_bias = keys.flag("qkv_bias");
   config.qk_norm = keys.flag("qk_norm");

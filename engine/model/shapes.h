@@ -4,11 +4,12 @@
 // Contract: a shape comes from the table of published models by name, from a JSON file, or from the header of a GGUF
 // file. Required JSON keys: `schema` (1), `layers`, `hidden`, `feed_forward`, `heads` and `vocabulary`. Keys with
 // defaults: `name`, `architecture` (a name as in GGUF files), `kv_heads` (= heads), `head_dim` (= hidden / heads),
-// `context_length` and `rope_base`. Also with defaults: `tied_output`, `qkv_bias`, `qk_norm` and `sliding_window`. A
-// mixture of experts requires `experts` and `experts_used`. Its keys with defaults: `expert_feed_forward` (=
-// feed_forward), `shared_feed_forward`, `dense_layers` and `expert_scale`. Latent attention requires `kv_lora_rank`,
-// `nope_dim`, `rope_dim` and `value_dim`. Error, naming file and key: an unknown key, a wrong type, or a value out of
-// range. Error too: parts that the architecture does not have, and missing parts that it must have.
+// `context_length`, `rope_base` and `rotated` (= head_dim). Also with defaults: `tied_output`, `qkv_bias`, `qk_norm`
+// and `sliding_window`. A mixture of experts requires `experts` and `experts_used`. Its keys with defaults:
+// `expert_feed_forward` (= feed_forward), `shared_feed_forward`, `dense_layers` and `expert_scale`. Latent attention
+// requires `kv_lora_rank`, `nope_dim`, `rope_dim` and `value_dim`. Error, naming file and key: an unknown key, a wrong
+// type, or a value out of range. Error too: parts that the architecture does not have, and parts that it must have
+// but that are missing.
 #pragma once
 
 #include <span>
@@ -35,6 +36,7 @@ struct PublishedShape {
   bool tied_output = false, qkv_bias = false, qk_norm = false;
   PublishedExperts experts = {};  // count 0: none
   PublishedLatent latent = {};    // rank 0: none
+  int64_t rotated = 0;            // values of each head that are rotated; 0: all
 };
 std::span<const PublishedShape> published_shapes();
 

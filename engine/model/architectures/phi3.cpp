@@ -1,5 +1,7 @@
-// Phi-3: one tensor holds q, k and v, another gate and up. Some sizes attend to a window.
+// Phi-3 and Phi-4: one tensor holds q, k and v, another gate and up. Some sizes attend to a window. Some have frequency
+// factors for contexts up to the original length and for longer ones, and Phi-4-mini rotates a part of each head.
 #include "engine/model/architectures/dense.h"
+#include "engine/model/rope_keys.h"
 
 namespace tandem {
 namespace {
@@ -19,6 +21,6 @@ LayerSpec layer(const ModelConfig& config, int64_t index) {
 
 extern const Architecture phi3_architecture;
 const Architecture phi3_architecture = {
-    .name = "phi3", .keys = kKeys, .describe = describe, .layer = layer, .read = nullptr};
+    .name = "phi3", .keys = kKeys, .describe = describe, .layer = layer, .read = read_long_rope_factors};
 
 }  // namespace tandem

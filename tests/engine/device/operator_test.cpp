@@ -164,6 +164,12 @@ TEST_F(OperatorTest, what_a_device_does_not_list_is_missing) {
   Glu glu;
   glu.activation = Activation::gelu_tanh;
   EXPECT_EQ(missing_feature({"g", glu}, most), Feature::gelu);
+  glu.activation = Activation::squared_relu;
+  EXPECT_EQ(missing_feature({"g", glu}, most), Feature::squared_relu);
+  glu.activation = Activation::silu;
+  EXPECT_EQ(missing_feature({"g", glu}, most), std::nullopt);
+  glu.gated = false;
+  EXPECT_EQ(missing_feature({"g", glu}, most), Feature::ungated);
   EXPECT_EQ(missing_feature({"m", matmul()}, most), Feature::products);
 }
 
@@ -293,6 +299,11 @@ TEST(Operator, every_kind_has_its_name) {
   EXPECT_STREQ(kind_name({"", RmsNorm{}}), "rms_norm");
   EXPECT_STREQ(kind_name({"", KvAppend{}}), "kv_append");
   EXPECT_STREQ(kind_name({"", TopK{}}), "top_k");
+  Glu unit;
+  unit.activation = Activation::squared_relu;
+  EXPECT_STREQ(kind_name({"", unit}), "squared_reglu");
+  unit.gated = false;
+  EXPECT_STREQ(kind_name({"", unit}), "squared_relu");
   EXPECT_STREQ(kind_name({"", Attention{}}), "attention");
   EXPECT_STREQ(kind_name({"", merge_of(Attention{})}), "attention_merge");
 }

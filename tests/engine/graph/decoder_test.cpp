@@ -172,7 +172,7 @@ TEST(Decoder, normalises_heads_and_adds_biases_where_the_model_has_them) {
 
 // A model of shapes has no operand for a bias. Its decoder adds the bias all the same.
 TEST(Decoder, adds_the_biases_that_the_configuration_says) {
-  for (const char* shape : {"qwen2.5-1.5b", "phi-3.5-moe", "llama-3-8b"}) {
+  for (const char* shape : {"qwen2.5-1.5b", "phi-3.5-moe", "llama-3-8b", "starcoder2-3b"}) {
     const ModelConfig config = model_shape(shape);
     const Activations buffers(config, {8, 8, 64, 64, KvType::f16}, nullptr);
     const Model model = shape_only_model(config, packed_format(StorageType::q4_0));
@@ -184,7 +184,70 @@ TEST(Decoder, adds_the_biases_that_the_configuration_says) {
       EXPECT_EQ(std::get<RmsNorm>(find(operators, name).body).biased, config.layer_norm) << shape << " " << name;
     EXPECT_EQ(biases.contains("blk.1.attn_qkv.bias"), config.qkv_bias) << shape;
     EXPECT_EQ(biases.contains("blk.1.attn_output.bias"), config.output_bias) << shape;
+    EXPECT_EQ(biases.contains("blk.1.ffn_up.bias"), config.ffn_bias) << shape;
     EXPECT_EQ(biases.contains("output.bias"), config.logits_bias) << shape;
+  }
+}
+
+// Attention's result is added to the residual stream, because the network's norm does not do it: there is none. The
+// network reads the rows of attention's norm that belong to the last tokens.
+TEST(Decoder, runs_parallel_blocks_on_one_norm) {
+  Model model = two_layers();
+  model.config.parallel = true;
+  sync::Pool pool;
+  const Activations buffers(model.config, {8, 8, 64, 64, KvType::f16}, &pool);
+  const auto operators = build_decoder(model, buffers, {8, 3}, {});
+  EXPECT_THAT(names(operators, "blk.1."),
+              ElementsAre("attn_norm", "attn_qkv", "rope", "kv_append", "attention", "attn_output", "attn_residual",
+                          "ffn_gate_up", "swiglu", "ffn_down"));
+  const Add& residual = std::get<Add>(find(operators, "blk.1.attn_residual").body);
+  EXPECT_EQ(residual.S, 3);
+  EXPECT_EQ(residual.x.slot, buffers.hidden.slot);
+  EXPECT_EQ(residual.x.offset_bytes, 5u * 64u * 4u);
+  EXPECT_EQ(residual.y.slot, buffers.projected.slot);
+  const MatMul& up = std::get<MatMul>(find(operators, "blk.1.ffn_gate_up").body);
+  EXPECT_EQ(up.x.slot, buffers.normed.slot);
+  EXPECT_EQ(up.x.offset_bytes, 5u * 64u * 4u);
+  EXPECT_EQ(std::get<MatMul>(find(operators, "blk.0.ffn_gate_up").body).x.offset_bytes, 0u);
+  EXPECT_EQ(std::get<RmsNorm>(find(operators, "output_norm").body).add.slot, buffers.projected.slot);
+}
+
+TEST(Decoder, runs_networks_without_a_gate_and_adds_their_biases) {
+  const ModelConfig config = model_shape("phi-2");
+  sync::Pool pool;
+  const Activations buffers(config, {8, 8, 64, 64, KvType::f16}, nullptr);
+  const Model model = shape_only_model(config, packed_format(StorageType::q4_0));
+  const auto operators = build_decoder(model, buffers, {8, 8}, {});
+  EXPECT_THAT(names(operators, "blk.1.ffn_"), ElementsAre("up", "up.bias", "down", "down.bias"));
+  const Glu& unit = std::get<Glu>(find(operators, "blk.1.gelu_tanh").body);
+  EXPECT_FALSE(unit.gated);
+  EXPECT_EQ(unit.gate_stride, config.feed_forward);
+  EXPECT_EQ(std::get<MatMul>(find(operators, "blk.1.ffn_up").body).y_stride, config.feed_forward);
+  EXPECT_EQ(std::get<Bias>(find(operators, "blk.1.ffn_up.bias").body).width, config.feed_forward);
+}
+
+// Below the length of a temperature one rotation serves q and k.
+TEST(Decoder, rotates_queries_with_a_temperature_by_a_table_of_their_own) {
+  Model model = two_layers();
+  sync::Pool pool;
+  for (const int64_t length : {63, 64}) {
+    model.config.temperature = TemperatureConfig{0.1f, length};
+    const Activations buffers(model.config, {8, 8, 64, 64, KvType::f16}, &pool);
+    const auto operators = build_decoder(model, buffers, {8, 1}, {});
+    const auto found = names(operators, "blk.0.rope");
+    if (length == 64) {
+      EXPECT_THAT(found, ElementsAre(""));
+      EXPECT_FALSE(buffers.query_rope_table);
+      continue;
+    }
+    EXPECT_THAT(found, ElementsAre("_k", "_q"));
+    const Rope &k = std::get<Rope>(find(operators, "blk.0.rope_k").body),
+               &q = std::get<Rope>(find(operators, "blk.0.rope_q").body);
+    EXPECT_EQ(k.heads, 2);
+    EXPECT_EQ(k.x.offset_bytes, 64u * 4u);
+    EXPECT_EQ(k.table.slot, buffers.rope_table.slot);
+    EXPECT_EQ(q.heads, 4);
+    EXPECT_EQ(q.table.slot, buffers.query_rope_table.slot);
   }
 }
 

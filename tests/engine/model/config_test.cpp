@@ -121,6 +121,89 @@ TEST(ModelConfig, of_minicpm_has_the_published_scales_where_a_file_says_nothing)
   EXPECT_EQ(said.logit_scale, 0.25f);
 }
 
+// The key is a factor in these files and a divisor in Granite's and MiniCPM's.
+TEST(ModelConfig, takes_the_scale_of_logits_as_the_architecture_means_it) {
+  const auto scale = [](const std::string& architecture, float key) {
+    GgufWriter writer = tiny_writer({.architecture = architecture});
+    writer.set(architecture + ".logit_scale", key);
+    return config_of(writer).logit_scale;
+  };
+  EXPECT_EQ(scale("command-r", 0.8333333f), 0.8333333f);
+  EXPECT_EQ(scale("cohere2", 0.25f), 0.25f);
+  EXPECT_EQ(scale("granite", 0.25f), 4.0f);
+  EXPECT_EQ(scale("command-r", 0.0f), 1.0f) << "none";
+  EXPECT_THROW(scale("command-r", -1.0f), Error);
+}
+
+TEST(ModelConfig, of_parallel_blocks_may_say_so) {
+  GgufWriter phi2 = tiny_writer({.architecture = "phi2"});
+  EXPECT_TRUE(config_of(phi2.set("phi2.use_parallel_residual", true)).parallel);
+  EXPECT_THROW(config_of(phi2.set("phi2.use_parallel_residual", false)), Error);
+}
+
+// Original context 16, factor 4, temperature 0.1, as the keys of Ministral 3 say it.
+TEST(ModelConfig, of_mistral3_has_a_temperature_and_no_factor_on_the_rotation) {
+  GgufWriter writer = tiny_writer({.architecture = "mistral3"});
+  EXPECT_FALSE(config_of(writer).temperature) << "Mistral Small 3.1";
+  writer.set("mistral3.rope.scaling.type", "yarn").set("mistral3.rope.scaling.factor", 4.0f);
+  writer.set("mistral3.rope.scaling.original_context_length", uint32_t{16});
+  writer.set("mistral3.rope.scaling.yarn_log_multiplier", 1.0f);
+  writer.set("mistral3.rope.scaling.yarn_beta_fast", 32.0f).set("mistral3.rope.scaling.yarn_beta_slow", 1.0f);
+  writer.set("mistral3.attention.temperature_scale", 0.1f);
+  const ModelConfig config = config_of(writer);
+  EXPECT_EQ(config.temperature, (TemperatureConfig{0.1f, 16}));
+  EXPECT_EQ(config.rope.yarn_divisor, 1.0f);
+  EXPECT_TRUE(config.has_temperature(17));
+  EXPECT_FALSE(config.has_temperature(16)) << "every position is below the length";
+  writer.set("mistral3.attention.temperature_scale", 0.0f);
+  EXPECT_FALSE(config_of(writer).temperature);
+  for (const float bad : {-0.5f, std::nanf(""), 1e9f})
+    EXPECT_THROW(config_of(writer.set("mistral3.attention.temperature_scale", bad)), Error) << bad;
+  writer.set("mistral3.attention.temperature_scale", 0.1f).set("mistral3.rope.dimension_count", uint32_t{8});
+  EXPECT_THROW(config_of(writer), Error) << "heads are rotated in part";
+}
+
+TEST(ModelConfig, of_starcoder2_has_the_published_window_where_a_file_says_nothing) {
+  GgufWriter writer = tiny_writer({.architecture = "starcoder2"});
+  EXPECT_EQ(config_of(writer).window, 4096);
+  EXPECT_EQ(config_of(writer.set("starcoder2.attention.sliding_window", uint32_t{16})).window, 16);
+}
+
+// Falcon 3 is a Llama with heads of 256 values. Its files have these keys.
+TEST(ModelConfig, of_falcon3_is_that_of_a_llama) {
+  GgufWriter writer = tiny_writer({.hidden = 64, .heads = 2, .kv_heads = 1, .head_dim = 256, .rope_base = 1000042.0f});
+  writer.set("llama.attention.layer_norm_rms_epsilon", 1e-6f).set("tokenizer.ggml.pre", "falcon3");
+  const ModelConfig config = config_of(writer);
+  EXPECT_EQ(config.head_dim, 256);
+  EXPECT_EQ(config.head_dim_v, 256);
+  EXPECT_EQ(config.rope.dim, 256);
+  EXPECT_EQ(config.rope.base, 1000042.0f);
+  EXPECT_EQ(config.norm_eps, 1e-6f);
+}
+
+// Phi-4 states a window of 0 for "none". Phi-4-mini rotates three quarters of each head, by factors for short and for
+// long contexts, and its window is wider than its context.
+TEST(ModelConfig, of_phi4_is_that_of_phi3) {
+  GgufWriter writer = tiny_writer({.architecture = "phi3", .context_length = 128});
+  writer.set("phi3.attention.sliding_window", uint32_t{0});
+  writer.set("phi3.rope.scaling.original_context_length", uint32_t{128});
+  const ModelConfig phi4 = config_of(writer);
+  EXPECT_EQ(phi4.window, 0);
+  EXPECT_TRUE(phi4.rope.frequency_factors.empty());
+  writer.set("phi3.attention.sliding_window", uint32_t{262144}).set("phi3.rope.dimension_count", uint32_t{12});
+  writer.set("phi3.rope.scaling.original_context_length", uint32_t{32}).set("phi3.rope.scaling.attn_factor", 1.19f);
+  for (const char* name : {"rope_factors_short.weight", "rope_factors_long.weight"}) {
+    ByteSink factors;
+    for (int i = 0; i < 6; ++i) factors.put(1.0f + static_cast<float>(i));
+    writer.tensor(name, {6}, StorageType::f32, factors.bytes());
+  }
+  const ModelConfig mini = config_of(writer);
+  EXPECT_EQ(mini.rope.dim, 12);
+  EXPECT_EQ(mini.rope.long_factors.size(), 6u);
+  EXPECT_EQ(mini.rope.original_context, 32);
+  EXPECT_EQ(mini.rope.attention_factor, 1.19f);
+}
+
 TEST(ModelConfig, says_which_layers_have_windows_and_rotations) {
   const auto shape = [](const std::string& architecture, const std::string& more) {
     return parse_shape(R"({"schema": 1, "layers": 5, "hidden": 64, "feed_forward": 64, "heads": 4, "vocabulary": 300,
@@ -138,6 +221,10 @@ TEST(ModelConfig, says_which_layers_have_windows_and_rotations) {
   EXPECT_EQ(olmo3.window_of(2), 8);
   EXPECT_EQ(olmo3.window_of(3), 0);
   EXPECT_TRUE(olmo3.rotates(3));
+  const ModelConfig cohere2 = shape("cohere2", "");
+  EXPECT_EQ(cohere2.window_of(4), 4096);
+  EXPECT_EQ(cohere2.window_of(3), 0);
+  EXPECT_FALSE(cohere2.rotates(3));
 }
 
 TEST(ModelConfig, refuses_what_it_would_have_to_guess) {

@@ -64,6 +64,35 @@ TEST(Rope, yarn_ramps_between_fast_and_slow_pairs) {
   EXPECT_NEAR(rope_magnitude(config), 0.6039720770839918, 1e-12);
 }
 
+// Factor 8: 0.1 ln 8 = 0.2079441541679836. With a multiplier of 1 nothing is left of the factor, with 0.5 it is
+// 1.2079441541679836 / 1.1039720770839918 = 1.094179988101349.
+TEST(Rope, yarns_factor_may_be_divided_by_a_part_of_itself) {
+  RopeConfig config = rotation(16, 10000.0f);
+  config.scaling = RopeScaling::yarn;
+  config.scale_factor = 8.0f;
+  config.original_context = 4096;
+  config.yarn_divisor = 1.0f;
+  EXPECT_NEAR(rope_magnitude(config), 1.0, 1e-15);
+  config.yarn_divisor = 0.5f;
+  EXPECT_NEAR(rope_magnitude(config), 1.094179988101349, 1e-12);
+}
+
+// Length 4, scale 0.5: positions 0 to 3 have 1, 4 to 7 have 1 + 0.5 ln 2, 8 to 11 have 1 + 0.5 ln 3.
+TEST(Rope, the_temperature_of_queries_grows_at_every_multiple_of_its_length) {
+  const TemperatureConfig temperature{0.5f, 4};
+  EXPECT_EQ(query_temperature(temperature, 0), 1.0);
+  EXPECT_EQ(query_temperature(temperature, 3), 1.0);
+  EXPECT_NEAR(query_temperature(temperature, 4), 1.3465735902799727, 1e-15);
+  EXPECT_NEAR(query_temperature(temperature, 7), 1.3465735902799727, 1e-15);
+  EXPECT_NEAR(query_temperature(temperature, 8), 1.5493061443340548, 1e-15);
+  std::vector<float> plain(9 * 2), tempered(9 * 2);
+  fill_rope_table(rotation(2, 10000.0f), 9, plain.data());
+  fill_rope_table(rotation(2, 10000.0f), 9, tempered.data(), &temperature);
+  EXPECT_EQ(tempered[6], plain[6]) << "position 3";
+  EXPECT_FLOAT_EQ(tempered[8], 1.3465735902799727f * plain[8]) << "position 4";
+  EXPECT_FLOAT_EQ(tempered[17], 1.5493061443340548f * plain[17]) << "position 8";
+}
+
 // The context is so short that no pair makes beta_fast turns, and low is clamped to 0: ln(64 / (2 pi 32)) < 0. For b =
 // 1 it is 8 * ln(10.1859) / 9.21034 = 2.016, so high is 3. Pairs 1 and 2 mix 1/3 and 2/3 of the slow one.
 TEST(Rope, yarn_clamps_the_ramp_to_the_pairs) {

@@ -43,6 +43,7 @@ TEST(model_shapes, every_published_shape_is_consistent) {
   for (const PublishedShape& shape : published_shapes()) {
     const ModelConfig config = model_shape(shape.name);
     EXPECT_EQ(config.heads % config.kv_heads, 0) << shape.name;
+    EXPECT_EQ(config.rope.dim % 2, 0) << shape.name;
     const Model model = shape_only_model(config, packed_format(StorageType::q4_0), true);
     EXPECT_EQ(model.weights.layers.size(), static_cast<size_t>(config.layers)) << shape.name;
     EXPECT_EQ(model.weights.layers[0].qkv.rows, config.projected_width()) << shape.name;
@@ -51,8 +52,11 @@ TEST(model_shapes, every_published_shape_is_consistent) {
 }
 
 // In billions, according to the models' own pages. For the Phi models the source is the size of their 16-bit files.
-TEST(model_shapes, of_experts_have_the_published_number_of_weights) {
+TEST(model_shapes, have_the_published_number_of_weights) {
   const std::pair<const char*, double> published[] = {
+      {"afm-4.5b", 4.62},          {"aya-23-8b", 8.03},        {"command-r7b", 8.03},
+      {"falcon3-1b", 1.67},        {"nemotron-mini-4b", 4.19}, {"phi-2", 2.78},
+      {"phi-4-mini", 3.84},        {"starcoder2-3b", 3.03},    {"ministral-3-8b", 8.49},
       {"mixtral-8x7b", 46.7},      {"phi-3.5-moe", 41.87},     {"phi-tiny-moe", 3.75},
       {"qwen1.5-moe-a2.7b", 14.3}, {"qwen2-57b-a14b", 57.4},   {"qwen3-30b-a3b", 30.5},
       {"olmoe-1b-7b", 6.92},       {"deepseek-moe-16b", 16.4}, {"deepseek-v2-lite", 15.7},
@@ -103,6 +107,10 @@ TEST(model_shapes, a_json_shape_gives_what_it_names_and_defaults_for_the_rest) {
   EXPECT_EQ(config.kv_heads, 2);
   EXPECT_EQ(config.head_dim, 16);
   EXPECT_TRUE(config.qk_norm);
+  EXPECT_EQ(config.rope.dim, 16);
+  EXPECT_EQ(parse_shape(with(R"("rotated": 6)"), "small.json").rope.dim, 6);
+  EXPECT_THAT(failure(with(R"("rotated": 7)")), HasSubstr("small.json: rotated. expected an even number"));
+  EXPECT_THAT(failure(with(R"("rotated": 18)")), HasSubstr("small.json: rotated"));
   EXPECT_FALSE(config.tied_output);
   EXPECT_EQ(config.name, "small.json");
 }

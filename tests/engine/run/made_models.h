@@ -185,6 +185,15 @@ inline std::span<const MadeModel> made_models() {
          config.rope.yarn_log_multiplier = 0.5f;
          config.temperature = TemperatureConfig{0.7f, 16};
        }},
+      {"phi4-mini",
+       R"({"schema": 1, "architecture": "phi3", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256, "rotated": 12, "tied_output": true})",
+       [](ModelConfig& config) {
+         config.rope.original_context = 32;
+         config.rope.attention_factor = 1.2f;
+         config.rope.frequency_factors = {1, 1.1f, 1.2f, 1.3f, 1.4f, 1.5f};
+         config.rope.long_factors = {1, 2, 3, 5, 8, 13};
+       }},
   };
   return kModels;
 }

@@ -42,15 +42,20 @@ Decoder granite_decoder(const Weights& w) {
 Rows granite(const Weights& w, std::span<const int32_t> ids) { return decode(w, ids, granite_decoder(w)); }
 
 // Phi-3 (Abdin et al. 2024, arXiv:2404.14219): one matrix holds q, k and v, another gate and up. Some sizes attend to
-// a window.
+// a window. Some divide frequencies by factors; the tests' context is longer than the original one.
 Rows phi3(const Weights& w, std::span<const int32_t> ids) {
   Heads heads = w.heads();
   if (const double window = w.number("attention.sliding_window", 0); window > 0)
     heads.window = static_cast<int64_t>(window);
+  Rotation rotation = w.rotation(true);
+  if (w.has("rope_factors_long.weight")) {
+    rotation.factors = w.vector("rope_factors_long.weight");
+    rotation.magnitude = w.number("rope.scaling.attn_factor");
+  }
   Decoder decoder;
-  decoder.attention = [&w, heads](int64_t, const std::string& layer, const Rows& x) {
+  decoder.attention = [&w, heads, rotation](int64_t, const std::string& layer, const Rows& x) {
     const Projected p = projected(w, layer, w.norm(layer + "attn_norm.weight", x));
-    return self_attention(w, layer, heads, w.rotation(true), p.q, p.k, p.v);
+    return self_attention(w, layer, heads, rotation, p.q, p.k, p.v);
   };
   decoder.feed_forward = [&w](int64_t, const std::string& layer, const Rows& x) {
     return fused_feed_forward(w, layer, w.norm(layer + "ffn_norm.weight", x));
