@@ -18,14 +18,14 @@ struct MadeModel {
   std::function<void(ModelConfig&)> change;
 
   // The path of the model's file, which is made once.
-  std::string file() const {
+  std::string file(StorageType type = StorageType::f32) const {
     static const ScratchFolder folder;
-    const std::string path = folder.file(std::string(name) + "-F32.gguf");
+    const std::string path = folder.file(std::string(name) + "-" + info(type).name + ".gguf");
     if (std::ifstream(path)) return path;
     ModelConfig config = parse_shape(shape, name);
     change(config);
     std::ofstream out(path, std::ios::binary);
-    RandomModel(config, StorageType::f32, 7).write([&](std::span<const std::byte> bytes) {
+    RandomModel(config, type, 7).write([&](std::span<const std::byte> bytes) {
       out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     });
     return path;

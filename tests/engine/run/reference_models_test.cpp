@@ -9,6 +9,18 @@ namespace {
 
 constexpr int64_t kReferenceTokens = 45;
 
+std::vector<int32_t> reference_ids() {
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < kReferenceTokens; ++i) ids.push_back(static_cast<int32_t>(3 + i * 37 % 290));
+  return ids;
+}
+
+const MadeModel& made_model(std::string_view name) {
+  for (const MadeModel& made : made_models())
+    if (made.name == name) return made;
+  throw Error("no such model", std::string(name));
+}
+
 class ReferenceModels : public ::testing::TestWithParam<Way> {
  protected:
   void SetUp() override { need_devices(GetParam()); }
@@ -22,8 +34,7 @@ class ReferenceModels : public ::testing::TestWithParam<Way> {
 };
 
 TEST_P(ReferenceModels, have_the_logits_of_their_descriptions) {
-  std::vector<int32_t> ids;
-  for (int64_t i = 0; i < kReferenceTokens; ++i) ids.push_back(static_cast<int32_t>(3 + i * 37 % 290));
+  const std::vector<int32_t> ids = reference_ids();
   for (size_t i = 0; i < made_models().size(); ++i) {
     const MadeModel& made = made_models()[i];
     if (!has_turn(i)) continue;
@@ -59,6 +70,62 @@ INSTANTIATE_TEST_SUITE_P(
                       Way{"gpu-only", {}, "simd", {}, KvType::f32, false, "predict", {"vulkan:0"}},
                       Way{"tensor", {0.5}, "simt", {}, KvType::f32, false, "blocking", {"vulkan:0", "npu:0"}}),
     test_name);
+
+// Texts of other lengths are beginnings of the same text, so the reference knows their logits.
+class ReferenceTexts : public ReferenceModels {};
+
+TEST_P(ReferenceTexts, have_them_where_eight_share_a_pass) {
+  constexpr int64_t kTexts = 8;
+  const std::vector<int32_t> ids = reference_ids();
+  for (const char* name :
+       {"arcee", "nemotron", "starcoder2", "phi2", "command-r", "cohere2", "mistral3", "phi4-mini"}) {
+    SCOPED_TRACE(name);
+    const std::string path = made_model(name).file();
+    const std::vector<float> expected = reference_logits(GgufFile::open(path), ids);
+    EngineOptions options = options_for(path, GetParam());
+    options.chunk = 256;
+    options.logit_rows = options.sequences = kTexts;
+    const auto engine = shared_machines().open(options, machine_key(GetParam()));
+    std::vector<Sequence> texts;
+    for (int64_t i = 0; i < kTexts; ++i) texts.push_back(engine->cache().new_sequence());
+    std::vector<Extension> extensions;
+    for (int64_t i = 0; i < kTexts; ++i)
+      extensions.push_back({&texts[static_cast<size_t>(i)], std::span(ids).first(static_cast<size_t>(3 + 6 * i)), 1});
+    const Logits found = engine->extend(extensions);
+    const int64_t V = engine->model().config().vocabulary;
+    for (int64_t i = 0; i < kTexts; ++i) {
+      const auto row = [&](const auto& logits, int64_t at) {
+        return std::span<const float>(logits.data(), logits.size())
+            .subspan(static_cast<size_t>(at * V), static_cast<size_t>(V));
+      };
+      EXPECT_LE(largest_difference(row(found, i), row(expected, 2 + 6 * i)), promised(rounded_by(GetParam()))) << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Plans, ReferenceTexts, ::testing::Values(Way{"host-only", {}}, Way{"gpu-only", {}, "simd"}),
+                         test_name);
+
+// Networks without a gate, parallel blocks, windows and temperatures are among them.
+class ReferenceBits : public ReferenceModels {};
+
+TEST_P(ReferenceBits, are_those_of_the_host) {
+  SKIP_WHERE_SUMS_DIFFER(ActType::f16);
+  const std::vector<int32_t> ids = reference_ids();
+  for (const char* name : {"nemotron", "phi2", "cohere2", "mistral3"}) {
+    SCOPED_TRACE(name);
+    const std::string path = made_model(name).file(StorageType::q8_0);
+    const auto host = open_engine(path, Way{"host-only", {}, "", ActType::f16});
+    const std::vector<float> expected = all_logits(*host, ids);
+    const auto engine = open_engine(path, GetParam());
+    EXPECT_EQ(different_bits(all_logits(*engine, ids), expected), 0u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Plans, ReferenceBits,
+                         ::testing::Values(Way{"gpu-only", {}, "simd", ActType::f16}, Way{"npu-only", {}},
+                                           Way{"layer", {}}, Way{"tensor", {0.5}}, Way{"staggered", {}}),
+                         test_name);
 
 }  // namespace
 }  // namespace tandem::testing
