@@ -248,8 +248,7 @@ Rows nemotron(const Weights& w, std::span<const int32_t> ids) {
   return decode(w, ids, decoder);
 }
 
-// StarCoder2 (Lozhkov et al. 2024, arXiv:2402.19173): LayerNorms, biases, a GELU without a gate, a window in all
-// layers.
+// StarCoder2 (Lozhkov et al. 2024, arXiv:2402.19173): LayerNorms, biases, a GELU without a gate, and a window.
 Rows starcoder2(const Weights& w, std::span<const int32_t> ids) {
   Decoder decoder = llama(w, true);
   decoder.attention = [&w](int64_t, const std::string& layer, const Rows& x) {
@@ -299,8 +298,8 @@ double pair_of_turns(const Rotation& rotation, double context, double turns) {
   return static_cast<double>(rotation.dim) * std::log(context / (2 * M_PI * turns)) / (2 * std::log(rotation.base));
 }
 
-// YaRN: pairs that turn less than once over the trained context are slowed down by the factor, those that turn more
-// than 32 times are not, and those between them in parts.
+// YaRN divides the frequency of slow pairs by the factor: those that turn less than once over the trained context. Pairs
+// that turn more than 32 times keep theirs, and a ramp joins the two.
 Rotation yarn(const Weights& w, bool halves) {
   Rotation rotation = w.rotation(halves);
   rotation.position_scale = 1;

@@ -86,10 +86,10 @@ Rows self_attention(const Weights& w, const std::string& layer, const Heads& hea
 struct Projected {
   Rows q, k, v;
 };
-// With biases where the file has them. One tensor may have all three.
+// Biases of the file are added. One tensor may hold all three.
 Projected projected(const Weights& w, const std::string& layer, const Rows& x);
 Rows feed_forward(const Weights& w, const std::string& layer, const Rows& x, double (*activation)(double));
-// Without a gate, with biases where the file has them.
+// Without a gate. Biases of the file are added.
 Rows plain_feed_forward(const Weights& w, const std::string& layer, const Rows& x, double (*activation)(double));
 // The same with gate and up in one tensor, ffn_up.
 Rows fused_feed_forward(const Weights& w, const std::string& layer, const Rows& x);
