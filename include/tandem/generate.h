@@ -27,6 +27,7 @@ namespace tandem {
 
 class Constraint;
 class DraftHistory;
+class PassWatch;
 class Tokenizer;
 
 // How the next token is chosen from logits. The chain of steps: bias, penalties, temperature, top-k, top-p, min-p,
@@ -187,6 +188,7 @@ struct GenerateOptions {
   std::function<void(int64_t done, int64_t total)> on_prompt;
   // Called between tokens, and between chunks of the prompt. True ends the text.
   std::function<bool()> interrupted;
+  std::string label{};  // names the text in records of passes (engine/run/serve/pass_watch.h)
 };
 
 // not_finite: a logit was infinite or no number. generate() and the Batcher turn this into an Error.
@@ -257,6 +259,7 @@ class Batcher {
     int64_t shared_tokens = 0;  // prompt tokens whose pages came from other requests
   };
   const Totals& totals() const;
+  void watch(PassWatch* watch);  // of the next passes; null: nobody watches. Borrowed
 
  private:
   class State;
@@ -305,6 +308,8 @@ class TextService {
     Batcher::Totals totals{};
   };
   Load load() const;
+  // Watches the next passes; null: nobody. Borrowed: the watch must outlive the service, or close().
+  void watch_passes(PassWatch* watch);
   // Ends all texts, as the destructor does. Later requests are refused, or end at once.
   void close();
 

@@ -150,7 +150,8 @@ class TextCache {
   void require_memory();
 
   bool has_sequences() const;  // whether one has pages
-  int64_t free_pages() const;  // pages that no sequence uses
+  int64_t all_pages() const;   // pages that sequences can use
+  int64_t free_pages() const;  // those that no sequence uses
   size_t bytes() const;        // keys and values of one full context
 
  private:

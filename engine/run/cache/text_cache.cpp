@@ -128,6 +128,7 @@ Sequence TextCache::load(const std::string& path) const {
 }
 
 bool TextCache::has_sequences() const { return pages_->free_pages() < pages_->pages(); }
+int64_t TextCache::all_pages() const { return pages_->pages(); }
 int64_t TextCache::free_pages() const { return pages_->free_pages(); }
 
 }  // namespace tandem

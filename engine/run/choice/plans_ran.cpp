@@ -20,6 +20,7 @@ std::string names(std::span<const PlanRan> ran, bool decode) {
 }  // namespace
 
 void PlansRan::add(int64_t tokens, const std::string& plan) {
+  last_ = plan;
   for (PlanRan& entry : ran_) {
     if (entry.tokens == tokens && entry.plan == plan) {
       ++entry.passes;

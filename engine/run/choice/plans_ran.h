@@ -22,10 +22,12 @@ class PlansRan {
  public:
   void add(int64_t tokens, const std::string& plan);
   void clear() { ran_.clear(); }
+  const std::string& last() const { return last_; }  // the plan of the last pass; "": none
   std::span<const PlanRan> list() const { return ran_; }  // in the order of their first passes
 
  private:
   std::vector<PlanRan> ran_;
+  std::string last_;
 };
 
 // The plan that was asked for, with the plans that ran if they differ: "tensor: rows", "auto: prefill sequence and

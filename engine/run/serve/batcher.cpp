@@ -10,6 +10,7 @@
 #include "engine/run/engine.h"
 #include "engine/run/serve/draft_check.h"
 #include "engine/run/serve/generate.h"
+#include "engine/run/serve/pass_watch.h"
 #include "engine/run/serve/speculation.h"
 #include "engine/run/serve/verification.h"
 #include "sync/clock.h"
@@ -19,6 +20,8 @@
 
 namespace tandem {
 namespace {
+
+using Detail = PassWatch::Detail;
 
 int64_t common_prefix(std::span<const int32_t> a, std::span<const int32_t> b) {
   return std::ranges::mismatch(a, b).in1 - a.begin();
@@ -43,6 +46,7 @@ class Batcher::State {
     OnEnd on_end;
     int64_t cached_prefix_tokens = 0;
     double began = 0, first_logits = 0;  // seconds of the clock
+    std::string label{};                 // GenerateOptions::label
     std::deque<int64_t> chunks{};        // of the rest of the prompt, while the request is alone; empty: not cut yet
     std::optional<int32_t> next{};       // the sampled token that has not run yet; nothing: the prompt is being read
     std::unique_ptr<TextSpeculation> speculation{};  // null: the text gets no drafts
@@ -69,6 +73,7 @@ class Batcher::State {
   Engine& engine_;
   std::deque<Request> queue_;
   Totals totals_;
+  PassWatch* watch_ = nullptr;
 
  private:
   static bool is_reading(const ActiveRequest& request);  // part of its prompt has not run
@@ -88,6 +93,10 @@ class Batcher::State {
   void evict_finished(std::span<const Extension> pass);
   void keep_finished(Sequence ended);
   Logits run(std::span<const Extension> pass);
+  Logits run(std::span<const Extension> pass, PassRecord* record);
+  ActiveRequest& request_of(const Extension& piece);
+  int64_t known_tokens() const;
+  void describe(std::span<const Extension> pass, PassRecord& record);
   static void prepare_masks(ActiveRequest& request);
   void report_progress(const ActiveRequest& request) const;
   void take_logits(ActiveRequest& request, std::span<const float> logits);
@@ -121,6 +130,7 @@ void Batcher::add(Sequence& sequence, std::vector<int32_t> prompt, GenerateOptio
 int64_t Batcher::waiting() const { return std::ssize(state_->queue_); }
 int64_t Batcher::active() const { return state_->active(); }
 const Batcher::Totals& Batcher::totals() const { return state_->totals_; }
+void Batcher::watch(PassWatch* watch) { state_->watch_ = watch; }
 
 bool Batcher::step() {
   return state_->engine_.machine().orchestrator().run([this] { return state_->step(); });
@@ -134,12 +144,18 @@ bool Batcher::State::step() {
   if (active_.empty()) return false;
   std::vector<Extension> pass;
   Logits of_pass;
+  std::optional<PassRecord> record;
   try {
     pass = next_pass();
     evict_finished(pass);
+    int64_t tokens = 0;
+    for (const Extension& each : pass) tokens += std::ssize(each.ids);
+    const Detail detail = watch_ ? watch_->wanted(tokens) : Detail::nothing;
+    if (detail != Detail::nothing) record.emplace().has_steps = detail == Detail::steps;
     const double start = now_seconds();
-    of_pass = run(pass);
-    if (!writers_.empty()) speculation_.learn(writers_, now_seconds() - start);
+    of_pass = run(pass, record ? &*record : nullptr);
+    // Devices that record their steps may be slower.
+    if (!writers_.empty() && detail != Detail::steps) speculation_.learn(writers_, now_seconds() - start);
   } catch (...) {
     for (ActiveRequest& request : active_) request.error = std::current_exception();
     end_completed();
@@ -147,11 +163,9 @@ bool Batcher::State::step() {
   }
   ++totals_.passes;
   for (const Extension& each : pass) totals_.pass_tokens += std::ssize(each.ids);
-  const auto request_of = [this](const Extension& each) -> ActiveRequest& {
-    return *std::ranges::find(active_, each.sequence, [](const ActiveRequest& one) { return &one.sequence(); });
-  };
   // The progress of a prompt comes first, because a progress bar ends where the text begins.
   for (const Extension& each : pass) guard(request_of(each), [&] { report_progress(request_of(each)); });
+  const int64_t known = record ? known_tokens() : 0;
   std::span<const float> logits = of_pass;
   for (const Extension& each : pass) {
     // Rows of logits stand in the order of the extensions, so each request takes the first of the rows that are left.
@@ -159,6 +173,10 @@ bool Batcher::State::step() {
     const size_t values = static_cast<size_t>(each.logit_rows) * vocabulary();
     take_logits(request_of(each), logits.first(values));
     logits = logits.subspan(values);
+  }
+  if (record) {
+    record->written = known_tokens() - known;
+    watch_->take(std::move(*record));
   }
   find_not_finite();
   check_drafts();
@@ -178,6 +196,39 @@ void Batcher::State::prepare_masks(ActiveRequest& request) {
     request.continuation.prepare(chain);
   } catch (...) {
   }
+}
+
+Batcher::State::ActiveRequest& Batcher::State::request_of(const Extension& piece) {
+  return *std::ranges::find(active_, piece.sequence, [](const ActiveRequest& one) { return &one.sequence(); });
+}
+
+int64_t Batcher::State::known_tokens() const {
+  int64_t known = 0;
+  for (const ActiveRequest& request : active_) known += std::ssize(request.continuation.ids());
+  return known;
+}
+
+// Before the pass: which texts share it, and where they stand.
+void Batcher::State::describe(std::span<const Extension> pass, PassRecord& record) {
+  for (const Extension& each : pass) {
+    const ActiveRequest& request = request_of(each);
+    record.texts.push_back({request.label, std::ssize(each.ids), each.sequence->position(), !request.next});
+  }
+}
+
+// record: gets the pass; null: nobody wants it.
+Logits Batcher::State::run(std::span<const Extension> pass, PassRecord* record) {
+  if (!record) return run(pass);
+  describe(pass, *record);
+  StepRecorder steps(engine_.machine(), record->has_steps);
+  record->start_seconds = now_seconds();
+  Logits logits = run(pass);
+  record->end_seconds = now_seconds();
+  record->spans = steps.take();
+  record->plan = engine_.plans().ran().last();
+  record->pages = engine_.cache().all_pages();
+  record->used_pages = record->pages - engine_.cache().free_pages();
+  return logits;
 }
 
 Logits Batcher::State::run(std::span<const Extension> pass) {
@@ -265,11 +316,12 @@ Batcher::State::ActiveRequest Batcher::State::begin(Request& next) {
   const SpecOptions& spec = next.options.spec;
   std::shared_ptr<TextHistory> history = spec.history;
   const bool history_of_prompts = spec.history_of_prompts, is_checked = spec.check;
-  std::string refusal = speculation_.refusal(spec);
+  std::string refusal = speculation_.refusal(spec), label = next.options.label;
   std::unique_ptr<TextSpeculation> speculation = refusal.empty() ? speculation_of(next) : nullptr;
   Continuation continuation(engine_.model().tokenizer(), next.prompt, std::move(next.options));
   ActiveRequest request{next.sequence,          std::move(own), std::move(next.prompt), std::move(continuation),
-                        std::move(next.on_end), cached,         now_seconds()};
+                        std::move(next.on_end), cached,         now_seconds(),          0.0,
+                        std::move(label)};
   if (speculation && is_checked) request.check = std::make_unique<DraftCheck>(engine_);
   request.speculation = std::move(speculation);
   request.no_drafts_because = std::move(refusal);

@@ -19,6 +19,7 @@ class TextService::State {
   State& operator=(const State&) = delete;
   std::optional<std::vector<TextTicket>> ask(std::vector<Wish> wishes, bool is_bounded);
   Load load() const;
+  void watch_passes(PassWatch* watch);
 
  private:
   struct Asked {
@@ -40,6 +41,7 @@ class TextService::State {
   FairLine<Asked> line_;
   int64_t in_work_ = 0;
   Batcher::Totals totals_;
+  PassWatch* watch_ = nullptr;
   std::atomic<bool> closing_ = false;
   bool has_ended_ = false;  // nobody looks at the line any longer
   std::thread thread_;
@@ -70,6 +72,7 @@ std::optional<std::vector<TextTicket>> TextService::ask(std::vector<Wish> wishes
 }
 
 TextService::Load TextService::load() const { return state_->load(); }
+void TextService::watch_passes(PassWatch* watch) { state_->watch_passes(watch); }
 
 // Closing interrupts all requests. The thread ends when none is left.
 void TextService::State::close() {
@@ -115,6 +118,11 @@ TextService::Load TextService::State::load() const {
   return {line_.size(), in_work_, totals_};
 }
 
+void TextService::State::watch_passes(PassWatch* watch) {
+  const std::lock_guard lock(mutex_);
+  watch_ = watch;
+}
+
 // Under the lock: the requests whose turn it is.
 std::vector<TextService::State::Turn> TextService::State::next_turns() {
   std::vector<Turn> turns;
@@ -140,6 +148,7 @@ void TextService::State::work() {
       if (is_idle) changed_.wait(lock, [this] { return closing_ || !line_.empty(); });
       unwanted = line_.remove_if([this](const Asked& each) { return closing_ || *each.is_unwanted; });
       turns = next_turns();
+      batcher_.watch(watch_);
       if (is_idle && turns.empty() && unwanted.empty()) {
         if (!closing_) continue;
         has_ended_ = true;

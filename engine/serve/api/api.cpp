@@ -14,6 +14,8 @@
 #include "engine/serve/api/text_group.h"
 #include "engine/serve/http/access.h"
 #include "engine/serve/openai/messages.h"
+#include "engine/serve/page/page.h"
+#include "engine/serve/timeline/feed.h"
 
 namespace tandem::serve {
 namespace {
@@ -30,6 +32,12 @@ std::string new_id(bool is_chat) {
 
 ApiError model_loads() { return ApiError(503, "The model is being loaded.", "", "loading"); }
 
+ApiError too_many(const std::string& message) {
+  ApiError error(429, message, "", "rate_limit_exceeded");
+  error.retry_seconds = 1;
+  return error;
+}
+
 uint64_t drawn_seed() {
   static thread_local std::random_device source;
   return (uint64_t{source()} << 32) | source();
@@ -45,15 +53,28 @@ void add_stops(GenerateOptions& options, const Prompts& prompts) {
 
 // The parts that need the loaded model.
 struct Api::Served {
-  Served(Engine& engine, const Templates& templates, const ApiOptions& options)
+  Served(Engine& engine, const Templates& templates, const ApiOptions& options, ChipClock chip)
       : engine(engine),
         prompts(engine.model().tokenizer(), templates, engine.sizes().context),
         constraints(engine.model().tokenizer()),
-        service(engine, options.width, options.most_waiting) {}
+        feed({watched(engine, options), [this] { return load(); }, std::move(chip)}),
+        service(engine, options.width, options.most_waiting) {
+    service.watch_passes(&feed);
+  }
+  static WatchedServer watched(const Engine& engine, const ApiOptions& options) {
+    WatchedServer server{options.names.front(), TANDEM_VERSION, {}, options.width, engine.sizes().context};
+    for (const DeviceInfo* device : engine.machine().infos()) server.lanes.push_back(device->id);
+    return server;
+  }
+  WatchedLoad load() const {
+    const TextService::Load now = service.load();
+    return {now.waiting, now.active};
+  }
   Engine& engine;
   const Prompts prompts;
   const ConstraintMaker constraints;
-  TextService service;
+  Feed feed;
+  TextService service;  // ends before the feed that watches it
 };
 
 Api::Api(ApiOptions options)
@@ -65,8 +86,8 @@ Api::~Api() {
   served_store_.reset();  // ends all texts
 }
 
-void Api::ready(Engine& engine, const Templates& templates) {
-  served_store_ = std::make_shared<Served>(engine, templates, options_);
+void Api::ready(Engine& engine, const Templates& templates, ChipClock chip) {
+  served_store_ = std::make_shared<Served>(engine, templates, options_, std::move(chip));
   served_ = served_store_.get();
 }
 
@@ -83,7 +104,10 @@ void Api::finish(std::chrono::milliseconds grace) {
   };
   while (is_busy() && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  if (Served* served = served_) served->service.close();
+  if (Served* served = served_) {
+    served->service.close();
+    served->feed.close();
+  }
 }
 
 Api::Route Api::route_of(const http::Request& request) const {
@@ -95,6 +119,7 @@ Api::Route Api::route_of(const http::Request& request) const {
       {"GET", "/health", &Api::health},
       {"GET", "/v1/health", &Api::health},
       {"GET", "/metrics", &Api::metrics},
+      {"GET", "/tandem/timeline", &Api::timeline},
       {"GET", "/v1/models", &Api::models},
       {"GET", "/models", &Api::models},
       {"POST", "/v1/completions", &Api::completions},
@@ -106,6 +131,7 @@ Api::Route Api::route_of(const http::Request& request) const {
       {"POST", "/detokenize", &Api::detokenize},
       {"POST", "/apply-template", &Api::apply_template},
   };
+  if (request.path == "/" && request.method == "GET" && options_.has_page) return &Api::page;
   std::string other_method;
   for (const Entry& entry : table) {
     if (request.path != entry.path) continue;
@@ -129,10 +155,11 @@ void Api::handle(std::shared_ptr<http::Exchange> exchange) {
   const http::Request& request = exchange->request();
   try {
     const Route route = route_of(request);
-    if (!served_ && route != &Api::health && route != &Api::metrics) throw *is_ending_ ? server_ends() : model_loads();
+    if (!served_ && route != &Api::health && route != &Api::metrics && route != &Api::page)
+      throw *is_ending_ ? server_ends() : model_loads();
     if (request.method == "GET") return run(route, exchange);
     if (*is_ending_) throw server_ends();
-    if (reading_ >= kMostReading) throw ApiError(429, "Too many requests are waiting.", "", "rate_limit_exceeded");
+    if (reading_ >= kMostReading) throw too_many("Too many requests are waiting.");
     ++reading_;
     reader_->push([this, route, exchange] {
       run(route, exchange);
@@ -150,9 +177,7 @@ void Api::run(Route route, const Exchange& exchange) {
   } catch (...) {
     ++metrics_.refused;
     const ApiError error = error_of(std::current_exception());
-    http::Response response = error.response();
-    if (error.status == 429) response.headers.emplace_back("Retry-After", "1");
-    exchange->answer(std::move(response));
+    exchange->answer(error.response());
   }
 }
 
@@ -166,6 +191,13 @@ void Api::metrics(const Exchange& exchange) {
   const Served* served = served_;
   exchange->answer({200, metrics_text(metrics_, served ? served->service.load() : TextService::Load{}),
                     "text/plain; version=0.0.4; charset=utf-8"});
+}
+
+void Api::page(const Exchange& exchange) { exchange->answer(page_response()); }
+
+void Api::timeline(const Exchange& exchange) {
+  if (*is_ending_) throw server_ends();
+  if (!served_.load()->feed.add(exchange)) throw too_many("Enough clients listen to the timeline.");
 }
 
 Json Api::model_json() const {
@@ -255,6 +287,7 @@ void Api::write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseH
   const auto add = [&](const std::vector<int32_t>& ids, const std::string& text) {
     for (int64_t i = 0; i < ask.choices; ++i) {
       texts.push_back({ids, ask.options});
+      texts.back().options.label = group.head.id;
       texts.back().options.sampler.seed = seed + static_cast<uint64_t>(i);
       if (ask.echo) group.echoes.push_back(text);
     }

@@ -22,6 +22,7 @@
 #include "engine/serve/api/prompts.h"
 #include "engine/serve/http/exchange.h"
 #include "engine/serve/openai/responses.h"
+#include "engine/serve/timeline/events.h"
 #include "sync/worker.h"
 #include "tandem/constraint.h"
 #include "tandem/engine.h"
@@ -35,6 +36,7 @@ struct ApiOptions {
   bool lenient = false;            // unknown members of requests are ignored, and logged once each
   int64_t width = 4;               // texts at a time
   int64_t most_waiting = 256;      // texts that wait for a turn
+  bool has_page = true;            // at "/"
   GenerateOptions usual;           // what requests do not say
 };
 
@@ -46,7 +48,7 @@ class Api {
   Api& operator=(const Api&) = delete;
 
   void handle(std::shared_ptr<http::Exchange> exchange);
-  void ready(Engine& engine, const Templates& templates);
+  void ready(Engine& engine, const Templates& templates, ChipClock chip = {});
   void finish(std::chrono::milliseconds grace);
 
  private:
@@ -58,6 +60,8 @@ class Api {
 
   void health(const Exchange& exchange);
   void metrics(const Exchange& exchange);
+  void page(const Exchange& exchange);
+  void timeline(const Exchange& exchange);
   void models(const Exchange& exchange);
   void model(const Exchange& exchange);
   void completions(const Exchange& exchange);

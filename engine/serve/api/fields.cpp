@@ -31,7 +31,11 @@ ApiError::ApiError(int status, std::string message, std::string param, std::stri
       param(std::move(param)),
       code(std::move(code)) {}
 
-http::Response ApiError::response() const { return http::error_response(status, message, type, code, param); }
+http::Response ApiError::response() const {
+  http::Response response = http::error_response(status, message, type, code, param);
+  if (retry_seconds > 0) response.headers.emplace_back("Retry-After", std::to_string(retry_seconds));
+  return response;
+}
 
 Json parse_body(std::string_view text) {
   const JsonFlaw flaw = json_flaw(text, kDeepestBody);

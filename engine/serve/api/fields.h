@@ -26,6 +26,7 @@ struct ApiError : std::exception {
   http::Response response() const;
   int status;
   std::string message, type, param, code;  // "": null
+  int64_t retry_seconds = 0;               // 0: the answer does not say when to try again
 };
 
 inline constexpr int kDeepestBody = 64;  // brackets of a request

@@ -1,8 +1,15 @@
 #include "engine/serve/api/metrics.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace tandem::serve {
+namespace {
+
+constexpr int64_t kUsualOf = 8;  // texts that the moving mean is about
+constexpr double kMostRetrySeconds = 600;
+
+}  // namespace
 
 void count(Metrics& metrics, const Generation& generation) {
   ++metrics.texts;
@@ -12,6 +19,16 @@ void count(Metrics& metrics, const Generation& generation) {
   metrics.predicted_tokens += std::ssize(generation.ids);
   metrics.prompt_us += std::llround(generation.prompt_seconds * 1e6);
   metrics.predicted_us += std::llround(generation.predicted_seconds * 1e6);
+  const int64_t us = std::llround((generation.prompt_seconds + generation.predicted_seconds) * 1e6);
+  if (generation.reason == StopReason::interrupted || us <= 0) return;
+  const int64_t usual = metrics.usual_us;
+  metrics.usual_us = usual == 0 ? us : usual + (us - usual) / kUsualOf;
+}
+
+int64_t retry_seconds(const Metrics& metrics, int64_t active, int64_t places) {
+  const double usual = static_cast<double>(metrics.usual_us) / 1e6;
+  const double until = usual * static_cast<double>(places) / static_cast<double>(std::max<int64_t>(active, 1));
+  return static_cast<int64_t>(std::ceil(std::clamp(until, 1.0, kMostRetrySeconds)));
 }
 
 std::string metrics_text(const Metrics& metrics, const TextService::Load& load) {

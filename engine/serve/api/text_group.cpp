@@ -60,7 +60,9 @@ void TextGroup::begin(TextService& service) {
   auto tickets = service.ask(std::move(wishes));
   if (!tickets) {
     ++metrics_.turned_away;
-    throw ApiError(429, "Too many texts are waiting. Try again later.", "", "rate_limit_exceeded");
+    ApiError full(429, "Too many texts are waiting. Try again later.", "", "rate_limit_exceeded");
+    full.retry_seconds = retry_seconds(metrics_, service.load().active, std::ssize(answered_));
+    throw full;
   }
   bool is_late = false;
   {

@@ -40,6 +40,7 @@ class Exchange {
   // False: the client has left, or has not read what would be too much to keep. Nothing more is sent then.
   virtual bool write(std::string piece) = 0;
   virtual void end() = 0;
+  virtual size_t unread_bytes() const = 0;  // written, and not on their way to the client yet
   // Called once if the client leaves before the end; at once if it has left. On the server's thread, or on this one.
   virtual void when_gone(std::function<void()> call) = 0;
 };

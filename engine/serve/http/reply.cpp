@@ -62,6 +62,11 @@ void Reply::end() {
   wake_();
 }
 
+size_t Reply::unread_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return kept_.size();
+}
+
 void Reply::when_gone(std::function<void()> call) {
   {
     const std::lock_guard lock(mutex_);
@@ -120,6 +125,7 @@ class HandedOut : public Exchange {
   void begin(Response head) override { reply_->begin(std::move(head)); }
   bool write(std::string piece) override { return reply_->write(std::move(piece)); }
   void end() override { reply_->end(); }
+  size_t unread_bytes() const override { return reply_->unread_bytes(); }
   void when_gone(std::function<void()> call) override { reply_->when_gone(std::move(call)); }
 
  private:

@@ -28,6 +28,7 @@ class Reply {
   void begin(Response head);
   bool write(std::string piece);
   void end();
+  size_t unread_bytes() const;
   void when_gone(std::function<void()> call);
   void abandon();  // no handler has the exchange any longer
 
@@ -54,7 +55,7 @@ class Reply {
   const Request request_;
   const size_t most_kept_bytes_;
   const std::function<void()> wake_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<std::pair<std::string, std::string>> headers_;
   std::atomic<int> status_ = 0;
   std::optional<Response> head_;

@@ -18,7 +18,7 @@ namespace tandem::testing {
 
 struct ServedSettings {
   int64_t width = 2, most_waiting = 64, context = 4096;
-  bool has_template = true, is_ready = true, lenient = false, any_model = false;
+  bool has_template = true, is_ready = true, lenient = false, any_model = false, has_page = true;
   std::string chat_template{};  // "": chatml
 };
 
@@ -36,6 +36,7 @@ class Served {
     of_api.most_waiting = settings.most_waiting;
     of_api.lenient = settings.lenient;
     of_api.any_model = settings.any_model;
+    of_api.has_page = settings.has_page;
     of_api.usual.sampler.temperature = 1;
     api_.emplace(of_api);
     server_.emplace(quick_options(), [this](Handed exchange) { api_->handle(std::move(exchange)); });

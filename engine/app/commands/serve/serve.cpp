@@ -8,6 +8,7 @@
 #include <sstream>
 #include <thread>
 
+#include "engine/app/commands/bench/soc_clock.h"
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/commands/text/generation.h"
 #include "engine/app/commands/text/prompting.h"
@@ -62,6 +63,7 @@ http::ServerOptions server_options(const ServeFlags& flags) {
   options.access.hosts.push_back(flags.host);
   options.access.origins = flags.origins;
   options.access.without_key = {"/health", "/v1/health"};
+  if (!flags.no_page) options.access.without_key.push_back("/");  // it asks for a key itself
   return options;
 }
 
@@ -73,9 +75,25 @@ serve::ApiOptions api_options(const CommonFlags& flags, const ServeFlags& own) {
   options.lenient = own.lenient;
   options.width = own.parallel;
   options.most_waiting = own.queue;
+  options.has_page = !own.no_page;
   options.usual = generate_options(flags);
   options.usual.interrupted = {};  // a signal lets texts end (Api::finish())
   return options;
+}
+
+// How long a pass would take on the chip of --soc, as if all of its tokens belonged to one text.
+serve::ChipClock chip_clock(const CommonFlags& flags, const Engine& engine) {
+  if (flags.soc.empty()) return {};
+  const int64_t most = engine.sizes().context;
+  const auto clock =
+      std::make_shared<const SocClock>(soc_request(flags, flags.model, usual_type(engine.model().file()), most, most));
+  return {clock->profile().name, clock->strategy(), [clock](int64_t tokens, int64_t position) {
+            const ModelledPass pass = clock->pass(tokens, {SyncCost::fast, position});
+            serve::ChipPass chip{pass.run.compile_seconds + pass.run.seconds, pass.run.joules, pass.plan.devices, {}};
+            for (const ModelSpan& span : pass.run.spans)
+              chip.steps.push_back({span.device, span.kind, span.name, span.start_seconds, span.end_seconds});
+            return chip;
+          }};
 }
 
 void wait_for_interrupt() {
@@ -106,8 +124,9 @@ int serve_command(const CommonFlags& flags, const ServeFlags& own) {
                                    chosen_template(flags, &engine->model().file(), true)};
   if (!templates.usual && !flags.quiet())
     std::fprintf(stderr, "note: the model has no chat template, so /v1/chat/completions refuses (--chat-template)\n");
+  serve::ChipClock chip = chip_clock(flags, *engine);
   TraceFile trace(flags, *engine);
-  api.ready(*engine, templates);
+  api.ready(*engine, templates, std::move(chip));
   if (!flags.quiet())
     std::fprintf(stderr, "ready: %lld texts at a time, of at most %lld tokens each\n",
                  static_cast<long long>(own.parallel), static_cast<long long>(engine->sizes().context));
@@ -160,6 +179,7 @@ void add_serve(CLI::App& app, Action& action) {
       ->envname("TANDEM_ALIAS");
   app.add_flag("--any-model", own.any_model, "answer to every name of a model");
   app.add_flag("--lenient", own.lenient, "ignore what is not known in requests (it is logged once); without: 400");
+  app.add_flag("--no-page", own.no_page, "leave out the page at / (a chat, and what the devices do)");
   add_template_flags(app, common);
   {
     const FlagGroup group(app, "Who may ask");
@@ -187,7 +207,6 @@ void add_serve(CLI::App& app, Action& action) {
     app.remove_option(app.get_option(name));
   add_engine_flags(app, common);
   app.get_option("--ctx-size")->envname("TANDEM_CTX_SIZE");
-  app.remove_option(app.get_option("--soc"));
   add_compile_flag(app, common);
   add_output_flags(app, common);
   app.remove_option(app.get_option("--json"));

@@ -17,7 +17,7 @@ struct ServeFlags {
   int64_t queue = 256;   // requests that wait for a turn
   std::vector<std::string> aliases, keys, hosts, origins;
   std::string key_file;  // "": none
-  bool no_key = false, any_model = false, lenient = false;
+  bool no_key = false, no_page = false, any_model = false, lenient = false;
 };
 
 // The keys of a file, one a line. Error: it cannot be read, or has none.
