@@ -24,7 +24,7 @@ WEATHER = {"type": "function",
                         "parameters": {"type": "object", "properties": {"city": {"enum": ["Paris", "Rome"]}},
                                        "required": ["city"], "additionalProperties": False}}}
 CLOCK = {"type": "function", "function": {"name": "clock", "parameters": {"type": "object", "properties": {}}}}
-FLAGS = ["--device", "host", "--plan", "host-only", "-c", "512", "-np", "4"]
+FLAGS = ["--device", "host", "--plan", "host-only", "-c", "1024", "-np", "4"]
 
 
 class Client(unittest.TestCase):
@@ -158,10 +158,9 @@ class Chats(Client):
             self.assertEqual(token.top_logprobs[0].token, token.token, "greedy takes the most likely one")
 
     def test_are_moved_by_a_bias(self):
-        ids = json.loads(self.post("/tokenize", {"content": " dog", "add_special": False}))["tokens"]
-        answer = self.chat(logit_bias={str(ids[0]): 100}, max_tokens=4, logprobs=True)
-        pieces = json.loads(self.post("/detokenize", {"tokens": ids[:1]}))["content"]
-        self.assertEqual(answer.choices[0].logprobs.content[0].token, pieces)
+        token = json.loads(self.post("/tokenize", {"content": " dog", "add_special": False, "with_pieces": True}))["tokens"][-1]
+        answer = self.chat(logit_bias={str(token["id"]): 100}, max_tokens=4, logprobs=True)
+        self.assertEqual([each.token for each in answer.choices[0].logprobs.content], [token["piece"]] * 4)
 
     def post(self, path, body):
         return self.client.post("../" + path.lstrip("/"), body=body, cast_to=str)
@@ -245,10 +244,11 @@ class Streams(Client):
         self.chat(max_tokens=2)
 
     def test_are_read_by_the_clients_helper(self):
-        with self.client.chat.completions.stream(model=self.model, messages=ASK, max_tokens=8) as stream:
-            for _ in stream:
-                pass
-            self.assertTrue(stream.get_final_completion().choices[0].finish_reason)
+        with self.client.chat.completions.stream(model=self.model, messages=ASK, max_tokens=30,
+                                                 extra_body={"grammar": 'root ::= "yes"'}) as stream:
+            events = {each.type for each in stream}
+            self.assertEqual(stream.get_final_completion().choices[0].message.content, "yes")
+        self.assertIn("content.delta", events)
 
 
 class Completions(Client):
@@ -441,9 +441,9 @@ class Errors(Client):
         self.refused(lambda: self.chat(extra_body={"stream": "yes"}), param="stream")
 
     def test_tell_that_a_prompt_is_too_long_with_both_numbers(self):
-        error = self.refused(lambda: self.chat(messages=[{"role": "user", "content": "word " * 400}]),
+        error = self.refused(lambda: self.chat(messages=[{"role": "user", "content": "word " * 1200}]),
                              code="context_length_exceeded")
-        self.assertIn("512", error.body["message"])
+        self.assertIn("1024", error.body["message"])
 
     def test_tell_that_embeddings_are_not_there(self):
         self.refused(lambda: self.client.embeddings.create(model=self.model, input="x"), 501)

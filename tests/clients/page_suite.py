@@ -145,7 +145,7 @@ class Page(unittest.TestCase):
         self.assertIn("host-only", self.at("numbers").text)
         self.wait_for(lambda: "token" in self.at("texts").text)
         self.browser.execute_script("document.getElementById('list').open = true")
-        self.assertIn("layer 0", self.at("rows").text)
+        self.assertIn("blk.0.attention", self.at("rows").text)
         self.at("lanes").click()
         self.assertEqual(self.at("hold").get_attribute("aria-pressed"), "true")
         title = self.at("pass-title").text

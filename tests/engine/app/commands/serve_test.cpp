@@ -135,6 +135,28 @@ TEST(Serve, has_so_many_texts_in_work_and_in_line) {
   EXPECT_EQ(server.get("/health").status, 200);
 }
 
+TEST(Serve, has_a_page_unless_it_is_left_out) {
+  ServerProcess with({"--api-key", "k"}), without({"--no-page"});
+  EXPECT_EQ(with.get("/").status, 200) << "the page asks for the key itself";
+  EXPECT_THAT(with.get("/").head, HasSubstr("Content-Security-Policy: default-src 'none'"));
+  EXPECT_EQ(with.get("/tandem/timeline").status, 401);
+  EXPECT_EQ(ask(with.port(), "GET / HTTP/1.1\r\nHost: other.example\r\n\r\n").status, 403);
+  EXPECT_EQ(without.get("/").status, 404);
+}
+
+TEST(Serve, tells_how_long_passes_would_take_on_a_chip) {
+  ServerProcess server({"--soc", "snapdragon-8gen3", "-c", "256"});
+  Client listener(server.port());
+  listener.send(get("/tandem/timeline"));
+  ASSERT_TRUE(listener.read_until("event: server\n"));
+  EXPECT_EQ(server.post("/v1/completions", kShort).status, 200);
+  ASSERT_TRUE(listener.read_until("event: modelled\n"));
+  ASSERT_TRUE(listener.read_until("\"steps\":[[0,"));
+  EXPECT_THAT(listener.read(), HasSubstr(R"("clock":"modelled")"));
+  server.child().interrupt(SIGTERM);
+  EXPECT_EQ(server.child().wait().status, 0) << "a listener does not hold up the end";
+}
+
 // Texts of requests are in no log, however much is logged.
 TEST(Serve, logs_no_texts) {
   ServerProcess server({"-v", "-v"});
