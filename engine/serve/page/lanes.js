@@ -45,8 +45,10 @@ class Picture {
     const span = this.to - this.from, rough = span / 5, power = 10 ** Math.floor(Math.log10(rough));
     const tick = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
     this.context.fillStyle = colour('quiet');
-    for (let at = 0; at <= span; at += tick)
-      this.context.fillText(at === 0 ? '0' : +(at / 1000).toPrecision(3) + ' ms', Math.min(this.x(this.from + at), this.width - 44), this.height - 5);
+    for (let at = 0; at <= span; at += tick) {
+      const words = at === 0 ? '0' : +(at / 1000).toPrecision(3) + ' ms', x = this.x(this.from + at);
+      if (x + this.context.measureText(words).width <= this.width) this.context.fillText(words, x, this.height - 5);
+    }
   }
 }
 

@@ -74,7 +74,7 @@ const panel = {
     this.numbers = {...this.numbers, ...data, lost: (this.numbers.lost || 0) + data.lost, passes: undefined};
   },
   takeModelled(data) {
-    byId('chip-title').textContent = 'A pass of ' + data.tokens + ' tokens at position ' + data.position + ' on ' + data.soc +
+    byId('chip-title').textContent = 'A pass of ' + data.tokens + (data.tokens === 1 ? ' token' : ' tokens') + ' at position ' + data.position + ' on ' + data.soc +
         ', modelled: ' + ms(data.length) + ' ms, ' + data.joules.toFixed(4) + ' J (plan ' + data.plan + ')';
     this.modelled = data;
   },

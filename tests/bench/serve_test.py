@@ -1,0 +1,76 @@
+"""Sums of ./dev bench serve, on numbers worked out by hand, and its words for wrong usage."""
+
+import contextlib
+import io
+import sys
+import unittest
+
+import serve
+import sums
+from asking import random_prompt, request
+
+
+class Percentiles(unittest.TestCase):
+    def test_are_values_of_the_list(self):
+        values = [5, 1, 4, 2, 3]
+        self.assertEqual(sums.percentile(values, 50), 3)
+        self.assertEqual(sums.percentile(values, 99), 5)
+        self.assertEqual(sums.percentile(values, 20), 1)
+        self.assertEqual(sums.percentile(values, 21), 2)
+        self.assertEqual(sums.percentile([7], 1), 7)
+
+    def test_of_a_hundred_values(self):
+        self.assertEqual(sums.percentile(range(1, 101), 99), 99)
+        self.assertEqual(sums.milliseconds([0.001, 0.002, 0.0301]), "2.0 ms, 30.1 ms")
+
+
+class Speeds(unittest.TestCase):
+    def test_count_read_and_written_tokens_of_all_texts(self):
+        self.assertEqual(sums.speed(4, 128, 64, 2.0), 384)
+
+    def test_are_compared_within_each_round(self):
+        self.assertEqual(sums.ratio_of_pairs([10, 40, 9], [10, 20, 10]), 1.0)
+
+
+class Prompts(unittest.TestCase):
+    def test_of_different_seeds_share_no_beginning(self):
+        first = [random_prompt(seed, 8, 49152)[0] for seed in range(50)]
+        self.assertGreater(len(set(first)), 45)
+        self.assertEqual(random_prompt(3, 8, 100), random_prompt(3, 8, 100))
+        self.assertTrue(all(50 <= each < 100 for each in random_prompt(1, 400, 100)))
+
+    def test_are_asked_for_greedily_and_to_their_full_length(self):
+        self.assertEqual(request([1], 5), {"prompt": [1], "max_tokens": 5, "temperature": 0, "ignore_eos": True})
+
+
+class Usage(unittest.TestCase):
+    def status(self, *arguments):
+        sys.argv = ["serve", "--tandem", "/nowhere/tandem", *arguments]
+        with contextlib.redirect_stderr(io.StringIO()) as said, self.assertRaises(SystemExit) as ended:
+            serve.main()
+        return ended.exception.code, said.getvalue()
+
+    def test_that_is_wrong_is_told(self):
+        self.assertEqual(self.status("-m", "/nowhere/model.gguf")[0], 2)
+        code, said = self.status("-m", __file__, "--only", "speed,colour")
+        self.assertEqual(code, 2)
+        self.assertIn("colour", said)
+
+
+class Verification(unittest.TestCase):
+    class Liar:
+        """Gives other words when it has several clients."""
+
+        def whole(self, ids, tokens):
+            return type("Answer", (), {"text": "alone"})
+
+        def at_once(self, prompts, tokens):
+            return [type("Answer", (), {"text": "alone"})] * (len(prompts) - 1) + [type("Answer", (), {"text": "x"})], 1.0
+
+    def test_refuses_a_text_that_others_change(self):
+        with self.assertRaisesRegex(serve.Failed, "text 3 is not the text that it is alone"):
+            serve.verify(self.Liar(), 4, 8, 4, 100)
+
+
+if __name__ == "__main__":
+    unittest.main()
