@@ -143,7 +143,7 @@ PARTS = {"speed": speeds, "first": firsts, "turn": turns, "added": added}
 
 def measure(arguments):
     most = max(map(int, arguments.clients.split(",")))
-    flags = ["-np", str(most), "-c", "2048", *arguments.flags.split()]
+    flags = ["-np", str(most), "-c", "2048", "--spec", "none", *arguments.flags.split()]
     report = {"schema": SCHEMA, "model": os.path.basename(arguments.model), "clock": "measured"}
     with Server(arguments.tandem, arguments.model, flags) as server:
         vocabulary = server.vocabulary()

@@ -21,7 +21,11 @@
 namespace tandem {
 namespace {
 
-using Detail = PassWatch::Detail;
+int64_t tokens_of(std::span<const Extension> pass) {
+  int64_t tokens = 0;
+  for (const Extension& each : pass) tokens += std::ssize(each.ids);
+  return tokens;
+}
 
 int64_t common_prefix(std::span<const int32_t> a, std::span<const int32_t> b) {
   return std::ranges::mismatch(a, b).in1 - a.begin();
@@ -94,6 +98,8 @@ class Batcher::State {
   void keep_finished(Sequence ended);
   Logits run(std::span<const Extension> pass);
   Logits run(std::span<const Extension> pass, PassRecord* record);
+  void hand_out(std::span<const Extension> pass, std::span<const float> logits);
+  std::optional<PassRecord> wanted_record(std::span<const Extension> pass) const;
   ActiveRequest& request_of(const Extension& piece);
   int64_t known_tokens() const;
   void describe(std::span<const Extension> pass, PassRecord& record);
@@ -148,32 +154,20 @@ bool Batcher::State::step() {
   try {
     pass = next_pass();
     evict_finished(pass);
-    int64_t tokens = 0;
-    for (const Extension& each : pass) tokens += std::ssize(each.ids);
-    const Detail detail = watch_ ? watch_->wanted(tokens) : Detail::nothing;
-    if (detail != Detail::nothing) record.emplace().has_steps = detail == Detail::steps;
+    record = wanted_record(pass);
     const double start = now_seconds();
     of_pass = run(pass, record ? &*record : nullptr);
-    // Devices that record their steps may be slower.
-    if (!writers_.empty() && detail != Detail::steps) speculation_.learn(writers_, now_seconds() - start);
+    const bool is_usual = !record || !record->has_steps;  // devices that record their steps may be slower
+    if (!writers_.empty() && is_usual) speculation_.learn(writers_, now_seconds() - start);
   } catch (...) {
     for (ActiveRequest& request : active_) request.error = std::current_exception();
     end_completed();
     return true;
   }
   ++totals_.passes;
-  for (const Extension& each : pass) totals_.pass_tokens += std::ssize(each.ids);
-  // The progress of a prompt comes first, because a progress bar ends where the text begins.
-  for (const Extension& each : pass) guard(request_of(each), [&] { report_progress(request_of(each)); });
+  totals_.pass_tokens += tokens_of(pass);
   const int64_t known = record ? known_tokens() : 0;
-  std::span<const float> logits = of_pass;
-  for (const Extension& each : pass) {
-    // Rows of logits stand in the order of the extensions, so each request takes the first of the rows that are left.
-    if (each.logit_rows == 0) continue;
-    const size_t values = static_cast<size_t>(each.logit_rows) * vocabulary();
-    take_logits(request_of(each), logits.first(values));
-    logits = logits.subspan(values);
-  }
+  hand_out(pass, of_pass);
   if (record) {
     record->written = known_tokens() - known;
     watch_->take(std::move(*record));
@@ -184,6 +178,18 @@ bool Batcher::State::step() {
     if (is_reading(request)) guard(request, [&request] { request.cut = request.continuation.is_interrupted(); });
   end_completed();
   return true;
+}
+
+// The progress of a prompt comes first, because a progress bar ends where the text begins.
+void Batcher::State::hand_out(std::span<const Extension> pass, std::span<const float> logits) {
+  for (const Extension& each : pass) guard(request_of(each), [&] { report_progress(request_of(each)); });
+  for (const Extension& each : pass) {
+    // Rows of logits stand in the order of the extensions, so each request takes the first of the rows that are left.
+    if (each.logit_rows == 0) continue;
+    const size_t values = static_cast<size_t>(each.logit_rows) * vocabulary();
+    take_logits(request_of(each), logits.first(values));
+    logits = logits.subspan(values);
+  }
 }
 
 // The tokens that may come next are found while the pass runs, by a thread of its own. A draft that follows all others
@@ -200,6 +206,14 @@ void Batcher::State::prepare_masks(ActiveRequest& request) {
 
 Batcher::State::ActiveRequest& Batcher::State::request_of(const Extension& piece) {
   return *std::ranges::find(active_, piece.sequence, [](const ActiveRequest& one) { return &one.sequence(); });
+}
+
+std::optional<PassRecord> Batcher::State::wanted_record(std::span<const Extension> pass) const {
+  const auto detail = watch_ ? watch_->wanted(tokens_of(pass)) : PassWatch::Detail::nothing;
+  if (detail == PassWatch::Detail::nothing) return std::nullopt;
+  PassRecord record;
+  record.has_steps = detail == PassWatch::Detail::steps;
+  return record;
 }
 
 int64_t Batcher::State::known_tokens() const {
