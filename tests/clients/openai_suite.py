@@ -355,12 +355,14 @@ class Calls(Client):
         self.assertEqual(answer.message.tool_calls[0].function.name, "clock")
 
     def test_come_in_a_stream(self):
-        name, arguments = "", ""
+        name, arguments, pieces = "", "", 0
         for each in self.chat(tools=[WEATHER], tool_choice="required", max_tokens=100, temperature=1, seed=4, stream=True):
             for call in each.choices[0].delta.tool_calls or []:
                 name += call.function.name or ""
                 arguments += call.function.arguments or ""
+                pieces += 1
         self.assertEqual(name, "weather")
+        self.assertGreater(pieces, 2)
         self.assertIn(json.loads(arguments)["city"], ("Paris", "Rome"))
 
     def test_are_not_made_when_none_is_wanted(self):

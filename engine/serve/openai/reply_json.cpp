@@ -42,6 +42,8 @@ OrderedJson message_json(const ReplyParts& parts, const std::string& answer, int
 OrderedJson delta_json(const ReplyPart& part, const std::string& answer, int64_t choice, int64_t calls) {
   if (part.kind == ReplyPart::Kind::content) return {{"content", part.text}};
   if (part.kind == ReplyPart::Kind::reasoning) return {{"reasoning_content", part.text}};
+  if (part.kind == ReplyPart::Kind::arguments)
+    return {{"tool_calls", OrderedJson::array({{{"index", calls - 1}, {"function", {{"arguments", part.text}}}}})}};
   OrderedJson call = {{"index", calls}};
   call.update(call_json(part, call_id(answer, choice, calls)));
   return {{"tool_calls", OrderedJson::array({call})}};

@@ -9,6 +9,8 @@ ReplyParts joined(const ReplyParts& parts) {
   for (const ReplyPart& part : parts) {
     if (part.kind == ReplyPart::Kind::call)
       all.push_back(part);
+    else if (part.kind == ReplyPart::Kind::arguments && !all.empty())
+      all.back().text += part.text;
     else
       add_text(all, part.kind, part.text);
   }

@@ -1,4 +1,5 @@
-// The parts of a model's answer, each of one kind: text for the reader, thoughts, or a call of a function.
+// The parts of a model's answer, each of one kind: text for the reader, thoughts, a call of a function, or more of its
+// arguments.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +10,15 @@
 namespace tandem::serve {
 
 struct ReplyPart {
-  enum class Kind { content, reasoning, call };
+  enum class Kind { content, reasoning, call, arguments };
   Kind kind = Kind::content;
-  std::string text;        // of a call: its arguments, a JSON object as the model spelt it
+  std::string text;        // of a call: its arguments so far, a JSON object as the model spelt it
   std::string function{};  // of a call
   bool operator==(const ReplyPart&) const = default;
 };
 using ReplyParts = std::vector<ReplyPart>;
 
-// Joins neighbours of one kind, so that any cut of a text gives the same parts. Calls stay as they are.
+// Joins neighbours of one kind, and calls with their arguments, so that any cut of a text gives the same parts.
 ReplyParts joined(const ReplyParts& parts);
 void add_text(ReplyParts& parts, ReplyPart::Kind kind, std::string_view text);  // nothing, if it is empty
 

@@ -34,7 +34,8 @@ void ReplyReader::read(const ReplyParts& thought, ReplyParts& parts) {
 
 void ReplyReader::take(const ReplyParts& read, ReplyParts& parts) {
   for (const ReplyPart& part : read) {
-    if (one_call_ && calls_ > 0) return;
+    const bool is_more = part.kind == ReplyPart::Kind::arguments;
+    if (one_call_ && calls_ > 0 && !is_more) return;
     if (part.kind == ReplyPart::Kind::call) {
       ++calls_;
       parts.push_back(part);

@@ -46,7 +46,8 @@ class ResponseWriter {
   std::string open(ReplyPart::Kind kind);
   std::string close();
   std::string complete_item();
-  std::string whole_call(const ReplyPart& part);
+  std::string open_call(const ReplyPart& part);
+  std::string add_arguments(const std::string& text);
   std::string item_id() const;
 
   const ResponseHead head_;

@@ -119,7 +119,10 @@ std::string ResponseWriter::close() {
     data[name] = value;
     events += event(type, std::move(data));
   };
-  if (part_.kind == Kind::content) {
+  if (part_.kind == Kind::call) {
+    events += event("response.function_call_arguments.done",
+                    {{"item_id", item_id()}, {"output_index", place}, {"arguments", part_.text}});
+  } else if (part_.kind == Kind::content) {
     add("response.output_text.done", "text", part_.text);
     add("response.content_part.done", "part", text_part(part_.text));
   } else {
@@ -128,27 +131,27 @@ std::string ResponseWriter::close() {
   return events + complete_item();
 }
 
-// A call comes whole.
-std::string ResponseWriter::whole_call(const ReplyPart& part) {
+// A call comes whole, or without arguments, which follow.
+std::string ResponseWriter::open_call(const ReplyPart& part) {
   std::string events = close();
-  const auto place = std::ssize(output_);
+  is_open_ = true;
   part_ = {Kind::call, "", part.function};
-  events += event("response.output_item.added", {{"output_index", place}, {"item", open_item("in_progress")}});
-  part_.text = part.text;
-  const OrderedJson where = {{"item_id", item_id()}, {"output_index", place}};
-  OrderedJson delta = where, done = where;
-  delta["delta"] = part.text;
-  done["arguments"] = part.text;
-  events += event("response.function_call_arguments.delta", std::move(delta));
-  events += event("response.function_call_arguments.done", std::move(done));
-  return events + complete_item();
+  events +=
+      event("response.output_item.added", {{"output_index", std::ssize(output_)}, {"item", open_item("in_progress")}});
+  return part.text.empty() ? events : events + add_arguments(part.text) + close();
+}
+
+std::string ResponseWriter::add_arguments(const std::string& text) {
+  part_.text += text;
+  return event("response.function_call_arguments.delta",
+               {{"item_id", item_id()}, {"output_index", std::ssize(output_)}, {"delta", text}});
 }
 
 std::string ResponseWriter::push(const ReplyParts& parts) {
   std::string events;
   for (const ReplyPart& part : parts) {
-    if (part.kind == Kind::call) {
-      events += whole_call(part);
+    if (part.kind == Kind::call || part.kind == Kind::arguments) {
+      events += part.kind == Kind::call ? open_call(part) : add_arguments(part.text);
       continue;
     }
     if (!is_open_ || part_.kind != part.kind) events += open(part.kind);

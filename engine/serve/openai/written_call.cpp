@@ -58,6 +58,38 @@ std::vector<std::pair<std::string, std::string_view>> spelt_values(std::string_v
   return values;
 }
 
+constexpr size_t kLongestHead = 400;  // bytes of a call in front of its arguments
+
+// Reads such a head from left to right; every function says whether its part is there.
+class HeadReader {
+ public:
+  explicit HeadReader(std::string_view text) : text_(text.substr(0, kLongestHead)) {}
+  bool take(char c) {
+    at_ = behind_blanks(text_, at_);
+    if (at_ == text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+  bool take_string(std::string& value) {
+    at_ = behind_blanks(text_, at_);
+    const size_t end = end_of_value(text_, at_);
+    const json read = json::parse(text_.substr(at_, end - at_), nullptr, false);
+    if (!read.is_string()) return false;
+    value = read.get<std::string>();
+    at_ = end;
+    return true;
+  }
+  bool take_word(const char* word) {
+    std::string value;
+    return take_string(value) && value == word;
+  }
+  size_t at() const { return at_; }
+
+ private:
+  const std::string_view text_;
+  size_t at_ = 0;
+};
+
 bool is_right(std::string_view text, char bracket) {
   return text.starts_with(bracket) && !json_nests_deeper(text, kDeepestCall) && json::accept(text);
 }
@@ -87,6 +119,17 @@ std::optional<size_t> JsonEnd::find(std::string_view text) {
     }
   }
   return std::nullopt;
+}
+
+std::optional<CallHead> call_head(std::string_view text) {
+  HeadReader reader(text);
+  CallHead head;
+  const bool is_named = reader.take('{') && reader.take_word("name") && reader.take(':') &&
+                        reader.take_string(head.function) && reader.take(',') && reader.take_word("arguments") &&
+                        reader.take(':') && reader.take('{');
+  if (!is_named || head.function.empty()) return std::nullopt;
+  head.arguments = reader.at() - 1;
+  return head;
 }
 
 bool is_object_text(std::string_view text) { return is_right(trimmed(text), '{'); }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "engine/serve/openai/reply_part.h"
@@ -25,6 +26,14 @@ inline constexpr int kDeepestCall = 64;  // brackets within each other
 
 // Whether the text is a JSON object without anything beside it, nested at most so deep.
 bool is_object_text(std::string_view text);
+
+// The beginning of a call whose name comes first: {"name": "f", "arguments": {
+struct CallHead {
+  std::string function;
+  size_t arguments = 0;  // where their bracket is
+};
+// Absent: it does not begin so, or not all of that is there.
+std::optional<CallHead> call_head(std::string_view text);
 
 // Absent: it is no call. The arguments stand in "arguments" or "parameters"; without any they are {}. A text with the
 // JSON of an object is an object, too, since some models write it so.

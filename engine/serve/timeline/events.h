@@ -24,7 +24,7 @@ struct NumberedPass {
   PassRecord record;
 };
 
-// What a server does, beside its passes.
+// The texts of a server, beside its passes.
 struct WatchedLoad {
   int64_t waiting = 0, active = 0;
   double tokens_per_second = 0;  // of the last second
@@ -54,7 +54,7 @@ std::string server_event(const WatchedServer& server, const ChipClock& chip);
 nlohmann::ordered_json pass_json(const NumberedPass& pass, double origin_seconds);
 // passes_json(): of several of them, without the brackets of the list, as one client after another gets it.
 std::string passes_json(const std::vector<NumberedPass>& passes, double origin_seconds);
-// lost: passes that this client was not told of since the last event.
+// lost: passes that this client did not get since the last event.
 std::string passes_event(const std::string& passes_json, const WatchedLoad& load, int64_t lost);
 std::string modelled_event(const ChipClock& chip, int64_t number, int64_t tokens, int64_t position,
                            const ChipPass& pass);

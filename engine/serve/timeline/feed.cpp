@@ -27,7 +27,7 @@ Feed::~Feed() {
   thread_.join();
 }
 
-// The answer begins with what the server is, so a client is told that it listens before anything runs.
+// The answer begins with an event about the server. So a client knows that it listens before anything runs.
 bool Feed::add(std::shared_ptr<http::Exchange> exchange) {
   bool is_late = false;
   {

@@ -5,7 +5,7 @@
 // how long such a pass would take there.
 //
 // Contract: without a client nothing is recorded, and a pass costs the look at one number. A client that reads too
-// slowly loses passes, and is told how many. Nothing here waits for a client. Threads: any. Ownership: holds the
+// slowly loses passes, and gets their number. Nothing here waits for a client. Threads: any. Ownership: holds the
 // exchanges until their clients leave, or close().
 #pragma once
 

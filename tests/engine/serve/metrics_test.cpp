@@ -18,7 +18,7 @@ Generation took(double prompt_seconds, double predicted_seconds, StopReason reas
   return generation;
 }
 
-// A text takes 1 + 11 s. Of four texts in work one ends every 3 s, so three places are free after 9 s.
+// A text takes 1 + 11 s. With four texts in work, one ends every 3 s. So three places are free after 9 s.
 TEST(RetrySeconds, are_the_usual_time_of_a_text_for_each_text_in_work) {
   Metrics metrics;
   count(metrics, took(1, 11));

@@ -1,4 +1,4 @@
-// The page of the server: what a browser is told about it. tests/page tries it in a browser.
+// The page of the server as a browser gets it. tests/clients tries it in one.
 #include "engine/serve/page/page.h"
 
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@ TEST(Page, has_another_nonce_each_time) {
   EXPECT_NE(policy_of(serve::page_response()), policy_of(serve::page_response()));
 }
 
-// Words of a model become text nodes. What parses texts as elements, or runs them, is not in the page at all.
+// Words of a model become text nodes. The page has nothing that parses texts as elements, or runs them.
 TEST(Page, has_nothing_that_takes_texts_for_elements) {
   const std::string body = serve::page_response("n").body;
   for (const char* word : {"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function",

@@ -153,6 +153,16 @@ TEST(ServedTexts, are_calls_of_functions_where_these_are_required) {
   EXPECT_TRUE(Json::parse(function.at("arguments").get<std::string>()).contains("a"));
   const std::vector<Json> events = events_of(served.post("/v1/chat/completions", body + R"(,"stream":true})").body);
   EXPECT_EQ(events.back().at("choices").at(0).at("finish_reason"), "tool_calls");
+  std::string arguments;
+  int pieces = 0;
+  for (const Json& event : events) {
+    const Json& delta = event.at("choices").at(0).at("delta");
+    if (!delta.contains("tool_calls")) continue;
+    arguments += delta.at("tool_calls").at(0).at("function").at("arguments").get<std::string>();
+    ++pieces;
+  }
+  EXPECT_TRUE(Json::parse(arguments).contains("a"));
+  EXPECT_GT(pieces, 2) << "arguments come as they are written";
   const Served without;
   EXPECT_EQ(without.post("/v1/chat/completions", body + "}").status, 400) << "its template has no functions";
 }

@@ -16,8 +16,9 @@ using FunctionNames = std::set<std::string>;
 
 // Reads one answer, which comes in any pieces.
 //
-// Contract: pure. A call is handed over when it is complete. Text that is no call after all is content, with every byte
-// of it. Blanks beside a call belong to neither. Any cut of the text gives the same joined() parts.
+// Contract: pure. A call is handed over when it is complete, or piece by piece where it is certain. Text that is no
+// call after all is content, with every byte of it. Blanks beside a call belong to neither. Any cut of the text gives
+// the same joined() parts.
 class CallReader {
  public:
   virtual ~CallReader() = default;

@@ -5,11 +5,35 @@
 namespace tandem::serve {
 namespace {
 
-// The answer is one object, by a constraint that gives it the form of a call.
+// The answer is one object, by a constraint that gives it the form of a call. So its arguments are handed over as they
+// come, once the name is there. A limit of tokens may cut them.
 class ForcedReader : public CallReader {
  protected:
   bool step(ReplyParts& parts, bool is_end) override {
-    if (!is_end) return false;
+    switch (place_) {
+      case Place::head:
+        return read_head(parts, is_end);
+      case Place::arguments:
+        return pass_arguments(parts);
+      case Place::after:
+        break;
+    }
+    if (is_end) take_rest(parts);
+    return false;
+  }
+
+ private:
+  enum class Place { head, arguments, after };
+
+  bool read_head(ReplyParts& parts, bool is_end) {
+    const auto head = call_head(held_);
+    if (!head && !is_end) return false;
+    if (head) {
+      parts.push_back({ReplyPart::Kind::call, "", head->function});
+      held_.erase(0, head->arguments);
+      place_ = Place::arguments;
+      return true;
+    }
     if (auto call = read_call(held_)) {
       parts.push_back(std::move(*call));
       held_.clear();
@@ -17,6 +41,28 @@ class ForcedReader : public CallReader {
     take_all(parts);
     return false;
   }
+
+  // What was handed over stays in held_, because the search for the end goes on in it.
+  bool pass_arguments(ReplyParts& parts) {
+    const auto end = end_.find(held_);
+    const size_t ready = end.value_or(held_.size());
+    if (ready > passed_) parts.push_back({ReplyPart::Kind::arguments, held_.substr(passed_, ready - passed_), ""});
+    passed_ = ready;
+    if (!end) return false;
+    held_.erase(0, ready);
+    place_ = Place::after;
+    return true;
+  }
+
+  void take_rest(ReplyParts& parts) {
+    const size_t bracket = behind_blanks(held_);
+    if (bracket < held_.size() && held_[bracket] == '}' && behind_blanks(held_, bracket + 1) == held_.size())
+      held_.clear();
+    take_all(parts);
+  }
+
+  Place place_ = Place::head;
+  size_t passed_ = 0;  // bytes of the arguments that were handed over
 };
 
 }  // namespace

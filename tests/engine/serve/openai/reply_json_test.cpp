@@ -28,6 +28,9 @@ TEST(ReplyJson, of_a_delta_has_one_part) {
   EXPECT_EQ(delta_json(call_of("f", R"({"a":1})"), "c-1", 1, 2).dump(),
             R"({"tool_calls":[{"index":2,"id":")" + call_id("c-1", 1, 2) +
                 R"(","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]})");
+  EXPECT_EQ(delta_json({ReplyPart::Kind::arguments, "{\"a"}, "c-1", 1, 3).dump(),
+            R"({"tool_calls":[{"index":2,"function":{"arguments":"{\"a"}}]})")
+      << "more of the third call's arguments";
 }
 
 TEST(ReplyJson, names_each_call_by_nine_letters_or_digits) {

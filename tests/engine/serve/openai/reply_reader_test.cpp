@@ -79,9 +79,28 @@ TEST(ReplyReader, takes_an_answer_that_is_one_call_by_a_constraint) {
               ElementsAre(call_of("f", "{\"a\":[1]}")));
   EXPECT_THAT(answer(rules_of(kForcedForm), "{\"name\":\"f\",\"argum"), ElementsAre(content("{\"name\":\"f\",\"argum")))
       << "the limit of tokens cut it";
+  EXPECT_THAT(answer(rules_of(kForcedForm), " { \"name\" : \"f\" ,\n\"arguments\" : {\"a\":\"}\"} } "),
+              ElementsAre(call_of("f", "{\"a\":\"}\"}")));
   ReplyRules rules = rules_of(kForcedForm);
   rules.begins_in_thoughts = true;
   EXPECT_THAT(answer(rules, "{\"name\":\"f\"}"), ElementsAre(call_of("f", "{}"))) << "it leaves no room for thoughts";
+}
+
+TEST(ReplyReader, hands_the_arguments_of_a_forced_call_over_as_they_come) {
+  const auto more = [](const std::string& text) { return ReplyPart{ReplyPart::Kind::arguments, text, ""}; };
+  ReplyReader reader(rules_of(kForcedForm, true));
+  EXPECT_THAT(reader.push("{\"name\":\"f\",\"argu"), IsEmpty());
+  EXPECT_THAT(reader.push("ments\":"), IsEmpty());
+  EXPECT_THAT(reader.push("{\"a\""), ElementsAre(call_of("f", ""), more("{\"a\"")));
+  EXPECT_EQ(reader.calls(), 1);
+  EXPECT_THAT(reader.push(":[1]}"), ElementsAre(more(":[1]}")));
+  EXPECT_THAT(reader.push("}"), IsEmpty());
+  EXPECT_THAT(reader.finish(), IsEmpty());
+}
+
+TEST(ReplyReader, keeps_the_part_of_a_forced_calls_arguments_that_a_limit_left) {
+  EXPECT_THAT(answer(rules_of(kForcedForm), "{\"name\":\"f\",\"arguments\":{\"a\":\"x"),
+              ElementsAre(call_of("f", "{\"a\":\"x")));
 }
 
 TEST(ReplyReader, reads_thoughts_before_calls_and_no_calls_in_thoughts) {
@@ -133,7 +152,8 @@ TEST(ReplyReader, gives_the_same_for_any_cut_of_a_text) {
                                "<",
                                "[",
                                "é",
-                               "{\"name\":\"h\"}"};
+                               "{\"name\":\"h\"}",
+                               "{\"name\":\"f\",\"arguments\":{"};
   std::mt19937 random(50);
   for (int i = 0; i < 20000; ++i) {
     std::string text;

@@ -97,6 +97,20 @@ TEST(ResponsesAnswer, has_an_item_for_thoughts_texts_and_each_call) {
   EXPECT_EQ(done, 4);
 }
 
+TEST(ResponsesAnswer, has_the_arguments_of_a_call_as_they_come) {
+  ResponseWriter response = writer();
+  std::string text = response.push({call_of("f", ""), {ReplyPart::Kind::arguments, "{\"a\""}});
+  text += response.push({{ReplyPart::Kind::arguments, ":1}"}});
+  text += response.finish({});
+  const auto events = events_of(text);
+  EXPECT_THAT(types_of(events),
+              ElementsAre("output_item.added", "function_call_arguments.delta", "function_call_arguments.delta",
+                          "function_call_arguments.done", "output_item.done", "completed"));
+  EXPECT_EQ(events[2].data["delta"], ":1}");
+  EXPECT_EQ(events[3].data["arguments"], R"({"a":1})");
+  EXPECT_EQ(response.whole({})["output"][0]["arguments"], R"({"a":1})");
+}
+
 TEST(ResponsesAnswer, without_a_text_has_an_empty_message) {
   ResponseWriter response = writer();
   response.finish({});

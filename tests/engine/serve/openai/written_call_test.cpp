@@ -12,6 +12,25 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
+TEST(CallHead, is_a_name_and_the_beginning_of_arguments) {
+  const std::string text = " {\"name\": \"f\\u0061\", \"arguments\" : {\"x";
+  const auto head = call_head(text);
+  ASSERT_TRUE(head);
+  EXPECT_EQ(head->function, "fa");
+  EXPECT_EQ(text.substr(head->arguments), "{\"x");
+}
+
+TEST(CallHead, is_absent_where_a_part_is_missing_or_another) {
+  const std::string head = "{\"name\":\"f\",\"arguments\":{";
+  EXPECT_TRUE(call_head(head));
+  for (size_t length = 0; length < head.size(); ++length) EXPECT_FALSE(call_head(head.substr(0, length))) << length;
+  for (const char* other :
+       {"[\"name\":\"f\",\"arguments\":{", "{\"name\":1,\"arguments\":{", "{\"name\":\"\",\"arguments\":{",
+        "{\"arguments\":{}", "{\"name\":\"f\",\"arguments\":[", "{\"name\":\"f\":\"arguments\":{"})
+    EXPECT_FALSE(call_head(other)) << other;
+  EXPECT_FALSE(call_head("{\"name\":\"" + std::string(1000, 'f') + "\",\"arguments\":{")) << "no name is so long";
+}
+
 TEST(WrittenCall, keeps_the_spelling_of_its_arguments) {
   EXPECT_EQ(read_call(R"( {"name": "f", "arguments": {"a": 1.50, "b": [12345678901234567890123, "}"]} } )"),
             call_of("f", R"({"a": 1.50, "b": [12345678901234567890123, "}"]})"));
