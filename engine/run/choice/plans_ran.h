@@ -22,7 +22,7 @@ class PlansRan {
  public:
   void add(int64_t tokens, const std::string& plan);
   void clear() { ran_.clear(); }
-  const std::string& last() const { return last_; }  // the plan of the last pass; "": none
+  const std::string& last() const { return last_; }       // the plan of the last pass; "": none
   std::span<const PlanRan> list() const { return ran_; }  // in the order of their first passes
 
  private:

@@ -1,5 +1,5 @@
-// The parts of a model's answer, each of one kind: text for the reader, thoughts, a call of a function, or more of its
-// arguments.
+// The parts of a model's answer, each of one kind: text for the reader, thoughts, a call of a function, or
+// further arguments of the call in front of them.
 #pragma once
 
 #include <cstdint>

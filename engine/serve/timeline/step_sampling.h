@@ -1,5 +1,5 @@
-// When a pass is worth recording with its steps, so that all recordings together cost one part in a hundred of the
-// time.
+// When a pass is worth recording with its steps: seldom enough that all
+// recordings together cost one part in a hundred of the time.
 //
 // Method: a recorded pass cost what it took longer than the last pass of as many tokens that was not recorded, and at
 // least 2 % of its own time. The next one comes a hundred times that later, between 0.2 s and 5 s.
