@@ -236,6 +236,15 @@ class Page(unittest.TestCase):
         self.assertIn("<script>document.title='taken'</script>", self.messages()[-1])
         self.assertEqual(self.complaints(), [])
 
+    def test_is_not_kept_busy_by_hostile_marks(self):
+        deep = "".join(" " * i + "- x\n" for i in range(0, 400, 2))
+        self.stage.pieces = ["[" * 60000 + "\n\n", "*a" * 30000 + "\n\n", "# " + " " * 60000 + "x\n\n", deep, "\n" + "`" * 5000]
+        self.open(self.stage.url)
+        begin = time.time()
+        self.converse("go")
+        self.assertLess(time.time() - begin, 15)
+        self.assertEqual(self.complaints(), [])
+
     def test_draws_markdown_as_elements(self):
         self.stage.pieces = ["## Head\n\nSome **strong** and *soft* `code`.\n\n- one\n- two\n  - inner\n\n1. first\n\n",
                              "> said\n\n```py\nx = 1 < 2\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n",

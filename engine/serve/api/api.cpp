@@ -116,6 +116,7 @@ Api::Route Api::route_of(const http::Request& request) const {
     Route route;
   };
   static const Entry table[] = {
+      {"GET", "/", &Api::page},
       {"GET", "/health", &Api::health},
       {"GET", "/v1/health", &Api::health},
       {"GET", "/metrics", &Api::metrics},
@@ -131,10 +132,9 @@ Api::Route Api::route_of(const http::Request& request) const {
       {"POST", "/detokenize", &Api::detokenize},
       {"POST", "/apply-template", &Api::apply_template},
   };
-  if (request.path == "/" && request.method == "GET" && options_.has_page) return &Api::page;
   std::string other_method;
   for (const Entry& entry : table) {
-    if (request.path != entry.path) continue;
+    if (request.path != entry.path || (entry.route == &Api::page && !options_.has_page)) continue;
     if (request.method == entry.method) return entry.route;
     other_method = entry.method;
   }

@@ -6,6 +6,9 @@ const kItem = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
 const kRule = /^ {0,3}([-*_])( *\1){2,}\s*$/;
 const kTableRule = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 
+// Longer texts are shown without marks, so that a hostile text cannot keep the page busy.
+const kLongestMarked = 2000, kDeepestList = 12;
+
 // The lines of each block: a fence, a heading, a rule, or what stands between empty lines.
 function blocksOf(text) {
   const blocks = [];
@@ -24,7 +27,7 @@ function blocksOf(text) {
       block.push(line);
     } else if (!line.trim()) {
       close();
-    } else if (kHeading.test(line) || (kRule.test(line) && !block.length)) {
+    } else if (isHeading(line) || (kRule.test(line) && !block.length)) {
       close();
       blocks.push([line]);
     } else {
@@ -36,13 +39,15 @@ function blocksOf(text) {
   return blocks;
 }
 
+function isHeading(line) { return line.length <= kLongestMarked && kHeading.test(line); }
+
 const kInline = [
   [/`+/, null],
-  [/\*\*([^\n]+?)\*\*/, 'strong'],
-  [/__([^\n]+?)__/, 'strong'],
-  [/~~([^\n]+?)~~/, 'del'],
+  [/\*\*([^\n]{1,500}?)\*\*/, 'strong'],
+  [/__([^\n]{1,500}?)__/, 'strong'],
+  [/~~([^\n]{1,500}?)~~/, 'del'],
   [/\*([^\s*](?:[^\n*]*[^\s*])?)\*/, 'em'],
-  [/!?\[([^\]\n]*)\]\(([^()\s]+)\)/, 'a'],
+  [/!?\[([^\]\n]{0,200})\]\(([^()\s]{1,1000})\)/, 'a'],
 ];
 
 // Only addresses that lead to web pages become links.
@@ -61,7 +66,7 @@ function codeAt(text, at, mark) {
 
 function inlineOf(text, deep = 0) {
   const nodes = [];
-  while (text) {
+  while (text && text.length <= kLongestMarked) {
     let first = null;
     for (const [pattern, tag] of deep < 8 ? kInline : []) {
       const found = pattern.exec(text);
@@ -97,7 +102,7 @@ function codeBlock(lines) {
 }
 
 // Items that stand further to the right are lists within the item before them.
-function listBlock(lines) {
+function listBlock(lines, deep = 0) {
   const indentOf = (line) => (/^\s*/.exec(line)[0].replaceAll('\t', '    ')).length;
   const first = kItem.exec(lines[0]), indent = indentOf(lines[0]);
   const isNumbered = /\d/.test(first[2]);
@@ -105,7 +110,7 @@ function listBlock(lines) {
   if (isNumbered) list.start = parseInt(first[2], 10);
   let item = null, below = [];
   const close = () => {
-    if (item && below.length) item.append(...(kItem.test(below[0]) ? [listBlock(below)] : [' ', ...inlineOf(below.join(' ').trim())]));
+    if (item && below.length) item.append(...(kItem.test(below[0]) ? [deep < kDeepestList ? listBlock(below, deep + 1) : element('p', {}, below.join(' '))] : [' ', ...inlineOf(below.join(' ').trim())]));
     below = [];
   };
   for (const line of lines) {
@@ -131,7 +136,7 @@ function tableBlock(lines) {
 }
 
 function blockElement(lines) {
-  const heading = kHeading.exec(lines[0]);
+  const heading = isHeading(lines[0]) ? kHeading.exec(lines[0]) : null;
   if (kFence.test(lines[0])) return codeBlock(lines);
   if (heading) return element('h' + Math.min(6, heading[1].length + 3), {}, ...inlineOf(heading[2]));
   if (lines.length === 1 && kRule.test(lines[0])) return element('hr');

@@ -62,6 +62,8 @@ TEST(Page, is_there_while_the_model_is_loaded) {
 TEST(Page, can_be_left_out) {
   const Served served({.has_page = false});
   EXPECT_EQ(served.get("/").status, 404);
+  const Served with;
+  EXPECT_EQ(with.post("/", "{}").status, 405);
 }
 
 }  // namespace

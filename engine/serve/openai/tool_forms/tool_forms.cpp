@@ -42,7 +42,7 @@ class ForcedReader : public CallReader {
     return false;
   }
 
-  // What was handed over stays in held_, because the search for the end goes on in it.
+  // Pieces that were handed over stay in held_, because the search for the end goes on in it.
   bool pass_arguments(ReplyParts& parts) {
     const auto end = end_.find(held_);
     const size_t ready = end.value_or(held_.size());
