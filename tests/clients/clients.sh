@@ -26,6 +26,7 @@ fetch_packages() {
 clients() {
   local which=${1:-all} filter=() status=0 folder="$root/build/clients"
   [[ " all openai page " == *" $which "* ]] || { say "dev: ./dev clients knows openai and page, and not '$which'"; exit 2; }
+  [ $# -le 2 ] || { say "dev: ./dev clients takes a name and a test"; exit 2; }
   [ $# -lt 2 ] || filter=("$2")
   setup >&2
   build release tandem >&2

@@ -93,6 +93,8 @@ TEST_F(DevScript, wrong_usage_ends_with_status_2) {
   EXPECT_EQ(shell(kDev + " fuzz gguf 10 quickly").status, 2);
   EXPECT_EQ(shell(kDev + " fuzz gguf keep fast").status, 2) << "what is kept is judged with every sanitizer";
   EXPECT_EQ(shell(kDev + " fuzz \"\" keep").status, 2) << "what is kept has a name";
+  EXPECT_EQ(shell(kDev + " clients nonsense").status, 2);
+  EXPECT_EQ(shell(kDev + " clients openai one two").status, 2);
   EXPECT_EQ(call("build nonsense").status, 2);
 }
 
