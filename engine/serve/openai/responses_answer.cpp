@@ -138,7 +138,9 @@ std::string ResponseWriter::open_call(const ReplyPart& part) {
   part_ = {Kind::call, "", part.function};
   events +=
       event("response.output_item.added", {{"output_index", std::ssize(output_)}, {"item", open_item("in_progress")}});
-  return part.text.empty() ? events : events + add_arguments(part.text) + close();
+  if (part.text.empty()) return events;
+  events += add_arguments(part.text);
+  return events + close();
 }
 
 std::string ResponseWriter::add_arguments(const std::string& text) {
