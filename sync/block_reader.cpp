@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 
+#include <exception>
 #include <utility>
 
 #include "sync/descriptor.h"
+#include "sync/error.h"
 
 namespace tandem::sync {
 
@@ -19,8 +21,31 @@ std::string BlockReader::how() const {
   return reads_->name() + ", " + (past_page_cache() ? "past" : "through") + " the page cache";
 }
 
+BlockReader::~BlockReader() {
+  try {
+    wait();
+  } catch (const std::exception&) {
+    // Nobody waits for these blocks any more.
+  }
+}
+
 void BlockReader::read(std::span<const BlockRead> blocks, const std::function<void(size_t)>& each) {
-  if (!blocks.empty()) reads_->read(blocks, each);
+  start({blocks.begin(), blocks.end()}, each);
+  wait();
+}
+
+void BlockReader::start(std::vector<BlockRead> blocks, std::function<void(size_t)> each) {
+  TANDEM_CHECK(blocks_.empty(), "one read at a time");
+  if (blocks.empty()) return;
+  blocks_ = std::move(blocks);
+  each_ = std::move(each);
+  reads_->start(blocks_, each_);
+}
+
+void BlockReader::wait() {
+  if (blocks_.empty()) return;
+  const auto ended = std::exchange(blocks_, {});  // kept until the end
+  reads_->wait();
 }
 
 std::string block_method_here() {

@@ -1,6 +1,6 @@
 // A way to read many blocks of a file at once: by io_uring or by threads.
 //
-// Contract: as BlockReader::read(). One call at a time.
+// Contract: as BlockReader. start() and wait() take turns; blocks and `each` live until wait() has returned.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,8 @@ namespace tandem::sync {
 class BlockReads {
  public:
   virtual ~BlockReads() = default;
-  virtual void read(std::span<const BlockRead> blocks, const std::function<void(size_t block)>& each) = 0;
+  virtual void start(std::span<const BlockRead> blocks, const std::function<void(size_t block)>& each) = 0;
+  virtual void wait() = 0;
   virtual std::string name() const = 0;  // "4 threads"
 };
 

@@ -31,7 +31,8 @@ class RingReads final : public BlockReads {
 
   // Empty, or why not.
   std::string open();
-  void read(std::span<const BlockRead> blocks, const std::function<void(size_t)>& each) override;
+  void start(std::span<const BlockRead> blocks, const std::function<void(size_t)>& each) override;
+  void wait() override;
   std::string name() const override { return "io_uring, " + std::to_string(kAtOnce) + " reads at once"; }
 
  private:
@@ -40,15 +41,19 @@ class RingReads final : public BlockReads {
     size_t block = 0, done = 0;
   };
   void submit(Read* read, const BlockRead& block);
-  void take_ended(std::span<const BlockRead> blocks, const std::function<void(size_t)>& each);
+  void fill();
+  void take_ended();
   bool goes_on(Read* read, const BlockRead& block, int result);
-  void wait();
+  void wait_for_one();
 
   BlockFile& file_;
   io_uring ring_{};
   bool is_open_ = false;
   std::array<Read, kAtOnce> reads_{};
-  // Of the present call.
+  // Of the present read.
+  std::span<const BlockRead> blocks_;
+  const std::function<void(size_t)>* each_ = nullptr;
+  size_t next_ = 0;
   std::vector<Read*> idle_;
   std::exception_ptr failure_;
 };
@@ -72,7 +77,7 @@ void RingReads::submit(Read* read, const BlockRead& block) {
   io_uring_sqe_set_data(entry, read);
 }
 
-void RingReads::wait() {
+void RingReads::wait_for_one() {
   int status = 0;
   do {
     status = io_uring_submit_and_wait(&ring_, 1);
@@ -91,13 +96,13 @@ bool RingReads::goes_on(Read* read, const BlockRead& block, int result) {
   throw file_.failure(block, result == 0 ? kTooShort : std::strerror(-result));
 }
 
-void RingReads::take_ended(std::span<const BlockRead> blocks, const std::function<void(size_t)>& each) {
+void RingReads::take_ended() {
   io_uring_cqe* ended = nullptr;
   while (io_uring_peek_cqe(&ring_, &ended) == 0) {
     auto* read = static_cast<Read*>(io_uring_cqe_get_data(ended));
     const int result = ended->res;
     io_uring_cqe_seen(&ring_, ended);
-    const BlockRead& block = blocks[read->block];
+    const BlockRead& block = blocks_[read->block];
     try {
       if (goes_on(read, block, result)) {
         if (!failure_) {
@@ -106,7 +111,7 @@ void RingReads::take_ended(std::span<const BlockRead> blocks, const std::functio
         }
       } else {
         file_.drop_pages(block);
-        if (each) each(read->block);
+        if (*each_) (*each_)(read->block);
       }
     } catch (...) {
       if (!failure_) failure_ = std::current_exception();
@@ -115,19 +120,32 @@ void RingReads::take_ended(std::span<const BlockRead> blocks, const std::functio
   }
 }
 
-// After a failure no further block begins, but those in flight are waited for.
-void RingReads::read(std::span<const BlockRead> blocks, const std::function<void(size_t)>& each) {
+// As many as may be in flight. After a failure no further block begins.
+void RingReads::fill() {
+  while (next_ < blocks_.size() && !failure_ && !idle_.empty()) {
+    *idle_.back() = {next_, 0};
+    submit(idle_.back(), blocks_[next_++]);
+    idle_.pop_back();
+  }
+}
+
+// What the system does not take now, wait() gives to it again.
+void RingReads::start(std::span<const BlockRead> blocks, const std::function<void(size_t)>& each) {
+  blocks_ = blocks;
+  each_ = &each;
+  next_ = 0;
   failure_ = nullptr;
   idle_.clear();
   for (Read& read : reads_) idle_.push_back(&read);
-  for (size_t next = 0; (next < blocks.size() && !failure_) || idle_.size() < kAtOnce;) {
-    while (next < blocks.size() && !failure_ && !idle_.empty()) {
-      *idle_.back() = {next, 0};
-      submit(idle_.back(), blocks[next++]);
-      idle_.pop_back();
-    }
-    wait();
-    take_ended(blocks, each);
+  fill();
+  io_uring_submit(&ring_);
+}
+
+// After a failure those in flight are waited for.
+void RingReads::wait() {
+  for (fill(); idle_.size() < kAtOnce; fill()) {
+    wait_for_one();
+    take_ended();
   }
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }

@@ -33,7 +33,8 @@ class ThreadedReads final : public BlockReads {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  void read(std::span<const BlockRead> blocks, const std::function<void(size_t)>& each) override;
+  void start(std::span<const BlockRead> blocks, const std::function<void(size_t)>& each) override;
+  void wait() override;
   std::string name() const override { return std::to_string(threads_.size()) + " threads"; }
 
  private:
@@ -44,7 +45,7 @@ class ThreadedReads final : public BlockReads {
   BlockFile& file_;
   std::mutex mutex_;
   std::condition_variable filled_, ended_;
-  // Guarded by the mutex: the blocks of the present call.
+  // Guarded by the mutex: the blocks of the present read.
   std::span<const BlockRead> blocks_;
   const std::function<void(size_t)>* each_ = nullptr;
   size_t next_ = 0, reading_ = 0;
@@ -100,13 +101,17 @@ std::string ThreadedReads::read_block(const BlockRead& block) {
   return "";
 }
 
-void ThreadedReads::read(std::span<const BlockRead> blocks, const std::function<void(size_t)>& each) {
-  std::unique_lock lock(mutex_);
+void ThreadedReads::start(std::span<const BlockRead> blocks, const std::function<void(size_t)>& each) {
+  const std::lock_guard lock(mutex_);
   each_ = &each;
   next_ = 0;
   failure_ = nullptr;
   blocks_ = blocks;
   filled_.notify_all();
+}
+
+void ThreadedReads::wait() {
+  std::unique_lock lock(mutex_);
   ended_.wait(lock, [this] { return reading_ == 0 && next_ == blocks_.size(); });
   blocks_ = {};
   next_ = 0;

@@ -44,7 +44,8 @@ int64_t ResidentExperts::ask(std::span<const int32_t> ids) {
     const int64_t left = uses_[static_cast<size_t>(a)].tokens, right = uses_[static_cast<size_t>(b)].tokens;
     return left > right || (left == right && a < b);
   });
-  int64_t room = slots() - resident;
+  const bool all_fit = resident + std::ssize(absent) <= slots();
+  int64_t room = std::max<int64_t>(0, slots() - resident - (all_fit ? 0 : slots_of_turn(slots())));
   for (const int32_t expert : absent) {
     if (room == 0) {
       missing_.emplace_back();
@@ -62,14 +63,23 @@ int32_t ResidentExperts::free_slot() const {
   for (int32_t slot = 0; slot < static_cast<int32_t>(in_slot_.size()); ++slot) {
     const int32_t expert = in_slot_[static_cast<size_t>(slot)];
     if (expert == kNobody) return slot;
-    if (is_in_wave(expert)) continue;
+    if (wave_of_[static_cast<size_t>(expert)] >= wave_) continue;
     const auto use_of = [&](int32_t of) { return uses_[static_cast<size_t>(in_slot_[static_cast<size_t>(of)])]; };
     if (best == kNowhere || use_of(slot) < use_of(best) ||
         (use_of(slot) == use_of(best) && expert < in_slot_[static_cast<size_t>(best)]))
       best = slot;
   }
-  TANDEM_CHECK(best != kNowhere, "a wave is no larger than its slots");
   return best;
+}
+
+void ResidentExperts::take_slot(int32_t expert, int32_t slot) {
+  int32_t& before = in_slot_[static_cast<size_t>(slot)];
+  if (before != kNobody) {
+    slot_of_[static_cast<size_t>(before)] = kNowhere;
+    ++evictions_;
+  }
+  before = expert;
+  slot_of_[static_cast<size_t>(expert)] = slot;
 }
 
 std::vector<ResidentExperts::Load> ResidentExperts::begin_wave(int64_t wave) {
@@ -77,14 +87,22 @@ std::vector<ResidentExperts::Load> ResidentExperts::begin_wave(int64_t wave) {
   std::vector<Load> loads;
   if (wave >= std::ssize(missing_)) return loads;
   for (const int32_t expert : missing_[static_cast<size_t>(wave)]) {
+    if (is_resident(expert)) continue;
     const int32_t slot = free_slot();
-    int32_t& before = in_slot_[static_cast<size_t>(slot)];
-    if (before != kNobody) {
-      slot_of_[static_cast<size_t>(before)] = kNowhere;
-      ++evictions_;
-    }
-    before = expert;
-    slot_of_[static_cast<size_t>(expert)] = slot;
+    TANDEM_CHECK(slot != kNowhere, "a wave is no larger than its slots");
+    take_slot(expert, slot);
+    loads.push_back({expert, slot});
+  }
+  return loads;
+}
+
+std::vector<ResidentExperts::Load> ResidentExperts::begin_ahead() {
+  std::vector<Load> loads;
+  if (wave_ + 1 >= std::ssize(missing_)) return loads;
+  for (const int32_t expert : missing_[static_cast<size_t>(wave_ + 1)]) {
+    const int32_t slot = free_slot();
+    if (slot == kNowhere) break;
+    take_slot(expert, slot);
     loads.push_back({expert, slot});
   }
   return loads;

@@ -1,13 +1,14 @@
 // Y4, Y6: which experts of a layer are in its slots, and what a pass has to load.
 //
 // A pass takes its experts in waves (engine/tensor/expert_source.h). The first wave has the chosen experts that are
-// resident, and fills the other slots with the chosen experts of the most tokens. Each later wave loads the next ones
-// into the slots of least use. So every expert is loaded at most once, and the experts of the most tokens stay.
+// resident, and fills other slots with the chosen experts of the most tokens. Each later wave loads the next ones
+// into the slots of least use. So every expert is loaded at most once, and the experts of the most tokens stay. What
+// the next wave loads may be read while a wave is computed (begin_ahead()).
 //
 // The use of an expert: the last pass that chose it, then its tokens in that pass. The lower id of equal ones leaves.
 //
-// Contract: pure bookkeeping of one layer. ask() begins a pass, begin_wave() its waves in order. drop() takes back
-// experts that could not be loaded. Threads: one.
+// Contract: pure bookkeeping of one layer. ask() begins a pass, begin_wave() its waves in order, and begin_ahead() may
+// follow each of them. drop() takes back experts that could not be loaded. Threads: one.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +29,10 @@ class ResidentExperts {
   // ids: the experts that the tokens of a pass chose, each in [0, experts). Returns how many choices found
   // their expert resident.
   int64_t ask(std::span<const int32_t> ids);
-  // The experts that this wave has to load, and where to. Waves behind the last one have none.
+  // The experts that this wave still has to load, and where to. Waves behind the last one have none.
   std::vector<Load> begin_wave(int64_t wave);
+  // The experts of the next wave for which there are slots beside this wave.
+  std::vector<Load> begin_ahead();
   // The expert's slot if it belongs to the wave that has begun, else kElsewhere.
   int32_t place_of(int32_t expert) const;
   void drop(std::span<const Load> loads);
@@ -52,7 +55,9 @@ class ResidentExperts {
   static constexpr int32_t kNobody = -1, kNowhere = -1;
 
   bool is_in_wave(int32_t expert) const { return wave_of_[static_cast<size_t>(expert)] == wave_; }
-  int32_t free_slot() const;  // of nobody, or of the expert of least use outside the wave
+  // Nobody's, or that of the expert of least use that neither this wave nor a later one needs; -1: there is none.
+  int32_t free_slot() const;
+  void take_slot(int32_t expert, int32_t slot);
 
   std::vector<int32_t> slot_of_;  // by expert
   std::vector<int32_t> in_slot_;  // by slot: its expert

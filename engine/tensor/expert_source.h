@@ -18,13 +18,15 @@
 
 namespace tandem {
 
-// Slots that each wave after the first one fills. The other slots keep their experts, for later tokens.
-constexpr int64_t slots_of_turn(int64_t slots) { return std::max<int64_t>(1, slots / 2); }
+// Slots of each wave after the first one. While it is computed, the next wave is read into as many other slots. The
+// slots that remain keep their experts, for later tokens.
+constexpr int64_t slots_of_turn(int64_t slots) { return std::max<int64_t>(1, slots / 4); }
 
-// Waves that `choices` choices among E experts may need: one, and one more for each turn beyond the slots.
+// Waves that `choices` choices among E experts may need: one if they all fit. Else the first wave leaves the slots of a
+// turn free, and one turn follows another.
 constexpr int64_t expert_waves(int64_t choices, int64_t E, int64_t slots) {
   const int64_t most = std::min(choices, E), turn = slots_of_turn(slots);
-  return most <= slots ? 1 : 1 + (most - slots + turn - 1) / turn;
+  return most <= slots ? 1 : 1 + (most - (slots - turn) + turn - 1) / turn;
 }
 
 // What a wave asks for. k: choices of a token. ids: [S, k] experts; weights: [S, k], the router's.

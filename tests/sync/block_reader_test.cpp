@@ -121,6 +121,48 @@ TEST_P(BlockReaderTest, ends_with_the_exception_of_its_caller) {
   EXPECT_EQ(word(to.get() + 7 * kPage), 7u);
 }
 
+TEST_P(BlockReaderTest, reads_while_its_caller_goes_on_until_it_is_waited_for) {
+  BlockReader reader(file_, path_, 3, {}, GetParam());
+  reader.wait();  // nothing was started
+  for (const size_t count : {0, 1, 40, 70}) {
+    const auto to = memory(std::max<size_t>(1, count));
+    std::vector<BlockRead> blocks;
+    for (size_t i = 0; i < count; ++i) blocks.push_back({i % kPages * kPage, to.get() + i * kPage, kPage});
+    std::atomic<size_t> arrived = 0;
+    reader.start(blocks, [&](size_t) { ++arrived; });
+    reader.wait();
+    EXPECT_EQ(arrived, count);
+    for (size_t i = 0; i < count; ++i) ASSERT_EQ(word(to.get() + i * kPage), i % kPages);
+  }
+}
+
+// The memory is given back right behind the reader, so a read that went on would write to memory of nobody.
+TEST_P(BlockReaderTest, ends_what_it_started_before_it_is_gone) {
+  for (int round = 0; round < 20; ++round) {
+    const size_t count = 50;
+    const auto to = memory(count);
+    std::vector<BlockRead> blocks;
+    for (size_t i = 0; i < count; ++i) blocks.push_back({i % kPages * kPage, to.get() + i * kPage, kPage});
+    std::atomic<size_t> arrived = 0;
+    {
+      BlockReader reader(file_, path_, 2, {}, GetParam());
+      reader.start(blocks, [&](size_t) { ++arrived; });
+    }
+    EXPECT_EQ(arrived, count);
+  }
+}
+
+TEST_P(BlockReaderTest, tells_who_waits_that_a_started_read_failed_and_forgets_it) {
+  BlockReader reader(file_, path_, 2, {}, GetParam());
+  const auto to = memory(2);
+  reader.start({{0, to.get(), kPage}, {kPages * kPage, to.get() + kPage, kPage}});
+  EXPECT_THAT(message_of([&] { reader.wait(); }), HasSubstr("it is too short"));
+  reader.wait();
+  reader.start({{3 * kPage, to.get(), kPage}});
+  reader.wait();
+  EXPECT_EQ(word(to.get()), 3u);
+}
+
 TEST_P(BlockReaderTest, says_how_it_reads) {
   const BlockReader reader(file_, path_, 5, {}, GetParam());
   const bool ring = GetParam() == BlockMethod::ring && block_method_here() == "io_uring";

@@ -58,7 +58,8 @@ void ExpertStore::hold_all_experts() {
                                 "all experts of layer " + std::to_string(layer.records.layer));
     std::vector<ResidentExperts::Load> all;
     for (int32_t expert = 0; expert < layer.records.count; ++expert) all.push_back({expert, expert});
-    read(layer, all, layer.host->data());
+    start_reading(layer, std::move(all), layer.host->data());
+    wait_for_reads();
     std::memcpy(layer.memory->data(), layer.host->data(), static_cast<size_t>(layer.residents.slots()) * bytes);
     for (int32_t slot = 0; slot < layer.residents.slots(); ++slot) layer.residents.put(slot, slot);
   }
@@ -103,6 +104,7 @@ void ExpertStore::make_lanes() {
 }
 
 ExpertStore::~ExpertStore() {
+  abandon_reading_ahead();
   for (const Layer& layer : layers_) {
     pool_.release(*layer.memory);
     if (layer.host != nullptr) pool_.release(*layer.host);
@@ -122,39 +124,75 @@ void ExpertStore::fetch(const WaveRequest& request, std::span<int32_t> places) {
   Layer& layer = layers_[static_cast<size_t>(index)];
   Totals& totals = std::ssize(request.ids) / request.k <= kSmallBatch ? of_text_ : of_prompts_;
   if (request.wave == 0) {
+    abandon_reading_ahead();
     totals.hits += layer.residents.ask(request.ids);
     totals.choices += std::ssize(request.ids);
   }
   const std::vector<ResidentExperts::Load> loads = layer.residents.begin_wave(request.wave);
-  if (!loads.empty()) {
-    const double start = now_seconds();
-    try {
-      copies_ ? copy(layer, loads) : read(layer, loads, layer.memory->data());
-    } catch (...) {
-      layer.residents.drop(loads);
-      throw;
-    }
-    totals.waited_seconds += now_seconds() - start;
-    totals.loads += std::ssize(loads);
-    totals.read_bytes += static_cast<uint64_t>(loads.size()) * layer.records.bytes;
+  const double start = now_seconds();
+  try {
+    end_reading_ahead();
+    if (copies_ && !loads.empty()) copy(layer, loads);
+    if (!copies_) start_reading(layer, loads, layer.memory->data());
+    wait_for_reads();
+  } catch (...) {
+    layer.residents.drop(loads);
+    throw;
   }
+  totals.waited_seconds += now_seconds() - start;
+  count(loads, layer, totals);
   for (size_t i = 0; i < places.size(); ++i) places[i] = layer.residents.place_of(request.ids[i]);
+  if (!copies_) read_ahead(layer, totals);
 }
 
-// A change of the file is the better reason for a failure.
-void ExpertStore::read(const Layer& layer, std::span<const ResidentExperts::Load> loads, std::byte* to) {
+void ExpertStore::count(std::span<const ResidentExperts::Load> loads, const Layer& layer, Totals& totals) {
+  totals.loads += std::ssize(loads);
+  totals.read_bytes += static_cast<uint64_t>(loads.size()) * layer.records.bytes;
+}
+
+void ExpertStore::read_ahead(Layer& layer, Totals& totals) {
+  ahead_ = {&layer, layer.residents.begin_ahead()};
+  count(ahead_.loads, layer, totals);
+  start_reading(layer, ahead_.loads, layer.memory->data());
+}
+
+// A pass that failed may have left reads behind. If they fail too, who needs those experts will meet the reason.
+void ExpertStore::abandon_reading_ahead() {
+  try {
+    end_reading_ahead();
+  } catch (const Error&) {
+    return;
+  }
+}
+
+void ExpertStore::end_reading_ahead() {
+  const Ahead ahead = std::exchange(ahead_, {});
+  try {
+    wait_for_reads();
+  } catch (...) {
+    if (ahead.layer != nullptr) ahead.layer->residents.drop(ahead.loads);
+    throw;
+  }
+}
+
+void ExpertStore::start_reading(const Layer& layer, std::vector<ResidentExperts::Load> loads, std::byte* to) {
   const size_t bytes = layer.records.bytes;
   std::vector<sync::BlockRead> blocks;
   for (const auto& [expert, slot] : loads)
     blocks.push_back({file_.offset_of(layer.records, expert), to + static_cast<size_t>(slot) * bytes, bytes});
+  reader_.start(std::move(blocks), [this, to, bytes, number = layer.records.layer, loads = std::move(loads)](size_t i) {
+    const std::byte* const record = to + static_cast<size_t>(loads[i].slot) * bytes;
+    if (!is_intact({record, bytes}, number, loads[i].expert))
+      throw Error("an expert's weights are damaged",
+                  file_.path() + ": layer " + std::to_string(number) + ", expert " + std::to_string(loads[i].expert),
+                  "Remove the file; it is made again");
+  });
+}
+
+// A change of the file is the better reason for a failure.
+void ExpertStore::wait_for_reads() {
   try {
-    reader_.read(blocks, [&](size_t i) {
-      if (!is_intact({blocks[i].to, bytes}, layer.records.layer, loads[i].expert))
-        throw Error("an expert's weights are damaged",
-                    file_.path() + ": layer " + std::to_string(layer.records.layer) + ", expert " +
-                        std::to_string(loads[i].expert),
-                    "Remove the file; it is made again");
-    });
+    reader_.wait();
   } catch (const Error&) {
     file_.require_unchanged();
     throw;

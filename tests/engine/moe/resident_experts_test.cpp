@@ -30,13 +30,13 @@ Loads pass(ResidentExperts& experts, std::vector<int32_t> ids) {
   return experts.begin_wave(0);
 }
 
-TEST(ExpertWaves, are_one_where_all_choices_fit_and_one_more_for_each_half_of_the_slots) {
+TEST(ExpertWaves, are_one_where_all_choices_fit_and_else_leave_the_slots_of_a_turn_free) {
   EXPECT_EQ(expert_waves(2, 8, 2), 1);
-  EXPECT_EQ(expert_waves(2, 8, 1), 2);    // a turn of one slot
-  EXPECT_EQ(expert_waves(100, 8, 4), 3);  // 4, then 2 and 2
-  EXPECT_EQ(expert_waves(7, 8, 4), 3);    // 4, 2, 1
+  EXPECT_EQ(expert_waves(2, 8, 1), 3);    // none, then a turn of one slot for each
+  EXPECT_EQ(expert_waves(100, 8, 4), 6);  // 3, then five of one
+  EXPECT_EQ(expert_waves(7, 8, 4), 5);    // 3, then four of one
   EXPECT_EQ(expert_waves(100, 8, 8), 1);
-  EXPECT_EQ(expert_waves(100, 9, 3), 7);  // 3, then six of one
+  EXPECT_EQ(expert_waves(512, 64, 27), 9);  // 21, then eight of at most six
 }
 
 TEST(ResidentExperts, fill_empty_slots_in_order_and_load_nothing_that_is_there) {
@@ -69,23 +69,48 @@ TEST(ResidentExperts, of_the_pass_itself_stay_though_they_were_used_long_ago) {
   EXPECT_THAT(pass(experts, {0, 2}), ElementsAre(ResidentExperts::Load{2, 1}));
 }
 
-// Loads: 6 has three tokens, 5 and 7 two each, others one.
+// Tokens: 6 has three, 5 and 7 two each, others one. Two of the eight slots are a turn.
+const std::vector<int32_t> kTenExperts = {0, 6, 5, 6, 7, 5, 6, 7, 1, 2, 3, 4, 8, 9};
+
 TEST(ResidentExperts, come_in_waves_by_falling_tokens) {
-  ResidentExperts experts(8, 4);
+  ResidentExperts experts(12, 8);
   pass(experts, {0});
-  EXPECT_EQ(experts.ask(std::vector<int32_t>{0, 6, 5, 6, 7, 5, 6, 7, 1, 2, 3}), 1);
+  EXPECT_EQ(experts.ask(kTenExperts), 1);
   EXPECT_THAT(experts.begin_wave(0),
-              ElementsAre(ResidentExperts::Load{6, 1}, ResidentExperts::Load{5, 2}, ResidentExperts::Load{7, 3}));
+              ElementsAre(ResidentExperts::Load{6, 1}, ResidentExperts::Load{5, 2}, ResidentExperts::Load{7, 3},
+                          ResidentExperts::Load{1, 4}, ResidentExperts::Load{2, 5}));
   EXPECT_EQ(experts.place_of(0), 0);
-  EXPECT_EQ(experts.place_of(1), kElsewhere) << "it comes later";
-  // Two slots a turn: those of 0 (one token) and of 5 (two tokens, as 7, and the lower id).
-  EXPECT_THAT(experts.begin_wave(1), ElementsAre(ResidentExperts::Load{1, 0}, ResidentExperts::Load{2, 2}));
+  EXPECT_EQ(experts.place_of(3), kElsewhere) << "it comes later";
+  EXPECT_THAT(experts.begin_wave(1), ElementsAre(ResidentExperts::Load{3, 6}, ResidentExperts::Load{4, 7}));
   EXPECT_EQ(experts.place_of(6), kElsewhere) << "its wave is over";
-  EXPECT_THAT(experts.begin_wave(2), ElementsAre(ResidentExperts::Load{3, 0}));
+  // The slots of 0 and 1, which have one token each and the lowest ids.
+  EXPECT_THAT(experts.begin_wave(2), ElementsAre(ResidentExperts::Load{8, 0}, ResidentExperts::Load{9, 4}));
   EXPECT_THAT(experts.begin_wave(3), IsEmpty());
-  EXPECT_EQ(experts.place_of(3), kElsewhere);
-  EXPECT_TRUE(experts.is_resident(6));
-  EXPECT_TRUE(experts.is_resident(7));
+  EXPECT_EQ(experts.place_of(9), kElsewhere);
+  for (const int32_t expert : {5, 6, 7}) EXPECT_TRUE(experts.is_resident(expert)) << expert;
+}
+
+TEST(ResidentExperts, of_the_next_wave_take_slots_that_this_wave_does_not_need) {
+  ResidentExperts experts(12, 8);
+  pass(experts, {0});
+  experts.ask(kTenExperts);
+  EXPECT_EQ(experts.begin_wave(0).size(), 5u);
+  EXPECT_THAT(experts.begin_ahead(), ElementsAre(ResidentExperts::Load{3, 6}, ResidentExperts::Load{4, 7}));
+  EXPECT_EQ(experts.place_of(3), kElsewhere) << "its wave has not begun";
+  EXPECT_THAT(experts.begin_wave(1), IsEmpty());
+  EXPECT_EQ(experts.place_of(3), 6);
+  EXPECT_THAT(experts.begin_ahead(), ElementsAre(ResidentExperts::Load{8, 0}, ResidentExperts::Load{9, 4}));
+  EXPECT_THAT(experts.begin_wave(2), IsEmpty());
+  EXPECT_THAT(experts.begin_ahead(), IsEmpty());
+}
+
+TEST(ResidentExperts, wait_for_their_wave_where_this_wave_needs_all_slots) {
+  ResidentExperts experts(8, 4);
+  pass(experts, {0, 1, 2, 3});
+  experts.ask(std::vector<int32_t>{0, 1, 2, 3, 4});
+  EXPECT_THAT(experts.begin_wave(0), IsEmpty());
+  EXPECT_THAT(experts.begin_ahead(), IsEmpty());
+  EXPECT_THAT(experts.begin_wave(1), ElementsAre(ResidentExperts::Load{4, 0}));
 }
 
 TEST(ResidentExperts, that_could_not_be_loaded_are_asked_for_again) {
@@ -113,11 +138,16 @@ TEST(ResidentExperts, give_each_choice_a_slot_in_one_wave_and_load_each_expert_o
       EXPECT_EQ(experts.ask(ids), expected_hits);
       std::vector<int> found(ids.size());
       std::set<int32_t> loaded;
-      for (int64_t wave = 0; wave < expert_waves(std::ssize(ids), E, slots); ++wave) {
-        for (const auto& [expert, slot] : experts.begin_wave(wave)) {
+      const bool ahead = random() % 2 == 0;
+      const auto load = [&](const Loads& loads) {
+        for (const auto& [expert, slot] : loads) {
           EXPECT_TRUE(loaded.insert(expert).second) << "loaded twice";
           memory[slot] = expert;
         }
+      };
+      for (int64_t wave = 0; wave < expert_waves(std::ssize(ids), E, slots); ++wave) {
+        load(experts.begin_wave(wave));
+        if (ahead) load(experts.begin_ahead());
         for (size_t i = 0; i < ids.size(); ++i) {
           const int32_t slot = experts.place_of(ids[i]);
           if (slot == kElsewhere) continue;
