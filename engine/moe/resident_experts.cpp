@@ -108,6 +108,18 @@ std::vector<ResidentExperts::Load> ResidentExperts::begin_ahead() {
   return loads;
 }
 
+std::vector<ResidentExperts::Load> ResidentExperts::begin_filling() {
+  std::vector<Load> loads;
+  int32_t expert = 0;
+  for (int32_t slot = 0; slot < slots() - slots_of_turn(slots()); ++slot) {
+    if (in_slot_[static_cast<size_t>(slot)] != kNobody) continue;
+    while (is_resident(expert)) ++expert;  // there are more experts than slots, so one is left
+    take_slot(expert, slot);
+    loads.push_back({expert, slot});
+  }
+  return loads;
+}
+
 int32_t ResidentExperts::place_of(int32_t expert) const {
   return is_in_wave(expert) ? slot_of_[static_cast<size_t>(expert)] : kElsewhere;
 }

@@ -33,6 +33,8 @@ class ResidentExperts {
   std::vector<Load> begin_wave(int64_t wave);
   // The experts of the next wave for which there are slots beside this wave.
   std::vector<Load> begin_ahead();
+  // Before ask(): experts for empty slots, in the order of their ids. The slots of a turn stay free.
+  std::vector<Load> begin_filling();
   // The expert's slot if it belongs to the wave that has begun, else kElsewhere.
   int32_t place_of(int32_t expert) const;
   void drop(std::span<const Load> loads);

@@ -15,6 +15,9 @@
 namespace tandem {
 namespace {
 
+// So many choices for each expert ask for most of them.
+constexpr int64_t kChoicesOfMostExperts = 4;
+
 // With copies: places of a landing that one token may need, and a rough rate of memory. So many products of a row take
 // as long as reading the weights once. Both are first guesses of costs.
 constexpr int64_t kLeastPlaces = 4;
@@ -123,18 +126,20 @@ void ExpertStore::fetch(const WaveRequest& request, std::span<int32_t> places) {
   TANDEM_CHECK(index >= 0, "a layer with experts");
   Layer& layer = layers_[static_cast<size_t>(index)];
   Totals& totals = std::ssize(request.ids) / request.k <= kSmallBatch ? of_text_ : of_prompts_;
+  const double start = now_seconds();
   if (request.wave == 0) {
     abandon_reading_ahead();
     totals.hits += layer.residents.ask(request.ids);
     totals.choices += std::ssize(request.ids);
   }
   const std::vector<ResidentExperts::Load> loads = layer.residents.begin_wave(request.wave);
-  const double start = now_seconds();
   try {
-    end_reading_ahead();
+    if (ahead_.layer == &layer) end_reading_ahead();
     if (copies_ && !loads.empty()) copy(layer, loads);
-    if (!copies_) start_reading(layer, loads, layer.memory->data());
-    wait_for_reads();
+    if (!copies_ && !loads.empty()) {
+      start_reading(layer, loads, layer.memory->data());
+      wait_for_reads();
+    }
   } catch (...) {
     layer.residents.drop(loads);
     throw;
@@ -142,7 +147,7 @@ void ExpertStore::fetch(const WaveRequest& request, std::span<int32_t> places) {
   totals.waited_seconds += now_seconds() - start;
   count(loads, layer, totals);
   for (size_t i = 0; i < places.size(); ++i) places[i] = layer.residents.place_of(request.ids[i]);
-  if (!copies_) read_ahead(layer, totals);
+  if (!copies_ && ahead_.layer == nullptr) read_ahead(static_cast<size_t>(index), request, totals);
 }
 
 void ExpertStore::count(std::span<const ResidentExperts::Load> loads, const Layer& layer, Totals& totals) {
@@ -150,10 +155,19 @@ void ExpertStore::count(std::span<const ResidentExperts::Load> loads, const Laye
   totals.read_bytes += static_cast<uint64_t>(loads.size()) * layer.records.bytes;
 }
 
-void ExpertStore::read_ahead(Layer& layer, Totals& totals) {
-  ahead_ = {&layer, layer.residents.begin_ahead()};
-  count(ahead_.loads, layer, totals);
-  start_reading(layer, ahead_.loads, layer.memory->data());
+// Behind the last wave the storage would rest until the next layer's router has chosen.
+void ExpertStore::read_ahead(size_t index, const WaveRequest& request, Totals& totals) {
+  Layer* of = &layers_[index];
+  std::vector<ResidentExperts::Load> loads = of->residents.begin_ahead();
+  const bool asks_for_most = std::ssize(request.ids) >= kChoicesOfMostExperts * of->records.count;
+  if (loads.empty() && asks_for_most && index + 1 < layers_.size()) {
+    of = &layers_[index + 1];
+    loads = of->residents.begin_filling();
+  }
+  if (loads.empty()) return;
+  count(loads, *of, totals);
+  ahead_ = {of, loads};
+  start_reading(*of, std::move(loads), of->memory->data());
 }
 
 // A pass that failed may have left reads behind. If they fail too, who needs those experts will meet the reason.

@@ -2,7 +2,8 @@
 //
 // A pass asks for the experts of a layer between the router and the products (ExpertFetch). The store reads missing
 // ones into slots, with one read each, past the page cache, and checks their checksums. ResidentExperts decides which
-// experts leave. While a wave is computed, the experts of the next one are read.
+// experts leave. While a wave is computed, the experts of the next one are read. A prompt that chooses most experts
+// fills empty slots of the next layer before that layer's router has chosen.
 //
 // With copies (ExpertCopies) the host's memory holds all experts, and slots stand for the memory of a GPU. Missing
 // experts are then copied from the host's memory. Plans may divide experts between lanes instead (LaneDecider).
@@ -86,7 +87,7 @@ class ExpertStore final : public ExpertSource {
   // Into the slots that begin at `to`; wait_for_reads() is next.
   void start_reading(const Layer& layer, std::vector<ResidentExperts::Load> loads, std::byte* to);
   void wait_for_reads();
-  void read_ahead(Layer& layer, Totals& totals);
+  void read_ahead(size_t index, const WaveRequest& request, Totals& totals);
   void end_reading_ahead();
   void abandon_reading_ahead();
   static void count(std::span<const ResidentExperts::Load> loads, const Layer& layer, Totals& totals);
@@ -101,7 +102,8 @@ class ExpertStore final : public ExpertSource {
   std::vector<int64_t> index_of_;  // by the model's layer: its index in layers_; -1: it has no experts
   std::vector<MovingExperts> moving_;
   Totals of_text_, of_prompts_;
-  // Experts of the next wave that are being read while a wave is computed; without a layer there are none.
+  // Experts that are being read while a wave is computed: those of the next wave, or behind the last wave those for
+  // empty slots of the next layer. Without a layer there are none.
   struct Ahead {
     Layer* layer = nullptr;
     std::vector<ResidentExperts::Load> loads;

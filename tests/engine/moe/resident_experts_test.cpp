@@ -113,6 +113,17 @@ TEST(ResidentExperts, wait_for_their_wave_where_this_wave_needs_all_slots) {
   EXPECT_THAT(experts.begin_wave(1), ElementsAre(ResidentExperts::Load{4, 0}));
 }
 
+TEST(ResidentExperts, fill_empty_slots_before_they_are_asked_for_and_leave_those_of_a_turn) {
+  ResidentExperts experts(12, 8);
+  pass(experts, {1, 7});
+  EXPECT_THAT(experts.begin_filling(), ElementsAre(ResidentExperts::Load{0, 2}, ResidentExperts::Load{2, 3},
+                                                   ResidentExperts::Load{3, 4}, ResidentExperts::Load{4, 5}));
+  EXPECT_THAT(experts.begin_filling(), IsEmpty());
+  EXPECT_EQ(experts.evictions(), 0);
+  EXPECT_EQ(experts.ask(std::vector<int32_t>{3, 5}), 1);
+  EXPECT_THAT(experts.begin_wave(0), ElementsAre(ResidentExperts::Load{5, 6}));
+}
+
 TEST(ResidentExperts, that_could_not_be_loaded_are_asked_for_again) {
   ResidentExperts experts(4, 2);
   const Loads loads = pass(experts, {1, 2});
