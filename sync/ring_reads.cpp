@@ -120,7 +120,7 @@ void RingReads::take_ended() {
   }
 }
 
-// As many as may be in flight. After a failure no further block begins.
+// Submits as many blocks as may be in flight. After a failure no further block begins.
 void RingReads::fill() {
   while (next_ < blocks_.size() && !failure_ && !idle_.empty()) {
     *idle_.back() = {next_, 0};
@@ -129,7 +129,7 @@ void RingReads::fill() {
   }
 }
 
-// What the system does not take now, wait() gives to it again.
+// The system may refuse entries for now; wait() submits them again.
 void RingReads::start(std::span<const BlockRead> blocks, const std::function<void(size_t)>& each) {
   blocks_ = blocks;
   each_ = &each;

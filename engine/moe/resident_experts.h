@@ -2,8 +2,8 @@
 //
 // A pass takes its experts in waves (engine/tensor/expert_source.h). The first wave has the chosen experts that are
 // resident, and fills other slots with the chosen experts of the most tokens. Each later wave loads the next ones
-// into the slots of least use. So every expert is loaded at most once, and the experts of the most tokens stay. What
-// the next wave loads may be read while a wave is computed (begin_ahead()).
+// into the slots of least use. So every expert is loaded at most once, and the experts of the most tokens stay. The
+// loads of the next wave may begin while a wave is computed (begin_ahead()).
 //
 // The use of an expert: the last pass that chose it, then its tokens in that pass. The lower id of equal ones leaves.
 //

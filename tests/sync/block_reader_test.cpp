@@ -136,7 +136,7 @@ TEST_P(BlockReaderTest, reads_while_its_caller_goes_on_until_it_is_waited_for) {
   }
 }
 
-// The memory is given back right behind the reader, so a read that went on would write to memory of nobody.
+// The memory is released right behind the reader. A read that went on would write to released memory.
 TEST_P(BlockReaderTest, ends_what_it_started_before_it_is_gone) {
   for (int round = 0; round < 20; ++round) {
     const size_t count = 50;
