@@ -22,6 +22,7 @@ struct Batch {
   int64_t logit_rows = 1;  // the last `logit_rows` of them get logits; 0: only the cache is filled
   int64_t segments = 1;    // most runs of tokens of one sequence; Activations has their begins and pages
   bool trees = false;      // tokens may belong to trees of drafts; Activations has their paths
+  bool link = true;        // plans with lanes of experts may hand copies to the link
   bool operator==(const Batch&) const = default;
 };
 

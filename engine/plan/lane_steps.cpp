@@ -100,7 +100,8 @@ class LanePlanner {
     const bool is_text = from.S <= kSmallBatch;
     layout_ = {from.S, from.k, {moving_->slots, moving_->places, std::ssize(moving_->landings)}};
     if (is_text) layout_.sizes.turns = std::min(layout_.sizes.turns, kTurnsOfText);
-    if (!copies(is_text ? rules_.text_schedule : rules_.prompt_schedule)) layout_.sizes.turns = 0;
+    const std::string_view schedule = is_text ? rules_.text_schedule : rules_.prompt_schedule;
+    if (!copies(schedule) || (schedule.empty() && !from_.uses_link)) layout_.sizes.turns = 0;
     place_decision(is_text);
     const double share = 1.0 / static_cast<double>(2 + layout_.sizes.turns);
     for (int64_t t = 0; t < layout_.sizes.turns; ++t) place_move("copy", t, false);

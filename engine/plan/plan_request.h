@@ -30,6 +30,7 @@ struct ExpertRequest {
 struct LanesRequest {
   std::span<const MovingExperts> moving;  // of each layer of the model; those without lanes stay where they are
   LaneBuffers buffers;
+  bool uses_link = true;  // false: plans that may choose have no copies (Strategy::chooses_link)
 };
 
 // Further input for strategies that put experts on near-memory units (GPU-NDP).

@@ -86,7 +86,8 @@ std::vector<Operator> PassPlans::operators_for(const Batch& batch) const {
 
 // A prepared plan is kept while the version of the estimates stands. A newer version asks once whether another plan is
 // better. The executor destroys the old plan after the next launch, when the devices have work.
-PassPlans::Entry& PassPlans::prepare(const Batch& batch, int64_t position) {
+PassPlans::Entry& PassPlans::prepare(const Batch& asked, int64_t position) {
+  const Batch batch = with_link(asked);
   Executor& executor = machine_.executor();
   const Key key{batch, planner().planned_past(batch, position)};
   if (Entry* entry = prepared_.find(key)) {
@@ -117,6 +118,17 @@ PassPlans::Entry& PassPlans::prepare(const Batch& batch, int64_t position) {
   return made;
 }
 
+LaneDecider* PassPlans::lanes() const {
+  return model_.expert_store() != nullptr ? model_.expert_store()->lanes() : nullptr;
+}
+
+// Y1: a plan that may choose has a variant that does not wait for the link.
+Batch PassPlans::with_link(Batch batch) const {
+  const bool chooses = asked_ != nullptr && asked_->chooses_link && lanes() != nullptr;
+  if (chooses) batch.link = lanes()->uses_link(batch.S, model_.config().experts->used);
+  return batch;
+}
+
 // Whether to measure the next pass. Passes 1, 2, 4, 8 and so on up to 64 of a kind are measured, then every 64th. So
 // measuring costs next to nothing. The engine's first pass and the first run of a plan for few tokens are not measured.
 // They touch new memory, and drivers compile programs when these first run.
@@ -140,17 +152,20 @@ void PassPlans::run(Entry& entry, int64_t position) {
 // A measured pass teaches the planner. While it runs, a watch looks for other programs on the cores, and contended
 // samples weigh less.
 void PassPlans::run_whole(Entry& entry, int64_t position) {
-  if (!is_measured(entry)) {
-    machine_.executor().run(*entry.prepared);
-    return;
-  }
+  LaneDecider* const lanes = this->lanes();
+  if (lanes) lanes->begin_pass();
+  const double seconds = is_measured(entry) ? run_measured(entry, position) : machine_.executor().run(*entry.prepared);
+  if (lanes && find_strategy(entry.prepared->plan().name).chooses_link)
+    lanes->took(entry.batch.S, entry.batch.link, seconds);
+}
+
+double PassPlans::run_measured(Entry& entry, int64_t position) {
   const ContentionWatch watch;
   PassSpans spans;
-  LaneDecider* const lanes = model_.expert_store() ? model_.expert_store()->lanes() : nullptr;
-  if (lanes) lanes->begin_pass();
   const double seconds = machine_.executor().run(*entry.prepared, &spans);
-  if (lanes) lanes->learn(lane_seconds(entry.prepared->plan(), spans));
+  if (lanes()) lanes()->learn(lane_seconds(entry.prepared->plan(), spans));
   planner().learn(entry.prepared->plan(), entry.batch, position, spans, seconds, watch.found() ? kContendedWeight : 1);
+  return seconds;
 }
 
 RunsGraphs PassPlans::graph_devices(const Plan& plan) const {

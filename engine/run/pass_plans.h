@@ -25,6 +25,7 @@
 #include "engine/run/choice/planner.h"
 #include "engine/run/choice/plans_ran.h"
 #include "engine/run/graph_passes.h"
+#include "engine/run/machine/lane_decider.h"
 #include "engine/run/machine/loaded_model.h"
 #include "engine/run/machine/machine.h"
 #include "engine/run/pass/executor.h"
@@ -100,6 +101,9 @@ class PassPlans {
   int64_t chunks_behind(const Batch& batch, int64_t position) const;
   void run_in_graphs(Entry& entry, int64_t position);
   void run_whole(Entry& entry, int64_t position);
+  double run_measured(Entry& entry, int64_t position);
+  LaneDecider* lanes() const;  // nullptr: experts are not copied
+  Batch with_link(Batch batch) const;
   PassTimes new_times();
 
   const LoadedModel& model_;

@@ -187,9 +187,11 @@ nlohmann::json lanes_json(const Engine& engine, const ExpertStore& store) {
             {"link_bytes", static_cast<uint64_t>(totals.landed_experts) * store.expert_bytes()},
             {"decisions", totals.decisions},
             {"deciding_ms", totals.deciding_seconds * 1e3},
-            {"expected_ms", totals.expected_seconds * 1e3}};
+            {"expected_ms", totals.expected_seconds * 1e3},
+            {"passes_with_link", totals.passes_with_link},
+            {"passes_without_link", totals.passes_without}};
   };
-  const ExpertCosts costs = lanes.costs();
+  const ExpertCosts& costs = lanes.costs();
   return {{"policy", store.policy()},
           {"link_gbps", engine.machine().link_gbps()},
           {"host_slower", engine.machine().host_slower()},
@@ -199,6 +201,7 @@ nlohmann::json lanes_json(const Engine& engine, const ExpertStore& store) {
             {"cpu_per_token", costs.cpu_per_token * 1e6},
             {"gpu_fixed", costs.gpu_fixed * 1e6},
             {"gpu_per_token", costs.gpu_per_token * 1e6},
+            {"link_offset", costs.link_offset * 1e6},
             {"transfer", costs.transfer * 1e6}}},
           {"prompts", of(lanes.of_prompts())},
           {"text", of(lanes.of_text())}};

@@ -21,7 +21,7 @@ struct MovedCosts {
 // [m]: the m uncached experts with the highest loads are moved, back to back.
 std::vector<MovedCosts> moved_prefixes(const LayerExperts& layer) {
   std::vector<MovedCosts> costs(1);
-  double arrival = 0;
+  double arrival = layer.costs().link_offset;
   for (const LayerExpert& expert : layer.uncached()) {
     arrival += layer.costs().transfer;
     costs.push_back({costs.back().work + expert.gpu, std::max(costs.back().end, arrival) + expert.gpu});

@@ -15,7 +15,7 @@ bool has(ProcessorSet on_cpu, size_t i) { return (on_cpu >> i & 1u) != 0; }
 
 double makespan_of(const LayerExperts& layer, ProcessorSet on_cpu) {
   const ExpertCosts& costs = layer.costs();
-  double cpu = on_cpu == 0 ? 0 : costs.cpu_first, gpu = costs.gpu_offset, arrival = 0;
+  double cpu = on_cpu == 0 ? 0 : costs.cpu_first, gpu = costs.gpu_offset, arrival = costs.link_offset;
   size_t i = 0;
   for (const LayerExpert& expert : layer.cached()) {
     if (has(on_cpu, i++))

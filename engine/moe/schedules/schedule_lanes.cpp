@@ -18,6 +18,7 @@ std::vector<int32_t> ExpertSchedule::on(ExpertLane lane) const {
 
 ScheduleLanes::ScheduleLanes(const LayerExperts& layer) : costs_(layer.costs()) {
   clocks_[static_cast<size_t>(ExpertLane::gpu)] = costs_.gpu_offset;
+  clocks_[static_cast<size_t>(ExpertLane::link)] = costs_.link_offset;
   schedule_.spans.reserve(layer.size() + layer.uncached().size());
 }
 

@@ -173,6 +173,7 @@ constexpr Strategy kBaselines[] = {
     {.name = "moe-schedule",
      .explains = "Y2 alone: hybrimoe whose slots never change",
      .make = [](Request request) { return plan_with_lanes(request, "moe-schedule", {}); },
+     .chooses_link = true,
      .auto_needs = {.experts = true}},
 };
 

@@ -15,6 +15,7 @@ const Strategy hybrimoe{
     .name = "hybrimoe",
     .explains = "Y2: each layer's experts on the GPU, on the host and over the link, by measured costs",
     .make = make_hybrimoe,
+    .chooses_link = true,
     .auto_needs = {.experts = true},
 };
 

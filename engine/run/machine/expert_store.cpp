@@ -22,6 +22,7 @@ constexpr int64_t kChoicesOfMostExperts = 4;
 // as long as reading the weights once. Both are first guesses of costs.
 constexpr int64_t kLeastPlaces = 4;
 constexpr double kFirstBytesPerSecond = 8e9, kFirstTokensOfRead = 4;
+constexpr double kFirstHandOver = 30e-6;  // seconds, also a first guess: a thread that sleeps is woken
 
 }  // namespace
 
@@ -96,7 +97,7 @@ void ExpertStore::make_lanes() {
   const CostLine alone{memory, memory / kFirstTokensOfRead},
       slower{alone.fixed * copies_->host_slower, alone.per_token * copies_->host_slower};
   lanes_ = std::make_unique<LaneDecider>(std::move(deciding),
-                                         LaneDecider::Costs{CostLaw(alone), CostLaw(slower), CostLaw({link, 0})});
+                                         LaneDecider::Costs{CostLaw(alone), CostLaw(slower), CostLaw({link, 0}), kFirstHandOver});
   for (const Layer& layer : layers_) {
     MovingExperts& moving = moving_[static_cast<size_t>(layer.records.layer)];
     moving.lanes = lanes_.get();

@@ -1,7 +1,6 @@
 #include "engine/run/machine/lane_decider.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
 #include "engine/device/operators/matmul.h"
@@ -11,32 +10,25 @@
 namespace tandem {
 namespace {
 
-// The policy sees a token's experts by falling weight, of equals the lower id first.
-void take_token(LaneDecider::Layer& layer, std::span<const int32_t> ids, std::span<const float> weights) {
-  std::vector<size_t> order(ids.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return weights[a] > weights[b]; });
-  std::vector<int32_t> sorted;
-  std::vector<float> their_weights;
-  for (const size_t i : order) {
-    sorted.push_back(ids[i]);
-    their_weights.push_back(weights[i]);
-  }
-  const TokenRequest request{layer.tokens++, sorted, their_weights, {}};
-  layer.policy->take_token(request);
-  for (size_t rank = 0; rank < sorted.size(); ++rank) layer.policy->take(request, rank);
-}
+// A prompt's last tokens tell policies what its text will ask for.
+constexpr int64_t kTokensForPolicies = 16;
+// The newest hand-over counts so much.
+constexpr double kNewestHandOver = 0.2;
 
-std::vector<int64_t> loads_of(std::span<const int32_t> ids, size_t experts) {
-  std::vector<int64_t> loads(experts);
+void count_loads(std::span<const int32_t> ids, size_t experts, std::vector<int64_t>& loads) {
+  loads.assign(experts, 0);
   for (const int32_t id : ids) {
     TANDEM_CHECK(id >= 0 && static_cast<size_t>(id) < experts, "an expert of the layer");
     ++loads[static_cast<size_t>(id)];
   }
-  return loads;
 }
 
+bool is_text(int64_t tokens) { return tokens <= kSmallBatch; }
+
 }  // namespace
+
+LaneDecider::LaneDecider(std::vector<Layer> layers, Costs costs)
+    : layers_(std::move(layers)), costs_(std::move(costs)), divisions_(expert_costs()) {}
 
 LaneDecider::Layer& LaneDecider::layer_of(int64_t layer) {
   const auto found = std::ranges::find(layers_, layer, &Layer::layer);
@@ -44,10 +36,11 @@ LaneDecider::Layer& LaneDecider::layer_of(int64_t layer) {
   return *found;
 }
 
-ExpertCosts LaneDecider::costs() const {
+ExpertCosts LaneDecider::expert_costs() const {
   ExpertCosts costs;
   costs.cpu_fixed = costs_.host.line().fixed, costs.cpu_per_token = costs_.host.line().per_token;
   costs.gpu_fixed = costs_.gpu.line().fixed, costs.gpu_per_token = costs_.gpu.line().per_token;
+  costs.link_offset = costs_.hand_over;
   costs.transfer = costs_.link.line().fixed;
   return costs;
 }
@@ -56,57 +49,91 @@ void LaneDecider::decide(const LaneRequest& request, const LaneTables& tables) {
   const double start = now_seconds();
   const std::scoped_lock lock(mutex_);
   Layer& layer = layer_of(request.layer);
-  const auto k = static_cast<size_t>(request.k);
-  for (size_t i = 0; i < request.ids.size(); i += k)
-    take_token(layer, request.ids.subspan(i, k), request.weights.subspan(i, k));
+  const bool keeps = request.keeps && request.sizes.turns > 0;
+  if (keeps) take_tokens(layer, request);
   const ScheduleRule* rule = request.schedule.empty() ? nullptr : find_schedule_rule(request.schedule);
   TANDEM_CHECK(request.schedule.empty() || rule != nullptr, "a schedule of that name");
-  const std::vector<int64_t> loads = loads_of(request.ids, layer.residents->slot_of().size());
-  const LaneDecision decision = decide_lanes(loads, layer.residents->slot_of(), costs(), rule, request.sizes);
-  write_decision(decision, request.ids, request.sizes.turns, tables);
-  const bool is_text = std::ssize(request.ids) / request.k <= kSmallBatch;
-  if (request.keeps && is_text) keep(layer, decision, loads, request, tables);
-  LaneTotals& totals = is_text ? of_text_ : of_prompts_;
+  const std::span<const int32_t> slot_of = layer.residents->slot_of();
+  count_loads(request.ids, slot_of.size(), loads_);
+  find_active(loads_, slot_of, active_);
+  const LaneDivision& division = this->division(request, rule);
+  decide_lanes(active_, division, slot_of, request.sizes, decision_);
+  write_decision(decision_, request.ids, request.sizes.turns, tables);
+  const bool of_text = is_text(std::ssize(request.ids) / request.k);
+  if (keeps && of_text) keep(layer, request, tables);
+  LaneTotals& totals = of_text ? of_text_ : of_prompts_;
+  for (LaneTotals* each : {&totals, &pass_}) count(division, *each);
   const double took = now_seconds() - start;
-  for (LaneTotals* each : {&totals, &pass_}) {
-    count(decision, loads, *each);
-    each->deciding_seconds += took;
+  totals.deciding_seconds += took, pass_.deciding_seconds += took;
+}
+
+// The policy sees a token's experts by falling weight, of equals the lower id first.
+void LaneDecider::take_tokens(Layer& layer, const LaneRequest& request) {
+  const auto k = static_cast<size_t>(request.k);
+  const size_t tokens = request.ids.size() / k;
+  for (size_t t = tokens - std::min<size_t>(tokens, kTokensForPolicies); t < tokens; ++t) {
+    token_ids_.clear(), token_weights_.clear();
+    for (size_t i = t * k; i < (t + 1) * k; ++i) {
+      size_t at = token_ids_.size();
+      while (at > 0 && token_weights_[at - 1] < request.weights[i]) --at;
+      token_ids_.insert(token_ids_.begin() + static_cast<std::ptrdiff_t>(at), request.ids[i]);
+      token_weights_.insert(token_weights_.begin() + static_cast<std::ptrdiff_t>(at), request.weights[i]);
+    }
+    const TokenRequest token{layer.tokens++, token_ids_, token_weights_, {}};
+    layer.policy->take_token(token);
+    for (size_t rank = 0; rank < k; ++rank) layer.policy->take(token, rank);
   }
 }
 
+// A schedule that is open may use the link only if the plan has turns of copies. Both ways are compared for later
+// passes.
+const LaneDivision& LaneDecider::division(const LaneRequest& request, const ScheduleRule* rule) {
+  const bool may_copy = request.sizes.turns > 0;
+  if (rule != nullptr) return divisions_.of(active_, rule, may_copy);
+  const double other = divisions_.of(active_, rule, !may_copy).seconds;
+  const LaneDivision& division = divisions_.of(active_, rule, may_copy);
+  // The products of a turn wait for the link, even if it copies nothing.
+  const double with_link = std::max(may_copy ? division.seconds : other, costs().link_offset);
+  LaneTotals& totals = is_text(std::ssize(request.ids) / request.k) ? of_text_ : of_prompts_;
+  for (LaneTotals* each : {&totals, &pass_}) {
+    each->expected.with_link += with_link;
+    each->expected.without += may_copy ? other : division.seconds;
+  }
+  return division;
+}
+
 // A copied expert takes an empty slot, or that of the policy's victim among the experts that this pass does not use.
-void LaneDecider::keep(Layer& layer, const LaneDecision& decision, std::span<const int64_t> loads,
-                       const LaneRequest& request, const LaneTables& tables) {
-  std::vector<int32_t> empty, may_leave;
+void LaneDecider::keep(Layer& layer, const LaneRequest& request, const LaneTables& tables) {
+  empty_.clear(), may_leave_.clear();
   const std::span<const int32_t> in_slot = layer.residents->in_slot();
   for (size_t slot = 0; slot < in_slot.size(); ++slot) {
     const int32_t expert = in_slot[slot];
     if (expert < 0)
-      empty.push_back(static_cast<int32_t>(slot));
-    else if (loads[static_cast<size_t>(expert)] == 0)
-      may_leave.push_back(expert);
+      empty_.push_back(static_cast<int32_t>(slot));
+    else if (loads_[static_cast<size_t>(expert)] == 0)
+      may_leave_.push_back(expert);
   }
   const auto take_slot = [&]() -> std::optional<int32_t> {
-    if (empty.empty()) {
-      if (may_leave.empty()) return std::nullopt;
-      const int32_t victim = layer.policy->victim(may_leave);
-      std::erase(may_leave, victim);
-      empty.push_back(layer.residents->slot_of()[static_cast<size_t>(victim)]);
-      layer.residents->clear(empty.back());
+    if (empty_.empty()) {
+      if (may_leave_.empty()) return std::nullopt;
+      const int32_t victim = layer.policy->victim(may_leave_);
+      std::erase(may_leave_, victim);
+      empty_.push_back(layer.residents->slot_of()[static_cast<size_t>(victim)]);
+      layer.residents->clear(empty_.back());
     }
-    const int32_t slot = empty.back();
-    empty.pop_back();
+    const int32_t slot = empty_.back();
+    empty_.pop_back();
     return slot;
   };
   for (size_t t = 0; t < static_cast<size_t>(request.sizes.turns); ++t) {
     const std::span<int32_t> table = tables.keepings[t];
-    for (size_t place = 0; place < decision.moved[t].size(); ++place) {
+    for (size_t place = 0; place < decision_.moved[t].size(); ++place) {
       const std::optional<int32_t> slot = take_slot();
       if (!slot) return;
       const auto at = static_cast<size_t>(1 + 3 * table[0]++);
       table[at] = static_cast<int32_t>(place);
       table[at + 1] = *slot;
-      table[at + 2] = decision.moved[t][place];
+      table[at + 2] = decision_.moved[t][place];
     }
   }
 }
@@ -117,21 +144,21 @@ void LaneDecider::kept(int64_t layer, int32_t expert, int32_t slot) {
   ++of_text_.kept;
 }
 
-void LaneDecider::count(const LaneDecision& decision, std::span<const int64_t> loads, LaneTotals& totals) const {
+void LaneDecider::count(const LaneDivision& division, LaneTotals& totals) const {
   ++totals.decisions;
-  totals.expected_seconds += decision.seconds;
-  for (size_t e = 0; e < loads.size(); ++e) {
-    if (loads[e] == 0) continue;
-    totals.choices += loads[e];
-    switch (decision.place[e]) {
+  totals.expected_seconds += division.seconds;
+  for (size_t i = 0; i < active_.ids.size(); ++i) {
+    const int64_t load = active_.loads[i];
+    totals.choices += load;
+    switch (decision_.place[static_cast<size_t>(active_.ids[i])]) {
       case ExpertPlace::slot:
-        totals.in_slots += loads[e], ++totals.slot_experts;
+        totals.in_slots += load, ++totals.slot_experts;
         break;
       case ExpertPlace::landed:
-        totals.landed += loads[e], ++totals.landed_experts;
+        totals.landed += load, ++totals.landed_experts;
         break;
       case ExpertPlace::host:
-        totals.on_host += loads[e], ++totals.host_experts;
+        totals.on_host += load, ++totals.host_experts;
         break;
       case ExpertPlace::none:
         break;
@@ -139,11 +166,44 @@ void LaneDecider::count(const LaneDecision& decision, std::span<const int64_t> l
   }
 }
 
+// Without a prompt so far, its tokens are expected to choose each expert about as often.
+ExpectedExperts LaneDecider::expected_of_even_loads(int64_t tokens, int64_t used) const {
+  ExpectedExperts expected;
+  for (const Layer& layer : layers_) {
+    ActiveExperts active;
+    const std::span<const int32_t> slot_of = layer.residents->slot_of();
+    const auto count = std::min<int64_t>(std::ssize(slot_of), tokens * used);
+    for (int32_t e = 0; e < count; ++e) {
+      active.ids.push_back(e);
+      active.loads.push_back(std::max<int64_t>(1, tokens * used / count));
+      if (e * std::ssize(slot_of) < layer.residents->slots() * count) active.cached.push_back(e);
+    }
+    expected.with_link += std::max(divide(active, costs(), nullptr, true).seconds, costs().link_offset);
+    expected.without += divide(active, costs(), nullptr, false).seconds;
+  }
+  return expected;
+}
+
+// Prompts are too few for trials: the laws alone decide for them.
+bool LaneDecider::uses_link(int64_t tokens, int64_t used) const {
+  if (is_text(tokens)) return link_of_text_.uses_link();
+  const ExpectedExperts expected = expected_of_even_loads(tokens, used);
+  return expected.with_link < expected.without;
+}
+
+void LaneDecider::took(int64_t tokens, bool with_link, double seconds) {
+  LaneTotals& totals = is_text(tokens) ? of_text_ : of_prompts_;
+  ++(with_link ? totals.passes_with_link : totals.passes_without);
+  if (tokens == 1) link_of_text_.took(pass_.expected, seconds);
+}
+
 void LaneDecider::learn(const LaneSeconds& seconds) {
   const auto number = [](int64_t count) { return static_cast<double>(count); };
   costs_.gpu.add(number(pass_.slot_experts + pass_.landed_experts), number(pass_.in_slots + pass_.landed), seconds.gpu);
   costs_.host.add(number(pass_.host_experts), number(pass_.on_host), seconds.host);
   costs_.link.add(number(pass_.landed_experts), number(pass_.landed_experts), seconds.link);
+  if (seconds.hand_over > 0) costs_.hand_over += kNewestHandOver * (seconds.hand_over - costs_.hand_over);
+  divisions_.set_costs(expert_costs());
 }
 
 }  // namespace tandem

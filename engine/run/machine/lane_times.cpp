@@ -1,5 +1,10 @@
 #include "engine/run/machine/lane_times.h"
 
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
 namespace tandem {
 namespace {
 
@@ -21,6 +26,34 @@ double* time_of(const Step& step, int index, LaneSeconds& seconds) {
   return nullptr;
 }
 
+// The mean over layers. A link that still copies for an earlier layer shows no hand-over.
+double hand_over_of(const Plan& plan, const PassSpans& spans) {
+  std::map<int64_t, double> decided;
+  std::vector<std::pair<int64_t, double>> begun;  // first copies of layers
+  std::vector<std::pair<double, double>> link;
+  for (const std::vector<StepSpan>& of_device : spans)
+    for (const StepSpan& span : of_device) {
+      const Step& step = plan.steps[static_cast<size_t>(span.step)];
+      const Operator& op = step.operators[static_cast<size_t>(std::max(span.op, 0))];
+      if (std::holds_alternative<ExpertDecide>(op.body)) decided[op.layer] = span.end_seconds;
+      const auto* move = std::get_if<ExpertMove>(&op.body);
+      if (move == nullptr) continue;
+      link.emplace_back(span.start_seconds, span.end_seconds);
+      const bool is_first = begun.empty() || begun.back().first != op.layer;
+      if (move->keeper == nullptr && is_first) begun.emplace_back(op.layer, span.start_seconds);
+    }
+  double sum = 0;
+  int count = 0;
+  for (const auto& [layer, begin] : begun) {
+    const auto end = decided.find(layer);
+    if (end == decided.end() || begin < end->second) continue;
+    const bool was_busy =
+        std::ranges::any_of(link, [&](const auto& span) { return span.first < begin && span.second > end->second; });
+    if (!was_busy) sum += begin - end->second, ++count;
+  }
+  return count > 0 ? sum / count : 0;
+}
+
 }  // namespace
 
 LaneSeconds lane_seconds(const Plan& plan, const PassSpans& spans) {
@@ -30,6 +63,7 @@ LaneSeconds lane_seconds(const Plan& plan, const PassSpans& spans) {
       const Step& step = plan.steps[static_cast<size_t>(span.step)];
       if (double* time = time_of(step, span.op, seconds)) *time += span.end_seconds - span.start_seconds;
     }
+  seconds.hand_over = hand_over_of(plan, spans);
   return seconds;
 }
 

@@ -17,12 +17,26 @@ const std::vector<int64_t> kLoads{4, 3, 5, 1, 2};
 const std::vector<int32_t> kSlotOf{7, 0, -1, -1, 3};
 const ExpertCosts kCosts{.cpu_per_token = 1, .gpu_fixed = 1, .transfer = 3};
 
-LaneDecision decide(const char* schedule, const LaneSizes& sizes) {
-  return decide_lanes(kLoads, kSlotOf, kCosts, find_schedule_rule(schedule), sizes);
+struct Decided : LaneDecision {
+  double seconds = 0;
+};
+
+Decided decide(std::span<const int64_t> loads, std::span<const int32_t> slot_of, const ScheduleRule* rule,
+               const LaneSizes& sizes) {
+  ActiveExperts active;
+  find_active(loads, slot_of, active);
+  const LaneDivision division = divide(active, kCosts, rule, sizes.turns > 0);
+  Decided decided;
+  decide_lanes(active, division, slot_of, sizes, decided);
+  decided.seconds = division.seconds;
+  return decided;
+}
+Decided decide(const char* schedule, const LaneSizes& sizes) {
+  return decide(kLoads, kSlotOf, find_schedule_rule(schedule), sizes);
 }
 
 TEST(LaneDecisions, follow_the_schedule) {
-  const LaneDecision greedy = decide("greedy", {8, 2, 2});
+  const Decided greedy = decide("greedy", {8, 2, 2});
   EXPECT_EQ(greedy.seconds, 4);
   EXPECT_THAT(greedy.place, ElementsAre(slot, slot, landed, host, host));
   EXPECT_EQ(greedy.at[0], 7);
@@ -32,7 +46,7 @@ TEST(LaneDecisions, follow_the_schedule) {
 }
 
 TEST(LaneDecisions, take_the_schedule_of_least_time_if_none_is_named) {
-  const LaneDecision best = decide_lanes(kLoads, kSlotOf, kCosts, nullptr, {8, 2, 2});
+  const Decided best = decide(kLoads, kSlotOf, nullptr, {8, 2, 2});
   EXPECT_EQ(best.seconds,
             best_schedule(LayerExperts(kLoads, std::vector<int32_t>{0, 1, 4}, kCosts)).schedule.makespan());
 }
@@ -52,15 +66,64 @@ TEST(LaneDecisions, leave_to_the_host_what_no_place_is_left_for) {
 }
 
 TEST(LaneDecisions, say_nothing_about_experts_that_nobody_chose) {
-  const LaneDecision some =
-      decide_lanes(std::vector<int64_t>{0, 2, 0}, std::vector<int32_t>{0, -1, -1}, kCosts, nullptr, {1, 1, 1});
+  const Decided some = decide(std::vector<int64_t>{0, 2, 0}, std::vector<int32_t>{0, -1, -1}, nullptr, {1, 1, 1});
   EXPECT_EQ(some.place[0], none);
   EXPECT_EQ(some.place[2], none);
   EXPECT_NE(some.place[1], none);
-  const LaneDecision nobody =
-      decide_lanes(std::vector<int64_t>{0, 0}, std::vector<int32_t>{0, -1}, kCosts, nullptr, {1, 1, 1});
+  const Decided nobody = decide(std::vector<int64_t>{0, 0}, std::vector<int32_t>{0, -1}, nullptr, {1, 1, 1});
   EXPECT_THAT(nobody.place, ElementsAre(none, none));
   EXPECT_EQ(nobody.seconds, 0);
+}
+
+// Without turns the processor has C and D, 5 + 1 units, while the GPU has the three others.
+TEST(LaneDecisions, copy_nothing_if_the_plan_has_no_turns) {
+  const Decided alone = decide(kLoads, kSlotOf, nullptr, {8, 2, 0});
+  EXPECT_THAT(alone.place, ElementsAre(slot, slot, host, host, slot));
+  EXPECT_EQ(alone.seconds, 6);
+}
+
+TEST(LaneDecisions, of_a_layer_replace_all_of_the_layer_before) {
+  ActiveExperts active;
+  Decided decided = decide("gpu-only", {8, 2, 2});
+  const std::vector<int64_t> loads{0, 0, 0, 2, 0};
+  find_active(loads, kSlotOf, active);
+  decide_lanes(active, divide(active, kCosts, find_schedule_rule("fixed"), true), kSlotOf, {8, 2, 2}, decided);
+  EXPECT_THAT(decided.place, ElementsAre(none, none, none, host, none));
+  EXPECT_TRUE(decided.moved[0].empty() && decided.moved[1].empty());
+}
+
+// Remembered divisions are those of the pure function, for every set of cached experts, and follow the costs.
+TEST(LaneDivisions, of_single_tokens_are_remembered_until_costs_change) {
+  LaneDivisions divisions(kCosts);
+  const ExpertCosts slow_link{.cpu_per_token = 1, .gpu_fixed = 1, .transfer = 9},
+      late_link{.cpu_per_token = 2, .gpu_fixed = 1, .link_offset = 4, .transfer = 1};
+  for (const ExpertCosts& costs : {kCosts, slow_link, late_link}) {
+    divisions.set_costs(costs);
+    for (const char* rule : {"", "fixed", "gpu-only"})
+      for (int again = 0; again < 2; ++again)
+        for (uint32_t mask = 0; mask < 32; ++mask)
+          for (const bool may_copy : {true, false}) {
+            ActiveExperts active{{3, 5, 6, 7, 9}, {1, 1, 1, 1, 1}, {}};
+            for (int32_t i = 0; i < 5; ++i)
+              if (mask >> i & 1u) active.cached.push_back(i);
+            const LaneDivision expected = divide(active, costs, find_schedule_rule(rule), may_copy);
+            const LaneDivision& found = divisions.of(active, find_schedule_rule(rule), may_copy);
+            ASSERT_EQ(found.place, expected.place) << rule << ", mask " << mask;
+            ASSERT_EQ(found.moved, expected.moved);
+            ASSERT_EQ(found.seconds, expected.seconds);
+            if (!may_copy && rule[0] == 0) {
+              ASSERT_TRUE(found.moved.empty());
+            }
+          }
+  }
+}
+
+// A load of two is no single token: its division is another one.
+TEST(LaneDivisions, of_other_loads_are_computed) {
+  LaneDivisions divisions(kCosts);
+  const ActiveExperts once{{0, 1}, {1, 1}, {}}, twice{{0, 1}, {9, 1}, {}};
+  EXPECT_EQ(divisions.of(once, nullptr, true).seconds, 2);
+  EXPECT_EQ(divisions.of(twice, nullptr, true).seconds, 4) << "the link brings the one with 9 tokens";
 }
 
 TEST(LaneDecisions, are_written_as_places_of_choices_and_as_copies) {

@@ -1,0 +1,63 @@
+#include "engine/moe/lane_division.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace tandem {
+namespace {
+
+// So many experts with one choice each have remembered divisions: a mask of those with slots tells them apart.
+constexpr size_t kMostRemembered = 12;
+
+// With such a transfer no schedule of least time copies anything.
+ExpertCosts without_link(const ExpertCosts& costs, const ActiveExperts& active) {
+  ExpertCosts alone = costs;
+  double all_on_host = costs.cpu_first + costs.gpu_offset;
+  for (const int64_t load : active.loads) {
+    const auto tokens = static_cast<double>(load);
+    all_on_host += costs.cpu_fixed + costs.cpu_per_token * tokens + costs.gpu_fixed + costs.gpu_per_token * tokens;
+  }
+  alone.transfer = 1 + 2 * all_on_host;
+  return alone;
+}
+
+std::optional<uint64_t> key_of(const ActiveExperts& active, bool may_copy) {
+  if (active.ids.size() > kMostRemembered) return std::nullopt;
+  if (std::ranges::any_of(active.loads, [](int64_t load) { return load != 1; })) return std::nullopt;
+  uint64_t mask = 0;
+  for (const int32_t cached : active.cached) mask |= uint64_t{1} << cached;
+  return mask << 16 | active.ids.size() << 1 | static_cast<uint64_t>(may_copy);
+}
+
+}  // namespace
+
+LaneDivision divide(const ActiveExperts& active, const ExpertCosts& costs, const ScheduleRule* rule, bool may_copy) {
+  const bool is_open = rule == nullptr;
+  const LayerExperts layer(active.loads, active.cached, is_open && !may_copy ? without_link(costs, active) : costs);
+  const ExpertSchedule schedule = is_open ? best_schedule(layer).schedule : rule->make(layer);
+  LaneDivision division;
+  division.place.assign(active.ids.size(), ExpertPlace::host);
+  division.moved = schedule.on(ExpertLane::link);
+  division.seconds = schedule.makespan();
+  for (const int32_t i : schedule.on(ExpertLane::gpu)) division.place[static_cast<size_t>(i)] = ExpertPlace::slot;
+  for (const int32_t i : division.moved) division.place[static_cast<size_t>(i)] = ExpertPlace::landed;
+  return division;
+}
+
+void LaneDivisions::set_costs(const ExpertCosts& costs) {
+  if (costs == costs_) return;
+  costs_ = costs;
+  of_single_tokens_.clear();
+}
+
+const LaneDivision& LaneDivisions::of(const ActiveExperts& active, const ScheduleRule* rule, bool may_copy) {
+  const std::optional<uint64_t> key = key_of(active, may_copy);
+  if (!key) return latest_ = divide(active, costs_, rule, may_copy);
+  if (rule != rule_) of_single_tokens_.clear();
+  rule_ = rule;
+  const auto [found, is_new] = of_single_tokens_.try_emplace(*key);
+  if (is_new) found->second = divide(active, costs_, rule, may_copy);
+  return found->second;
+}
+
+}  // namespace tandem

@@ -1,0 +1,76 @@
+#include "engine/moe/link_choice.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tandem {
+namespace {
+
+constexpr double kNewest = 0.2;  // weight of the newest expectation
+constexpr size_t kCompared = 8;  // passes whose median is compared
+constexpr int64_t kTrial = 12;   // passes; the cache fills meanwhile
+constexpr int64_t kCheck = 4;
+constexpr int64_t kFirstAway = 4, kFirstAwayWithoutHope = 1024, kFirstStay = 256;
+constexpr int64_t kAwayBehindTrial = 128, kLongest = 1 << 14;
+
+}  // namespace
+
+LinkChoice::LinkChoice() : away_(kFirstAway), away_without_hope_(kFirstAwayWithoutHope), stay_(kFirstStay) {}
+
+void LinkChoice::begin(Period period) {
+  period_ = period;
+  uses_ = period == Period::trial || period == Period::stay;
+  passes_ = 0;
+  seconds_.clear();
+}
+
+bool LinkChoice::is_over() const {
+  switch (period_) {
+    case Period::away:
+      return passes_ >= (gain_ > 0 ? away_ : away_without_hope_);
+    case Period::trial:
+      return passes_ >= kTrial;
+    case Period::stay:
+      return passes_ >= stay_;
+    case Period::check:
+      return passes_ >= kCheck;
+  }
+  return false;
+}
+
+double LinkChoice::median_of_period() const {
+  std::vector<double> sorted = seconds_;
+  const auto middle = sorted.begin() + std::ssize(sorted) / 2;
+  std::ranges::nth_element(sorted, middle);
+  return *middle;
+}
+
+// The first pass of a period touches memory that the passes before it did not.
+void LinkChoice::took(const ExpectedExperts& expected, double seconds) {
+  const double gain = expected.without - expected.with_link;
+  gain_ = std::exchange(knows_gain_, true) ? gain_ + kNewest * (gain - gain_) : gain;
+  if (++passes_ > 1) {
+    if (seconds_.size() == kCompared) seconds_.erase(seconds_.begin());
+    seconds_.push_back(seconds);
+  }
+  if (!is_over()) return;
+  (uses_ ? with_ : without_) = median_of_period();
+  const bool wins = with_ < without_;
+  switch (period_) {
+    case Period::away:
+      return begin(Period::trial);
+    case Period::stay:
+      return begin(Period::check);
+    case Period::trial:
+    case Period::check:
+      if (period_ == Period::check && wins) stay_ = std::min(2 * stay_, kLongest);
+      if (!wins) {
+        away_ = std::min(std::max(2 * away_, kAwayBehindTrial), kLongest);
+        away_without_hope_ = std::min(2 * away_without_hope_, kLongest);
+        stay_ = kFirstStay;
+      }
+      return begin(wins ? Period::stay : Period::away);
+  }
+}
+
+}  // namespace tandem

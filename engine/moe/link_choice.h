@@ -1,0 +1,47 @@
+// Y1: whether the passes of a text hand copies of experts to the link. A hand-over costs time in each layer, even if
+// nothing is copied, and small experts do not pay for it.
+//
+// The laws of cost say what the experts of a pass are expected to take with the link and without it. If the link is
+// expected to win, it is tried, and measured times then decide. It is tried again now and then, because texts, caches
+// and other programs change; the longer the more often it has lost.
+//
+// Contract: a value without a clock. uses_link() says how the next pass runs; took() is told how that pass ran.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tandem {
+
+// Expected seconds of a pass's experts.
+struct ExpectedExperts {
+  double with_link = 0, without = 0;
+};
+
+class LinkChoice {
+ public:
+  LinkChoice();
+  bool uses_link() const { return uses_; }
+  // expected: by the laws, for the experts of this pass. seconds: of the whole pass.
+  void took(const ExpectedExperts& expected, double seconds);
+
+ private:
+  // away: without the link. trial: with it, until both ways can be compared. stay: with it. check: without it for a
+  // moment, to compare again.
+  enum class Period { away, trial, stay, check };
+  bool is_over() const;
+  void begin(Period period);
+  double median_of_period() const;
+
+  Period period_ = Period::away;
+  bool uses_ = false;
+  int64_t passes_ = 0;  // of this period
+  double gain_ = 0;     // expected seconds that the link saves, a running mean
+  bool knows_gain_ = false;
+  std::vector<double> seconds_;    // of the latest passes of this period, but for the first
+  double with_ = 0, without_ = 0;  // medians of the latest periods
+  // Passes of the next periods. A lost trial doubles the first two, and a won check the last.
+  int64_t away_, away_without_hope_, stay_;
+};
+
+}  // namespace tandem
