@@ -10,12 +10,18 @@ constexpr double kNewest = 0.2;  // weight of the newest expectation
 constexpr size_t kCompared = 8;  // passes whose median is compared
 constexpr int64_t kTrial = 12;   // passes; the cache fills meanwhile
 constexpr int64_t kCheck = 4;
+// Laws that expect so much of a pass's time to be saved are right without a measurement of the other way.
+constexpr double kSavesMuch = 0.3;
 constexpr int64_t kFirstAway = 4, kFirstAwayWithoutHope = 1024, kFirstStay = 256;
 constexpr int64_t kAwayBehindTrial = 128, kLongest = 1 << 14;
 
 }  // namespace
 
 LinkChoice::LinkChoice() : away_(kFirstAway), away_without_hope_(kFirstAwayWithoutHope), stay_(kFirstStay) {}
+
+void LinkChoice::begin(const ExpectedExperts& expected) {
+  if (expected.with_link < (1 - kSavesMuch) * expected.without) begin(Period::trial);
+}
 
 void LinkChoice::begin(Period period) {
   period_ = period;
@@ -55,6 +61,8 @@ void LinkChoice::took(const ExpectedExperts& expected, double seconds) {
   }
   if (!is_over()) return;
   (uses_ ? with_ : without_) = median_of_period();
+  if (period_ == Period::trial && without_ == 0)
+    return begin(gain_ > kSavesMuch * with_ ? Period::stay : Period::check);
   const bool wins = with_ < without_;
   switch (period_) {
     case Period::away:

@@ -2,8 +2,9 @@
 // nothing is copied, and small experts do not pay for it.
 //
 // The laws of cost say what the experts of a pass are expected to take with the link and without it. If the link is
-// expected to win, it is tried, and measured times then decide. It is tried again now and then, because texts, caches
-// and other programs change; the longer the more often it has lost.
+// expected to win, it is tried, and measured times then decide, unless it saves so much that no measurement is needed.
+// It is tried again now and then, because texts, caches and other programs change; the longer the more often it has
+// lost.
 //
 // Contract: a value without a clock. uses_link() says how the next pass runs; took() is told how that pass ran.
 #pragma once
@@ -21,6 +22,8 @@ struct ExpectedExperts {
 class LinkChoice {
  public:
   LinkChoice();
+  // What the first pass is expected to take. If the link is expected to save much, the text begins with it.
+  void begin(const ExpectedExperts& expected);
   bool uses_link() const { return uses_; }
   // expected: by the laws, for the experts of this pass. seconds: of the whole pass.
   void took(const ExpectedExperts& expected, double seconds);

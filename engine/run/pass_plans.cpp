@@ -124,7 +124,7 @@ LaneDecider* PassPlans::lanes() const {
 
 // Y1: a plan that may choose has a variant that does not wait for the link.
 Batch PassPlans::with_link(Batch batch) const {
-  const bool chooses = asked_ != nullptr && asked_->chooses_link && lanes() != nullptr;
+  const bool chooses = lanes() != nullptr && (asked_ == nullptr || asked_->chooses_link);
   if (chooses) batch.link = lanes()->uses_link(batch.S, model_.config().experts->used);
   return batch;
 }

@@ -17,7 +17,7 @@ void require_costs(const ExpertCosts& costs) {
                                    {"gpu_per_token", costs.gpu_per_token},
                                    {"gpu_offset", costs.gpu_offset},
                                    {"link_offset", costs.link_offset},
-                                  {"transfer", costs.transfer}}) {
+                                   {"transfer", costs.transfer}}) {
     if (!std::isfinite(cost) || cost < 0)
       throw Error("experts cannot be scheduled", name, "A cost is a number from 0 on");
   }

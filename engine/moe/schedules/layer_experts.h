@@ -15,9 +15,9 @@ struct ExpertCosts {
   double cpu_fixed = 0, cpu_per_token = 0;
   double cpu_first = 0;  // more for the first expert on the processor
   double gpu_fixed = 0, gpu_per_token = 0;
-  double gpu_offset = 0;  // Y5: the GPU begins then, behind the shared experts
-  double link_offset = 0;  // the link begins then, behind the hand-over to it
+  double gpu_offset = 0;   // Y5: the GPU begins then, behind the shared experts
   double transfer = 0;     // moves one expert to the GPU
+  double link_offset = 0;  // the link begins then, behind the hand-over to it
   bool operator==(const ExpertCosts&) const = default;
 };
 

@@ -13,7 +13,7 @@ const ScheduleRule* find_schedule_rule(std::string_view name) {
 BestSchedule best_schedule(const LayerExperts& layer) {
   BestSchedule best;
   for (const ScheduleRule* rule : schedule_rules()) {
-    if (rule->most_experts > 0 || std::string_view(rule->name) == "best") continue;
+    if (rule->most_experts > 0 || rule->compared_only || std::string_view(rule->name) == "best") continue;
     ExpertSchedule schedule = rule->make(layer);
     if (best.rule == nullptr || schedule.makespan() < best.schedule.makespan()) best = {rule, std::move(schedule)};
   }

@@ -16,8 +16,9 @@ struct ScheduleRule {
   const char* name;
   const char* explains;
   ExpertSchedule (*make)(const LayerExperts& layer);
-  bool part_of_best = false;  // the schedule `best` tries it
-  size_t most_experts = 0;    // Error of make() beyond this number; 0: any number
+  bool part_of_best = false;   // the schedule `best` tries it
+  bool compared_only = false;  // a baseline that is never better than others: the default schedule does not try it
+  size_t most_experts = 0;     // Error of make() beyond this number; 0: any number
 };
 
 std::span<const ScheduleRule* const> schedule_rules();          // in the order of the list

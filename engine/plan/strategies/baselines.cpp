@@ -170,6 +170,13 @@ constexpr Strategy kBaselines[] = {
            return plan_with_lanes(request, "moe-lru", {"gpu-only", "gpu-only", true});
          },
      .auto_needs = {.experts = true}},
+    {.name = "moe-fiddler",
+     .explains = "Y7: each missing expert where it ends sooner by itself; slots never change",
+     .make =
+         [](Request request) {
+           return plan_with_lanes(request, "moe-fiddler", {"fiddler", "fiddler"});
+         },
+     .auto_needs = {.experts = true}},
     {.name = "moe-schedule",
      .explains = "Y2 alone: hybrimoe whose slots never change",
      .make = [](Request request) { return plan_with_lanes(request, "moe-schedule", {}); },

@@ -72,6 +72,8 @@ bool Planner::chooses() const {
 // rivals, if devices can share its work.
 Planner::Strategies Planner::candidates() const {
   if (!chooses()) return {};
+  // Copied experts: hybrimoe has the plans without lanes as its limits, and leaves the link where that does not pay.
+  if (options_.plan == nullptr && planned_.activations.sizes.lanes.slots > 0) return {&find_strategy("hybrimoe")};
   const std::vector<DeviceTraits> devices = traits();
   // Plans that share work between devices are tried only with an NPU. With two GPUs the first one runs everything,
   // unless the user names a plan.

@@ -1,7 +1,10 @@
 #include "engine/run/machine/lane_decider.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "engine/device/operators/matmul.h"
 #include "sync/clock.h"
@@ -185,8 +188,11 @@ ExpectedExperts LaneDecider::expected_of_even_loads(int64_t tokens, int64_t used
 }
 
 // Prompts are too few for trials: the laws alone decide for them.
-bool LaneDecider::uses_link(int64_t tokens, int64_t used) const {
-  if (is_text(tokens)) return link_of_text_.uses_link();
+bool LaneDecider::uses_link(int64_t tokens, int64_t used) {
+  if (is_text(tokens)) {
+    if (!std::exchange(text_began_, true)) link_of_text_.begin(expected_of_even_loads(1, used));
+    return link_of_text_.uses_link();
+  }
   const ExpectedExperts expected = expected_of_even_loads(tokens, used);
   return expected.with_link < expected.without;
 }
@@ -194,7 +200,11 @@ bool LaneDecider::uses_link(int64_t tokens, int64_t used) const {
 void LaneDecider::took(int64_t tokens, bool with_link, double seconds) {
   LaneTotals& totals = is_text(tokens) ? of_text_ : of_prompts_;
   ++(with_link ? totals.passes_with_link : totals.passes_without);
-  if (tokens == 1) link_of_text_.took(pass_.expected, seconds);
+  if (tokens != 1) return;
+  link_of_text_.took(pass_.expected, seconds);
+  if (link_of_text_.uses_link() != with_link)
+    spdlog::debug("the text goes on {} copies of experts; the latest token took {:.3f} ms",
+                  with_link ? "without" : "with", seconds * 1e3);
 }
 
 void LaneDecider::learn(const LaneSeconds& seconds) {

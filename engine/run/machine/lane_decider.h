@@ -65,7 +65,7 @@ class LaneDecider final : public ExpertLanes {
   void learn(const LaneSeconds& seconds);
 
   // Y1: whether the next pass of so many tokens hands copies to the link, if its plan may choose.
-  bool uses_link(int64_t tokens, int64_t used) const;
+  bool uses_link(int64_t tokens, int64_t used);
   // Such a pass ended. tokens: its number. with_link: how it ran.
   void took(int64_t tokens, bool with_link, double seconds);
 
@@ -86,6 +86,7 @@ class LaneDecider final : public ExpertLanes {
   Costs costs_;
   LaneDivisions divisions_;
   LinkChoice link_of_text_;
+  bool text_began_ = false;
   LaneTotals of_text_, of_prompts_, pass_;
   std::mutex mutex_;  // protects the residents, whom two threads change
   // Of the present decision; kept, so that none of them allocates memory.

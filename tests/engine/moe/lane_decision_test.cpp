@@ -96,7 +96,7 @@ TEST(LaneDecisions, of_a_layer_replace_all_of_the_layer_before) {
 TEST(LaneDivisions, of_single_tokens_are_remembered_until_costs_change) {
   LaneDivisions divisions(kCosts);
   const ExpertCosts slow_link{.cpu_per_token = 1, .gpu_fixed = 1, .transfer = 9},
-      late_link{.cpu_per_token = 2, .gpu_fixed = 1, .link_offset = 4, .transfer = 1};
+      late_link{.cpu_per_token = 2, .gpu_fixed = 1, .transfer = 1, .link_offset = 4};
   for (const ExpertCosts& costs : {kCosts, slow_link, late_link}) {
     divisions.set_costs(costs);
     for (const char* rule : {"", "fixed", "gpu-only"})

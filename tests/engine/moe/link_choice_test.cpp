@@ -25,6 +25,19 @@ TEST(LinkChoice, begins_without_the_link_and_takes_it_where_it_wins) {
   EXPECT_EQ(run(choice, 200, kGain, 1, 2), 200);
 }
 
+TEST(LinkChoice, begins_with_a_link_that_is_expected_to_save_much) {
+  LinkChoice choice;
+  choice.begin({.with_link = 1, .without = 1.4});
+  EXPECT_FALSE(choice.uses_link()) << "29 % less";
+  choice.begin({.with_link = 1, .without = 1.5});
+  EXPECT_TRUE(choice.uses_link());
+  EXPECT_EQ(run(choice, 200, {.with_link = 1, .without = 2}, 1.5, 9), 200) << "1 of 1.5 saved: nothing to compare";
+  LinkChoice doubtful;
+  doubtful.begin({.with_link = 1, .without = 2});
+  EXPECT_EQ(run(doubtful, 12 + 4, {.with_link = 1, .without = 1.2}, 3, 2), 12);
+  EXPECT_FALSE(doubtful.uses_link()) << "a measurement was needed, and said no";
+}
+
 TEST(LinkChoice, tries_no_link_that_is_expected_to_lose) {
   LinkChoice choice;
   EXPECT_EQ(run(choice, 1000, kLoss, 1, 2), 0);

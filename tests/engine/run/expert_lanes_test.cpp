@@ -17,8 +17,8 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-constexpr const char* kLanePlans[] = {"hybrimoe",      "moe-schedule", "moe-fixed",      "moe-fixed-transfer",
-                                      "moe-on-demand", "moe-lru",      "moe-layer-split"};
+constexpr const char* kLanePlans[] = {"hybrimoe",      "moe-schedule", "moe-fixed",       "moe-fixed-transfer",
+                                      "moe-on-demand", "moe-lru",      "moe-layer-split", "moe-fiddler"};
 
 // Experts alone, and shared experts behind a gate.
 const MadeModel kDivided[] = {

@@ -22,8 +22,7 @@ constexpr NamedCost kNamedCosts[] = {
     {"cpu_fixed", &ExpertCosts::cpu_fixed},         {"cpu_per_token", &ExpertCosts::cpu_per_token},
     {"cpu_first", &ExpertCosts::cpu_first},         {"gpu_fixed", &ExpertCosts::gpu_fixed},
     {"gpu_per_token", &ExpertCosts::gpu_per_token}, {"gpu_offset", &ExpertCosts::gpu_offset},
-    {"link_offset", &ExpertCosts::link_offset},
-    {"transfer", &ExpertCosts::transfer},
+    {"link_offset", &ExpertCosts::link_offset},     {"transfer", &ExpertCosts::transfer},
 };
 
 [[noreturn]] void refuse(const std::string& element, const std::string& hint) {

@@ -22,7 +22,7 @@ std::vector<std::string> names_in(const json& answer) {
 TEST(PlanExperts, prints_every_schedule_of_the_papers_figure_as_json) {
   const json answer = json_of(kLayer + kCosts + Arguments{"--schedule", "all", "--exhaustive"});
   EXPECT_EQ(names_in(answer), (std::vector<std::string>{"greedy", "no-transfer", "fixed", "gpu-only", "two-ended",
-                                                        "counts", "refined", "best", "optimum"}));
+                                                        "counts", "refined", "best", "fiddler", "optimum"}));
   const json& greedy = answer["schedules"][0];
   EXPECT_EQ(greedy["makespan"], 4);
   EXPECT_EQ(greedy["cpu"], json({3, 4}));
@@ -39,7 +39,7 @@ TEST(PlanExperts, prints_every_schedule_of_the_papers_figure_as_json) {
 TEST(PlanExperts, computes_the_schedules_that_are_named) {
   EXPECT_EQ(names_in(json_of(kLayer + kCosts + Arguments{"--schedule", "fixed,counts"})),
             (std::vector<std::string>{"fixed", "counts"}));
-  EXPECT_EQ(names_in(json_of(kLayer + kCosts)).size(), 8u) << "all but the optimum";
+  EXPECT_EQ(names_in(json_of(kLayer + kCosts)).size(), 9u) << "all but the optimum";
   const json none = json_of({"plan-experts", "--loads", "2", "--cached", "none", "--costs", "gpu_fixed=1,cpu_fixed=9"});
   EXPECT_EQ(none["schedules"][3]["moved"], json({0}));
   EXPECT_EQ(none["best"], "gpu-only") << "costs that are not given are 0, so a transfer takes no time";

@@ -103,6 +103,28 @@ TEST(Greedy, begins_behind_the_shared_experts) {
   EXPECT_EQ(by("fixed", {{1}, {}, shared.costs}).gpu_end, 2.5) << "the shared experts alone";
 }
 
+// The link begins at 2: expert 0 arrives at 3 and ends at 4, and expert 1 at 5. The processor needs 9 for each.
+TEST(Schedules, begin_transfers_behind_the_hand_over_to_the_link) {
+  const LayerCase late{{1, 1}, {}, {.cpu_fixed = 9, .gpu_fixed = 1, .transfer = 1, .link_offset = 2}};
+  for (const char* name : {"gpu-only", "counts", "refined", "two-ended", "optimum"}) {
+    EXPECT_EQ(by(name, late).makespan(), 5) << name;
+    EXPECT_EQ(by(name, late).spans.front().begin, 2) << name;
+  }
+  const LayerCase small{{1, 1}, {}, {.cpu_fixed = 2, .gpu_fixed = 1, .transfer = 1, .link_offset = 2}};
+  EXPECT_THAT(best_schedule(small.layer()).schedule.on(ExpertLane::link), IsEmpty()) << "4 units without the link";
+}
+
+// Expert 0 by itself ends at 4 on the GPU and at 5 on the processor; expert 1 at 4 and 1. Expert 2 is cached.
+TEST(Fiddler, moves_each_missing_expert_where_it_ends_sooner_by_itself) {
+  const LayerCase made{{5, 1, 2}, {2}, {.cpu_per_token = 1, .gpu_fixed = 1, .transfer = 3}};
+  const ExpertSchedule schedule = by("fiddler", made);
+  EXPECT_THAT(schedule.on(ExpertLane::link), ElementsAre(0));
+  EXPECT_THAT(schedule.on(ExpertLane::cpu), ElementsAre(1));
+  EXPECT_THAT(schedule.on(ExpertLane::gpu), ElementsAre(2, 0));
+  const LayerCase tie{{4}, {}, made.costs};
+  EXPECT_THAT(by("fiddler", tie).on(ExpertLane::cpu), ElementsAre(0)) << "of equal ends the processor";
+}
+
 // The list is 1 (load 4, cached), 0 (2, cached), 2 (3). GPU 1: 2. Processor 2: 3. The GPU takes 1 (2 <= 3), then 0
 // would end at 4 and the processor's 2 at 3, so the processor takes it. The GPU takes 0: 4 against 5.
 TEST(TwoEnded, takes_from_both_ends_whichever_ends_first) {

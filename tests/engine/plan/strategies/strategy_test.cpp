@@ -355,12 +355,12 @@ TEST(AutoNeeds, are_met_by_kinds_by_threads_and_by_one_memory) {
 TEST(FindStrategy, has_every_plan_once_in_the_order_of_their_names) {
   std::vector<std::string> names;
   for (const Strategy& strategy : strategies()) names.emplace_back(strategy.name);
-  EXPECT_THAT(
-      names, ElementsAre("chunked", "gpu-ndp", "gpu-only", "host-only", "hybrimoe", "layer", "moe-cpu",
-                         "moe-dense-only", "moe-fixed", "moe-fixed-transfer", "moe-layer-split", "moe-lru", "moe-naive",
-                         "moe-on-demand", "moe-schedule", "ndp-fiddler", "ndp-monde", "ndp-on-demand", "ndp-tp",
-                         "ndp-tp-lb", "ndp-tp-pre", "npu-only", "npumoe", "npumoe-base", "npumoe-t", "npumoe-tg",
-                         "online", "padding", "pipe", "rows", "sequence", "staggered", "tensor"));
+  EXPECT_THAT(names, ElementsAre("chunked", "gpu-ndp", "gpu-only", "host-only", "hybrimoe", "layer", "moe-cpu",
+                                 "moe-dense-only", "moe-fiddler", "moe-fixed", "moe-fixed-transfer", "moe-layer-split",
+                                 "moe-lru", "moe-naive", "moe-on-demand", "moe-schedule", "ndp-fiddler", "ndp-monde",
+                                 "ndp-on-demand", "ndp-tp", "ndp-tp-lb", "ndp-tp-pre", "npu-only", "npumoe",
+                                 "npumoe-base", "npumoe-t", "npumoe-tg", "online", "padding", "pipe", "rows",
+                                 "sequence", "staggered", "tensor"));
 }
 
 TEST(FindStrategy, lists_the_plans_when_the_name_is_unknown) {

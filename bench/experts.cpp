@@ -1,0 +1,248 @@
+// Question: what does hybrimoe gain over the baselines of Y7, if a part of the experts has slots on the GPU?
+//
+// The bench opens one engine for each plan on one mixture of experts, in one process, and uses the tokens of a text.
+// All plans must first give the same bits. Then rounds of all plans alternate, and each round begins with another one.
+// Times are medians over rounds. With --ratio, waits in real time slow the host and the link down, until an expert
+// takes so many times as long there as on the GPU; a run without throttles measures all three first.
+//
+// Predictions take what the schedules expected of the experts, and everything else from the measured `moe-fixed`.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/engines.h"
+#include "engine/plan/prediction/statistics.h"
+#include "engine/run/engine.h"
+#include "engine/run/machine/expert_store.h"
+#include "sync/error.h"
+
+namespace {
+
+using tandem::Engine;
+using tandem::LaneTotals;
+namespace bench = tandem::bench;
+
+constexpr const char *kHybrid = "hybrimoe", *kFixed = "moe-fixed", *kOnDemand = "moe-on-demand";
+const std::vector<std::string> kPlans = {kHybrid,   "moe-schedule", "moe-layer-split", kFixed, "moe-fixed-transfer",
+                                         kOnDemand, "moe-lru",      "moe-fiddler"};
+constexpr int64_t kBeforeText = 32;  // tokens of the prompt in front of a timed text
+
+struct Options {
+  std::string model, text, folder = std::filesystem::temp_directory_path().string();
+  std::vector<std::string> devices{"opencl:0", "host"}, plans = kPlans;
+  std::vector<double> budgets{25, 50, 75};
+  std::string phase = "text";
+  std::vector<double> ratio;  // host, GPU, link
+  int64_t tokens = 0;         // of the phase
+  int rounds = 3;
+  bool json = false;
+
+  bool is_text() const { return phase == "text"; }
+};
+
+struct Throttle {
+  double host_slower = 1, link_gbps = 0;
+};
+
+struct Row {
+  std::string plan;
+  std::vector<double> seconds;  // of a token, by round
+  double hits = -1;             // choices in slots; -1: the plan has no lanes
+  double expected = -1;         // seconds of a token's experts
+  double predicted = -1;
+  double milliseconds() const { return 1e3 * tandem::median(seconds); }
+};
+
+std::unique_ptr<Engine> open(const Options& options, const std::string& plan, double budget, const Throttle& throttle) {
+  tandem::EngineOptions engine;
+  engine.model_path = options.model;
+  engine.devices = options.devices;
+  engine.plan = plan;
+  engine.act = tandem::ActType::f32;
+  engine.expert_budget = {tandem::ExpertBudget::Unit::percent, budget};
+  engine.expert_copies = true;
+  engine.expert_policy = plan == "moe-lru" ? "lru" : "auto";
+  engine.expert_folder = options.folder;
+  engine.link_gbps = throttle.link_gbps;
+  engine.host_slower = throttle.host_slower;
+  engine.context = options.tokens + kBeforeText + 8;
+  engine.chunk = engine.logit_rows = std::min<int64_t>(512, engine.context);
+  return Engine::open(engine);
+}
+
+tandem::LaneDecider& lanes_of(Engine& engine) { return *engine.model().expert_store()->lanes(); }
+
+std::vector<int32_t> tokens_of(const Engine& engine, const Options& options) {
+  const int64_t count = options.tokens + kBeforeText;
+  std::ifstream file(options.text, std::ios::binary);
+  if (!file) throw tandem::Error("cannot read the text", options.text, "Name one with --text");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::vector<int32_t> ids = engine.model().tokenizer().encode(text.substr(0, static_cast<size_t>(16 * count)), {});
+  if (static_cast<int64_t>(ids.size()) < count)
+    throw tandem::Error("the text is too short", options.text,
+                        std::to_string(ids.size()) + " tokens, " + std::to_string(count) + " are needed");
+  ids.resize(static_cast<size_t>(count));
+  return ids;
+}
+
+// Seconds of a token.
+double time_phase(const Options& options, Engine& engine, std::span<const int32_t> ids) {
+  if (options.is_text()) return bench::time_decode(engine, ids, kBeforeText);
+  const std::span<const int32_t> prompt = ids.first(static_cast<size_t>(options.tokens));
+  return bench::time_prompt(engine, prompt) / static_cast<double>(options.tokens);
+}
+
+const LaneTotals& totals_of(const Options& options, Engine& engine) {
+  return options.is_text() ? lanes_of(engine).of_text() : lanes_of(engine).of_prompts();
+}
+
+// What an expert takes on each lane, from passes without throttles. The host computes with `moe-fixed` and the link
+// copies with `moe-on-demand`.
+Throttle throttle_for(const Options& options, double budget) {
+  if (options.ratio.empty()) return {};
+  tandem::ExpertCosts costs;
+  double load = 1, bytes = 0;
+  for (const char* plan : {kFixed, kOnDemand}) {
+    const auto engine = open(options, plan, budget, {});
+    const std::vector<int32_t> ids = tokens_of(*engine, options);
+    for (int again = 0; again < 3; ++again) time_phase(options, *engine, ids);
+    const tandem::ExpertCosts& own = lanes_of(*engine).costs();
+    const LaneTotals& totals = totals_of(options, *engine);
+    if (std::string(plan) == kFixed) {
+      costs.cpu_fixed = own.cpu_fixed, costs.cpu_per_token = own.cpu_per_token;
+      load = static_cast<double>(totals.choices) / static_cast<double>(totals.slot_experts + totals.host_experts);
+    } else {
+      costs.gpu_fixed = own.gpu_fixed, costs.gpu_per_token = own.gpu_per_token;
+    }
+    bytes = static_cast<double>(engine->model().expert_store()->expert_bytes());
+  }
+  const double host = costs.cpu_fixed + load * costs.cpu_per_token, gpu = costs.gpu_fixed + load * costs.gpu_per_token;
+  return {std::max(1.0, options.ratio[0] / options.ratio[1] * gpu / host),
+          bytes / (options.ratio[2] / options.ratio[1] * gpu) / 1e9};
+}
+
+std::vector<Row> measure(const Options& options, std::vector<std::unique_ptr<Engine>>& engines,
+                         std::span<const int32_t> ids) {
+  std::vector<Row> rows;
+  for (const std::string& plan : options.plans) rows.push_back({plan, {}});
+  std::vector<LaneTotals> before(engines.size());
+  bench::take_turns(engines.size(), options.rounds, [&](size_t i, bool counts) {
+    const double seconds = time_phase(options, *engines[i], ids);
+    if (counts) rows[i].seconds.push_back(seconds);
+    if (!counts) before[i] = totals_of(options, *engines[i]);
+  });
+  const double tokens = static_cast<double>(options.rounds) * static_cast<double>(options.tokens);
+  for (size_t i = 0; i < engines.size(); ++i) {
+    const LaneTotals& after = totals_of(options, *engines[i]);
+    const auto choices = static_cast<double>(after.choices - before[i].choices);
+    if (choices == 0) continue;
+    rows[i].hits = static_cast<double>(after.in_slots - before[i].in_slots) / choices;
+    rows[i].expected = (after.expected_seconds - before[i].expected_seconds) / tokens;
+  }
+  const auto fixed = std::ranges::find(rows, kFixed, &Row::plan);
+  for (Row& row : rows)
+    if (fixed != rows.end() && row.expected >= 0)
+      row.predicted = tandem::median(fixed->seconds) - fixed->expected + row.expected;
+  return rows;
+}
+
+// How many times as long `row` takes as hybrimoe: the median of the ratios within a round.
+double ratio(const Row& row, const Row& hybrid) {
+  std::vector<double> ratios;
+  for (size_t r = 0; r < row.seconds.size(); ++r) ratios.push_back(row.seconds[r] / hybrid.seconds[r]);
+  return tandem::median(ratios);
+}
+
+void print_table(const Options& options, double budget, const Throttle& throttle, const std::vector<Row>& rows) {
+  std::printf("\n%s, %g %% of the experts in slots, measured; host %.2f times as slow, link %s\n\n",
+              options.is_text() ? "text" : "prompts", budget, throttle.host_slower,
+              throttle.link_gbps > 0 ? (std::to_string(throttle.link_gbps) + " GB/s").c_str() : "not slowed down");
+  std::printf("| plan | ms a token | hybrimoe is faster | choices in slots | predicted ms |\n");
+  std::printf("| --- | ---: | ---: | ---: | ---: |\n");
+  for (const Row& row : rows) {
+    std::printf("| `%s` | %.3f | %.2f x |", row.plan.c_str(), row.milliseconds(), ratio(row, rows.front()));
+    if (row.hits >= 0)
+      std::printf(" %.1f %% | %.3f |\n", 100 * row.hits, 1e3 * row.predicted);
+    else
+      std::printf(" | |\n");
+  }
+  std::fflush(stdout);
+}
+
+nlohmann::json to_json(const Options& options, double budget, const Throttle& throttle, const std::vector<Row>& rows) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Row& row : rows) {
+    nlohmann::json each = {{"plan", row.plan},         {"phase", options.phase},
+                           {"budget_percent", budget}, {"host_slower", throttle.host_slower},
+                           {"clock", "measured"},      {"link_gbps", throttle.link_gbps},
+                           {"seconds", row.seconds},   {"hybrimoe_faster", ratio(row, rows.front())}};
+    if (row.hits >= 0) each["hit_rate"] = row.hits, each["predicted_seconds"] = row.predicted;
+    list.push_back(std::move(each));
+  }
+  return list;
+}
+
+int run(Options options) {
+  bench::require_model(options.model);
+  if (options.tokens == 0) options.tokens = options.is_text() ? 32 : 256;
+  if (!options.ratio.empty() && (options.ratio.size() != 3 || std::ranges::min(options.ratio) <= 0))
+    throw tandem::Error("the ratio cannot be used", "--ratio", "Three numbers above 0: host, GPU, link");
+  std::erase(options.plans, kHybrid);
+  options.plans.insert(options.plans.begin(), kHybrid);
+  nlohmann::json json = nlohmann::json::array();
+  for (const double budget : options.budgets) {
+    const Throttle throttle = throttle_for(options, budget);
+    std::vector<std::unique_ptr<Engine>> engines;
+    for (const std::string& plan : options.plans) engines.push_back(open(options, plan, budget, throttle));
+    const std::vector<int32_t> ids = tokens_of(*engines.front(), options);
+    bench::verify_equal(engines, std::span(ids).first(kBeforeText));
+    const std::vector<Row> rows = measure(options, engines, ids);
+    if (options.json)
+      for (auto& row : to_json(options, budget, throttle, rows)) json.push_back(std::move(row));
+    else
+      print_table(options, budget, throttle, rows);
+  }
+  if (options.json)
+    std::printf("%s\n", nlohmann::json{{"schema", 1},
+                                       {"bench", "experts"},
+                                       {"model", std::filesystem::path(options.model).filename().string()},
+                                       {"rounds", options.rounds},
+                                       {"tokens", options.tokens},
+                                       {"rows", json}}
+                            .dump(1)
+                            .c_str());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("experts: hybrimoe and its baselines (Y7) on a mixture of experts, measured");
+  app.add_option("model", options.model, "GGUF file of a mixture of experts")->required();
+  app.add_option("--text", options.text, "a text with the tokens of the prompt, or of the text")->required();
+  app.add_option("--phase", options.phase, "what is timed: text (single tokens) or prompt")
+      ->check(CLI::IsMember({"text", "prompt"}))
+      ->capture_default_str();
+  app.add_option("--tokens", options.tokens, "so many of them; default: 32 of a text, 256 of a prompt")
+      ->check(CLI::Range(1, 1 << 16));
+  app.add_option("--budgets", options.budgets, "percent of each layer's experts with slots")
+      ->delimiter(',')
+      ->check(CLI::Range(0.1, 100.0));
+  app.add_option("--ratio", options.ratio,
+                 "slows host and link down: times of an expert on host, GPU and link, as 4,1,1")
+      ->delimiter(',');
+  app.add_option("--plans", options.plans, "beside hybrimoe; default: all of Y7")->delimiter(',');
+  app.add_option("--device", options.devices, "as tandem's --device")->delimiter(',');
+  app.add_option("--folder", options.folder, "for packed experts; default: that of temporary files");
+  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
+  app.add_flag("--json", options.json);
+  return bench::bench_main(app, argc, argv, [&] { return run(options); });
+}
