@@ -12,12 +12,12 @@ constexpr int64_t kTrial = 12;   // passes; the cache fills meanwhile
 constexpr int64_t kCheck = 4;
 // Laws that expect so much of a pass's time to be saved are right without a measurement of the other way.
 constexpr double kSavesMuch = 0.3;
-constexpr int64_t kFirstAway = 4, kFirstAwayWithoutHope = 1024, kFirstStay = 256;
+constexpr int64_t kFirstAway = 4, kFirstAwayWithoutGain = 1024, kFirstStay = 256;
 constexpr int64_t kAwayBehindTrial = 128, kLongest = 1 << 14;
 
 }  // namespace
 
-LinkChoice::LinkChoice() : away_(kFirstAway), away_without_hope_(kFirstAwayWithoutHope), stay_(kFirstStay) {}
+LinkChoice::LinkChoice() : away_(kFirstAway), away_without_gain_(kFirstAwayWithoutGain), stay_(kFirstStay) {}
 
 void LinkChoice::begin(const ExpectedExperts& expected) {
   if (expected.with_link < (1 - kSavesMuch) * expected.without) begin(Period::trial);
@@ -33,7 +33,7 @@ void LinkChoice::begin(Period period) {
 bool LinkChoice::is_over() const {
   switch (period_) {
     case Period::away:
-      return passes_ >= (gain_ > 0 ? away_ : away_without_hope_);
+      return passes_ >= (gain_ > 0 ? away_ : away_without_gain_);
     case Period::trial:
       return passes_ >= kTrial;
     case Period::stay:
@@ -74,7 +74,7 @@ void LinkChoice::took(const ExpectedExperts& expected, double seconds) {
       if (period_ == Period::check && wins) stay_ = std::min(2 * stay_, kLongest);
       if (!wins) {
         away_ = std::min(std::max(2 * away_, kAwayBehindTrial), kLongest);
-        away_without_hope_ = std::min(2 * away_without_hope_, kLongest);
+        away_without_gain_ = std::min(2 * away_without_gain_, kLongest);
         stay_ = kFirstStay;
       }
       return begin(wins ? Period::stay : Period::away);

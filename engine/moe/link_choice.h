@@ -44,7 +44,7 @@ class LinkChoice {
   std::vector<double> seconds_;    // of the latest passes of this period, but for the first
   double with_ = 0, without_ = 0;  // medians of the latest periods
   // Passes of the next periods. A lost trial doubles the first two, and a won check the last.
-  int64_t away_, away_without_hope_, stay_;
+  int64_t away_, away_without_gain_, stay_;
 };
 
 }  // namespace tandem

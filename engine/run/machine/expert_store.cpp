@@ -96,8 +96,8 @@ void ExpertStore::make_lanes() {
   }
   const CostLine alone{memory, memory / kFirstTokensOfRead},
       slower{alone.fixed * copies_->host_slower, alone.per_token * copies_->host_slower};
-  lanes_ = std::make_unique<LaneDecider>(std::move(deciding),
-                                         LaneDecider::Costs{CostLaw(alone), CostLaw(slower), CostLaw({link, 0}), kFirstHandOver});
+  lanes_ = std::make_unique<LaneDecider>(
+      std::move(deciding), LaneDecider::Costs{CostLaw(alone), CostLaw(slower), CostLaw({link, 0}), kFirstHandOver});
   for (const Layer& layer : layers_) {
     MovingExperts& moving = moving_[static_cast<size_t>(layer.records.layer)];
     moving.lanes = lanes_.get();
