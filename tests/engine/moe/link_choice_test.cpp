@@ -63,7 +63,7 @@ TEST(LinkChoice, takes_up_a_link_whose_cost_has_changed) {
   EXPECT_GT(run(choice, 1000, kGain, 1, 2), 500);
 }
 
-TEST(LinkChoice, tries_even_a_hopeless_link_after_a_thousand_passes) {
+TEST(LinkChoice, tries_even_a_link_without_gain_after_a_thousand_passes) {
   LinkChoice choice;
   EXPECT_GT(run(choice, 1200, kLoss, 1, 2), 100) << "the laws were wrong";
 }
