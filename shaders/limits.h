@@ -11,10 +11,12 @@
 
 #define TANDEM_MAX_ROW 262144  // elements of a row that a norm, softmax, argmax, top-k or rope runs along
 
-// Mixtures of experts: experts of a layer, experts of one token, and choices of all tokens in one list.
+// Mixtures of experts: experts of a layer, experts of one token, choices of all tokens in one
+// list, and groups of experts.
 #define TANDEM_MAX_EXPERTS 512
 #define TANDEM_MAX_CHOICES_OF_TOKEN 32
 #define TANDEM_MAX_CHOICES 32768
+#define TANDEM_MAX_EXPERT_GROUPS 32
 
 #define TANDEM_MAX_SUM_CHUNK 16384  // elements of a row that one work-group of a weighted sum of experts processes
 

@@ -2,8 +2,10 @@
 // ascending order of index, and their weights. One shader serves both families.
 //
 // Layout: x f32 at s*x_stride + e; ids int32 [S, k]; weights f32 [S, k].
-// Constants: GATING 0 softmax, 1 sigmoid, 2 sparse mixer (Liu et al. 2023, arXiv:2310.00811); NORMALISED.
-// Order of experts: by falling key, equal keys by rising index. The key is the score, or -inf for NaN. Round r picks
+// Constants: GATING 0 softmax, 1 sigmoid, 2 sparse mixer (Liu et al. 2023, arXiv:2310.00811); NORMALISED; BIASED; GROUPS.
+// Order of experts: by falling key, equal keys by rising index. The key is the score, or -inf for NaN. BIASED: the key is
+// gating(score) + bias. GROUPS > 1: experts outside the best groups have the key -inf. With either, an array holds the
+// keys of EXPERTS experts. Round r picks
 // the first expert after the one picked before, so it marks no experts. Afterwards the picked experts are those that do
 // not come after the last picked one.
 // Weights: every sum is ascending by expert (docs/numbers.md); exp is exp1 of exp.glsl. A NaN among a token's scores
@@ -21,15 +23,22 @@
 layout(local_size_x = 64) in;
 layout(constant_id = 0) const int GATING = 0;
 layout(constant_id = 1) const int NORMALISED = 0;
+layout(constant_id = 2) const int BIASED = 0;
+layout(constant_id = 3) const int GROUPS = 1;
+layout(constant_id = 4) const int EXPERTS = 1;
 
 BUFFER(0, uint, x);
-BUFFER(1, int, ids);
-BUFFER(2, float, weights);
+BUFFER(1, float, bias);
+BUFFER(2, int, ids);
+BUFFER(3, float, weights);
 layout(push_constant) uniform Args {
-  uint x_offset, ids_offset, weights_offset;
-  int S, E, k, x_stride;
+  uint x_offset, bias_offset, ids_offset, weights_offset;
+  int S, E, k, x_stride, groups_used;
   float scale, limit;
 };
+
+int keys[EXPERTS];  // sort_key() of each key
+const bool HAS_KEYS = BIASED != 0 || GROUPS > 1;
 
 // The key of an expert's score. The order is by sort_key(), which compares alike on every driver.
 float key_of(const uint bits) { return is_nan(bits) ? -INFINITY : uintBitsToFloat(bits); }
@@ -58,17 +67,85 @@ float gating_sum(const uint row, const float key, const int order, const int at)
   return sum;
 }
 
+// What the order of expert e is.
+int order_of(const uint row, const int e) { return HAS_KEYS ? keys[e] : sort_key(x[row + uint(e)]); }
+
+float float_of(const int key) { return uintBitsToFloat(key < 0 ? 0x80000000u | uint(-key) : uint(key)); }
+
+// Experts outside the best groups get the lowest key.
+void keep_best_groups() {
+  const int each = E / GROUPS;
+  int of_groups[GROUPS], seconds[GROUPS];  // the largest key of each group, and the one after it
+  // trips <= TANDEM_MAX_EXPERT_GROUPS
+  for (int g = 0; g < GROUPS; ++g) of_groups[g] = seconds[g] = LOWEST_KEY;
+  // trips <= TANDEM_MAX_EXPERTS
+  for (int e = 0; e < E; ++e) {
+    const int g = e / each;
+    seconds[g] = max(seconds[g], min(keys[e], of_groups[g]));
+    of_groups[g] = max(of_groups[g], keys[e]);
+  }
+  // trips <= TANDEM_MAX_EXPERT_GROUPS
+  for (int g = 0; BIASED != 0 && g < GROUPS; ++g) {
+    precise const float both = float_of(of_groups[g]) + float_of(seconds[g]);
+    of_groups[g] = sort_key(floatBitsToUint(both));
+  }
+  int order = 0x7fffffff, at = -1;
+  // trips <= TANDEM_MAX_EXPERT_GROUPS
+  for (int i = 0; i < groups_used; ++i) {
+    int best = LOWEST_KEY, best_at = NO_INDEX;
+    // trips <= TANDEM_MAX_EXPERT_GROUPS
+    for (int g = 0; g < GROUPS; ++g) {
+      if (comes_behind(of_groups[g], g, order, at) && (best_at == NO_INDEX || of_groups[g] > best)) {
+        best = of_groups[g];
+        best_at = g;
+      }
+    }
+    order = best;
+    at = best_at;
+  }
+  // trips <= TANDEM_MAX_EXPERTS
+  for (int e = 0; e < E; ++e)
+    if (comes_behind(of_groups[e / each], e / each, order, at)) keys[e] = LOWEST_KEY;
+}
+
+void write_keys(const uint row, const float largest, const float sum) {
+  // trips <= TANDEM_MAX_EXPERTS
+  for (int e = 0; e < E; ++e) {
+    const uint bits = x[row + uint(e)];
+    const float score = key_of(bits);
+    precise float key = score;
+    if (BIASED != 0) {
+      if (GATING == 0)
+        key = quotient(exp1(score - largest), sum);
+      else
+        key = quotient(1.0, 1.0 + exp1(-score));
+      key += bias[bias_offset + uint(e)];
+    }
+    keys[e] = is_nan(bits) ? LOWEST_KEY : sort_key(floatBitsToUint(key));
+  }
+  if (GROUPS > 1) keep_best_groups();
+}
+
 void main() {
   const uint s = gl_GlobalInvocationID.x;
   if (s >= uint(S)) return;
   const uint row = x_offset + s * uint(x_stride), own_ids = ids_offset + s * uint(k), own_weights = weights_offset + s * uint(k);
-  int order = 0x7fffffff, at = -1, first = 0;
+  float largest = 0.0, sum = 1.0;
+  if (GATING == 0) {
+    int top = LOWEST_KEY;
+    // trips <= TANDEM_MAX_EXPERTS
+    for (int e = 0; e < E; ++e) top = max(top, sort_key(x[row + uint(e)]));
+    largest = float_of(top);
+    sum = gating_sum(row, largest, 0, 0);
+  }
+  if (HAS_KEYS) write_keys(row, largest, sum);
+  int order = 0x7fffffff, at = -1;
   // trips <= TANDEM_MAX_CHOICES_OF_TOKEN
   for (int round = 0; round < k; ++round) {
     int best = LOWEST_KEY, best_at = NO_INDEX;
     // trips <= TANDEM_MAX_EXPERTS
     for (int e = 0; e < E; ++e) {
-      const int key = sort_key(x[row + uint(e)]);
+      const int key = order_of(row, e);
       if (comes_behind(key, e, order, at) && (best_at == NO_INDEX || key > best)) {
         best = key;
         best_at = e;
@@ -76,18 +153,14 @@ void main() {
     }
     order = best;
     at = best_at;
-    if (round == 0) first = at;
   }
-  const float largest = key_of(x[row + uint(first)]);
-  float sum = 1.0;
-  if (GATING == 0) sum = gating_sum(row, largest, 0, 0);
   precise float total = 0.0;
   int e = -1;
   // trips <= TANDEM_MAX_CHOICES_OF_TOKEN
   for (int i = 0; i < k; ++i) {
     e += 1;
     // trips <= TANDEM_MAX_EXPERTS
-    while (e < E && comes_behind(sort_key(x[row + uint(e)]), e, order, at)) e += 1;
+    while (e < E && comes_behind(order_of(row, e), e, order, at)) e += 1;
     const uint bits = x[row + uint(e)];
     const float key = key_of(bits);
     precise float weight;

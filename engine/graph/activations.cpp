@@ -43,6 +43,10 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
   qkv = floats(rows, c.projected_width(), "qkv");
   attended = floats(rows, c.heads * c.head_dim_v, "attended");
   if (c.latent) {
+    if (c.latent->query_rank > 0) {
+      query_latents = floats(rows, c.latent->query_rank, "latents of queries");
+      queries = floats(rows, c.query_width(), "queries");
+    }
     latent_queries = floats(rows, c.q_width(), "latent queries");
     values = floats(rows, c.attended_width(), "values");
   }
@@ -145,6 +149,8 @@ size_t Activations::bytes() const {
                                 normed,
                                 guess_normed,
                                 qkv,
+                                query_latents,
+                                queries,
                                 latent_queries,
                                 attended,
                                 values,

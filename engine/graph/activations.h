@@ -93,6 +93,8 @@ class Activations {
   Operand normed;            // [rows, H], a matmul's input
   Operand guess_normed;      // [rows, H], the input of a guess
   Operand qkv;               // [rows, projected_width]
+  Operand query_latents;     // [rows, query_rank], only for latents of queries
+  Operand queries;           // [rows, query_width], likewise
   Operand latent_queries;    // [rows, heads * head_dim], only for latent attention
   Operand attended;          // [rows, heads * head_dim_v]
   Operand values;            // [rows, attended_width], only for latent attention: values from attended latents

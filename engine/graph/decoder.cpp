@@ -96,17 +96,36 @@ class Builder {
   // side, as in the cache.
   void keep_latents(const LayerWeights& layer, const KvCache& cache) {
     const LatentConfig& latent = *c_.latent;
-    const int64_t stride = c_.projected_width(), at = c_.query_width();
+    const int64_t stride = c_.projected_width(), at = stride - c_.head_dim;
+    if (latent.query_rank > 0) find_queries(layer);
     norm_in_place("attn_kv_a_norm", column(b_.qkv, at), stride, 1, latent.rank, layer.latent_norm);
     const RopeLayout layout = c_.rope.halves ? RopeLayout::halves : RopeLayout::interleaved;
-    add("rope_q", Rope{S_, c_.heads, latent.nope + latent.rope, latent.rope, layout, column(b_.qkv, latent.nope),
-                       stride, b_.positions, b_.rope_table, b_.sizes.positions});
+    add("rope_q", Rope{S_, c_.heads, latent.nope + latent.rope, latent.rope, layout, column(queries(), latent.nope),
+                       query_stride(), b_.positions, b_.rope_table, b_.sizes.positions});
     add("rope_k", Rope{S_, 1, latent.rope, latent.rope, layout, column(b_.qkv, at + latent.rank), stride, b_.positions,
                        b_.rope_table, b_.sizes.positions});
     // Keys and values are the same numbers: the cache keeps the latent and the rotated key as one head.
     const Operand kept = column(b_.qkv, at);
     add("kv_append", KvAppend{S_, kept, kept, stride, stride, b_.positions, cache, segments()});
   }
+
+  // Queries from their own latent, which is normed first.
+  void find_queries(const LayerWeights& layer) {
+    RmsNorm op;
+    op.S = S_;
+    op.width = op.y_stride = c_.latent->query_rank;
+    op.x_stride = c_.projected_width();
+    op.x = b_.qkv, op.y = b_.query_latents;
+    op.weight = layer.query_norm;
+    op.eps = c_.norm_eps;
+    op.round_f16 = options_.round_f16;
+    add("attn_q_a_norm", op);
+    matmul("attn_q_b", layer.query_up, b_.query_latents, S_, b_.queries);
+  }
+
+  // The queries of latent attention, and the distance from one token's to the next.
+  Operand queries() const { return c_.latent->query_rank > 0 ? b_.queries : b_.qkv; }
+  int64_t query_stride() const { return c_.latent->query_rank > 0 ? c_.query_width() : c_.projected_width(); }
 
   Segments segments() const { return b_.segments_of(batch_.segments, batch_.trees); }
 
@@ -146,8 +165,8 @@ class Builder {
   // head's query is multiplied by the head's matrix, and its rotated part is appended.
   Operand queries_for_latents(const LayerWeights& layer) {
     const LatentConfig& latent = *c_.latent;
-    const int64_t each = latent.nope + latent.rope, stride = c_.projected_width();
-    const Operand q = column(b_.qkv, first_ * stride);
+    const int64_t each = latent.nope + latent.rope, stride = query_stride();
+    const Operand q = column(queries(), first_ * stride);
     stacked("attn_k_b", layer.key_up, {c_.heads}, {q, stride, each}, {b_.latent_queries, c_.q_width(), c_.head_dim});
     add("attn_q_pe", Copy{S_, c_.heads, latent.rope, column(q, latent.nope), column(b_.latent_queries, latent.rank),
                           stride, each, c_.q_width(), c_.head_dim});
@@ -211,8 +230,10 @@ class Builder {
     const LayerRouting& routing = b_.routing[static_cast<size_t>(layer_)];
     const int64_t width = routing.width;
     matmul("ffn_gate_inp", layer.router, b_.normed, S_, routing.scores, true);
-    add("route",
-        Route{S_, e.count, k, routing.scores, width, routing.ids, routing.weights, e.gating, e.normalised, e.scale});
+    Route route{S_, e.count, k, routing.scores, width, routing.ids, routing.weights, e.gating, e.normalised, e.scale};
+    route.biased = e.choice_bias, route.bias = layer.router_bias;
+    route.groups = e.groups, route.groups_used = e.groups_used;
+    add("route", route);
     guess_later_layers(routing);
     if (drops_behind_router_) drop_tokens_without_logits();
     if (S_ == 0) return;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/model/architectures/dense.h"
 #include "engine/model/common_keys.h"
 #include "engine/model/config_keys.h"
 #include "engine/model/expert_keys.h"
@@ -19,12 +20,14 @@ namespace tandem {
   EACH(deepseek)                   \
   EACH(deepseek2)                  \
   EACH(ernie4_5)                   \
+  EACH(ernie4_5_moe)               \
   EACH(exaone)                     \
   EACH(exaone4)                    \
   EACH(gemma)                      \
   EACH(gemma2)                     \
   EACH(gemma3)                     \
   EACH(glm4)                       \
+  EACH(glm4_moe)                   \
   EACH(granite)                    \
   EACH(granitemoe)                 \
   EACH(hunyuan_dense)              \
@@ -98,6 +101,7 @@ ModelConfig read_config(const GgufFile& file) {
   architecture.describe(config);
   require_known_keys(file, config, architecture.keys);
   check_expert_weights(keys, config);
+  if (architecture.may_have_choice_bias) read_choice_bias(file, config);
   if (architecture.read != nullptr) architecture.read(file, config);
   return config;
 }

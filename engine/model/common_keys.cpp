@@ -104,6 +104,15 @@ void read_scales(const ConfigKeys& keys, const std::function<bool(std::string_vi
   if (is_known("attention.scale")) config.given_attention_scale = factor(keys, "attention.scale", 0.0f);
 }
 
+// Layers behind the model's own draft more tokens from its result. They are counted with the others.
+void read_draft_layers(const ConfigKeys& keys, ModelConfig& config) {
+  config.draft_layers = keys.count("nextn_predict_layers", kMaxLayers);
+  if (config.draft_layers >= config.layers)
+    keys.fail("nextn_predict_layers", "found " + std::to_string(config.draft_layers) + ", expected fewer than the " +
+                                          std::to_string(config.layers) + " layers");
+  config.layers -= config.draft_layers;
+}
+
 // The window, and the base of a rotation that only its layers have.
 void read_window(const ConfigKeys& keys, ModelConfig& config) {
   const double window = keys.number("attention.sliding_window").value_or(0.0);
@@ -146,6 +155,7 @@ ModelConfig read_common_keys(const GgufFile& file, std::span<const char* const> 
   config.name = file.get_string("general.name").value_or(config.architecture);
   const ConfigKeys keys(file, config.architecture);
   config.layers = keys.require_size("block_count", kMaxLayers);
+  if (is_known("nextn_predict_layers")) read_draft_layers(keys, config);
   config.hidden = keys.require_size("embedding_length", kMaxWidth);
   config.feed_forward = keys.require_size("feed_forward_length", kMaxWidth);
   config.context_length = keys.require_size("context_length", kMaxContext);
@@ -161,6 +171,7 @@ ModelConfig read_common_keys(const GgufFile& file, std::span<const char* const> 
   else
     read_window_beyond(keys, config);
   if (is_known("expert_count")) read_experts(keys, config);
+  read_expert_places(keys, known, config);
   if (is_known("attention.kv_lora_rank")) read_latent(keys, config);
   return config;
 }

@@ -47,6 +47,10 @@ struct ExpertsConfig {
   int64_t shared_feed_forward = 0;  // I of the shared experts, which every token uses; 0: none
   bool shared_gate = false;         // their result is multiplied by a sigmoid
   int64_t dense_layers = 0;         // so many first layers have a feed-forward network instead
+  int64_t step = 1;                 // of the others every so many layers has experts, the last one of each period
+  bool choice_bias = false;         // a bias for each expert, which decides choices and enters no weight
+  // Experts lie in groups. A token chooses among the experts of its best groups (DeepSeek-AI 2024, arXiv:2412.19437).
+  int64_t groups = 1, groups_used = 1;
   Gating gating = Gating::softmax;
   bool normalised = false;  // a token's weights are scaled to add up to 1
   float scale = 1.0f;       // on the weights
@@ -62,6 +66,7 @@ struct LatentConfig {
   int64_t nope = 0, rope = 0;  // values of a query without and with rotation
   int64_t value = 0;           // values of a head's value
   bool apart = false;          // the file has separate tensors for the matrices of keys and of values
+  int64_t query_rank = 0;      // queries come from a latent of their own, of so many values; 0: from the input
   bool operator==(const LatentConfig&) const = default;
 };
 
@@ -69,6 +74,7 @@ struct ModelConfig {
   std::string architecture;  // "llama"
   std::string name;
   int64_t layers = 0;
+  int64_t draft_layers = 0;  // layers of the file behind these, which draft more tokens; not computed
   int64_t hidden = 0;        // H
   int64_t feed_forward = 0;  // I
   int64_t heads = 0, kv_heads = 0;
@@ -124,10 +130,16 @@ struct ModelConfig {
   // Whether the temperature changes anything within so many positions.
   bool has_temperature(int64_t positions) const { return temperature && positions > temperature->length; }
   bool has_norm_bias() const { return layer_norm && norm_bias; }
-  bool has_experts(int64_t layer) const { return experts && layer >= experts->dense_layers; }
-  // Widths of the row that a layer's first projection computes: queries, then keys and values, or their latent.
+  bool has_experts(int64_t layer) const {
+    return experts && layer >= experts->dense_layers && (layer + 1) % experts->step == 0;
+  }
+  // Widths of queries, and of the row that a layer's first projection computes: queries or their latent, then keys and
+  // values or their latent.
   int64_t query_width() const { return latent ? heads * (latent->nope + latent->rope) : q_width(); }
-  int64_t projected_width() const { return latent ? query_width() + head_dim : qkv_width(); }
+  int64_t projected_width() const {
+    if (!latent) return qkv_width();
+    return (latent->query_rank > 0 ? latent->query_rank : query_width()) + head_dim;
+  }
   int64_t attended_width() const { return heads * (latent ? latent->value : head_dim_v); }  // input of attention_output
   int64_t q_width() const { return heads * head_dim; }
   int64_t k_width() const { return kv_heads * head_dim; }

@@ -1,7 +1,9 @@
 #include "engine/model/expert_keys.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "engine/model/limits.h"
 
@@ -37,6 +39,19 @@ int64_t shared_width(const ConfigKeys& keys, const ExpertsConfig& experts) {
   return width;
 }
 
+// A token's groups must have as many experts as it uses. A group is weighed by two of its experts, so it has two.
+void read_groups(const ConfigKeys& keys, ExpertsConfig& experts) {
+  experts.groups = std::max<int64_t>(1, keys.count("expert_group_count", kMostExperts));
+  if (experts.groups == 1) return;
+  if (experts.groups > kMostExpertGroups || experts.count % experts.groups != 0 || experts.count < 2 * experts.groups)
+    keys.fail("expert_group_count",
+              range(experts.groups, "at most " + std::to_string(kMostExpertGroups) + ", of two and more experts each"));
+  experts.groups_used = keys.require_size("expert_group_used_count", experts.groups);
+  if (experts.groups_used * (experts.count / experts.groups) < experts.used)
+    keys.fail("expert_group_used_count",
+              range(experts.groups_used, "groups with the " + std::to_string(experts.used) + " experts of a token"));
+}
+
 float scale(const ConfigKeys& keys) {
   const double value = keys.number("expert_weights_scale").value_or(0.0);
   if (value == 0.0) return 1.0f;  // converters write 0 for "none"
@@ -47,7 +62,7 @@ float scale(const ConfigKeys& keys) {
 
 }  // namespace
 
-// Reads the keys in the order in which their ranges depend on each other. Choosing experts in groups is refused.
+// Reads the keys in the order in which their ranges depend on each other.
 void read_experts(const ConfigKeys& keys, ModelConfig& config) {
   ExpertsConfig experts;
   experts.count = keys.count("expert_count", kMostExperts);
@@ -57,8 +72,6 @@ void read_experts(const ConfigKeys& keys, ModelConfig& config) {
     keys.fail("expert_used_count",
               range(experts.used, "at most the " + std::to_string(experts.count) + " experts that there are"));
   }
-  if (keys.count("expert_group_count", kMostExperts) > 1)
-    keys.fail("expert_group_count", "experts that are chosen in groups are not supported");
   // Some files state an expert's width as feed_forward_length.
   experts.feed_forward = keys.size("expert_feed_forward_length", kMaxWidth).value_or(config.feed_forward);
   experts.shared_feed_forward = shared_width(keys, experts);
@@ -67,6 +80,17 @@ void read_experts(const ConfigKeys& keys, ModelConfig& config) {
   experts.normalised = keys.flag("expert_weights_norm").value_or(false);
   experts.scale = scale(keys);
   config.experts = experts;
+}
+
+void read_expert_places(const ConfigKeys& keys, std::span<const char* const> known, ModelConfig& config) {
+  if (!config.experts) return;
+  const auto is_known = [known](std::string_view key) { return std::ranges::find(known, key) != known.end(); };
+  if (is_known("expert_group_count"))
+    read_groups(keys, *config.experts);
+  else if (keys.count("expert_group_count", kMostExperts) > 1)
+    keys.fail("expert_group_count", "experts that are chosen in groups are not supported in this architecture");
+  if (const int64_t step = is_known(kExpertStep) ? keys.count(kExpertStep, config.layers) : 0; step > 0)
+    config.experts->step = step;
 }
 
 // Runs after the architecture has set its own rule for the weights. A file that states another rule would be computed

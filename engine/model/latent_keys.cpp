@@ -6,6 +6,7 @@ namespace tandem {
 namespace {
 
 constexpr int64_t kMaxLatentWidth = 4096;  // of a head and of what the cache keeps
+constexpr int64_t kMaxLatentQueries = int64_t{1} << 20;
 
 // Newer files, whose cache keeps latents, store the heads' own widths in keys with another ending. Older files store
 // them in the common keys.
@@ -28,11 +29,8 @@ void set_latent(const LatentConfig& latent, ModelConfig& config) {
 
 // A head's query has nope + rope values; the file states the sum and `rope`.
 void read_latent(const ConfigKeys& keys, ModelConfig& config) {
-  if (keys.count("attention.q_lora_rank", kMaxLatentWidth) > 0) {
-    keys.fail("attention.q_lora_rank", "latents of the queries are not supported",
-              "use a model of the Lite layout, which has latents of keys and values only");
-  }
   LatentConfig latent;
+  latent.query_rank = keys.count("attention.q_lora_rank", kMaxLatentQueries);
   latent.rank = keys.require_size("attention.kv_lora_rank", kMaxLatentWidth);
   latent.rope = keys.require_size("rope.dimension_count", kMaxLatentWidth);
   latent.value = head_width(keys, "attention.value_length", "attention.value_length_mla");

@@ -10,7 +10,9 @@ template <typename Vector, typename Group, typename Stack>
 struct LayerParts {
   Vector attention_norm;       // [H]
   Vector attention_norm_bias;  // [H]
-  Group qkv;                   // [q_width + k_width + v_width, H]; in latent attention [query_width + rank + rope, H]
+  Group qkv;                   // [q_width + k_width + v_width, H]; in latent attention [projected_width, H]
+  Vector query_norm;           // [query_rank], for the latent of queries
+  Group query_up;              // [query_width, query_rank]: turns that latent into queries
   Vector q_norm, k_norm;       // [head_dim], for every head of q and of k; or for all heads together
   Vector latent_norm;          // [rank], for the latent that latent attention stores
   Stack key_up;                // for each head [rank, nope]: turns a query into one for latents
@@ -23,6 +25,7 @@ struct LayerParts {
                                // without a gate [I, H]
   Group down;                  // [H, I]
   Group router;                // [experts, H] scores, and below them [1, H] of the shared experts' gate
+  Vector router_bias;          // [experts], which enters choices and no weights
   Stack expert_gate_up;        // for each expert [2 I, H]
   Stack expert_down;           // for each expert [H, I]
   Vector ffn_post_norm;        // [H], for what the feed-forward network adds
@@ -42,6 +45,8 @@ void each_part(const Each& each, Layers&... layers) {
   each(layers.attention_norm...);
   each(layers.attention_norm_bias...);
   each(layers.qkv...);
+  each(layers.query_norm...);
+  each(layers.query_up...);
   each(layers.q_norm...);
   each(layers.k_norm...);
   each(layers.latent_norm...);
@@ -54,6 +59,7 @@ void each_part(const Each& each, Layers&... layers) {
   each(layers.gate_up...);
   each(layers.down...);
   each(layers.router...);
+  each(layers.router_bias...);
   each(layers.expert_gate_up...);
   each(layers.expert_down...);
   each(layers.ffn_post_norm...);

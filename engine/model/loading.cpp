@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/model/architecture.h"
+#include "engine/model/layer_names.h"
 #include "engine/model/packing.h"
 #include "engine/model/rope_keys.h"
 #include "engine/model/weights.h"
@@ -226,6 +227,10 @@ class Loader {
       // rotation's own table.
       if (factors && tensor.name == kRopeFactors) continue;
       if (two_factors && (tensor.name == kShortRopeFactors || tensor.name == kLongRopeFactors)) continue;
+      // Layers that draft more tokens.
+      if (const auto layer = layer_of(tensor.name);
+          layer && *layer >= config.layers && *layer < config.layers + config.draft_layers)
+        continue;
       if (tensor.name.ends_with(".attn_rot_embd.weight") || tensor.name.ends_with(".attn_rot_embd")) continue;
       if (!names_.contains(tensor.name)) {
         throw Error("a tensor that the architecture " + architecture + " does not know",

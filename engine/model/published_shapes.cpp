@@ -49,7 +49,8 @@ constexpr PublishedShape kPublished[] = {
     with_rotated({"phi-2", "phi2", 32, 2560, 10240, 32, 32, 80, 51200, 2048, 10000}, 32),
     with_rotated({"phi-4-mini", "phi3", 32, 3072, 8192, 24, 8, 128, 200064, 131072, 10000, true}, 96),
     // Mixtures of experts add: count, used, I of each, I of the shared ones, dense layers.
-    // Latent attention adds: rank, values without rotation, values with rotation, values of a head.
+    // Then: sigmoids with a bias that chooses, a scale of the weights, groups, groups of a token.
+    // Latent attention adds: rank, values without rotation, with rotation, of a head's value; rank of queries.
     mixture({"mixtral-8x7b", "llama", 32, 4096, 14336, 32, 8, 128, 32000, 32768, 1000000}, {8, 2, 14336}),
     mixture({"phi-3.5-moe", "phimoe", 32, 4096, 6400, 32, 8, 128, 32064, 131072, 10000, false, true}, {16, 2, 6400}),
     mixture({"phi-tiny-moe", "phimoe", 32, 4096, 448, 16, 4, 128, 32064, 4096, 10000, false, true}, {16, 2, 448}),
@@ -60,10 +61,25 @@ constexpr PublishedShape kPublished[] = {
     mixture({"qwen3-30b-a3b", "qwen3moe", 48, 2048, 6144, 32, 4, 128, 151936, 40960, 1000000}, {128, 8, 768}),
     mixture({"olmoe-1b-7b", "olmoe", 16, 2048, 1024, 16, 16, 128, 50304, 4096, 10000}, {64, 8, 1024}),
     mixture({"granite-3.0-1b-a400m", "granitemoe", 24, 1024, 512, 16, 8, 64, 49155, 4096, 10000, true}, {32, 8, 512}),
+    mixture({"ernie-4.5-21b-a3b", "ernie4_5-moe", 28, 2560, 12288, 20, 4, 128, 103424, 131072, 500000, true},
+            {64, 6, 1536, 3072, 1}),
+    mixture({"ernie-4.5-300b-a47b", "ernie4_5-moe", 54, 8192, 28672, 64, 8, 128, 103424, 131072, 500000},
+            {64, 8, 3584, 0, 3}),
+    with_rotated(mixture({"glm-4.5-air", "glm4moe", 46, 4096, 10944, 96, 8, 128, 151552, 131072, 1000000, false, true},
+                         {128, 8, 1408, 1408, 1, true}),
+                 64),
+    with_rotated(
+        mixture({"glm-4.5", "glm4moe", 92, 5120, 12288, 96, 8, 128, 151552, 131072, 1000000, false, true, true},
+                {160, 8, 1536, 1536, 3, true, 2.5f}),
+        64),
     mixture({"deepseek-moe-16b", "deepseek", 28, 2048, 10944, 16, 16, 128, 102400, 4096, 10000},
             {64, 6, 1408, 2816, 1}),
     mixture({"deepseek-v2-lite", "deepseek2", 27, 2048, 10944, 16, 1, 576, 102400, 163840, 10000},
             {64, 6, 1408, 2816, 1}, {512, 128, 64, 128}),
+    mixture({"deepseek-v2", "deepseek2", 60, 5120, 12288, 128, 1, 576, 102400, 163840, 10000},
+            {160, 6, 1536, 3072, 1, false, 16, 8, 3}, {512, 128, 64, 128, 1536}),
+    mixture({"deepseek-v3", "deepseek2", 61, 7168, 18432, 128, 1, 576, 129280, 163840, 10000},
+            {256, 8, 2048, 2048, 3, true, 2.5f, 8, 4}, {512, 128, 64, 128, 1536}),
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "engine/model/architecture.h"
+#include "engine/model/expert_keys.h"
 #include "engine/model/rope_keys.h"
 #include "engine/tensor/block_scales.h"
 #include "sync/error.h"
@@ -135,7 +136,7 @@ void set_variants(GgufWriter& writer, const std::string& prefix, const ModelConf
 }
 
 // Keys with their default value are left out.
-void set_experts(GgufWriter& writer, const std::string& prefix, const ExpertsConfig& experts) {
+void set_experts(GgufWriter& writer, const std::string& prefix, const ExpertsConfig& experts, bool knows_step) {
   const std::pair<const char*, int64_t> sizes[] = {{"expert_count", experts.count},
                                                    {"expert_used_count", experts.used},
                                                    {"expert_feed_forward_length", experts.feed_forward},
@@ -143,6 +144,15 @@ void set_experts(GgufWriter& writer, const std::string& prefix, const ExpertsCon
                                                    {"leading_dense_block_count", experts.dense_layers}};
   for (const auto& [key, value] : sizes)
     if (value > 0) writer.set(prefix + key, static_cast<uint32_t>(value));
+  // Other engines want these keys too.
+  if (knows_step) writer.set(prefix + kExpertStep, static_cast<uint32_t>(experts.step));
+  if (experts.shared_feed_forward > 0 && experts.shared_feed_forward % experts.feed_forward == 0)
+    writer.set(prefix + "expert_shared_count",
+               static_cast<uint32_t>(experts.shared_feed_forward / experts.feed_forward));
+  if (experts.groups > 1) {
+    writer.set(prefix + "expert_group_count", static_cast<uint32_t>(experts.groups));
+    writer.set(prefix + "expert_group_used_count", static_cast<uint32_t>(experts.groups_used));
+  }
   if (experts.normalised) writer.set(prefix + "expert_weights_norm", true);
   if (experts.scale != 1.0f) writer.set(prefix + "expert_weights_scale", experts.scale);
   if (experts.gating == Gating::sigmoid) writer.set(prefix + "expert_gating_func", uint32_t{2});
@@ -152,6 +162,7 @@ void set_experts(GgufWriter& writer, const std::string& prefix, const ExpertsCon
 void set_latent_keys(GgufWriter& writer, const std::string& prefix, const LatentConfig& latent) {
   const int64_t key = latent.nope + latent.rope;
   writer.set(prefix + "attention.kv_lora_rank", static_cast<uint32_t>(latent.rank));
+  if (latent.query_rank > 0) writer.set(prefix + "attention.q_lora_rank", static_cast<uint32_t>(latent.query_rank));
   writer.set(prefix + "attention.key_length", static_cast<uint32_t>(key));
   writer.set(prefix + "attention.value_length", static_cast<uint32_t>(latent.value));
 }
@@ -175,7 +186,9 @@ GgufWriter keys_of(const ModelConfig& config) {
              config.norm_eps);
   set_rotation(writer, prefix, config);
   set_variants(writer, prefix, config);
-  if (config.experts) set_experts(writer, prefix, *config.experts);
+  if (config.experts)
+    set_experts(writer, prefix, *config.experts,
+                architecture_named(config.architecture, config.name).knows(kExpertStep));
   // Comes after the common widths, because it replaces two of them.
   if (config.latent) set_latent_keys(writer, prefix, *config.latent);
   const MadeUpVocabulary vocabulary = made_up_vocabulary(config.vocabulary);
@@ -275,7 +288,9 @@ void RandomModel::add_tensors(const ModelConfig& config, StorageType type) {
     const GroupSpec* router = &layer.router;  // F32 in files of every type
     const auto matrices = [&](const GroupSpec& one) { group(one, &one == router ? StorageType::f32 : type); };
     const auto vectors = [&](const VectorSpec& one) {
-      &one == &layer.attention_norm_bias || &one == &layer.ffn_norm_bias ? bias(one) : norm(one);
+      const bool is_bias =
+          &one == &layer.attention_norm_bias || &one == &layer.ffn_norm_bias || &one == &layer.router_bias;
+      is_bias ? bias(one) : norm(one);
     };
     each_part(Overloaded{vectors, matrices, stack}, layer);
   }

@@ -88,6 +88,12 @@ void check_parts(const Architecture& architecture, const ModelConfig& config, co
                     architecture.name + "; docs/model_clock.md has the keys");
   };
   check("experts", "experts", config.experts.has_value(), architecture.has_experts, architecture.knows("expert_count"));
+  const bool groups = config.experts && config.experts->groups > 1, steps = config.experts && config.experts->step > 1;
+  check("expert_groups", "groups of experts", groups, false, architecture.knows("expert_group_count"));
+  check("expert_step", "layers without experts between those with experts", steps, false,
+        architecture.knows(kExpertStep));
+  check("expert_bias", "bias that chooses experts", config.experts && config.experts->choice_bias, false,
+        architecture.may_have_choice_bias);
   check("kv_lora_rank", "latent attention", config.latent.has_value(), architecture.has_latent,
         architecture.knows("attention.kv_lora_rank"));
 }
@@ -111,6 +117,10 @@ ExpertsConfig experts_of(const PublishedExperts& published) {
   experts.feed_forward = published.feed_forward;
   experts.shared_feed_forward = published.shared_feed_forward;
   experts.dense_layers = published.dense_layers;
+  experts.choice_bias = experts.normalised = published.sigmoid_and_bias;
+  if (published.sigmoid_and_bias) experts.gating = Gating::sigmoid;
+  experts.scale = published.scale;
+  experts.groups = published.groups, experts.groups_used = published.groups_used;
   return experts;
 }
 
@@ -134,7 +144,7 @@ ModelConfig config_of(const PublishedShape& shape) {
   config.qk_norm = shape.qk_norm;
   if (shape.experts.count > 0) config.experts = experts_of(shape.experts);
   if (const PublishedLatent& latent = shape.latent; latent.rank > 0)
-    config.latent = {latent.rank, latent.nope, latent.rope, latent.value};
+    config.latent = {latent.rank, latent.nope, latent.rope, latent.value, false, latent.query_rank};
   describe(config, shape.name);
   return config;
 }
@@ -177,7 +187,18 @@ std::optional<ExpertsConfig> parse_experts(Keys& keys, const ModelConfig& config
   experts.feed_forward = keys.count("expert_feed_forward", kMaxWidth, config.feed_forward);
   experts.shared_feed_forward = keys.optional_count("shared_feed_forward", kMaxWidth);
   experts.dense_layers = keys.optional_count("dense_layers", config.layers);
+  experts.step = keys.count("expert_step", config.layers, 1);
   experts.scale = keys.positive("expert_scale", 1.0f);
+  experts.groups = keys.count("expert_groups", kMostExpertGroups, 1);
+  experts.groups_used = keys.count("expert_groups_used", experts.groups, experts.groups);
+  // A group is weighed by two of its experts.
+  if (experts.groups > 1 && (experts.count % experts.groups != 0 || experts.count < 2 * experts.groups))
+    keys.fail("expert_groups", "groups of two and more experts each, all of one size");
+  if (experts.groups_used * (experts.count / experts.groups) < experts.used)
+    keys.fail("expert_groups_used", "groups with the experts of a token");
+  if (keys.flag("expert_sigmoid")) experts.gating = Gating::sigmoid;
+  experts.choice_bias = keys.flag("expert_bias");
+  experts.normalised = keys.flag("expert_norm");
   return experts;
 }
 
@@ -189,6 +210,7 @@ std::optional<LatentConfig> parse_latent(Keys& keys) {
   latent.nope = keys.count("nope_dim", kMaxShapeHeadDim);
   latent.rope = keys.count("rope_dim", kMaxShapeHeadDim);
   latent.value = keys.count("value_dim", kMaxShapeHeadDim);
+  latent.query_rank = keys.optional_count("q_lora_rank", kMaxWidth);
   if (latent.rope % 2 != 0) keys.fail("rope_dim", "an even number");
   return latent;
 }

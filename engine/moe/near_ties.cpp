@@ -38,16 +38,68 @@ double router_margin(std::span<const float> scores, int64_t k, Gating gating) {
   return margin;
 }
 
+RouterRule router_rule(const Model& model, int64_t layer) {
+  const ExpertsConfig& experts = *model.config.experts;
+  RouterRule rule{experts.used, experts.gating, {}, experts.groups, experts.groups_used};
+  if (const Operand& bias = model.weights.layers[static_cast<size_t>(layer)].router_bias)
+    rule.bias = {bias.as<const float>(), static_cast<size_t>(experts.count)};
+  return rule;
+}
+
+namespace {
+
+// What the rule chooses by: gating(score) + bias of each expert.
+std::vector<float> biased(std::span<const float> scores, const RouterRule& rule) {
+  const double top = std::ranges::max(scores);
+  double sum = 0;
+  for (const float score : scores) sum += std::exp(score - top);
+  std::vector<float> keys;
+  for (size_t e = 0; e < scores.size(); ++e) {
+    const double weight =
+        rule.gating == Gating::softmax ? std::exp(scores[e] - top) / sum : 1 / (1 + std::exp(-double{scores[e]}));
+    keys.push_back(static_cast<float>(weight + rule.bias[e]));
+  }
+  return keys;
+}
+
+// What a group counts as: its best key, or the sum of its best two.
+float of_group(std::span<const float> keys, bool both) {
+  std::vector<float> falling(keys.begin(), keys.end());
+  std::ranges::sort(falling, std::greater<>{});
+  return both ? falling[0] + falling[1] : falling[0];
+}
+
+}  // namespace
+
+double router_margin(std::span<const float> scores, const RouterRule& rule) {
+  std::vector<float> keys(scores.begin(), scores.end());
+  if (!rule.bias.empty()) keys = biased(scores, rule);
+  // Keys are in the order of their choice, so the choice itself is that of a softmax.
+  const Gating gating = rule.bias.empty() ? rule.gating : Gating::softmax;
+  if (rule.groups == 1) return router_margin(keys, rule.k, gating);
+  const auto each = keys.size() / static_cast<size_t>(rule.groups);
+  std::vector<float> groups;
+  for (size_t begin = 0; begin < keys.size(); begin += each)
+    groups.push_back(of_group(std::span(keys).subspan(begin, each), !rule.bias.empty()));
+  std::vector<float> falling = groups;
+  std::ranges::sort(falling, std::greater<>{});
+  const float least = falling[static_cast<size_t>(rule.groups_used) - 1];
+  std::vector<float> within;
+  for (size_t g = 0; g < groups.size(); ++g)
+    if (groups[g] >= least) within.insert(within.end(), keys.begin() + g * each, keys.begin() + (g + 1) * each);
+  return std::min(router_margin(groups, rule.groups_used, Gating::softmax), router_margin(within, rule.k, gating));
+}
+
 void RouterMargins::add(double margin) {
   smallest = decisions == 0 ? margin : std::min(smallest, margin);
   ++decisions;
   if (margin < kNearTie) ++near_ties;
 }
 
-void add_margins(RouterMargins& margins, std::span<const float> scores, int64_t stride, int64_t E, int64_t k,
-                 Gating gating) {
+void add_margins(RouterMargins& margins, std::span<const float> scores, int64_t stride, int64_t E,
+                 const RouterRule& rule) {
   for (size_t at = 0; at < scores.size(); at += static_cast<size_t>(stride))
-    margins.add(router_margin(scores.subspan(at, static_cast<size_t>(E)), k, gating));
+    margins.add(router_margin(scores.subspan(at, static_cast<size_t>(E)), rule));
 }
 
 }  // namespace tandem

@@ -1,6 +1,7 @@
 // Published shapes made so small that a test takes milliseconds, and the bytes of models with random weights.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -22,6 +23,7 @@ inline ModelConfig small_shape(const std::string& name) {
   architecture_named(config.architecture, name).describe(config);  // what follows from the number of layers and widths
   if (config.experts) {
     config.experts->feed_forward = 64;
+    config.experts->dense_layers = std::min<int64_t>(config.experts->dense_layers, 1);
     config.experts->shared_feed_forward = config.experts->shared_feed_forward > 0 ? 96 : 0;
   }
   return config;

@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <span>
+#include <vector>
 
 #include "engine/device/host/arithmetic.h"
 #include "engine/device/processor.h"
 #include "packed/loops/aligned.h"
 #include "packed/loops/loops.h"
 #include "packed/loops/matmul.h"
+#include "sync/error.h"
 
 namespace tandem::host {
 namespace {
@@ -214,9 +216,14 @@ struct Contract {
   void operator()(const ExpertSlots& op) const { run_expert_slots(op); }
   void operator()(const GatherRows& op) const { run_gather_rows(op); }
   void operator()(const Route& op) const {
+    static_assert(kMostGroups == kMostRouteGroups);
+    TANDEM_CHECK(op.groups >= 1 && op.groups <= kMostGroups && op.E % op.groups == 0, "groups of experts");
+    std::vector<float> keys(op.by_keys() ? static_cast<size_t>(op.E) : 0);
     for (int64_t s = 0; s < op.S; ++s)
       loops.route({op.x.as<float>() + s * op.x_stride, op.E, op.k, op.gating, 2 * kSparseMixerJitter, op.normalised,
-                   op.scale, op.ids.as<int32_t>() + s * op.k, op.weights.as<float>() + s * op.k});
+                   op.scale, op.biased ? op.bias.as<float>() : nullptr, op.groups, op.groups_used,
+                   op.by_keys() ? keys.data() : nullptr, op.ids.as<int32_t>() + s * op.k,
+                   op.weights.as<float>() + s * op.k});
   }
   // If op.rows > 0, static graphs have computed some choices. row_of then says which row of their buffers has
   // the result.

@@ -31,7 +31,8 @@ struct NormArgs {
 };
 
 inline constexpr int kMaxAttendTile = 12;
-inline constexpr int64_t kMaxHeadDimV = 512;  // attend() keeps the values of a tile on the stack
+inline constexpr int64_t kMostRouteGroups = 32;  // of experts
+inline constexpr int64_t kMaxHeadDimV = 512;     // attend() keeps the values of a tile on the stack
 
 // A tile of queries of one KV head: any tokens of one sequence, and any heads that read it. k and v point to the KV
 // head in page 0 of the cache. Places from i * 256 on lie in page pages[i]. A position below tree_begin is its own
@@ -91,6 +92,9 @@ struct RouteArgs {
   float near;  // for a sparse mixer: 2 * kSparseMixerJitter
   bool normalised;
   float scale;
+  const float* bias;  // [E]; may be null
+  int64_t groups, groups_used;
+  float* keys;     // [E], room for what choices are made by; null: by the scores
   int32_t* ids;    // [k]
   float* weights;  // [k]
 };

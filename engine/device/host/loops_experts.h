@@ -26,11 +26,11 @@ LANES_INLINE bool is_behind(float key, int64_t e, Picked last) {
   return key < last.key || (key == last.key && e > last.at);
 }
 
-// The first expert behind `last` in the order of scores.
-LANES_INLINE Picked next_pick(const RouteArgs& args, Picked last) {
+// The first of `count` keys behind `last` in the order of keys.
+LANES_INLINE Picked next_pick(const float* keys, int64_t count, Picked last) {
   Picked next{0, -1};
-  for (int64_t e = 0; e < args.E; ++e) {
-    const float key = key_of(args.x[e]);
+  for (int64_t e = 0; e < count; ++e) {
+    const float key = key_of(keys[e]);
     if (is_behind(key, e, last) && (next.at < 0 || key > next.key)) next = {key, e};
   }
   return next;
@@ -53,19 +53,54 @@ LANES_INLINE float sparse_sum(const RouteArgs& args, Picked last, Picked pick) {
   return sum;
 }
 
-// Picks k experts one after the other in falling order of scores and inserts each into the results, which ascend by
+LANES_INLINE float largest_of(const float* keys, int64_t count) {
+  return next_pick(keys, count, {__builtin_inff(), -1}).key;
+}
+
+// A group's number: its best key, or the sum of its best two if there are biases.
+LANES_INLINE float group_key(const RouteArgs& args, int64_t group) {
+  const int64_t each = args.E / args.groups;
+  const Picked best = next_pick(args.keys + group * each, each, {__builtin_inff(), -1});
+  return args.bias ? best.key + next_pick(args.keys + group * each, each, best).key : best.key;
+}
+
+// Writes what experts are chosen by. Experts outside the best groups get the lowest key.
+LANES_INLINE void write_keys(const RouteArgs& args, float top, float sum) {
+  for (int64_t e = 0; e < args.E; ++e) {
+    const float score = key_of(args.x[e]);
+    args.keys[e] = !args.bias                       ? score
+                   : args.gating == Gating::softmax ? exp_of(score - top) / sum + args.bias[e]
+                                                    : sigmoid(score) + args.bias[e];
+    args.keys[e] = key_of(args.keys[e]);
+    if (args.x[e] != args.x[e]) args.keys[e] = -__builtin_inff();
+  }
+  if (args.groups <= 1) return;
+  const int64_t each = args.E / args.groups;
+  float of_groups[kMostRouteGroups];
+  for (int64_t g = 0; g < args.groups; ++g) of_groups[g] = group_key(args, g);
+  Picked last{__builtin_inff(), -1};
+  for (int64_t i = 0; i < args.groups_used; ++i) last = next_pick(of_groups, args.groups, last);
+  for (int64_t g = 0; g < args.groups; ++g)
+    for (int64_t e = g * each; e < (g + 1) * each && is_behind(key_of(of_groups[g]), g, last); ++e)
+      args.keys[e] = -__builtin_inff();
+}
+
+// Picks k experts one after the other in falling order of keys and inserts each into the results, which ascend by
 // expert. The weights are scaled at the end.
 void route(const RouteArgs& args) {
   Picked last{__builtin_inff(), -1};
   float top = 0, sum = 0;
+  if (args.gating == Gating::softmax) {
+    top = largest_of(args.x, args.E);
+    sum = sum_of_exp(args, top);
+  }
+  if (args.keys) write_keys(args, top, sum);
+  const float* keys = args.keys ? args.keys : args.x;
   for (int64_t round = 0; round < args.k; ++round) {
-    const Picked pick = next_pick(args, last);
-    if (round == 0 && args.gating == Gating::softmax) {
-      top = pick.key;
-      sum = sum_of_exp(args, top);
-    }
-    const float weight = args.gating == Gating::softmax   ? exp_of(pick.key - top) / sum
-                         : args.gating == Gating::sigmoid ? sigmoid(pick.key)
+    const Picked pick = next_pick(keys, args.E, last);
+    const float score = key_of(args.x[pick.at]);
+    const float weight = args.gating == Gating::softmax   ? exp_of(score - top) / sum
+                         : args.gating == Gating::sigmoid ? sigmoid(score)
                                                           : 1.0f / sparse_sum(args, last, pick);
     int64_t at = round;  // results ascend by expert
     for (; at > 0 && args.ids[at - 1] > pick.at; --at) {

@@ -279,6 +279,27 @@ double sparse_weight(const std::vector<double>& keys, const std::vector<int32_t>
   return 1 / sum;
 }
 
+// What experts are chosen by: scores, or gating(score) + bias. Outside the best groups it is the lowest number.
+std::vector<double> choice_keys(const Route& op, const std::vector<double>& scores, double top, double sum) {
+  std::vector<double> keys = scores;
+  constexpr double kLowest = -std::numeric_limits<double>::infinity();
+  for (int64_t e = 0; e < op.E && op.biased; ++e) {
+    keys[e] = op.gating == Gating::softmax ? std::exp(scores[e] - top) / sum : sigmoid(scores[e]);
+    keys[e] = scores[e] == kLowest ? kLowest : keys[e] + static_cast<double>(op.bias.as<float>()[e]);
+  }
+  if (op.groups == 1) return keys;
+  const int64_t each = op.E / op.groups;
+  std::vector<double> of_groups;
+  for (int64_t g = 0; g < op.groups; ++g) {
+    std::vector<double> own(keys.begin() + g * each, keys.begin() + (g + 1) * each);
+    std::ranges::sort(own, std::greater<>());
+    of_groups.push_back(op.biased ? own[0] + own[1] : own[0]);
+  }
+  const std::vector<int32_t> order = ranked(of_groups);
+  for (int64_t i = op.groups_used; i < op.groups; ++i) std::fill_n(keys.begin() + order[i] * each, each, kLowest);
+  return keys;
+}
+
 }  // namespace
 
 // Ranks the experts of each token, weighs the first k by the gating, and writes them in ascending order of expert.
@@ -289,13 +310,14 @@ void reference(const Route& op) {
       const float score = op.x.as<float>()[s * op.x_stride + e];
       keys[e] = std::isnan(score) ? -std::numeric_limits<double>::infinity() : static_cast<double>(score);
     }
-    const std::vector<int32_t> order = ranked(keys);
+    const double top = *std::ranges::max_element(keys);
     double sum = 0;
-    for (const double key : keys) sum += std::exp(key - keys[order[0]]);
+    for (const double key : keys) sum += std::exp(key - top);
+    const std::vector<int32_t> order = ranked(choice_keys(op, keys, top, sum));
     std::map<int32_t, double> chosen;  // ascending by expert
     for (int64_t i = 0; i < op.k; ++i) {
       const double key = keys[order[i]];
-      chosen[order[i]] = op.gating == Gating::softmax   ? std::exp(key - keys[order[0]]) / sum
+      chosen[order[i]] = op.gating == Gating::softmax   ? std::exp(key - top) / sum
                          : op.gating == Gating::sigmoid ? sigmoid(key)
                                                         : sparse_weight(keys, order, static_cast<size_t>(i));
     }

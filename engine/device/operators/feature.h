@@ -50,6 +50,8 @@ enum class Feature : uint8_t {
   copied_experts,
   // Variants of mixtures of experts.
   sigmoid_routing,
+  biased_routing,
+  grouped_routing,
   sparse_mixer,
   shared_expert,
   gated_shared_expert,
@@ -106,6 +108,8 @@ inline constexpr FeatureRow kFeatureRows[] = {
     {Feature::moving_experts, ComputedBy::host, "experts that move (they are read while a pass runs)"},
     {Feature::copied_experts, ComputedBy::host, "copies of experts (a table says which)"},
     {Feature::sigmoid_routing, ComputedBy::host_and_gpu, "routing by sigmoids"},
+    {Feature::biased_routing, ComputedBy::host_and_gpu, "routing with a bias that only chooses"},
+    {Feature::grouped_routing, ComputedBy::host_and_gpu, "routing among groups of experts"},
     {Feature::sparse_mixer, ComputedBy::host_and_gpu, "routing by a sparse mixer"},
     {Feature::shared_expert, ComputedBy::host_and_gpu, "a shared expert"},
     {Feature::gated_shared_expert, ComputedBy::host_and_gpu, "a shared expert behind a gate"},

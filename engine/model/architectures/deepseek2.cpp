@@ -1,5 +1,6 @@
-// DeepSeek-V2-Lite: latent attention, and experts as in DeepSeek-MoE. Its rotation pairs neighbouring values. YaRN's
-// magnitude applies to the attention scores instead of cos and sin.
+// DeepSeek-V2, V3 and R1: latent attention, and experts as in DeepSeek-MoE. In V3 a bias enters the choice of experts,
+// which lie in groups. All but V2-Lite compute queries from latents of their own. The rotation pairs neighbouring
+// values. YaRN's magnitude applies to the attention scores instead of cos and sin.
 // Files store the matrices that turn a latent into keys and values in one of two ways. Either one tensor has both, head
 // by head. Or there are two tensors: one for the keys, transposed, and one for the values.
 #include <cmath>
@@ -10,7 +11,7 @@ namespace tandem {
 namespace {
 
 constexpr const char* kKeys[] = {"expert_count", "attention.kv_lora_rank", "attention.q_lora_rank",
-                                 "rope.scaling.yarn_log_multiplier"};
+                                 "rope.scaling.yarn_log_multiplier", "expert_group_count"};
 
 // The attention scale belongs to the heads' own width, not to what the cache keeps. YaRN's magnitude enters it squared.
 void describe(ModelConfig& config) {
@@ -29,6 +30,11 @@ LayerSpec layer(const ModelConfig& config, int64_t index) {
   LayerSpec layer = dense_layer(config, index);
   layer.qkv.weights = {{prefix + "attn_q.weight", config.query_width(), config.hidden},
                        {prefix + "attn_kv_a_mqa.weight", config.head_dim, config.hidden}};
+  if (latent.query_rank > 0) {
+    layer.qkv.weights[0] = {prefix + "attn_q_a.weight", latent.query_rank, config.hidden};
+    layer.query_norm = {prefix + "attn_q_a_norm.weight", latent.query_rank};
+    layer.query_up.weights = {{prefix + "attn_q_b.weight", config.query_width(), latent.query_rank}};
+  }
   layer.latent_norm = {prefix + "attn_kv_a_norm.weight", latent.rank};
   StackedSpec key{prefix + "attn_kv_b.weight", latent.rank, latent.nope};
   StackedSpec value{prefix + "attn_kv_b.weight", latent.value, latent.rank};
@@ -59,6 +65,7 @@ const Architecture deepseek2_architecture = {.name = "deepseek2",
                                              .layer = layer,
                                              .read = read,
                                              .has_experts = true,
-                                             .has_latent = true};
+                                             .has_latent = true,
+                                             .may_have_choice_bias = true};
 
 }  // namespace tandem

@@ -9,11 +9,16 @@ namespace tandem {
 
 namespace {
 
+constexpr const char* kChoiceBias = "exp_probs_b.bias";
+
+std::string choice_bias_name(int64_t layer) { return "blk." + std::to_string(layer) + "." + kChoiceBias; }
+
 // Replaces the feed-forward network by a mixture of experts. All architectures use these names for its parts.
 void add_experts(const ModelConfig& config, const std::string& prefix, LayerSpec& layer) {
   const ExpertsConfig& experts = *config.experts;
   const int64_t H = config.hidden, I = experts.feed_forward, shared = experts.shared_feed_forward;
   layer.router.weights = {{prefix + "ffn_gate_inp.weight", experts.count, H}};
+  if (experts.choice_bias) layer.router_bias = {prefix + kChoiceBias, experts.count};
   // Most files have one tensor for all experts, NAME_exps.weight. Others have one for each expert, NAME.0.weight and so
   // on, so the prefix is kept too.
   const auto stacked = [&](const std::string& name, int64_t rows, int64_t columns) {
@@ -55,6 +60,12 @@ void read_biases(const GgufFile& file, ModelConfig& config) {
   read_attention_biases(file, config);
   for (const char* name : {"blk.0.ffn_up.bias", "blk.0.ffn_down.bias"})
     config.ffn_bias = config.ffn_bias || file.find(name) != nullptr;
+}
+
+void read_choice_bias(const GgufFile& file, ModelConfig& config) {
+  int64_t first = 0;
+  while (first < config.layers && !config.has_experts(first)) ++first;
+  config.experts->choice_bias = file.find(choice_bias_name(first)) != nullptr;
 }
 
 std::vector<bool> all_but_every(int64_t layers, int64_t period) {

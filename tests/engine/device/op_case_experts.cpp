@@ -31,6 +31,8 @@ struct RouteShape {
   bool normalised;
   float scale = 1;
   Scores scores = Scores::spread;
+  bool biased = false;
+  int64_t groups = 1, groups_used = 1;
 };
 
 std::vector<float> scores_of(const RouteShape& shape) {
@@ -44,11 +46,14 @@ std::vector<float> scores_of(const RouteShape& shape) {
 }
 
 BuiltCase build_route(CaseMemory& memory, const RouteShape& shape) {
-  const auto& [S, E, k, gating, normalised, scale, scores] = shape;
+  const auto& [S, E, k, gating, normalised, scale, scores, biased, groups, groups_used] = shape;
   Route op;
   op.S = S, op.E = E, op.k = k, op.gating = gating, op.normalised = normalised, op.scale = scale;
+  op.biased = biased, op.groups = groups, op.groups_used = groups_used;
   op.x_stride = E + 3;
   op.x = memory.matrix(scores_of(shape), E, op.x_stride, "x");
+  std::mt19937 random(static_cast<uint32_t>(E + k));
+  if (biased) op.bias = memory.floats(random_floats(random, E, 0.5f), "bias");
   op.ids = words(memory, S * k, "ids");
   op.weights = memory.empty_matrix(S, k, k, "weights");
   // A difference of scores rounds once, at most 8 ulp/2 in the exponent. exp takes 7 roundings, on both sides of a
@@ -489,6 +494,23 @@ std::vector<GroupedShape> grouped_shapes(StorageType type) {
 
 std::vector<OpCase> routing_cases() {
   std::vector<OpCase> cases;
+  const RouteShape by_keys[] = {
+      {7, 6, 3, Gating::softmax, true, 1, Scores::spread, true},
+      {33, 64, 8, Gating::sigmoid, true, 2.5f, Scores::spread, true},
+      {1, 256, 8, Gating::sigmoid, true, 2.5f, Scores::spread, true, 8, 4},
+      {7, 40, 6, Gating::softmax, false, 16, Scores::spread, false, 8, 3},
+      {3, 12, 4, Gating::softmax, true, 1, Scores::spread, true, 3, 1},
+      {7, 64, 8, Gating::sigmoid, true, 1, Scores::ties, false, 32, 4},
+      {7, 12, 4, Gating::sigmoid, true, 1, Scores::some_nan, true, 3, 2},
+      {70, 12, 8, Gating::softmax, false, 1, Scores::some_nan, false, 3, 2},
+  };
+  for (const RouteShape& shape : by_keys)
+    cases.push_back({std::string("route ") + (shape.gating == Gating::softmax ? "softmax" : "sigmoid") +
+                         (shape.biased ? " biased" : "") + size_text("groups", shape.groups) + size_text("S", shape.S) +
+                         size_text("E", shape.E) + size_text("k", shape.k) +
+                         (shape.scores == Scores::ties ? " ties" : "") +
+                         (shape.scores == Scores::some_nan ? " NaN" : ""),
+                     [shape](CaseMemory& memory) { return build_route(memory, shape); }});
   for (const Gating gating : {Gating::softmax, Gating::sigmoid, Gating::sparse_mixer})
     for (const RouteShape& shape :
          {RouteShape{1, 5, 3, gating, false}, RouteShape{7, 5, 3, gating, true, 2.5f},

@@ -269,12 +269,92 @@ TEST(ExpertConfig, refuses_latents_that_it_does_not_know) {
         .set("deepseek2.rope.dimension_count", uint32_t{8});
   };
   expect_refused(
-      {{"latents of queries", [](auto& w) { w.set("deepseek2.attention.q_lora_rank", uint32_t{16}); }, "q_lora_rank"},
+      {{"too wide latents of queries",
+        [](auto& w) { w.set("deepseek2.attention.q_lora_rank", (uint32_t{1} << 20) + 1); }, "q_lora_rank"},
        {"no rank", [](auto& w) { w.remove("deepseek2.attention.kv_lora_rank"); }, "kv_lora_rank"},
        {"no width of keys", [](auto& w) { w.set("deepseek2.rope.dimension_count", uint32_t{24}); },
         "expected more than the 24 that are turned"},
        {"too wide", [](auto& w) { w.set("deepseek2.attention.kv_lora_rank", uint32_t{4090}); }, "at most 4096"}},
       make);
+}
+
+TEST(ExpertSpecs, of_latents_of_queries_project_these_first) {
+  const ModelConfig config = model_shape("deepseek-v3");
+  const LayerSpec layer = spec_of_layer(config, 0);
+  EXPECT_THAT(names(layer.qkv), ElementsAre("blk.0.attn_q_a.weight", "blk.0.attn_kv_a_mqa.weight"));
+  EXPECT_EQ(layer.qkv.weights[0].rows, 1536);
+  EXPECT_EQ(layer.query_norm.name, "blk.0.attn_q_a_norm.weight");
+  EXPECT_THAT(names(layer.query_up), ElementsAre("blk.0.attn_q_b.weight"));
+  EXPECT_EQ(layer.query_up.weights[0].rows, 128 * 192);
+  EXPECT_EQ(layer.query_up.weights[0].columns, 1536);
+  EXPECT_EQ(config.projected_width(), 1536 + 576);
+}
+
+TEST(ExpertSpecs, have_a_bias_for_choices_behind_the_dense_layers) {
+  const ModelConfig config = model_shape("glm-4.5");
+  EXPECT_EQ(spec_of_layer(config, 2).router_bias.name, "");
+  EXPECT_EQ(spec_of_layer(config, 3).router_bias.name, "blk.3.exp_probs_b.bias");
+  EXPECT_EQ(spec_of_layer(config, 3).router_bias.length, 160);
+  EXPECT_EQ(spec_of_layer(config, 3).ffn_norm.name, "blk.3.post_attention_norm.weight");
+}
+
+GgufWriter grouped_writer() {
+  GgufWriter writer = expert_writer({.architecture = "glm4moe"}, {});
+  writer.set("glm4moe.expert_group_count", uint32_t{3}).set("glm4moe.expert_group_used_count", uint32_t{2});
+  return writer;
+}
+
+TEST(ExpertConfig, has_groups_of_experts) {
+  const ExpertsConfig experts = config_of(grouped_writer()).experts.value();
+  EXPECT_EQ(experts.groups, 3);
+  EXPECT_EQ(experts.groups_used, 2);
+  EXPECT_EQ(experts.gating, Gating::sigmoid);
+  EXPECT_TRUE(experts.normalised);
+  EXPECT_FALSE(experts.choice_bias) << "the file has none";
+  GgufWriter biased = grouped_writer();
+  biased.tensor("blk.0.exp_probs_b.bias", {6}, StorageType::f32, std::vector<std::byte>(24));
+  EXPECT_TRUE(config_of(biased).experts->choice_bias);
+}
+
+TEST(ExpertConfig, refuses_groups_that_tokens_cannot_choose_among) {
+  expect_refused(
+      {{"of unequal size", [](auto& w) { w.set("glm4moe.expert_group_count", uint32_t{4}); }, "found 4"},
+       {"of one expert", [](auto& w) { w.set("glm4moe.expert_group_count", uint32_t{6}); },
+        "of two and more experts each"},
+       {"more used than there are", [](auto& w) { w.set("glm4moe.expert_group_used_count", uint32_t{4}); },
+        "expected 1 to 3"},
+       {"none used", [](auto& w) { w.set("glm4moe.expert_group_used_count", uint32_t{0}); }, "found 0"},
+       {"too few experts",
+        [](auto& w) {
+          w.set("glm4moe.expert_used_count", uint32_t{3}).set("glm4moe.expert_group_used_count", uint32_t{1});
+        },
+        "the 3 experts of a token"},
+       {"a softmax", [](auto& w) { w.set("glm4moe.expert_gating_func", uint32_t{1}); },
+        "'glm4moe.expert_gating_func'"}},
+      grouped_writer);
+}
+
+// Two layers in the file, of which the last one drafts.
+TEST(ExpertConfig, counts_no_layers_that_draft) {
+  GgufWriter writer = expert_writer({.architecture = "glm4moe"}, {});
+  writer.set("glm4moe.nextn_predict_layers", uint32_t{1});
+  EXPECT_EQ(config_of(writer).layers, 1);
+  EXPECT_EQ(config_of(writer).draft_layers, 1);
+  writer.set("glm4moe.nextn_predict_layers", uint32_t{0});
+  EXPECT_EQ(config_of(writer).layers, 2);
+  expect_refused({{"all of them", [](auto& w) { w.set("glm4moe.nextn_predict_layers", uint32_t{2}); },
+                   "expected fewer than the 2 layers"}},
+                 [] { return expert_writer({.architecture = "glm4moe"}, {}); });
+}
+
+TEST(ExpertConfig, has_experts_in_the_last_layer_of_each_period) {
+  GgufWriter writer = expert_writer({.architecture = "ernie4_5-moe"}, {});
+  writer.set("ernie4_5-moe.interleave_moe_layer_step", uint32_t{2});
+  const ModelConfig config = config_of(writer);
+  EXPECT_FALSE(config.has_experts(0));
+  EXPECT_TRUE(config.has_experts(1));
+  writer.set("ernie4_5-moe.interleave_moe_layer_step", uint32_t{0});
+  EXPECT_TRUE(config_of(writer).has_experts(0)) << "0 states nothing";
 }
 
 TEST(ExpertConfig, takes_a_layer_norms_number_from_either_key) {

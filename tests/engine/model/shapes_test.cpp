@@ -60,6 +60,7 @@ TEST(model_shapes, have_the_published_number_of_weights) {
       {"mixtral-8x7b", 46.7},      {"phi-3.5-moe", 41.87},     {"phi-tiny-moe", 3.75},
       {"qwen1.5-moe-a2.7b", 14.3}, {"qwen2-57b-a14b", 57.4},   {"qwen3-30b-a3b", 30.5},
       {"olmoe-1b-7b", 6.92},       {"deepseek-moe-16b", 16.4}, {"deepseek-v2-lite", 15.7},
+      {"deepseek-v2", 235.7},      {"deepseek-v3", 671.0},     {"glm-4.5-air", 106.9},
   };
   for (const auto& [name, billions] : published) {
     double sum = 0;
@@ -135,6 +136,15 @@ TEST(model_shapes, a_json_shape_may_have_experts_and_latent_attention) {
   EXPECT_EQ(config.experts->scale, 2.5f);
   EXPECT_TRUE(config.has_experts(1));
   EXPECT_FALSE(config.has_experts(0));
+  const ModelConfig large = parse_shape(with(std::string(kExperts) + R"(, "q_lora_rank": 40, "expert_groups": 4,
+      "expert_groups_used": 2, "expert_sigmoid": true, "expert_bias": true, "expert_norm": true)"),
+                                        "small.json");
+  EXPECT_EQ(large.latent->query_rank, 40);
+  EXPECT_EQ(large.experts->groups, 4);
+  EXPECT_EQ(large.experts->groups_used, 2);
+  EXPECT_EQ(large.experts->gating, Gating::sigmoid);
+  EXPECT_TRUE(large.experts->choice_bias);
+  EXPECT_TRUE(large.experts->normalised);
 }
 
 TEST(model_shapes, a_json_shape_of_experts_must_fit_its_architecture) {
@@ -144,6 +154,11 @@ TEST(model_shapes, a_json_shape_of_experts_must_fit_its_architecture) {
               HasSubstr("small.json: experts. expected no experts"));
   EXPECT_THAT(json(R"("architecture": "deepseek2", "experts": 4, "experts_used": 2)"),
               HasSubstr("small.json: kv_lora_rank. expected latent attention"));
+  const std::string qwen = R"("architecture": "qwen3moe", "experts": 8, "experts_used": 2, )";
+  EXPECT_THAT(json(qwen + R"("expert_groups": 2)"), HasSubstr("small.json: expert_groups. expected no groups"));
+  EXPECT_THAT(json(qwen + R"("expert_bias": true)"), HasSubstr("small.json: expert_bias. expected no bias"));
+  EXPECT_THAT(json(qwen + R"("expert_step": 2)"), HasSubstr("small.json: expert_step. expected no layers without"));
+  EXPECT_THAT(json(std::string(kExperts) + R"(, "expert_groups": 3)"), HasSubstr("expert_groups. expected groups"));
   EXPECT_THAT(json(R"("kv_lora_rank": 4, "nope_dim": 4, "rope_dim": 4, "value_dim": 4)"),
               HasSubstr("small.json: kv_lora_rank. expected no latent attention"));
   EXPECT_THAT(json(R"("experts": 4)"), HasSubstr("small.json: experts_used"));

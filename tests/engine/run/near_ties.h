@@ -21,7 +21,7 @@ inline int64_t first_near_tie(Engine& engine, std::span<const int32_t> ids) {
       for (int64_t s = 0; s < layer.tokens; ++s) {
         const auto at = static_cast<size_t>(s * layer.scores_stride);
         const auto scores = layer.scores.subspan(at, static_cast<size_t>(experts.count));
-        if (router_margin(scores, experts.used, experts.gating) < kNearTie)
+        if (router_margin(scores, router_rule(engine.model().model(), layer.layer)) < kNearTie)
           first_of_all = std::min(first_of_all, first + s);
       }
     }

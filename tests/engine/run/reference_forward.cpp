@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sync/error.h"
+#include "tests/engine/run/reference_mixtures.h"
 #include "tests/engine/run/reference_parts.h"
 
 namespace tandem::testing {
@@ -366,7 +367,6 @@ Rows granitemoe(const Weights& w, std::span<const int32_t> ids) {
   return decode(w, ids, decoder);
 }
 
-using Forward = Rows (*)(const Weights&, std::span<const int32_t>);
 const std::map<std::string, Forward> kForwards = {
     {"arcee", arcee},
     {"bailingmoe", bailingmoe},
@@ -399,8 +399,9 @@ const std::map<std::string, Forward> kForwards = {
 
 std::vector<float> reference_logits(const GgufFile& file, std::span<const int32_t> ids) {
   const Weights weights(file);
-  const auto forward = kForwards.find(weights.architecture());
-  if (forward == kForwards.end()) throw Error("no reference of this architecture", weights.architecture());
+  auto forward = kForwards.find(weights.architecture());
+  if (forward == kForwards.end()) forward = mixture_forwards().find(weights.architecture());
+  if (forward == mixture_forwards().end()) throw Error("no reference of this architecture", weights.architecture());
   std::vector<float> logits;
   for (const Row& row : forward->second(weights, ids)) logits.insert(logits.end(), row.begin(), row.end());
   return logits;

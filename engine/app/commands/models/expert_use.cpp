@@ -267,7 +267,8 @@ bool names_a_text(const ExpertUseFlags& own) { return !own.texts.empty() || !own
 void add_margins(RouterMargins& margins, const Engine& engine) {
   for (const RoutedLayer& layer : engine.routing()) {
     const ExpertsConfig& experts = *engine.model().config().experts;
-    add_margins(margins, layer.scores, layer.scores_stride, experts.count, experts.used, experts.gating);
+    add_margins(margins, layer.scores, layer.scores_stride, experts.count,
+                router_rule(engine.model().model(), layer.layer));
   }
 }
 

@@ -87,11 +87,18 @@ void add_parts(json& shapes, const ModelConfig& config) {
     shapes["gating"] = name_of(experts.gating);
     shapes["expert_weights_normalised"] = experts.normalised;
     shapes["expert_scale"] = experts.scale;
+    shapes["expert_choice_bias"] = experts.choice_bias;
+    if (experts.step > 1) shapes["expert_step"] = experts.step;
+    if (experts.groups > 1) {
+      shapes["expert_groups"] = experts.groups;
+      shapes["expert_groups_used"] = experts.groups_used;
+    }
   }
   if (config.latent) {
     shapes["kv_lora_rank"] = config.latent->rank;
     shapes["nope_dim"] = config.latent->nope;
     shapes["value_dim"] = config.latent->value;
+    if (config.latent->query_rank > 0) shapes["q_lora_rank"] = config.latent->query_rank;
   }
 }
 
@@ -116,6 +123,7 @@ json config_json(const ModelConfig& config) {
               {"qkv_bias", config.qkv_bias},
               {"qk_norm", config.qk_norm},
               {"tied_output", config.tied_output}};
+  if (config.draft_layers > 0) shapes["draft_layers_not_computed"] = config.draft_layers;
   add_parts(shapes, config);
   return shapes;
 }
