@@ -17,6 +17,12 @@ inline uint32_t read_u32(const uint8_t* bytes) {
 // Values of the 4-bit code book of IQ4_NL and IQ4_XS.
 inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
+// Twice the values of the 4-bit floats (E2M1) of MXFP4, and the exponent of what they are multiplied by. A scale of 255
+// is NaN.
+inline constexpr int8_t kE2m1Values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+inline constexpr uint8_t kE8m0Nan = 255;
+constexpr int mxfp4_exponent(uint8_t scale) { return static_cast<int>(scale) - 128; }
+
 // Block layouts, in bytes (half: 2 bytes):
 //   Q4_0: half d, 16 nibble pairs.
 //   Q4_1: half d, half m, 16 nibble pairs.
@@ -24,6 +30,7 @@ inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -
 //   Q5_1: half d, half m, 32 high bits, 16 nibble pairs.
 //   Q8_0: half d, 32 int8.
 //   IQ4_NL: half d, 16 nibble pairs.
+//   MXFP4: a byte e, 16 nibble pairs; values are multiples of 2^(e - 128) (OCP Microscaling Formats 1.0).
 // Byte j of the nibble pairs holds value j in its low half and value j + 16 in its high half.
 void decode_q4_0(const uint8_t* block, float* out);
 void decode_q4_1(const uint8_t* block, float* out);
@@ -31,6 +38,7 @@ void decode_q5_0(const uint8_t* block, float* out);
 void decode_q5_1(const uint8_t* block, float* out);
 void decode_q8_0(const uint8_t* block, float* out);
 void decode_iq4_nl(const uint8_t* block, float* out);
+void decode_mxfp4(const uint8_t* block, float* out);
 
 // Super blocks of 256 values:
 //   Q2_K: 16 x (4-bit scale, 4-bit min), 64 bytes of 2-bit values, half d, half dmin.

@@ -1,3 +1,6 @@
+#include <cmath>
+#include <limits>
+
 #include "engine/tensor/decode.h"
 #include "engine/tensor/types.h"
 
@@ -9,6 +12,16 @@ void decode_iq4_nl(const uint8_t* block, float* out) {
   for (int j = 0; j < 16; ++j) {
     out[j] = d * static_cast<float>(kIq4Values[block[2 + j] & 15]);
     out[j + 16] = d * static_cast<float>(kIq4Values[block[2 + j] >> 4]);
+  }
+}
+
+// Codes are floats of 4 bits, whose common scale is a power of two.
+void decode_mxfp4(const uint8_t* block, float* out) {
+  const float d =
+      block[0] == kE8m0Nan ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0f, mxfp4_exponent(block[0]));
+  for (int j = 0; j < 16; ++j) {
+    out[j] = d * static_cast<float>(kE2m1Values[block[1 + j] & 15]);
+    out[j + 16] = d * static_cast<float>(kE2m1Values[block[1 + j] >> 4]);
   }
 }
 

@@ -184,6 +184,7 @@ PackedFormat packed_format(StorageType type) {
     case q8_0:
     case q5_0:
     case iq4_nl:
+    case mxfp4:
       return {PackedKind::i8, half, MinKind::none, 32, 0};
     case q5_1:
       return {PackedKind::i8, half, MinKind::explicit_, 32, 0};

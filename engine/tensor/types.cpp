@@ -19,7 +19,7 @@ constexpr StorageTypeInfo kTypes[] = {
     {StorageType::q2_k, "Q2_K", 256, 84},      {StorageType::q3_k, "Q3_K", 256, 110},
     {StorageType::q4_k, "Q4_K", 256, 144},     {StorageType::q5_k, "Q5_K", 256, 176},
     {StorageType::q6_k, "Q6_K", 256, 210},     {StorageType::iq4_nl, "IQ4_NL", 32, 18},
-    {StorageType::iq4_xs, "IQ4_XS", 256, 136},
+    {StorageType::iq4_xs, "IQ4_XS", 256, 136}, {StorageType::mxfp4, "MXFP4", 32, 17},
 };
 
 using BlockDecoder = void (*)(const uint8_t* block, float* out);
@@ -51,6 +51,8 @@ BlockDecoder block_decoder(StorageType type) {
       return blocks::decode_iq4_nl;
     case StorageType::iq4_xs:
       return blocks::decode_iq4_xs;
+    case StorageType::mxfp4:
+      return blocks::decode_mxfp4;
     case StorageType::f32:
     case StorageType::f16:
     case StorageType::bf16:

@@ -29,6 +29,7 @@ enum class StorageType : uint32_t {
   iq4_nl = 20,
   iq4_xs = 23,
   bf16 = 30,
+  mxfp4 = 39,
 };
 
 struct StorageTypeInfo {

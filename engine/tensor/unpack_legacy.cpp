@@ -1,7 +1,12 @@
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <string>
 
 #include "engine/tensor/decode.h"
 #include "engine/tensor/unpack.h"
+#include "packed/half.h"
+#include "sync/error.h"
 
 namespace tandem::blocks {
 namespace {
@@ -57,6 +62,23 @@ void unpack_iq4_nl(const uint8_t* block, Unpacked& to) {
   for (int j = 0; j < 32; ++j) to.q[j] = static_cast<uint8_t>(kIq4Values[to.q[j]]);
 }
 
+// A power of two that is a half, 2^-24 to 2^15, is the scale. Codes have three bits to spare for larger ones. A block
+// of zeros needs no scale.
+void unpack_mxfp4(const uint8_t* block, Unpacked& to) {
+  constexpr int kLeast = -24, kLargest = 15, kSpareBits = 3;
+  split_nibbles(block + 1, to.q);
+  for (int j = 0; j < 32; ++j) to.q[j] = static_cast<uint8_t>(kE2m1Values[to.q[j]]);
+  to.scale = 0;
+  if (std::all_of(to.q, to.q + 32, [](uint8_t code) { return code == 0; }) && block[0] != kE8m0Nan) return;
+  const int exponent = mxfp4_exponent(block[0]), shift = std::max(0, exponent - kLargest);
+  if (block[0] == kE8m0Nan || exponent < kLeast || shift > kSpareBits)
+    throw Error("a block of MXFP4 has a scale that weights of a model do not have",
+                block[0] == kE8m0Nan ? "not a number" : "2^" + std::to_string(exponent),
+                "the file is damaged, or its weights need another storage type: F16 or BF16");
+  for (int j = 0; j < 32; ++j) to.q[j] = static_cast<uint8_t>(static_cast<int8_t>(to.q[j]) * (1 << shift));
+  to.scale = float_to_half(std::ldexp(1.0f, exponent - shift));
+}
+
 }  // namespace
 
 // nullptr: the type has no blocks.
@@ -74,6 +96,8 @@ Unpacker unpacker(StorageType type) {
       return unpack_q8_0;
     case StorageType::iq4_nl:
       return unpack_iq4_nl;
+    case StorageType::mxfp4:
+      return unpack_mxfp4;
     case StorageType::q2_k:
       return unpack_q2_k;
     case StorageType::q3_k:

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <random>
 #include <thread>
@@ -97,6 +98,7 @@ TEST(PackedFormat, names_are_those_of_the_kernels_builds) {
   EXPECT_EQ(to_string(packed_format(StorageType::q8_0)), "i8.g32.half");
   EXPECT_EQ(to_string(packed_format(StorageType::q5_0)), "i8.g32.half");
   EXPECT_EQ(to_string(packed_format(StorageType::iq4_nl)), "i8.g32.half");
+  EXPECT_EQ(to_string(packed_format(StorageType::mxfp4)), "i8.g32.half");
   EXPECT_EQ(to_string(packed_format(StorageType::q5_1)), "i8.g32.half.min");
   EXPECT_EQ(to_string(packed_format(StorageType::q5_k)), "i8.g32.super.min");
   EXPECT_EQ(to_string(packed_format(StorageType::q6_k)), "i8.g16.super");
@@ -120,10 +122,32 @@ TEST(PackedFormat, quants_of_columns_k_and_k_plus_one_share_a_byte) {
   EXPECT_EQ(panels[128], std::byte{0xba});
 }
 
+// Halves end at 2^15, and codes have three bits to spare: 18 = 15 + 3. They begin at 2^-24.
+TEST(PackedMxfp4, holds_every_scale_that_weights_have_and_refuses_others) {
+  std::vector<uint8_t> block(17, 0x97);  // 6 and -0.5, sixteen times
+  const auto values_with = [&](int exponent) {
+    block[0] = static_cast<uint8_t>(exponent + 128);
+    const auto panels = packed_of(StorageType::mxfp4, block, 1, 32);
+    std::vector<float> values(32);
+    decode_packed_row(packed_format(StorageType::mxfp4), panels.data(), 32, 0, values.data());
+    return values;
+  };
+  for (const int exponent : {-24, -1, 0, 15, 16, 18}) {
+    const std::vector<float> values = values_with(exponent);
+    EXPECT_EQ(values[0], std::ldexp(12.0f, exponent)) << exponent;
+    EXPECT_EQ(values[31], std::ldexp(-1.0f, exponent)) << exponent;
+  }
+  for (const int exponent : {-128, -25, 19, 126, 127}) EXPECT_THROW(values_with(exponent), Error) << exponent;
+  block.assign(17, 0x80);  // zeros of both signs
+  for (const int exponent : {-128, -25, 19, 126}) EXPECT_EQ(values_with(exponent)[16], 0.0f) << exponent;
+  EXPECT_THROW(values_with(127), Error) << "not a number";
+}
+
 // Kept files hold packed bytes, and only the version identifies their layout.
 TEST(PackedFormat, bytes_change_with_the_packing_version_only) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const StorageTypeInfo& type : storage_types()) {
+    if (type.type == StorageType::mxfp4) continue;  // not every byte is a scale that can be packed
     std::mt19937 random(11);
     std::vector<uint8_t> source(70 * row_bytes(type.type, 256));  // a whole panel and a part of one
     for (uint8_t& byte : source) byte = static_cast<uint8_t>(random() >> 24);

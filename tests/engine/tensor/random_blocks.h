@@ -25,6 +25,7 @@ inline std::vector<int> half_offsets(StorageType type) {
       return {0, 2};
     case StorageType::f32:
     case StorageType::bf16:
+    case StorageType::mxfp4:
       return {};
     default:
       return {0};
@@ -50,6 +51,7 @@ inline std::vector<uint8_t> random_rows(StorageType type, int64_t rows, int64_t 
       const uint16_t value = float_to_bf16(scale(random));
       std::memcpy(&bytes[at], &value, 2);
     }
+    if (type == StorageType::mxfp4) bytes[at] = static_cast<uint8_t>(118 + random() % 20);
     for (int offset : half_offsets(type)) {
       const uint16_t half = float_to_half(scale(random));
       std::memcpy(&bytes[at + offset], &half, 2);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 #include "engine/tensor/published_types.h"
@@ -24,7 +25,7 @@ TEST(StorageType, every_type_is_found_by_its_gguf_number) {
     EXPECT_EQ(storage_type_from_number(static_cast<uint32_t>(entry.type)), entry.type) << entry.name;
     EXPECT_STREQ(info(entry.type).name, entry.name);
   }
-  EXPECT_EQ(storage_types().size(), 15u);
+  EXPECT_EQ(storage_types().size(), 16u);
   EXPECT_FALSE(storage_type_from_number(4).has_value()) << "Q4_2 was withdrawn from the format";
   EXPECT_FALSE(storage_type_from_number(99).has_value());
 }
@@ -125,6 +126,27 @@ TEST(DecodeRow, iq4_xs_looks_values_up_in_the_code_book) {
   const auto out = decode(StorageType::iq4_xs, block, 256);
   EXPECT_EQ(out[0], -127.0f * 3);
   EXPECT_EQ(out[16], 113.0f * 3);
+}
+
+// The scale 129 is 2^2, and half of it multiplies twice the values of the code book.
+TEST(DecodeRow, mxfp4_multiplies_floats_of_four_bits_by_a_power_of_two) {
+  std::vector<uint8_t> block(17, 0);
+  block[0] = 129;
+  block[1] = 0xf7;   // values 0 and 16: 6 and -6
+  block[2] = 0x91;   // values 1 and 17: 0.5 and -0.5
+  block[16] = 0x5e;  // values 15 and 31: -4 and 3
+  const auto out = decode(StorageType::mxfp4, block, 32);
+  EXPECT_EQ(out[0], 24.0f);
+  EXPECT_EQ(out[16], -24.0f);
+  EXPECT_EQ(out[1], 2.0f);
+  EXPECT_EQ(out[17], -2.0f);
+  EXPECT_EQ(out[15], -16.0f);
+  EXPECT_EQ(out[31], 12.0f);
+  EXPECT_EQ(out[2], 0.0f);
+  block[0] = 0;
+  EXPECT_EQ(decode(StorageType::mxfp4, block, 32)[0], 6 * 0x1p-127f) << "below the smallest normal number";
+  block[0] = 255;
+  EXPECT_TRUE(std::isnan(decode(StorageType::mxfp4, block, 32)[0]));
 }
 
 }  // namespace
