@@ -9,6 +9,7 @@
 //   f16 with -DKV_F16=1, else f32.
 //   pages int32 [segments][pages_each]: page pages[segment][i] holds the places from i * SPLIT on of a segment. A
 //   position's place is the position itself, except with -DTREES=1 (segments.cl, paths.cl).
+//   sinks f32 [heads], read with -DSINKS=1. A result is divided by its sum + exp(sink - maximum) then.
 //   scratch f32 [S*heads][pages_each][2 + HEAD_DIM_V]: maximum, sum and unscaled values of each split.
 // Work: local size 1.
 //   attention_simd        dimension 0 is a tile of TILE queries of one segment, dimension 1 the KV head. A tile holds
@@ -358,7 +359,7 @@ INLINE size_t page_behind(const int tile, const Queries queries, const int kv_he
 }
 
 __kernel void attention_simd(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(begins), BUFFER(pages), BUFFER(paths), BUFFER(cache_k),
-                             BUFFER(cache_v), const int S, const int group, const int segments, const int first_token,
+                             BUFFER(cache_v), BUFFER(sinks), const int S, const int group, const int segments, const int first_token,
                              const int depth, const int pages_each, const int page_count, const int q_stride, const int y_stride,
                              const float scale, const float soft_cap, const int window) {
   const int kv_head = get_global_id(1);
@@ -377,7 +378,8 @@ __kernel void attention_simd(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(beg
   for (int i = 0; i < TILE && queries.first + i < queries.queries; ++i) {
     const int n = queries.first + i, s = queries.token + n / group;
     __global float *y = PTR(float, y) + (size_t)s * y_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM_V;
-    for (int c = 0; c < VECTORS; ++c) store_result(vload16(c, t.values[i]), t.sum[i], y, c);
+    const float sum = sum_with_sink(t.sum[i], t.top[i], PTR(const float, sinks), kv_head * group + n % group);
+    for (int c = 0; c < VECTORS; ++c) store_result(vload16(c, t.values[i]), sum, y, c);
   }
 }
 
@@ -408,7 +410,7 @@ __kernel void attention_split_simd(BUFFER(q), BUFFER(positions), BUFFER(begins),
   }
 }
 
-__kernel void attention_merge_simd(BUFFER(y), BUFFER(positions), BUFFER(scratch), const int heads, const int splits,
+__kernel void attention_merge_simd(BUFFER(y), BUFFER(positions), BUFFER(scratch), BUFFER(sinks), const int heads, const int splits,
                                    const int y_stride, const int window) {
   const size_t query = get_global_id(0);
   const size_t s = query / heads, head = query % heads;
@@ -431,5 +433,6 @@ __kernel void attention_merge_simd(BUFFER(y), BUFFER(positions), BUFFER(scratch)
     }
   }
   __global float *y = PTR(float, y) + s * y_stride + head * HEAD_DIM_V;
+  sum = sum_with_sink(sum, top, PTR(const float, sinks), head);
   for (int c = 0; c < VECTORS; ++c) store_result(values[c], sum, y, c);
 }

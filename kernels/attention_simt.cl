@@ -9,6 +9,7 @@
 //   f16 with -DKV_F16=1, else f32.
 //   pages int32 [segments][pages_each]: page pages[segment][i] holds the places from i * SPLIT on of a segment. A
 //   position's place is the position itself, except with -DTREES=1 (segments.cl, paths.cl).
+//   sinks f32 [heads], read with -DSINKS=1. A result is divided by its sum + exp(sink - maximum) then.
 //   scratch f32 [S*heads][pages_each][2 + HEAD_DIM_V]: maximum, sum and unscaled values of each split.
 // Work: groups of 64. attention_simt, attention_split_simt and attention_merge_simt map groups as attention_simd.cl
 //   maps work-items.
@@ -167,7 +168,7 @@ INLINE float result(const float value, const float sum) {
    ((size_t)kv_head * page_count + PTR(const int, pages)[queries.segment * pages_each + (first) / SPLIT]) * SPLIT * (width))
 
 __kernel void attention_simt(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(begins), BUFFER(pages), BUFFER(paths), BUFFER(cache_k),
-                             BUFFER(cache_v), const int S, const int group, const int segments, const int first_token,
+                             BUFFER(cache_v), BUFFER(sinks), const int S, const int group, const int segments, const int first_token,
                              const int depth, const int pages_each, const int page_count, const int q_stride, const int y_stride,
                              const float scale, const float soft_cap, const int window) {
   __local float lanes[64], q_tile[TILE * HEAD_DIM], p[TILE * SPLIT];
@@ -184,7 +185,8 @@ __kernel void attention_simt(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(beg
   for (int i = 0; i < TILE && queries.first + i < queries.queries; ++i) {
     const int n = queries.first + i, s = queries.token + n / group;
     __global float *y = PTR(float, y) + (size_t)s * y_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM_V;
-    for (int d = get_local_id(0), c = 0; d < HEAD_DIM_V; d += 64, ++c) y[d] = result(t.values[i][c], t.sum[i]);
+    const float sum = sum_with_sink(t.sum[i], t.top[i], PTR(const float, sinks), kv_head * group + n % group);
+    for (int d = get_local_id(0), c = 0; d < HEAD_DIM_V; d += 64, ++c) y[d] = result(t.values[i][c], sum);
   }
 }
 
@@ -218,7 +220,7 @@ __kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(begins),
   }
 }
 
-__kernel void attention_merge_simt(BUFFER(y), BUFFER(positions), BUFFER(scratch), const int heads, const int splits,
+__kernel void attention_merge_simt(BUFFER(y), BUFFER(positions), BUFFER(scratch), BUFFER(sinks), const int heads, const int splits,
                                    const int y_stride, const int window) {
   const size_t query = get_group_id(0);
   const size_t s = query / heads, head = query % heads;
@@ -232,6 +234,6 @@ __kernel void attention_merge_simt(BUFFER(y), BUFFER(positions), BUFFER(scratch)
       sum = fma(record[1], m.take, sum * m.keep);
       value = fma(record[2 + d], m.take, value * m.keep);
     }
-    PTR(float, y)[s * y_stride + head * HEAD_DIM_V + d] = result(value, sum);
+    PTR(float, y)[s * y_stride + head * HEAD_DIM_V + d] = result(value, sum_with_sink(sum, top, PTR(const float, sinks), head));
   }
 }

@@ -3,9 +3,14 @@
 //   scale_simd computes x = factor * x. With a cap above 0 it then computes x = cap * tanh(x / cap), by
 //   tanh(u) = 1 - 2 / (1 + exp(2 u)).
 //
-// Layout: x f32 at s*x_stride + i; y f32 at s*y_stride + i; bias f32 [width].
+// Layout: x f32 at s*x_stride + i; y f32 at s*y_stride + i; bias f32 [width]. With -DCHOSEN=1 bias is f32 [experts, width]
+//   and row s gets that of expert ids[s], unless places[s] is below 0.
 // Work: dimension 0 is a run of `chunk` elements of a row, dimension 1 the token; local size 1.
 // Limits: any width; chunk is a multiple of 16.
+
+#ifndef CHOSEN
+#define CHOSEN 0
+#endif
 
 INLINE void add_run(__global float *x, __global const float *y, const int count) {
   int i = 0;
@@ -19,10 +24,15 @@ __kernel void add_simd(BUFFER(x), BUFFER(y), const int width, const int x_stride
   add_run(PTR(float, x) + s * x_stride + begin, PTR(const float, y) + s * y_stride + begin, min(chunk, width - begin));
 }
 
-__kernel void bias_simd(BUFFER(x), BUFFER(bias), const int width, const int x_stride, const int chunk) {
+__kernel void bias_simd(BUFFER(x), BUFFER(bias), BUFFER(ids), BUFFER(places), const int width, const int x_stride, const int chunk) {
   const size_t s = get_global_id(1);
   const int begin = get_global_id(0) * chunk;
-  add_run(PTR(float, x) + s * x_stride + begin, PTR(const float, bias) + begin, min(chunk, width - begin));
+  __global const float *bias = PTR(const float, bias);
+#if CHOSEN
+  if (PTR(const int, places)[s] < 0) return;
+  bias += (size_t)PTR(const int, ids)[s] * width;
+#endif
+  add_run(PTR(float, x) + s * x_stride + begin, bias + begin, min(chunk, width - begin));
 }
 
 INLINE float16 scaled16(const float16 x, const float factor, const float cap) {

@@ -3,18 +3,28 @@
 //   scale_simt computes x = factor * x. With a cap above 0 it then computes x = cap * tanh(x / cap), by
 //   tanh(u) = 1 - 2 / (1 + exp(2 u)).
 //
-// Layout: x f32 at s*x_stride + i; y f32 at s*y_stride + i; bias f32 [width].
+// Layout: x f32 at s*x_stride + i; y f32 at s*y_stride + i; bias f32 [width]. With -DCHOSEN=1 bias is f32 [experts, width]
+//   and row s gets that of expert ids[s], unless places[s] is below 0.
 // Work: one work-item per element. Dimension 0 is i (rounded up to groups of 64), dimension 1 the token. `chunk` is 1.
 // Limits: any width.
+
+#ifndef CHOSEN
+#define CHOSEN 0
+#endif
 
 __kernel void add_simt(BUFFER(x), BUFFER(y), const int width, const int x_stride, const int y_stride, const int chunk) {
   const size_t s = get_global_id(1), i = get_global_id(0) * chunk;
   if (i < width) PTR(float, x)[s * x_stride + i] += PTR(const float, y)[s * y_stride + i];
 }
 
-__kernel void bias_simt(BUFFER(x), BUFFER(bias), const int width, const int x_stride, const int chunk) {
+__kernel void bias_simt(BUFFER(x), BUFFER(bias), BUFFER(ids), BUFFER(places), const int width, const int x_stride, const int chunk) {
   const size_t s = get_global_id(1), i = get_global_id(0) * chunk;
-  if (i < width) PTR(float, x)[s * x_stride + i] += PTR(const float, bias)[i];
+  __global const float *bias = PTR(const float, bias);
+#if CHOSEN
+  if (PTR(const int, places)[s] < 0) return;
+  bias += (size_t)PTR(const int, ids)[s] * width;
+#endif
+  if (i < width) PTR(float, x)[s * x_stride + i] += bias[i];
 }
 
 __kernel void scale_simt(BUFFER(x), const int width, const int x_stride, const int chunk, const float factor, const float cap) {

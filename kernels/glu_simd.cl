@@ -1,7 +1,8 @@
 // The activation of a feed-forward block: y = gate / (1 + exp(-t)) * up (Shazeer 2020, arXiv:2002.05202).
 //   SwiGLU: t = gate. GEGLU by tanh (-DACTIVATION=1): t = 2 sqrt(2 / pi) * (gate + 0.044715 gate^3),
 //   since 1 + tanh(u) = 2 / (1 + exp(-2 u)). Squared ReLU (-DACTIVATION=2): y = gate * max(gate, 0) * up
-//   (So et al. 2021, arXiv:2109.08668). -DGATED=0 leaves out the product with up, and does not read it.
+//   (So et al. 2021, arXiv:2109.08668). Clamped (-DACTIVATION=3): t = 1.702 gate, gate is at most 7, and up + 1 takes
+//   the place of up, which is within [-7, 7]. -DGATED=0 leaves out the product with up, and does not read it.
 //
 // Layout: gate, up, y f32 at s*stride + i.
 // Work: dimension 0 is a run of `chunk` elements of a row, dimension 1 the token; local size 1.
@@ -19,12 +20,23 @@
 #endif
 
 INLINE float16 activated16(const float16 gate) {
-#if ACTIVATION == 2
+#if ACTIVATION == 3
+  const float16 limited = gate > 7.0f ? (float16)(7.0f) : gate;
+  return limited / (1.0f + exp16(limited * -1.702f));
+#elif ACTIVATION == 2
   return gate * (gate > 0.0f ? gate : (float16)(0.0f));
 #elif ACTIVATION == 1
   return gate / (1.0f + exp16(fma((float16)(0.044715f), gate * gate * gate, gate) * -1.5957691216f));
 #else
   return gate / (1.0f + exp16(-gate));
+#endif
+}
+
+INLINE float16 factor16(const float16 up) {
+#if ACTIVATION == 3
+  return (up > 7.0f ? (float16)(7.0f) : up < -7.0f ? (float16)(-7.0f) : up) + 1.0f;
+#else
+  return up;
 #endif
 }
 
@@ -37,7 +49,7 @@ INLINE float16 rounded16(const float16 y) {
 }
 
 #if GATED
-#define TIMES(up) * (up)
+#define TIMES(up) * factor16(up)
 #else
 #define TIMES(up)
 #endif

@@ -16,6 +16,7 @@ layout(constant_id = 4) const int SPLIT = 256;
 layout(constant_id = 5) const int ROUND_F16 = 0;
 layout(constant_id = 6) const int SHARES = 16;
 layout(constant_id = 7) const int TREES = 0;  // whether the batch has trees of drafts
+layout(constant_id = 8) const int SINKS = 0;  // whether sums have the exponential of a sink of the head
 #define MAX_TILE 8
 #define MAX_SPLIT 256
 #define RECORD uint(2 + HEAD_DIM_V)
@@ -25,8 +26,9 @@ layout(constant_id = 7) const int TREES = 0;  // whether the batch has trees of 
 BUFFER(0, float, y);
 BUFFER(1, int, positions);
 BUFFER(2, float, scratch);
+BUFFER(3, float, sinks);
 layout(push_constant) uniform Args {
-  uint y_offset, positions_offset, scratch_offset;
+  uint y_offset, positions_offset, scratch_offset, sinks_offset;
   int heads, splits, y_stride, window;
 };
 #elif defined(KERNEL_attention_split_simd) || defined(KERNEL_attention_split_simt)
@@ -54,8 +56,10 @@ BUFFER(4, int, pages);
 BUFFER(5, int, paths);
 BUFFER(6, uint, cache_k);
 BUFFER(7, uint, cache_v);
+BUFFER(8, float, sinks);
 layout(push_constant) uniform Args {
-  uint q_offset, y_offset, positions_offset, begins_offset, pages_offset, paths_offset, cache_k_offset, cache_v_offset;
+  uint q_offset, y_offset, positions_offset, begins_offset, pages_offset, paths_offset, cache_k_offset, cache_v_offset,
+      sinks_offset;
   int S, group, segments, first_token, depth, pages_each, page_count, q_stride, y_stride;
   float scale, soft_cap;
   int window;
@@ -66,6 +70,15 @@ float result(const float value, const float sum) {
   const float share = quotient(value, sum);
   return ROUND_F16 != 0 ? round_f16(share) : share;
 }
+
+#ifndef SPLIT_KERNEL
+// The softmax's sum with the exponential of a head's sink, which no value is weighed by.
+float sum_with_sink(const float sum, const float top, const uint head) {
+  if (SINKS == 0) return sum;
+  precise const float below = sinks[sinks_offset + head] - top, all = sum + exp1(below);
+  return all;
+}
+#endif
 
 #ifdef MERGE
 void main() {
@@ -82,7 +95,7 @@ void main() {
       sum = join(scratch[record + 1u], m.take, sum, m.keep);
       value = join(scratch[record + 2u + uint(d)], m.take, value, m.keep);
     }
-    y[y_offset + s * uint(y_stride) + head * uint(HEAD_DIM_V) + uint(d)] = result(value, sum);
+    y[y_offset + s * uint(y_stride) + head * uint(HEAD_DIM_V) + uint(d)] = result(value, sum_with_sink(sum, top, head));
   }
 }
 
@@ -338,8 +351,9 @@ void main() {
     if (!is_stored(queries, i)) break;
     const int n = query_of(queries, i);
     const uint to = y_offset + uint(queries.token + n / group) * uint(y_stride) + uint((kv_head * group + n % group) * HEAD_DIM_V);
+    const float sum = sum_with_sink(sums[i], tops[i], uint(kv_head * group + n % group));
     // trips <= TANDEM_MAX_HEAD_DIM / LANES
-    for (int d = lane; d < HEAD_DIM_V; d += LANES) y[to + uint(d)] = result(values[i * HEAD_DIM_V + d], sums[i]);
+    for (int d = lane; d < HEAD_DIM_V; d += LANES) y[to + uint(d)] = result(values[i * HEAD_DIM_V + d], sum);
   }
 #endif
 }

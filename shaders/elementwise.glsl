@@ -17,13 +17,23 @@ float scaled(const float value) {
 #define COMBINED(x, s, i) scaled(x)
 #else
 BUFFER(0, float, x);
+layout(constant_id = 0) const int CHOSEN = 0;
 BUFFER(1, float, bias);
-layout(push_constant) uniform Args { uint x_offset, bias_offset; int width, x_stride, chunk; };
-#define COMBINED(x, s, i) (x) + bias[bias_offset + uint(i)]
+BUFFER(2, int, ids);
+BUFFER(3, int, places);
+layout(push_constant) uniform Args { uint x_offset, bias_offset, ids_offset, places_offset; int width, x_stride, chunk; };
+#define IS_LEFT(s) (CHOSEN != 0 && places[places_offset + s] < 0)
+uint bias_of(const uint s) { return bias_offset + (CHOSEN != 0 ? uint(ids[ids_offset + s]) * uint(width) : 0u); }
+#define COMBINED(x, s, i) (x) + bias[bias_of(s) + uint(i)]
+#endif
+
+#ifndef IS_LEFT
+#define IS_LEFT(s) false
 #endif
 
 void main() {
   const uint s = gl_WorkGroupID.y;
+  if (IS_LEFT(s)) return;
   const uint row = x_offset + s * uint(x_stride);
   // trips <= TANDEM_MAX_CHUNK / 16   a run has at most that many elements, every invocation takes each 16th
   for (int i = run_begin(chunk); i < run_end(chunk, width); i += LANES) {

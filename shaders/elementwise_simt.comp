@@ -4,7 +4,8 @@
 //   tanh(u) = 1 - 2 / (1 + exp(2 u)).
 // kernels: add_simt bias_simt scale_simt
 //
-// Layout: x f32 at s*x_stride + i; y f32 at s*y_stride + i; bias f32 [width].
+// Layout: x f32 at s*x_stride + i; y f32 at s*y_stride + i; bias f32 [width]. With CHOSEN bias is f32 [experts, width] and row
+//   s gets that of expert ids[s], unless places[s] is below 0.
 // Work: one invocation per element. Dimension 0 is i in groups of 64, dimension 1 the token. `chunk` is 1.
 // Limits: any width.
 #version 450

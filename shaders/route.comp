@@ -67,7 +67,7 @@ float gating_sum(const uint row, const float key, const int order, const int at)
   return sum;
 }
 
-// What the order of expert e is.
+// The number by which expert e is ordered.
 int order_of(const uint row, const int e) { return HAS_KEYS ? keys[e] : sort_key(x[row + uint(e)]); }
 
 float float_of(const int key) { return uintBitsToFloat(key < 0 ? 0x80000000u | uint(-key) : uint(key)); }

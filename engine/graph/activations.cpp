@@ -103,6 +103,17 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
   if (pool_ && c.window_rope) fill_rope_table(*c.window_rope, s.positions, window_rope_table.as<float>());
   if (c.has_temperature(s.positions)) query_rope_table = floats(s.positions, c.rope.dim, "rope table of queries");
   if (query_rope_table) fill_rope_table(c.rope, s.positions, query_rope_table.as<float>(), &*c.temperature);
+  if (c.still_length > 0) {
+    still_table = floats(s.positions, c.head_dim, "factors on queries");
+    if (pool_) fill_still_table(c, s.positions, still_table.as<float>());
+  }
+  const bool scales_input = c.experts && c.experts->scales_input;
+  if (scales_input) scaled = floats(rows, c.hidden, "scaled input of experts");
+  if (scales_input || c.unit_qk_norm) {
+    const int64_t count = std::max(rows, c.head_dim);
+    ones = floats(count, 1, "ones");
+    if (pool_) std::fill_n(ones.as<float>(), count, 1.0f);
+  }
   // Attention over a long cache is cut into splits, whose partial results lie here until they are merged.
   scratch = take(std::max<size_t>(64, attention_scratch_bytes(s.tokens, c.heads, c.head_dim_v, s.positions)),
                  sync::SlotUse::device_local, "attention scratch");
@@ -176,6 +187,8 @@ size_t Activations::bytes() const {
                                 units.activated,
                                 units.found,
                                 logits,
+                                ones,
+                                scaled,
                                 scratch}) {
     if (buffer) sum += buffer.slot->size_bytes();
   }

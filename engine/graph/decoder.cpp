@@ -59,6 +59,14 @@ class Builder {
     if (c_.qk_norm && !c_.qk_norm_last) norm_heads(layer, q, k);
     if (c_.rotates(layer_)) rotate(q, k);
     if (c_.qk_norm && c_.qk_norm_last) norm_heads(layer, q, k);
+    if (c_.unit_qk_norm && c_.rotates(layer_)) {
+      norm_in_place("attn_q_norm", q, stride, c_.heads, c_.head_dim, b_.ones);
+      norm_in_place("attn_k_norm", k, stride, c_.kv_heads, c_.head_dim, b_.ones);
+    }
+    // A turn by no angle, of another length.
+    if (c_.still_length > 0 && !c_.rotates(layer_))
+      add("attn_q_scale", Rope{S_, c_.heads, c_.head_dim, c_.head_dim, RopeLayout::interleaved, q, stride, b_.positions,
+                               b_.still_table, b_.sizes.positions});
     add("kv_append", KvAppend{S_, k, v, stride, stride, b_.positions, cache, segments()});
   }
 
@@ -151,7 +159,8 @@ class Builder {
     op.segments = segments();
     if (batch_.segments > 1) op.segments.first_token = first_;
     op.score = {c_.attention_scale(), c_.attention_cap};
-    op.window = window_;
+    op.window = c_.window_is_chunk ? -window_ : window_;
+    op.has_sinks = c_.attention_sinks, op.sinks = layer.attention_sinks;
     op.round_f16 = options_.round_f16;
     op.scratch = b_.scratch;
     add("attention", op);
@@ -229,7 +238,7 @@ class Builder {
     const int64_t k = e.used, H = c_.hidden;
     const LayerRouting& routing = b_.routing[static_cast<size_t>(layer_)];
     const int64_t width = routing.width;
-    matmul("ffn_gate_inp", layer.router, b_.normed, S_, routing.scores, true);
+    score("ffn_gate_inp", layer.router, b_.normed, routing.scores);
     Route route{S_, e.count, k, routing.scores, width, routing.ids, routing.weights, e.gating, e.normalised, e.scale};
     route.biased = e.choice_bias, route.bias = layer.router_bias;
     route.groups = e.groups, route.groups_used = e.groups_used;
@@ -241,20 +250,40 @@ class Builder {
     const int64_t begin = drops_behind_router_ ? first_ : 0;
     const Operand normed = column(b_.normed, begin * H), weights = column(routing.weights, begin * k),
                   ids = advanced(routing.ids, begin * k * static_cast<int64_t>(sizeof(int32_t)));
+    // One expert of a token: the sum of one choice is the input times its weight.
+    const Operand input = e.scales_input ? b_.scaled : normed;
+    if (e.scales_input) scale_input(normed, weights);
     // With many tokens each expert gets a list of its tokens.
     const bool move = !w_.moving.empty();
     const Operand lists = S_ > kTokensWithoutLists ? b_.expert_lists : Operand{};
     if (lists && !move) add("expert_lists", ExpertLists{S_, e.count, k, ids, lists});
     // Every token uses the shared experts, so they are a dense network.
     if (e.shared_feed_forward > 0) dense("_shexp", layer, e.shared_feed_forward, normed, b_.shared);
-    move ? moving_experts(layer, ids, weights, normed) : expert_products(layer, {k, true, ids, lists}, normed, "_exps");
+    move ? moving_experts(layer, ids, weights, input)
+         : expert_products(layer, {k, true, ids, lists, 1, ids}, input, "_exps");
     ExpertSum sum;
     sum.S = S_, sum.k = k, sum.width = H;
-    sum.x = b_.expert_found, sum.weights = weights;
+    sum.x = b_.expert_found, sum.weights = e.scales_input ? b_.ones : weights;
     if (e.shared_feed_forward > 0) sum.shared = b_.shared;
     if (e.shared_gate) sum.gate = column(routing.scores, begin * width + e.count), sum.gate_stride = width;
     sum.y = b_.projected;
     add("expert_sum", sum);
+  }
+
+  void scale_input(const Operand& normed, const Operand& weights) {
+    const int64_t H = c_.hidden;
+    TANDEM_CHECK(c_.experts->used == 1, "a weight on the input of several experts");
+    ExpertSum op;
+    op.S = S_, op.k = 1, op.width = H;
+    op.x = normed, op.weights = weights, op.y = b_.scaled;
+    add("ffn_input_scale", op);
+    if (options_.round_f16) add("ffn_input_f16", Copy{S_, 1, H, b_.scaled, b_.scaled, H, 0, H, 0, true});
+  }
+
+  // Scores of the experts for every token.
+  void score(const std::string& name, const MatrixGroup& router, const Operand& x, const Operand& y) {
+    matmul(name, router, x, S_, y, true);
+    if (c_.experts->score_bias) add_bias(name, router, S_, y);
   }
 
   // Y3: the next layers' norms and routers read the residual stream as it is now, in this layer.
@@ -268,7 +297,7 @@ class Builder {
       op.y = b_.guess_normed;
       const std::string name = "guess_" + std::to_string(ahead + 1);
       add(name + "_norm", op);
-      matmul(name, layer.router, b_.guess_normed, S_, routing.guesses[ahead], true);
+      score(name, layer.router, b_.guess_normed, routing.guesses[ahead]);
     }
   }
 
@@ -346,6 +375,7 @@ class Builder {
     bool routed = false;
     Operand ids{}, lists{};
     int64_t waves = 1;  // more: the lists have the choices of one wave
+    Operand experts{};  // numbers of experts, where `ids` may be those of slots
   };
   // Addresses of the slots: slot i of token s lies at s * stride + i * slot.
   struct Slots {
@@ -358,11 +388,26 @@ class Builder {
     const int64_t k = c_.experts->used, I = c_.experts->feed_forward, H = c_.hidden;
     stacked("ffn_gate_up" + suffix, layer.expert_gate_up, choices, {normed, H, 0},
             {b_.expert_gate_up, k * 2 * I, 2 * I});
+    add_expert_bias("ffn_gate" + suffix, layer.expert_gate_bias, choices, I, b_.expert_gate_up, 2 * I);
+    add_expert_bias("ffn_up" + suffix, layer.expert_up_bias, choices, I, column(b_.expert_gate_up, I), 2 * I);
     Glu each{S_, I, b_.expert_gate_up, column(b_.expert_gate_up, I), 2 * I, 2 * I, b_.expert_activated, I};
     each.rows = k;
     glu(suffix, each);
     stacked("ffn_down" + suffix, layer.expert_down, choices, {b_.expert_activated, k * I, I},
             {b_.expert_found, k * H, H});
+    add_expert_bias("ffn_down" + suffix, layer.expert_down_bias, choices, H, b_.expert_found, H);
+  }
+
+  // The bias of each choice's expert. Where experts move, choices have slots; rows of other waves have their bias then.
+  void add_expert_bias(const std::string& name, const Operand& bias, const Choices& choices, int64_t width,
+                       const Operand& y, int64_t stride) {
+    if (!c_.experts->biases) return;
+    Bias op{S_, width, y, stride, bias};
+    op.rows = choices.slots, op.experts = c_.experts->count;
+    op.chosen = true;
+    op.ids = choices.experts;
+    if (!w_.moving.empty()) op.places = choices.ids;
+    add(name + ".bias", op);
   }
 
   // Experts that move come in waves, and each wave computes the choices of its experts. The unit computes all rows in
@@ -381,7 +426,7 @@ class Builder {
       fetch.places = b_.expert_places, fetch.lists = lists;
       fetch.experts = moving.experts, fetch.source = moving.source;
       add("ffn_fetch" + suffix, fetch);
-      expert_products(layer, {k, true, b_.expert_places, lists, waves}, normed, suffix);
+      expert_products(layer, {k, true, b_.expert_places, lists, waves, ids}, normed, suffix);
     }
   }
 

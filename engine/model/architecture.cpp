@@ -28,12 +28,14 @@ namespace tandem {
   EACH(gemma3)                     \
   EACH(glm4)                       \
   EACH(glm4_moe)                   \
+  EACH(gpt_oss)                    \
   EACH(granite)                    \
   EACH(granitemoe)                 \
   EACH(hunyuan_dense)              \
   EACH(hunyuan_moe)                \
   EACH(internlm2)                  \
   EACH(llama)                      \
+  EACH(llama4)                     \
   EACH(minicpm)                    \
   EACH(mistral3)                   \
   EACH(nemotron)                   \

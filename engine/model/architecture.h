@@ -25,6 +25,7 @@ struct MatrixSpec {
 struct VectorSpec {
   std::string name;  // empty: the architecture has none here
   int64_t length = 0;
+  int64_t count = 1;  // vectors of that length in one tensor, one behind the other
 };
 
 struct GroupSpec {

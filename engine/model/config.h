@@ -26,6 +26,7 @@ struct RopeConfig {
   float attention_factor = 1.0f;
   float yarn_beta_fast = 32.0f, yarn_beta_slow = 1.0f;
   bool yarn_magnitude = true;            // YaRN's factor 0.1 ln(s) + 1 applies to cos and sin
+  bool yarn_whole_pairs = true;          // the ends of YaRN's ramp are rounded outwards to whole pairs
   float yarn_log_multiplier = 0.0f;      // some models instead multiply the scores by (1 + this * ln(s))^2
   float yarn_divisor = 0.0f;             // some models divide YaRN's factor by 0.1 * this * ln(s) + 1
   std::vector<float> frequency_factors;  // [dim / 2] or empty
@@ -48,6 +49,9 @@ struct ExpertsConfig {
   bool shared_gate = false;         // their result is multiplied by a sigmoid
   int64_t dense_layers = 0;         // so many first layers have a feed-forward network instead
   int64_t step = 1;                 // of the others every so many layers has experts, the last one of each period
+  bool score_bias = false;          // a bias of the router's scores
+  bool scales_input = false;        // a token's weight multiplies its expert's input, not the result; used == 1
+  bool biases = false;              // of each expert's products
   bool choice_bias = false;         // a bias for each expert, which decides choices and enters no weight
   // Experts lie in groups. A token chooses among the experts of its best groups (DeepSeek-AI 2024, arXiv:2412.19437).
   int64_t groups = 1, groups_used = 1;
@@ -90,16 +94,22 @@ struct ModelConfig {
   std::optional<RopeConfig> window_rope;         // rotation of the layers with a window, if it differs
   std::vector<bool> has_rope;                    // [layers]; empty: if there is a rotation, all layers have it
   std::optional<TemperatureConfig> temperature;  // only where whole heads are rotated
-  int64_t widest_context = 0;                    // a longer context needs a window, which is not computed; 0: no limit
+  // Layers without a rotation multiply queries by 1 + scale * ln(1 + floor((position + 1) / length)). 0: they do not.
+  int64_t still_length = 0;
+  float still_scale = 0.0f;
+  bool window_is_chunk = false;  // a token sees the positions of its chunk of `window` positions instead
+  int64_t widest_context = 0;    // a longer context needs a window, which is not computed; 0: no limit
   // Parts of a layer.
   bool qkv_bias = false;
-  bool output_bias = false;  // of attention's output
+  bool attention_sinks = false;  // each head has a score that takes weight from the others and has no value
+  bool output_bias = false;      // of attention's output
   bool logits_bias = false;
   bool ffn_bias = false;       // of the feed-forward network's products
   bool joined_qkv = false;     // one tensor of the file has q, k and v
   bool qk_norm = false;        // RMSNorm per head on q and k
   bool qk_norm_whole = false;  // one norm over all heads together instead
   bool qk_norm_last = false;   // behind the rotation
+  bool unit_qk_norm = false;   // rotated heads of q and k are normed without weights, behind the rotation
   bool layer_norm = false;     // LayerNorm instead of RMSNorm, outside of heads
   bool norm_bias = true;       // LayerNorms have a bias
   bool pre_norms = true;       // a norm on what a block reads of the residual stream

@@ -16,11 +16,14 @@ std::string range(int64_t found, const std::string& expected) {
 
 // Gating by its number in the file format; absent if the file does not state it.
 std::optional<Gating> gating(const ConfigKeys& keys) {
-  constexpr int64_t kSoftmax = 1, kSigmoid = 2;
+  // The softmax of the chosen scores alone is the softmax of all, normalised.
+  constexpr int64_t kSoftmax = 1, kSigmoid = 2, kSoftmaxOfChosen = 3;
   switch (keys.count("expert_gating_func", int64_t{1} << 30)) {
     case 0:
       return std::nullopt;
     case kSoftmax:
+      return Gating::softmax;
+    case kSoftmaxOfChosen:
       return Gating::softmax;
     case kSigmoid:
       return Gating::sigmoid;
@@ -99,6 +102,8 @@ void check_expert_weights(const ConfigKeys& keys, const ModelConfig& config) {
   if (!config.experts) return;
   if (keys.flag("expert_weights_norm").value_or(config.experts->normalised) != config.experts->normalised)
     keys.fail("expert_weights_norm", "the weights of this architecture's experts add up to 1, found that they do not");
+  if (keys.count("expert_gating_func", int64_t{1} << 30) == 3 && !config.experts->normalised)
+    keys.fail("expert_gating_func", "the weights of this architecture's experts do not add up to 1");
   if (gating(keys).value_or(config.experts->gating) != config.experts->gating)
     keys.fail("expert_gating_func", "another function of the router's scores than this architecture has");
 }

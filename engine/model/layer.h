@@ -14,6 +14,7 @@ struct LayerParts {
   Vector query_norm;           // [query_rank], for the latent of queries
   Group query_up;              // [query_width, query_rank]: turns that latent into queries
   Vector q_norm, k_norm;       // [head_dim], for every head of q and of k; or for all heads together
+  Vector attention_sinks;      // [heads]
   Vector latent_norm;          // [rank], for the latent that latent attention stores
   Stack key_up;                // for each head [rank, nope]: turns a query into one for latents
   Stack value_up;              // for each head [value, rank]: turns attention's result into a value
@@ -27,8 +28,10 @@ struct LayerParts {
   Group router;                // [experts, H] scores, and below them [1, H] of the shared experts' gate
   Vector router_bias;          // [experts], which enters choices and no weights
   Stack expert_gate_up;        // for each expert [2 I, H]
-  Stack expert_down;           // for each expert [H, I]
-  Vector ffn_post_norm;        // [H], for what the feed-forward network adds
+  Vector expert_gate_bias, expert_up_bias;  // [experts, I]
+  Stack expert_down;                        // for each expert [H, I]
+  Vector expert_down_bias;                  // [experts, H]
+  Vector ffn_post_norm;                     // [H], for what the feed-forward network adds
 };
 
 // Joins a function of vectors, one of groups and one of stacks into one object for each_part().
@@ -49,6 +52,7 @@ void each_part(const Each& each, Layers&... layers) {
   each(layers.query_up...);
   each(layers.q_norm...);
   each(layers.k_norm...);
+  each(layers.attention_sinks...);
   each(layers.latent_norm...);
   each(layers.key_up...);
   each(layers.value_up...);
@@ -61,7 +65,10 @@ void each_part(const Each& each, Layers&... layers) {
   each(layers.router...);
   each(layers.router_bias...);
   each(layers.expert_gate_up...);
+  each(layers.expert_gate_bias...);
+  each(layers.expert_up_bias...);
   each(layers.expert_down...);
+  each(layers.expert_down_bias...);
   each(layers.ffn_post_norm...);
 }
 

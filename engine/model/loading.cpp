@@ -377,13 +377,14 @@ class Loader {
     size_t bytes = 0;
     for (const VectorSpec& spec : specs) {
       if (spec.name.empty()) continue;
-      const GgufTensor& tensor = known(spec.name, {spec.length});
+      const std::vector<int64_t> one{spec.length}, several{spec.length, spec.count};
+      const GgufTensor& tensor = known(spec.name, spec.count > 1 ? several : one);
       if (tensor.type != StorageType::f32 && tensor.type != StorageType::f16 && tensor.type != StorageType::bf16) {
         throw Error(std::string("a vector of type ") + info(tensor.type).name + ", expected F32, F16 or BF16",
                     file_.path() + ": tensor '" + spec.name + "'");
       }
       sources.push_back(&tensor);
-      bytes += static_cast<size_t>(spec.length) * sizeof(float);
+      bytes += static_cast<size_t>(spec.length * spec.count) * sizeof(float);
     }
     if (sources.empty()) return;
     items_.push_back({bytes, &place,

@@ -99,8 +99,9 @@ void PackingList::pack(const Job& job) const {
   // A vector's pages are dropped together with those of the matrices around it. Dropping them here would remove pages
   // of two mebibytes that other threads are reading.
   for (float* out = job.values.empty() ? nullptr : job.vector.as<float>(); const GgufTensor* tensor : job.values) {
-    decode_row(tensor->type, tensor->data, out, tensor->shape[0]);
-    out += tensor->shape[0];
+    const auto values = static_cast<int64_t>(tensor->bytes / info(tensor->type).block_bytes);
+    decode_row(tensor->type, tensor->data, out, values);
+    out += values;
   }
   for (const Piece& piece : job.pieces) {
     const size_t bytes_per_row = row_bytes(piece.tensor->type, job.transposed ? job.matrix.rows : job.matrix.columns);

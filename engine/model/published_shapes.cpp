@@ -49,7 +49,8 @@ constexpr PublishedShape kPublished[] = {
     with_rotated({"phi-2", "phi2", 32, 2560, 10240, 32, 32, 80, 51200, 2048, 10000}, 32),
     with_rotated({"phi-4-mini", "phi3", 32, 3072, 8192, 24, 8, 128, 200064, 131072, 10000, true}, 96),
     // Mixtures of experts add: count, used, I of each, I of the shared ones, dense layers.
-    // Then: sigmoids with a bias that chooses, a scale of the weights, groups, groups of a token.
+    // Then: sigmoids with a bias that chooses, a scale of the weights, groups, groups of a token, and the distance
+    // of layers with experts.
     // Latent attention adds: rank, values without rotation, with rotation, of a head's value; rank of queries.
     mixture({"mixtral-8x7b", "llama", 32, 4096, 14336, 32, 8, 128, 32000, 32768, 1000000}, {8, 2, 14336}),
     mixture({"phi-3.5-moe", "phimoe", 32, 4096, 6400, 32, 8, 128, 32064, 131072, 10000, false, true}, {16, 2, 6400}),
@@ -72,6 +73,11 @@ constexpr PublishedShape kPublished[] = {
         mixture({"glm-4.5", "glm4moe", 92, 5120, 12288, 96, 8, 128, 151552, 131072, 1000000, false, true, true},
                 {160, 8, 1536, 1536, 3, true, 2.5f}),
         64),
+    mixture({"gpt-oss-20b", "gpt-oss", 24, 2880, 2880, 64, 8, 64, 201088, 131072, 150000}, {32, 4, 2880}),
+    mixture({"gpt-oss-120b", "gpt-oss", 36, 2880, 2880, 64, 8, 64, 201088, 131072, 150000}, {128, 4, 2880}),
+    mixture({"llama-4-scout", "llama4", 48, 5120, 16384, 40, 8, 128, 202048, 10485760, 500000}, {16, 1, 8192, 8192}),
+    mixture({"llama-4-maverick", "llama4", 48, 5120, 16384, 40, 8, 128, 202048, 1048576, 500000},
+            {128, 1, 8192, 8192, 0, false, 1, 1, 1, 2}),
     mixture({"deepseek-moe-16b", "deepseek", 28, 2048, 10944, 16, 16, 128, 102400, 4096, 10000},
             {64, 6, 1408, 2816, 1}),
     mixture({"deepseek-v2-lite", "deepseek2", 27, 2048, 10944, 16, 1, 576, 102400, 163840, 10000},

@@ -33,7 +33,10 @@ void fill(std::span<std::byte> bytes, std::mt19937_64& random) {
 // Writes the same scale and minimum into every block.
 void set_scales(std::span<std::byte> blocks, size_t block_bytes, const BlockScales& at, float scale, float minimum) {
   for (size_t begin = 0; begin < blocks.size(); begin += block_bytes) {
-    put_half(blocks.data() + begin, at.scale, scale);
+    if (at.is_exponent)
+      blocks[begin + at.scale] = static_cast<std::byte>(nearest_exponent(scale));
+    else
+      put_half(blocks.data() + begin, at.scale, scale);
     if (at.minimum) put_half(blocks.data() + begin, *at.minimum, minimum);
   }
 }
@@ -131,6 +134,10 @@ void set_variants(GgufWriter& writer, const std::string& prefix, const ModelConf
   if (config.logit_cap > 0) set("final_logit_softcapping", config.logit_cap);
   set("attention.sliding_window", static_cast<uint32_t>(config.window));
   set("attention.layer_norm_epsilon", config.norm_eps);
+  if (config.still_length > 0) {
+    set("attention.temperature_length", static_cast<uint32_t>(config.still_length));
+    set("attention.temperature_scale", config.still_scale);
+  }
   if (config.window_rope) set("rope.freq_base_swa", config.window_rope->base);
   if (config.temperature) set("attention.temperature_scale", config.temperature->scale);
 }
@@ -252,8 +259,8 @@ void RandomModel::add_matrix(const std::string& name, int64_t columns, int64_t r
   tensors_.push_back({name, columns, rows, taken, 0, 1 / std::sqrt(static_cast<float>(columns)), {}, count});
 }
 
-void RandomModel::add_vector(const std::string& name, int64_t length, float mean, float deviation) {
-  if (!name.empty()) tensors_.push_back({name, length, 1, StorageType::f32, mean, deviation});
+void RandomModel::add_vector(const VectorSpec& one, float mean, float deviation) {
+  if (!one.name.empty()) tensors_.push_back({one.name, one.length, one.count, StorageType::f32, mean, deviation});
 }
 
 void RandomModel::add_values(const std::string& name, const std::vector<float>& values) {
@@ -276,8 +283,8 @@ void RandomModel::add_stack(const StackSpec& stack, StorageType type) {
 // All tensors that the architecture names. Norms are near 1, biases near 0.
 void RandomModel::add_tensors(const ModelConfig& config, StorageType type) {
   const ModelSpec spec = model_spec(architecture_named(config.architecture, config.name), config);
-  const auto norm = [&](const VectorSpec& one) { add_vector(one.name, one.length, 1, kNormDeviation); };
-  const auto bias = [&](const VectorSpec& one) { add_vector(one.name, one.length, 0, kBiasDeviation); };
+  const auto norm = [&](const VectorSpec& one) { add_vector(one, 1, kNormDeviation); };
+  const auto bias = [&](const VectorSpec& one) { add_vector(one, 0, kBiasDeviation); };
   const auto group = [&](const GroupSpec& one, StorageType taken) {
     for (const MatrixSpec& matrix : one.weights) add_matrix(matrix.name, matrix.columns, matrix.rows, taken);
     for (const VectorSpec& each : one.biases) bias(each);
@@ -288,8 +295,10 @@ void RandomModel::add_tensors(const ModelConfig& config, StorageType type) {
     const GroupSpec* router = &layer.router;  // F32 in files of every type
     const auto matrices = [&](const GroupSpec& one) { group(one, &one == router ? StorageType::f32 : type); };
     const auto vectors = [&](const VectorSpec& one) {
-      const bool is_bias =
-          &one == &layer.attention_norm_bias || &one == &layer.ffn_norm_bias || &one == &layer.router_bias;
+      const VectorSpec* const biases[] = {&layer.attention_norm_bias, &layer.ffn_norm_bias,    &layer.router_bias,
+                                          &layer.attention_sinks,     &layer.expert_gate_bias, &layer.expert_up_bias,
+                                          &layer.expert_down_bias};
+      const bool is_bias = std::ranges::find(biases, &one) != std::end(biases);
       is_bias ? bias(one) : norm(one);
     };
     each_part(Overloaded{vectors, matrices, stack}, layer);

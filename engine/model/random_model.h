@@ -56,7 +56,7 @@ class RandomModel {
   void add_matrix(const std::string& name, int64_t columns, int64_t rows, StorageType type, int64_t count = 1);
   void add_stack(const StackSpec& stack, StorageType type);
   void add_values(const std::string& name, const std::vector<float>& values);
-  void add_vector(const std::string& name, int64_t length, float mean, float deviation);
+  void add_vector(const VectorSpec& one, float mean, float deviation);
   void add_tensors(const ModelConfig& config, StorageType type);
 
   uint64_t seed_;

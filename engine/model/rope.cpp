@@ -10,7 +10,7 @@ namespace {
 // YaRN (Peng et al., 2023), "NTK-by-parts": pair i turns original_context * theta_i / (2 pi) times over the trained
 // context. Pairs with more than beta_fast turns keep their frequency. Pairs with fewer than beta_slow turns are slowed
 // by the factor, and a ramp joins the two. Solving turns(i) = beta for i gives the ramp's ends. The published code
-// rounds them outwards to whole pairs.
+// rounds them outwards to whole pairs; that of gpt-oss does not.
 double pair_with_turns(const RopeConfig& rope, double turns) {
   const double context = static_cast<double>(rope.original_context);
   return static_cast<double>(rope.dim) * std::log(context / (turns * 2.0 * std::numbers::pi)) /
@@ -26,8 +26,9 @@ struct Ramp {
 // The published code limits the upper end by dim - 1 and not by the last pair, and so does this function.
 Ramp yarn_ramp(const RopeConfig& rope) {
   const double last = static_cast<double>(rope.dim - 1);
-  return {std::max(0.0, std::floor(pair_with_turns(rope, rope.yarn_beta_fast))),
-          std::min(last, std::ceil(pair_with_turns(rope, rope.yarn_beta_slow)))};
+  const double low = pair_with_turns(rope, rope.yarn_beta_fast), high = pair_with_turns(rope, rope.yarn_beta_slow);
+  if (!rope.yarn_whole_pairs) return {std::max(0.0, low), std::min(last, high)};
+  return {std::max(0.0, std::floor(low)), std::min(last, std::ceil(high))};
 }
 
 }  // namespace
@@ -80,6 +81,17 @@ void fill_rope_table(const RopeConfig& rope, int64_t positions, float* table, co
       const double angle = static_cast<double>(position) * theta;
       *table++ = static_cast<float>(std::cos(angle) * scale);
       *table++ = static_cast<float>(std::sin(angle) * scale);
+    }
+  }
+}
+
+void fill_still_table(const ModelConfig& config, int64_t positions, float* table) {
+  for (int64_t position = 0; position < positions; ++position) {
+    const double steps = static_cast<double>((position + 1) / config.still_length);
+    const double factor = 1.0 + static_cast<double>(config.still_scale) * std::log(1.0 + steps);
+    for (int64_t pair = 0; pair < config.head_dim / 2; ++pair) {
+      *table++ = static_cast<float>(factor);
+      *table++ = 0;
     }
   }
 }

@@ -121,6 +121,7 @@ ExpertsConfig experts_of(const PublishedExperts& published) {
   if (published.sigmoid_and_bias) experts.gating = Gating::sigmoid;
   experts.scale = published.scale;
   experts.groups = published.groups, experts.groups_used = published.groups_used;
+  experts.step = published.step;
   return experts;
 }
 

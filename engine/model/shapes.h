@@ -27,7 +27,7 @@ struct PublishedExperts {
   int64_t count = 0, used = 0, feed_forward = 0, shared_feed_forward = 0, dense_layers = 0;  // as in ExpertsConfig
   bool sigmoid_and_bias = false;  // sigmoid gating, a bias that chooses, weights that add up to 1
   float scale = 1;
-  int64_t groups = 1, groups_used = 1;
+  int64_t groups = 1, groups_used = 1, step = 1;
 };
 struct PublishedLatent {
   int64_t rank = 0, nope = 0, rope = 0, value = 0, query_rank = 0;  // as in LatentConfig

@@ -25,7 +25,8 @@ ExpertBlock expert_block_at(std::span<const Operator> operators) {
     const auto* product = std::get_if<GroupedMatMul>(&op.body);
     if (is_first_wave && product && product->routed) (block.unit ? block.down : block.up).push_back(&op);
     if (std::holds_alternative<Glu>(op.body) && !block.up.empty() && !block.unit) block.unit = &op;
-    if (std::holds_alternative<ExpertSum>(op.body)) {
+    if (const auto* bias = std::get_if<Bias>(&op.body)) block.has_biases = block.has_biases || bias->chosen;
+    if (std::holds_alternative<ExpertSum>(op.body) && !block.up.empty()) {
       block.sum = &op;
       break;
     }

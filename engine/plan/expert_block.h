@@ -18,6 +18,7 @@ struct ExpertBlock {
   const Operator* fetch = nullptr;        // the first one, if experts move; what belongs to later ones is left out
   std::vector<const Operator*> up, down;  // one for each part of the stack
   const Operator* unit = nullptr;
+  bool has_biases = false;        // of its experts' products
   const Operator* sum = nullptr;  // nullptr: the routing in front is a guess
 
   static const GroupedMatMul& product(const Operator* op) { return std::get<GroupedMatMul>(op->body); }

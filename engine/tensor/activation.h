@@ -12,8 +12,9 @@ enum class Activation : uint8_t {
   silu,          // x / (1 + exp(-x))
   gelu_tanh,     // x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))
   squared_relu,  // max(x, 0)^2 (So et al. 2021, arXiv:2109.08668)
+  clamped_silu,  // x / (1 + exp(-1.702 x)), of inputs that are clamped first
 };
-inline constexpr Activation kLastActivation = Activation::squared_relu;
+inline constexpr Activation kLastActivation = Activation::clamped_silu;
 
 struct ActivationRow {
   Activation activation;
@@ -25,6 +26,7 @@ inline constexpr ActivationRow kActivationRows[] = {
     {Activation::silu, "silu", "swiglu"},
     {Activation::gelu_tanh, "gelu_tanh", "geglu"},
     {Activation::squared_relu, "squared_relu", "squared_reglu"},
+    {Activation::clamped_silu, "clamped_silu", "clamped_swiglu"},
 };
 
 constexpr bool activation_rows_are_in_order() {

@@ -51,6 +51,9 @@ int64_t queries_at_once(const Attention& op, int64_t group, const LoweringContex
   return op.segments.count > 1 || op.segments.depth > 0 ? group : context.listed_tokens * group;
 }
 
+// Kernels without SINKS do not read it.
+const Operand& sinks_argument(const Attention& op) { return op.has_sinks ? op.sinks : op.positions; }
+
 // Whether every split of the cache gets its own work-group, so that a second launch merges the results.
 bool is_split(const Attention& op, size_t tiles, const LoweringContext& context) {
   const auto splits = static_cast<size_t>(pages_of(op.cache.capacity));
@@ -100,12 +103,15 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
                             {"SHARES", kAttentionShares},
                             {"ROUND_F16", op.round_f16},
                             {"TREES", op.segments.depth > 0}});
+  if (op.has_sinks && op.part != AttentionPart::splits) launch.options += " -DSINKS=1";
   if (!simt && !context.shaders) {
     launch.options.append(" ").append(define("REGISTERS", context.vector_registers));
     if (context.vector_registers >= 32 && context.processor.loads_cost_products) launch.options += " -DCHAINS=24";
   }
   // Without a window the largest number serves as one, so kernels have one form for both.
-  const int32_t window = op.window > 0 ? narrow(op.window) : std::numeric_limits<int32_t>::max();
+  const int32_t window = op.window > 0   ? narrow(op.window)
+                         : op.window < 0 ? -narrow(-op.window)
+                                         : std::numeric_limits<int32_t>::max();
   const size_t local = simt ? kWorkGroup : 1;
   launch.local = {local, 1, 1};
   const std::vector<Arg> cache_args = {BufferArg{op.positions},      BufferArg{begins_argument(op.segments)},
@@ -117,9 +123,9 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
     launch.args = {BufferArg{op.q}, BufferArg{op.y, true}};
     launch.args.insert(launch.args.end(), cache_args.begin(), cache_args.end());
     launch.args.insert(launch.args.end(),
-                       {narrow(op.S), narrow(group), narrow(op.segments.count), narrow(op.segments.first_token),
-                        narrow(op.segments.depth), narrow(splits), narrow(cache.pages), narrow(op.q_stride),
-                        narrow(op.y_stride), op.score.scale, op.score.soft_cap, window});
+                       {BufferArg{sinks_argument(op)}, narrow(op.S), narrow(group), narrow(op.segments.count),
+                        narrow(op.segments.first_token), narrow(op.segments.depth), narrow(splits), narrow(cache.pages),
+                        narrow(op.q_stride), narrow(op.y_stride), op.score.scale, op.score.soft_cap, window});
     launch.global = {tiles * local, kv_heads, 1};
     return only(std::move(launch));
   }
@@ -137,13 +143,8 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
        narrow(op.q_stride), op.score.scale, op.score.soft_cap, narrow(op.share_begin), narrow(op.share_end), window});
   launch.global = {tiles * local, kv_heads, static_cast<size_t>(splits)};
   merge.kernel = in_family("attention_merge", context.family);
-  merge.args = {BufferArg{op.y, true},
-                BufferArg{op.positions},
-                BufferArg{op.scratch},
-                narrow(op.heads),
-                narrow(splits),
-                narrow(op.y_stride),
-                window};
+  merge.args = {BufferArg{op.y, true}, BufferArg{op.positions}, BufferArg{op.scratch}, BufferArg{sinks_argument(op)},
+                narrow(op.heads),      narrow(splits),          narrow(op.y_stride),   window};
   merge.global = {static_cast<size_t>(op.S * op.heads) * local, 1, 1};
   if (op.part == AttentionPart::splits) return only(std::move(launch));
   if (op.part == AttentionPart::merge) return {merge};

@@ -92,7 +92,8 @@ struct Contract {
       for (int64_t head = 0; head < op.heads; ++head)
         loops.merge_splits({records_of(op, s * op.heads + head), first_of(op, s) / kAttentionSplit,
                             op.positions.as<int32_t>()[s] / kAttentionSplit + 1, op.cache.head_dim_v,
-                            op.y.as<float>() + s * op.y_stride + head * op.cache.head_dim_v, op.round_f16});
+                            op.y.as<float>() + s * op.y_stride + head * op.cache.head_dim_v, op.round_f16,
+                            op.has_sinks ? op.sinks.as<float>() + head : nullptr});
   }
   static int64_t first_of(const Attention& op, int64_t s) {
     return first_seen(op.window, op.positions.as<int32_t>()[s]);
@@ -169,6 +170,7 @@ struct Contract {
       args.q[i] = op.q.as<float>() + s * op.q_stride + head * cache.head_dim;
       args.first[i] = first_of(op, s);
       args.last[i] = op.positions.as<int32_t>()[s];
+      args.sinks[i] = op.has_sinks ? op.sinks.as<float>() + head : nullptr;
       args.y[i] = op.part == AttentionPart::splits ? records_of(op, s * op.heads + head)
                                                    : op.y.as<float>() + s * op.y_stride + head * cache.head_dim_v;
     }

@@ -123,8 +123,11 @@ void run_add(const Add& op) {
 }
 
 void run_bias(const Bias& op) {
-  for (int64_t s = 0; s < op.S; ++s)
-    for (int64_t i = 0; i < op.width; ++i) op.x.as<float>()[s * op.x_stride + i] += op.bias.as<float>()[i];
+  for (int64_t row = 0; row < op.S * op.rows; ++row) {
+    if (op.chosen && op.places && op.places.as<const int32_t>()[row] == kElsewhere) continue;
+    const float* bias = op.bias.as<float>() + (op.chosen ? op.ids.as<const int32_t>()[row] * op.width : 0);
+    for (int64_t i = 0; i < op.width; ++i) op.x.as<float>()[row * op.x_stride + i] += bias[i];
+  }
 }
 
 // A counting sort: the number of choices of each expert, the begins as their running sum, then each choice to

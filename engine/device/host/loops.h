@@ -51,6 +51,7 @@ struct AttendArgs {
   int64_t head_dim, head_dim_v;
   ScoreRule score;
   bool round_f16;
+  const float* sinks[kMaxAttendTile];      // of the query's head; null: none
   int64_t split_begin = 0, split_end = 0;  // only for attend_splits()
   int64_t tree_begin = INT64_MAX;          // beyond all positions: there is no tree
   const int32_t* path = nullptr;
@@ -64,6 +65,7 @@ struct MergeArgs {
   int64_t head_dim_v;
   float* y;
   bool round_f16;
+  const float* sink;  // may be null
 };
 
 // The rotation of the heads of one token. turns holds cos and sin of each pair: [rot_dim / 2][2].

@@ -324,11 +324,19 @@ void start(const AttendArgs& args, Tile<T>& tile) {
   }
 }
 
+// The softmax's sum with the exponential of a sink, which no value is weighed by.
+LANES_INLINE float sum_with_sink(float sum, float top, const float* sink) {
+  if (sink == nullptr) return sum;
+  float lanes[16];
+  store(lanes, exp(all(*sink - top)));
+  return sum + lanes[0];
+}
+
 template <int T>
 void finish(const AttendArgs& args, const Tile<T>& tile) {
   for (int i = 0; i < T; ++i)
     for (int64_t c = 0; c < args.head_dim_v; c += 16) {
-      Lanes y = load(tile.values[i] + c) / all(tile.sum[i]);
+      Lanes y = load(tile.values[i] + c) / all(sum_with_sink(tile.sum[i], tile.top[i], args.sinks[i]));
       if (args.round_f16) y = round_f16(y);
       args.head_dim_v - c >= 16 ? store(args.y[i] + c, y) : store_part(args.y[i] + c, y, args.head_dim_v - c);
     }
@@ -404,6 +412,7 @@ void merge_splits(const MergeArgs& args) {
       store(values + c, fma(found, all(scales[1]), load(values + c) * all(scales[0])));
     }
   }
+  sum = sum_with_sink(sum, top, args.sink);
   for (int64_t c = 0; c < width; c += 16) {
     Lanes y = load(values + c) / all(sum);
     if (args.round_f16) y = round_f16(y);

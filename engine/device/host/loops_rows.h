@@ -87,7 +87,9 @@ LANES_INLINE Lanes slope_of_gelu(Lanes g) { return fma(all(0.044715f), g * g * g
 
 LANES_INLINE Lanes activated(Activation activation, Lanes g) {
   if (activation == Activation::squared_relu) return g * select(g > all(0.0f), g, all(0.0f));
-  const Lanes t = activation == Activation::gelu_tanh ? slope_of_gelu(g) : g;
+  const Lanes t = activation == Activation::gelu_tanh      ? slope_of_gelu(g)
+                  : activation == Activation::clamped_silu ? g * all(1.702f)
+                                                           : g;
   return g / (all(1.0f) + exp(-t));
 }
 
@@ -95,8 +97,15 @@ void glu(const GluArgs& given) {
   const GluArgs args = given;
   for (int64_t i = 0; i < args.count; i += 16) {
     const int64_t left = args.count - i;
-    Lanes v = activated(args.activation, load_upto(args.gate + i, left, 0));
-    if (args.up != nullptr) v = v * load_upto(args.up + i, left, 0);
+    const bool clamps = args.activation == Activation::clamped_silu;
+    Lanes g = load_upto(args.gate + i, left, 0);
+    if (clamps) g = select(g > all(7.0f), all(7.0f), g);
+    Lanes v = activated(args.activation, g);
+    if (args.up != nullptr) {
+      Lanes u = load_upto(args.up + i, left, 0);
+      if (clamps) u = select(u > all(7.0f), all(7.0f), select(all(-7.0f) > u, all(-7.0f), u)) + all(1.0f);
+      v = v * u;
+    }
     if (args.round_f16) v = round_f16(v);
     store_upto(args.y + i, v, left);
   }

@@ -217,8 +217,9 @@ void reference(const Attention& op) {
         keep_splits(op, s, h, count);
         continue;
       }
-      const Found found = op.part == AttentionPart::merge ? merge(op, s, h, count)
-                                                          : attend(op, s, h, first_seen(op.window, count - 1), count);
+      Found found = op.part == AttentionPart::merge ? merge(op, s, h, count)
+                                                    : attend(op, s, h, first_seen(op.window, count - 1), count);
+      if (op.has_sinks) found.sum += std::exp(static_cast<double>(op.sinks.as<float>()[h]) - found.top);
       float* y = op.y.as<float>() + s * op.y_stride + h * op.cache.head_dim_v;
       for (size_t d = 0; d < found.values.size(); ++d) y[d] = result(found.values[d] / found.sum, op.round_f16);
     }
@@ -230,7 +231,7 @@ void reference(const Glu& op) {
     for (int64_t i = 0; i < op.I; ++i) {
       const double gate = op.gate.as<float>()[s * op.gate_stride + i];
       const double up = op.gated ? op.up.as<float>()[s * op.up_stride + i] : 1.0;
-      op.y.as<float>()[s * op.y_stride + i] = result(op.activated(gate) * up, op.round_f16);
+      op.y.as<float>()[s * op.y_stride + i] = result(op.value(gate, up), op.round_f16);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "engine/device/operators/attention.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "sync/error.h"
@@ -26,7 +27,7 @@ SeenPositions Attention::seen(Past past) const {
   if (!past) {
     const double share = static_cast<double>(share_end - share_begin) / static_cast<double>(kAttentionShares);
     const auto half = static_cast<double>(cache.capacity) / 2;
-    const double positions = (window > 0 ? std::min(half, static_cast<double>(window)) : half) * share;
+    const double positions = (window != 0 ? std::min(half, std::fabs(static_cast<double>(window))) : half) * share;
     return {static_cast<double>(S) * positions, positions};
   }
   if (segments.count > 1) return seen_by_sequences(*past);
@@ -80,6 +81,7 @@ Attention slice_heads(const Attention& op, int64_t kv_begin, int64_t kv_end) {
   if (op.y) slice.y = op.y.advanced(bytes_of_floats(first * cache.head_dim_v));
   if (op.cache.k) slice.cache.k = cache.k.advanced(static_cast<size_t>(kv_begin) * cache.head_bytes(cache.head_dim));
   if (op.cache.v) slice.cache.v = cache.v.advanced(static_cast<size_t>(kv_begin) * cache.head_bytes(cache.head_dim_v));
+  if (op.sinks) slice.sinks = op.sinks.advanced(bytes_of_floats(first));
   if (op.scratch)
     slice.scratch = op.scratch.advanced(attention_scratch_bytes(op.S, first, cache.head_dim_v, cache.capacity));
   return slice;

@@ -20,8 +20,10 @@ enum class AttentionPart : uint8_t {
   merge,   // y, from the results of all splits in scratch
 };
 
-// The first position that a token at `last` sees.
+// The first position that a token at `last` sees. window: the last so many positions; below 0: those of the token's
+// chunk of -window positions; 0: all.
 constexpr int64_t first_seen(int64_t window, int64_t last) {
+  if (window < 0) return last - last % -window;
   return window > 0 && last >= window ? last - window + 1 : 0;
 }
 
@@ -38,9 +40,10 @@ struct SeenPositions {
 size_t attention_scratch_bytes(int64_t S, int64_t heads, int64_t head_dim_v, int64_t capacity);
 
 // Causal attention over the cache: token s sees its sequence's positions 0 .. positions[s], or the last `window` of
-// them, at their places (segments.h). Query head h reads KV head h / (heads / kv_heads).
+// them, or those of its chunk, at their places (segments.h). Query head h reads KV head h / (heads / kv_heads).
 //   score_p = scale * (q . k_p), or the score of another ScoreRule; y = sum_p softmax(score)_p * v_p. All sums are f32,
-//   in an order that depends only on absolute positions.
+//   in an order that depends only on absolute positions. With sinks, softmax's sum also has exp(sinks[head]), which
+//   weighs nothing (Xiao et al. 2023, arXiv:2309.17453).
 struct Attention {
   int64_t S = 0, heads = 0;
   Operand q;  // [S, heads * head_dim], stride q_stride
@@ -55,15 +58,19 @@ struct Attention {
   Operand
       scratch;  // device_local, attention_scratch_bytes(); used by parts, and when the cache is split over work-items
   AttentionPart part = AttentionPart::whole;
-  int64_t window = 0;                                     // 0: all positions
+  int64_t window = 0;                                     // as in first_seen()
   int64_t share_begin = 0, share_end = kAttentionShares;  // for part `splits`: see splits_of()
+  bool has_sinks = false;
+  Operand sinks = {};  // f32 [heads]; not read by part `splits`
 
   bool operator==(const Attention&) const = default;
   const char* kind() const { return part == AttentionPart::merge ? "attention_merge" : "attention"; }
   Features features() const {
     Features all{Feature::attention};
     if (window > 0) all.add(Feature::window);
+    if (window < 0) all.add(Feature::chunks);
     if (segments.depth > 0) all.add(Feature::trees);
+    if (has_sinks) all.add(Feature::attention_sinks);
     all.add(score.features());
     return all;
   }
@@ -94,6 +101,7 @@ struct Attention {
                       cache_of(cache.k, cache, Use::read, cache.head_dim, positions).only_if(!merges),
                       cache_of(cache.v, cache, Use::read, cache.head_dim_v, positions).only_if(!merges),
                       rows_of(op.y, Use::write, op.S, width_v, op.y_stride).only_if(!splits),
+                      constants_of(op.sinks, op.heads).only_if(op.has_sinks && !splits),
                       std::move(scratch).moving(kept, kept * sizeof(float)).only_if(merges || splits || op.scratch)};
   }
 };

@@ -35,9 +35,11 @@ enum class Feature : uint8_t {
   norm_bias,
   scaled_embedding,
   window,
+  chunks,
   gelu,
   squared_relu,
   ungated,
+  clamped_unit,
   soft_cap,
   capped_attention,
   // Mixtures of experts.
@@ -55,14 +57,16 @@ enum class Feature : uint8_t {
   sparse_mixer,
   shared_expert,
   gated_shared_expert,
+  expert_bias,
   unrounded_weights,
   // Variants of products.
   integer_activations,
   product_columns,
   // Variants of attention and the cache.
   trees,
+  attention_sinks,
 };
-inline constexpr Feature kLastFeature = Feature::trees;
+inline constexpr Feature kLastFeature = Feature::attention_sinks;
 
 enum class ComputedBy : uint8_t {
   nobody,        // no device yet
@@ -94,9 +98,11 @@ inline constexpr FeatureRow kFeatureRows[] = {
     {Feature::norm_bias, ComputedBy::host_and_gpu, "a norm with a bias"},
     {Feature::scaled_embedding, ComputedBy::host_and_gpu, "scaled embeddings"},
     {Feature::window, ComputedBy::host_and_gpu, "attention to a window of the positions"},
+    {Feature::chunks, ComputedBy::host_and_gpu, "attention to a chunk of the positions"},
     {Feature::gelu, ComputedBy::host_and_gpu, "GELU"},
     {Feature::squared_relu, ComputedBy::host_and_gpu, "the square of ReLU"},
     {Feature::ungated, ComputedBy::host_and_gpu, "an activation without a gate"},
+    {Feature::clamped_unit, ComputedBy::host_and_gpu, "a clamped gated unit"},
     {Feature::soft_cap, ComputedBy::host_and_gpu, "a soft cap"},
     {Feature::capped_attention, ComputedBy::host_and_gpu, "attention with a soft cap of its scores"},
     {Feature::routing, ComputedBy::host_and_gpu, "routing (comparisons that decide which experts run)"},
@@ -113,10 +119,12 @@ inline constexpr FeatureRow kFeatureRows[] = {
     {Feature::sparse_mixer, ComputedBy::host_and_gpu, "routing by a sparse mixer"},
     {Feature::shared_expert, ComputedBy::host_and_gpu, "a shared expert"},
     {Feature::gated_shared_expert, ComputedBy::host_and_gpu, "a shared expert behind a gate"},
+    {Feature::expert_bias, ComputedBy::host_and_gpu, "biases of experts (data decides which are added)"},
     {Feature::unrounded_weights, ComputedBy::host_and_gpu, "a router's weights, which are not to be rounded to f16"},
     {Feature::integer_activations, ComputedBy::host_and_gpu, "products with 8-bit activations (--act i8)"},
     {Feature::product_columns, ComputedBy::host, "products with some columns of each matrix (partial sums)"},
     {Feature::trees, ComputedBy::host_and_gpu, "trees of drafts (data decides which places a token sees)"},
+    {Feature::attention_sinks, ComputedBy::host_and_gpu, "attention with sinks"},
 };
 
 constexpr bool rows_are_in_order() {

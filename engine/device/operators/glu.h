@@ -11,7 +11,10 @@
 namespace tandem {
 
 // A gated linear unit: y = activation(gate) * up (Shazeer 2020, arXiv:2002.05202: SwiGLU, GEGLU). Not gated: y =
-// activation(gate), and there is no `up`.
+// activation(gate), and there is no `up`. The clamped one is that of gpt-oss (OpenAI 2025, arXiv:2508.10925): g / (1 +
+// exp(-1.702 g)) * (u + 1), where g is the gate, but at most 7, and u is up within [-7, 7]. NaN stays NaN.
+inline constexpr double kUnitLimit = 7, kUnitSlope = 1.702;
+
 struct Glu {
   int64_t S = 0, I = 0;
   Operand gate, up;  // [S, I], strides; `up` only if gated
@@ -35,6 +38,9 @@ struct Glu {
         break;
       case Activation::squared_relu:
         all.add(Feature::squared_relu);
+        break;
+      case Activation::clamped_silu:
+        all.add(Feature::clamped_unit);
     }
     if (!gated) all.add(Feature::ungated);
     return all;
@@ -52,8 +58,19 @@ struct Glu {
         break;
       case Activation::squared_relu:
         return gate * std::max(gate, 0.0);
+      case Activation::clamped_silu:
+        t = kUnitSlope * gate;
     }
     return gate / (1 + std::exp(-t));
+  }
+  // The unit's result, in double precision. up: only if gated.
+  double value(double gate, double up) const {
+    const bool clamps = activation == Activation::clamped_silu;
+    const double result = activated(clamps && gate > kUnitLimit ? kUnitLimit : gate);
+    if (!gated) return result;
+    if (!clamps) return result * up;
+    const double limited = up > kUnitLimit ? kUnitLimit : up < -kUnitLimit ? -kUnitLimit : up;
+    return result * (limited + 1);
   }
   double flops() const { return (gated ? 5.0 : 4.0) * S * rows * I; }
   template <typename Self>

@@ -18,6 +18,12 @@ void add_experts(const ModelConfig& config, const std::string& prefix, LayerSpec
   const ExpertsConfig& experts = *config.experts;
   const int64_t H = config.hidden, I = experts.feed_forward, shared = experts.shared_feed_forward;
   layer.router.weights = {{prefix + "ffn_gate_inp.weight", experts.count, H}};
+  if (experts.score_bias) layer.router.biases = {{prefix + "ffn_gate_inp.bias", experts.count}};
+  if (experts.biases) {
+    layer.expert_gate_bias = {prefix + "ffn_gate_exps.bias", I, experts.count};
+    layer.expert_up_bias = {prefix + "ffn_up_exps.bias", I, experts.count};
+    layer.expert_down_bias = {prefix + "ffn_down_exps.bias", H, experts.count};
+  }
   if (experts.choice_bias) layer.router_bias = {prefix + kChoiceBias, experts.count};
   // Most files have one tensor for all experts, NAME_exps.weight. Others have one for each expert, NAME.0.weight and so
   // on, so the prefix is kept too.
@@ -95,6 +101,7 @@ LayerSpec dense_layer(const ModelConfig& config, int64_t index) {
     layer.q_norm = {prefix + "attn_q_norm.weight", whole ? config.q_width() : config.head_dim};
     layer.k_norm = {prefix + "attn_k_norm.weight", whole ? config.k_width() : config.head_dim};
   }
+  if (config.attention_sinks) layer.attention_sinks = {prefix + "attn_sinks.weight", config.heads};
   layer.attention_output.weights = {{prefix + "attn_output.weight", H, config.attended_width()}};
   if (config.output_bias) layer.attention_output.biases = {{prefix + "attn_output.bias", H}};
   if (config.post_norms) {

@@ -23,6 +23,7 @@ struct AttentionShape {
   float cap = 0;
   std::vector<Part> others{};
   bool alone = false;  // each token of a tree has a sequence of its own, behind its ancestors
+  bool sinks = false;
 
   std::vector<Part> parts() const {
     std::vector<Part> all{{S, first}};
@@ -43,11 +44,11 @@ std::string name_of(const char* op, const AttentionShape& shape) {
          " from=" + std::to_string(shape.first) + " heads=" + std::to_string(shape.heads) + "/" +
          std::to_string(shape.kv_heads) + " dim=" + std::to_string(shape.head_dim) + "/" +
          std::to_string(shape.head_dim_v) + (shape.round ? " rounded" : "") +
-         (shape.window > 0 ? " window=" + std::to_string(shape.window) : "") +
+         (shape.window != 0 ? " window=" + std::to_string(shape.window) : "") +
          (shape.cap > 0 ? " cap=" + std::to_string(shape.cap) : "") +
          (shape.others.empty() ? "" : " sequences=" + std::to_string(shape.others.size() + 1)) +
          (std::ranges::any_of(shape.others, [](const Part& part) { return !part.parents.empty(); }) ? " trees" : "") +
-         (shape.alone ? " alone" : "");
+         (shape.alone ? " alone" : "") + (shape.sinks ? " sinks" : "");
 }
 
 template <typename T>
@@ -181,6 +182,8 @@ BuiltCase build_attention(CaseMemory& memory, const AttentionShape& shape) {
   op.q = memory.matrix(random_floats(random, op.S * q_width, kQueryMagnitude), q_width, op.q_stride, "q");
   op.y = memory.empty_matrix(op.S, y_width, op.y_stride, "y");
   op.positions = memory.ids(positions_of(shape), "positions");
+  op.has_sinks = shape.sinks;
+  if (shape.sinks) op.sinks = memory.floats(random_floats(random, shape.heads, 4.0f), "sinks");
   op.scratch = memory.take(attention_scratch_bytes(op.S, shape.heads, shape.head_dim_v, shape.capacity),
                            sync::SlotUse::device_local, true, "scratch");
   // A score is off by d + 1 roundings of at most scale * d * |q| * |k|, and a weight by that factor. Softmax, the sum
@@ -291,6 +294,11 @@ std::vector<OpCase> attention_cases() {
         {9, 700, 3, 1, 16, 16, 768, type, false, 190},
         {70, 480, 4, 1, 32, 20, 640, type, false, 256},
         {7, 30, 6, 2, 48, 48, 64, type, false, 64},
+        // Chunks (below 0): within a split, over its edge, of whole splits, and with queries of several chunks.
+        {1, 600, 6, 2, 64, 64, 640, type, false, -96},
+        {9, 700, 3, 1, 16, 16, 768, type, false, -233},
+        {70, 480, 4, 1, 32, 20, 640, type, true, -512},
+        {33, 60, 6, 2, 48, 48, 128, type, false, -7},
         // Soft caps: one bends most scores, one hardly any, one stands in a window.
         {1, 300, 6, 2, 64, 64, 320, type, false, 0, 0.75f},
         {1, 700, 3, 1, 32, 20, 768, type, true, 0, 50.0f},
@@ -304,6 +312,14 @@ std::vector<OpCase> attention_cases() {
         {1, 0, 3, 1, 64, 64, 640, type, false, 0, 0, {{1, 600}, {1, 255}, {1, 256}}},
         {33, 240, 9, 3, 64, 64, 512, type, true, 0, 0, {{1, 300}, {0, 0}, {7, 0}, {5, 254}}},
         {2, 500, 6, 2, 48, 20, 640, type, false, 190, 2.0f, {{3, 17}, {1, 639}}}};
+    // Sinks: in one split, in several, in a window, beside a tree and with a cap.
+    for (AttentionShape shape : {AttentionShape{1, 63, 4, 1, 32, 32, 64, type, false},
+                                 {9, 700, 3, 1, 64, 64, 768, type, false, 190},
+                                 {1, 600, 6, 2, 64, 64, 640, type, true, 0, 0, {{7, 254}}},
+                                 {2, 500, 6, 2, 33, 17, 640, type, false, 0, 2.0f, {tree(508, kTree)}}}) {
+      shape.sinks = true;
+      if (type == KvType::f16) shapes.push_back(shape);
+    }
     for (const AttentionShape& shape : of_type)
       if (type == KvType::f16 || has_f32(shape.head_dim)) shapes.push_back(shape);
   }

@@ -89,6 +89,7 @@ struct UnitForm {
   bool gated;
 };
 constexpr UnitForm kUnitForms[] = {{Activation::silu, true},
+                                   {Activation::clamped_silu, true},
                                    {Activation::gelu_tanh, true},
                                    {Activation::gelu_tanh, false},
                                    {Activation::squared_relu, false}};
@@ -101,12 +102,19 @@ BuiltCase build_glu(CaseMemory& memory, int64_t S, int64_t I, bool round, const 
   auto gate = random_floats(random, S * I, 12.0f);
   gate[0] = 0, gate.back() = -30, gate[gate.size() / 2] = 40;
   op.gate = memory.matrix(gate, I, op.gate_stride, "gate");
-  if (op.gated) op.up = memory.matrix(random_floats(random, S * I, 3.0f), I, op.up_stride, "up");
+  if (op.gated) {
+    auto up = random_floats(random, S * I, 3.0f);
+    if (op.activation == Activation::clamped_silu)
+      for (float& value : up) value *= 4;  // some are beyond the limit of 7
+    op.up = memory.matrix(up, I, op.up_stride, "up");
+  }
   op.y = memory.empty_matrix(S, I, op.y_stride, "y");
   // exp is off by 2 ulp (4 roundings). Sum, quotient and product add one rounding each. simt kernels may use the
   // driver's exp, which is off by 3 ulp more. The exponent of GELU is four roundings off, of up to 100 if the f32
   // result is not 0.
-  const double exponent = op.activation == Activation::gelu_tanh ? 4 * 100 : 0;
+  // That of the clamped unit is one rounding of at most 50; a further rounding adds 1 to up.
+  const bool has_slope = op.activation == Activation::gelu_tanh || op.activation == Activation::clamped_silu;
+  const double exponent = has_slope ? 4 * 100 : 0;
   const double relative = (14 + exponent) * kEpsilon + (round ? kHalfStep : 0);
   const auto tolerance = [=](int64_t, int64_t, double expected, bool) {
     return std::fabs(expected) * relative + (round ? 0x1p-24 : 1e-30);

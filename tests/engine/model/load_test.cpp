@@ -17,6 +17,7 @@
 #include "tests/support/requirements.h"
 #include "tests/support/resident.h"
 #include "tests/support/scratch_folder.h"
+#include "tests/support/small_shape.h"
 
 namespace tandem {
 namespace {
@@ -250,13 +251,24 @@ TEST(LoadModel, keeps_every_value_of_every_storage_type) {
     sync::Pool pool;
     expect_weights_of(file, load_model(file, pool, 2));
   }
+  seen.insert(StorageType::mxfp4);  // in random models below
   EXPECT_EQ(seen.size(), std::size(storage_types()));
+}
+
+TEST(LoadModel, packs_a_random_model_of_mxfp4) {
+  const std::vector<std::byte> bytes =
+      test::bytes_of(RandomModel(test::small_shape("gpt-oss-20b"), StorageType::mxfp4, 5));
+  const GgufFile file = GgufFile::parse(bytes, "random");
+  sync::Pool pool;
+  EXPECT_EQ(file.require("blk.0.ffn_down_exps.weight").type, StorageType::mxfp4);
+  EXPECT_NO_THROW(load_model(file, pool, 2));
 }
 
 TEST(LoadModel, keeps_every_value_of_a_model_of_one_storage_type) {
   if (!test_data("quant-models")) SKIP_FOR_WANT_OF(data, "no quant-models");
   for (const StorageTypeInfo& type : storage_types()) {
-    if (type.type == StorageType::f32) continue;  // the architectures' own models have this type
+    // The architectures' own models have F32. MXFP4 is in random models.
+    if (type.type == StorageType::f32 || type.type == StorageType::mxfp4) continue;
     SCOPED_TRACE(type.name);
     const auto path = test_data(std::string("quant-models/quant-") + type.name + ".gguf");
     ASSERT_TRUE(path);

@@ -137,6 +137,23 @@ inline std::span<const MadeModel> made_models() {
          "expert_sigmoid": true, "expert_bias": true, "expert_norm": true,
          "kv_lora_rank": 32, "nope_dim": 16, "rope_dim": 8, "value_dim": 24, "q_lora_rank": 48})",
        [](ModelConfig&) {}},
+      {"gpt-oss",
+       R"({"schema": 1, "architecture": "gpt-oss", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "head_dim": 24, "vocabulary": 300, "context_length": 256, "sliding_window": 7,
+         "experts": 6, "experts_used": 2, "expert_feed_forward": 48})",
+       [](ModelConfig& config) {
+         config.rope.scaling = RopeScaling::yarn;
+         config.rope.scale_factor = 8;
+         config.rope.original_context = 32;
+       }},
+      {"llama4",
+       R"({"schema": 1, "architecture": "llama4", "layers": 5, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "head_dim": 24, "vocabulary": 300, "context_length": 256, "sliding_window": 7, "experts": 6,
+         "experts_used": 1, "expert_feed_forward": 48, "expert_step": 2})",
+       [](ModelConfig& config) {
+         config.still_length = 9;
+         config.still_scale = 0.7f;
+       }},
       {"minicpm",
        R"({"schema": 1, "architecture": "minicpm", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
          "kv_heads": 2, "vocabulary": 300, "context_length": 256})",

@@ -97,6 +97,15 @@ TEST_F(MovingExpertsTest, change_no_bit_under_any_budget_on_the_host) {
   }
 }
 
+TEST_F(MovingExpertsTest, get_the_biases_of_their_numbers_in_every_wave) {
+  const auto made = std::ranges::find(made_models(), std::string("gpt-oss"), &MadeModel::name);
+  const std::string file = made->file();
+  const std::vector<float> expected = logits_of(*open(file));
+  const double E = static_cast<double>(open(file)->model().config().experts->count);
+  for (double slots = 1; slots < E; ++slots)
+    EXPECT_EQ(different_bits(logits_of(*open(file, {percent, 100 * (slots + 0.5) / E})), expected), 0u) << slots;
+}
+
 // Every plan on the GPU, NPU and host. A plan without the host gets it, because it fetches.
 class MovingExpertsOn : public MovingExpertsTest, public ::testing::WithParamInterface<Way> {};
 

@@ -1,6 +1,8 @@
 // Texts on a GPU with near-memory units: equal bits for every plan and number of units, and what does not fit.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "engine/run/pass_plans.h"
 #include "tests/engine/run/golden.h"
 #include "tests/engine/run/host_engine.h"
@@ -184,6 +186,15 @@ TEST_F(NearMemoryUnits, are_asked_for_by_name) {
   const std::vector<float> expected = logits_of(*Engine::open(options(file, "host-only", {"host"})));
   EXPECT_EQ(different_bits(logits_of(*Engine::open(options(file, "host-only", {"ndp:0", "ndp:1"}))), expected), 0u);
   EXPECT_EQ(different_bits(logits_of(*Engine::open(options(file, "auto", with_units("host", 2)))), expected), 0u);
+}
+
+TEST_F(NearMemoryUnits, refuse_experts_with_biases) {
+  const auto made = std::ranges::find(made_models(), std::string("gpt-oss"), &MadeModel::name);
+  const auto engine_of = [&] {
+    const auto engine = Engine::open(options(made->file(), "gpu-ndp", with_units("host", 2)));
+    logits_of(*engine);
+  };
+  EXPECT_THAT(message_of(engine_of), HasSubstr("near-memory units add no biases of experts"));
 }
 
 TEST_F(NearMemoryUnits, refuse_experts_that_move) {

@@ -108,8 +108,8 @@ Rows ernie4_5_moe(const Weights& w, std::span<const int32_t> ids) {
   return decode(w, ids, decoder);
 }
 
-// GLM-4.5 (Z.ai 2025, arXiv:2508.06471): sigmoids, a part of each head is rotated, heads of q and k normed in some
-// sizes.
+// GLM-4.5 (Z.ai 2025, arXiv:2508.06471): sigmoids, and a part of each head is rotated. Some sizes norm heads of q
+// and k.
 Rows glm4moe(const Weights& w, std::span<const int32_t> ids) {
   Decoder decoder;
   decoder.attention = [&w](int64_t, const std::string& layer, const Rows& x) {
@@ -178,13 +178,177 @@ Rows deepseek2(const Weights& w, std::span<const int32_t> ids) {
   return decode(w, ids, decoder);
 }
 
+// gpt-oss (OpenAI 2025, arXiv:2508.10925): biases everywhere, a clamped gated unit, sinks in the softmax.
+Row biased(Rows row, const Row& biases, int64_t index) {
+  const auto width = static_cast<int64_t>(row.front().size());
+  add(row, {Row(biases.begin() + index * width, biases.begin() + (index + 1) * width)});
+  return row.front();
+}
+
+Rows clamped_expert(const Weights& w, const std::string& layer, const Row& x, int64_t e, int64_t I) {
+  const auto product = [&](const char* name, const Rows& of, int64_t rows) {
+    return biased(w.multiply(layer + name + ".weight", of, e, rows), w.vector(layer + name + ".bias"), e);
+  };
+  Row gate = product("ffn_gate_exps", {x}, I);
+  const Row up = product("ffn_up_exps", {x}, I);
+  for (size_t i = 0; i < gate.size(); ++i) {
+    const double g = std::min(gate[i], 7.0), u = std::clamp(up[i], -7.0, 7.0);
+    gate[i] = g / (1 + std::exp(-1.702 * g)) * (u + 1);
+  }
+  return {product("ffn_down_exps", {gate}, static_cast<int64_t>(x.size()))};
+}
+
+Rows clamped_mixture(const Weights& w, const std::string& layer, const Rows& x) {
+  const auto used = static_cast<size_t>(w.number("expert_used_count"));
+  const auto I = static_cast<int64_t>(w.number("expert_feed_forward_length"));
+  const Rows scores = w.project(layer + "ffn_gate_inp", x);
+  Rows y(x.size(), Row(x.front().size(), 0));
+  for (size_t s = 0; s < x.size(); ++s) {
+    std::vector<size_t> experts = falling(scores[s]);
+    experts.resize(used);
+    double sum = 0;
+    for (const size_t e : experts) sum += std::exp(scores[s][e]);
+    Rows token = {y[s]};
+    for (const size_t e : experts)
+      add(token, clamped_expert(w, layer, x[s], static_cast<int64_t>(e), I), std::exp(scores[s][e]) / sum);
+    y[s] = token.front();
+  }
+  return y;
+}
+
+// A sink is a position that every token sees, whose score is given and whose value is 0.
+Rows attend_with_sinks(const Rows& q, const Rows& k, const Rows& v, const Heads& heads, const Row& sinks) {
+  const int64_t d = heads.dim, group = heads.count / heads.kv;
+  Rows y(q.size());
+  for (int64_t h = 0; h < heads.count; ++h) {
+    const int64_t kv = h / group;
+    const Rows own_q = columns(q, h * d, d), own_k = columns(k, kv * d, d),
+               own_v = columns(v, kv * heads.dim_v, heads.dim_v);
+    for (size_t s = 0; s < q.size(); ++s) {
+      double sum = std::exp(sinks[static_cast<size_t>(h)]);
+      Rows value(1, Row(static_cast<size_t>(heads.dim_v), 0));
+      for (size_t p = 0; p <= s; ++p) {
+        if (static_cast<int64_t>(s - p) >= heads.window) continue;
+        double score = 0;
+        for (size_t i = 0; i < own_q[s].size(); ++i) score += own_q[s][i] * own_k[p][i];
+        const double weight = std::exp(score * heads.scale);
+        sum += weight;
+        add(value, {own_v[p]}, weight);
+      }
+      for (double& one : value.front()) one /= sum;
+      y[s].insert(y[s].end(), value.front().begin(), value.front().end());
+    }
+  }
+  return y;
+}
+
+// YaRN (Peng et al. 2023, arXiv:2309.00071) without rounding the ends of its ramp. A pair's frequency is divided by the
+// factor if it turns less than once over the original context, and not at all if it turns more than 32 times.
+Rotation yarn(const Weights& w) {
+  Rotation rotation = w.rotation(true);
+  const double factor = 1 / rotation.position_scale, context = w.number("rope.scaling.original_context_length", 0);
+  rotation.position_scale = 1;
+  if (factor == 1) return rotation;
+  const auto pair = [&](double turns) {
+    return static_cast<double>(rotation.dim) * std::log(context / (turns * 2 * M_PI)) / (2 * std::log(rotation.base));
+  };
+  const double low = std::max(0.0, pair(32)), high = std::min(static_cast<double>(rotation.dim - 1), pair(1));
+  for (int64_t i = 0; i < rotation.dim / 2; ++i) {
+    const double slowed = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
+    rotation.factors.push_back(1 / (slowed / factor + 1 - slowed));
+  }
+  rotation.magnitude = 0.1 * std::log(factor) + 1;
+  return rotation;
+}
+
+Rows gpt_oss(const Weights& w, std::span<const int32_t> ids) {
+  Decoder decoder;
+  const Rotation rotation = yarn(w);
+  decoder.attention = [&w, rotation](int64_t i, const std::string& layer, const Rows& x) {
+    Projected p = projected(w, layer, w.norm(layer + "attn_norm.weight", x));
+    Heads heads = w.heads();
+    if (i % 2 == 0) heads.window = static_cast<int64_t>(w.number("attention.sliding_window"));
+    rotate(p.q, heads.count, heads.dim, rotation);
+    rotate(p.k, heads.kv, heads.dim, rotation);
+    return w.project(layer + "attn_output",
+                     attend_with_sinks(p.q, p.k, p.v, heads, w.vector(layer + "attn_sinks.weight")));
+  };
+  decoder.feed_forward = [&w](int64_t, const std::string& layer, const Rows& x) {
+    return clamped_mixture(w, layer, w.norm(layer + "post_attention_norm.weight", x));
+  };
+  return decode(w, ids, decoder);
+}
+
+// Norms every head without weights.
+void norm_heads(Rows& x, int64_t width, double eps) {
+  for (Row& row : x)
+    for (size_t begin = 0; begin < row.size(); begin += static_cast<size_t>(width)) {
+      double squares = 0;
+      for (int64_t i = 0; i < width; ++i) squares += row[begin + i] * row[begin + i];
+      for (int64_t i = 0; i < width; ++i) row[begin + i] /= std::sqrt(squares / static_cast<double>(width) + eps);
+    }
+}
+
+// Llama 4 (Meta 2025), attention. Three of four layers are rotated and see a chunk of the positions.
+Rows llama4_attention(const Weights& w, int64_t index, const std::string& layer, const Rows& x) {
+  Projected p = projected(w, layer, w.norm(layer + "attn_norm.weight", x));
+  const Heads heads = w.heads();
+  const auto chunk = static_cast<size_t>(w.number("attention.sliding_window"));
+  const double length = w.number("attention.temperature_length"), scale = w.number("attention.temperature_scale");
+  if (index % 4 == 3) {
+    for (size_t s = 0; s < p.q.size(); ++s)
+      for (double& value : p.q[s]) value *= 1 + scale * std::log(1 + std::floor((static_cast<double>(s) + 1) / length));
+    return w.project(layer + "attn_output", attend(p.q, p.k, p.v, heads));
+  }
+  rotate(p.q, heads.count, heads.dim, w.rotation(false));
+  rotate(p.k, heads.kv, heads.dim, w.rotation(false));
+  norm_heads(p.q, heads.dim, w.number("attention.layer_norm_rms_epsilon"));
+  norm_heads(p.k, heads.dim, w.number("attention.layer_norm_rms_epsilon"));
+  Rows y;
+  for (size_t begin = 0; begin < x.size(); begin += chunk) {
+    const auto part = [&](const Rows& rows) {
+      return Rows(rows.begin() + begin, rows.begin() + std::min(rows.size(), begin + chunk));
+    };
+    const Rows more = attend(part(p.q), part(p.k), part(p.v), heads);
+    y.insert(y.end(), more.begin(), more.end());
+  }
+  return w.project(layer + "attn_output", y);
+}
+
+// The expert's input is multiplied by the sigmoid of its score.
+Rows llama4_experts(const Weights& w, const std::string& layer, const Rows& x) {
+  const Rows scores = w.multiply(layer + "ffn_gate_inp.weight", x);
+  Rows y = shared_experts(w, layer, x);
+  for (size_t s = 0; s < x.size(); ++s) {
+    const size_t best = falling(scores[s]).front();
+    Rows input(1, Row(x[s].size(), 0));
+    add(input, {x[s]}, 1 / (1 + std::exp(-scores[s][best])));
+    Rows token = {y[s]};
+    add(token, expert(w, layer, input.front(), static_cast<int64_t>(best),
+                      static_cast<int64_t>(w.number("expert_feed_forward_length"))));
+    y[s] = token.front();
+  }
+  return y;
+}
+
+Rows llama4(const Weights& w, std::span<const int32_t> ids) {
+  Decoder decoder;
+  decoder.attention = [&w](int64_t i, const std::string& layer, const Rows& x) {
+    return llama4_attention(w, i, layer, x);
+  };
+  decoder.feed_forward = [&w](int64_t, const std::string& layer, const Rows& x) {
+    const Rows inner = w.norm(layer + "ffn_norm.weight", x);
+    return w.has(layer + "ffn_gate_inp.weight") ? llama4_experts(w, layer, inner) : feed_forward(w, layer, inner, silu);
+  };
+  return decode(w, ids, decoder);
+}
+
 }  // namespace
 
 const std::map<std::string, Forward>& mixture_forwards() {
   static const std::map<std::string, Forward> kForwards = {
-      {"deepseek2", deepseek2},
-      {"ernie4_5-moe", ernie4_5_moe},
-      {"glm4moe", glm4moe},
+      {"deepseek2", deepseek2}, {"ernie4_5-moe", ernie4_5_moe}, {"glm4moe", glm4moe}, {"gpt-oss", gpt_oss},
+      {"llama4", llama4},
   };
   return kForwards;
 }

@@ -1,5 +1,5 @@
-// Forward passes in double precision of mixtures whose routers do more than rank scores: biases that only choose,
-// groups.
+// Forward passes in double precision of mixtures whose routers do more than rank scores. They have biases that only
+// choose, groups of experts, or weights on inputs.
 #pragma once
 
 #include <map>
