@@ -1,6 +1,6 @@
 // Llama 4: three of four layers are rotated, see a chunk of the positions, and norm heads of q and k without weights.
 // The others see all positions and multiply queries by a factor that grows with the position. A token goes to one
-// expert, whose input is multiplied by a sigmoid, and to a shared one. In the larger size every other layer has them.
+// expert, whose input is multiplied by a sigmoid, and to a shared one. Half of the larger size is dense layers.
 #include "engine/model/architectures/dense.h"
 #include "engine/model/expert_keys.h"
 #include "engine/model/rope_keys.h"

@@ -216,7 +216,7 @@ Rows clamped_mixture(const Weights& w, const std::string& layer, const Rows& x) 
   return y;
 }
 
-// A sink is a position that every token sees, whose score is given and whose value is 0.
+// A sink is a position that every token sees. The file has its score, and its value is 0.
 Rows attend_with_sinks(const Rows& q, const Rows& k, const Rows& v, const Heads& heads, const Row& sinks) {
   const int64_t d = heads.dim, group = heads.count / heads.kv;
   Rows y(q.size());
