@@ -8,16 +8,17 @@ namespace {
 
 constexpr double kNewest = 0.2;  // weight of the newest expectation
 constexpr size_t kCompared = 8;  // passes whose median is compared
-constexpr int64_t kTrial = 12;   // passes; the cache fills meanwhile
-constexpr int64_t kCheck = 4;
 // Laws that expect so much of a pass's time to be saved are right without a measurement of the other way.
 constexpr double kSavesMuch = 0.3;
-constexpr int64_t kFirstAway = 4, kFirstAwayWithoutGain = 1024, kFirstStay = 256;
-constexpr int64_t kAwayBehindTrial = 128, kLongest = 1 << 14;
+constexpr int64_t kLongest = 1 << 14;  // passes of a period
 
 }  // namespace
 
-LinkChoice::LinkChoice() : away_(kFirstAway), away_without_gain_(kFirstAwayWithoutGain), stay_(kFirstStay) {}
+LinkChoice::LinkChoice(const LinkPeriods& periods)
+    : periods_(periods),
+      away_(periods.first_away),
+      away_without_gain_(periods.away_without_gain),
+      stay_(periods.stay) {}
 
 void LinkChoice::begin(const ExpectedExperts& expected) {
   if (expected.with_link < (1 - kSavesMuch) * expected.without) begin(Period::trial);
@@ -35,11 +36,11 @@ bool LinkChoice::is_over() const {
     case Period::away:
       return passes_ >= (gain_ > 0 ? away_ : away_without_gain_);
     case Period::trial:
-      return passes_ >= kTrial;
+      return passes_ >= periods_.trial;
     case Period::stay:
       return passes_ >= stay_;
     case Period::check:
-      return passes_ >= kCheck;
+      return passes_ >= periods_.check;
   }
   return false;
 }
@@ -73,9 +74,9 @@ void LinkChoice::took(const ExpectedExperts& expected, double seconds) {
     case Period::check:
       if (period_ == Period::check && wins) stay_ = std::min(2 * stay_, kLongest);
       if (!wins) {
-        away_ = std::min(std::max(2 * away_, kAwayBehindTrial), kLongest);
+        away_ = std::min(std::max(2 * away_, periods_.away_behind_trial), kLongest);
         away_without_gain_ = std::min(2 * away_without_gain_, kLongest);
-        stay_ = kFirstStay;
+        stay_ = periods_.stay;
       }
       return begin(wins ? Period::stay : Period::away);
   }

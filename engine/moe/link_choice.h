@@ -19,13 +19,21 @@ struct ExpectedExperts {
   double with_link = 0, without = 0;
 };
 
+// Passes of each period (LinkChoice). Prompts are fewer than tokens of a text, and each is a better measurement.
+struct LinkPeriods {
+  int64_t trial, check;
+  int64_t first_away, away_behind_trial, away_without_gain, stay;
+};
+inline constexpr LinkPeriods kPeriodsOfText{12, 4, 4, 128, 1024, 256}, kPeriodsOfPrompts{3, 2, 2, 16, 64, 32};
+
 class LinkChoice {
  public:
-  LinkChoice();
+  explicit LinkChoice(const LinkPeriods& periods = kPeriodsOfText);
   // What the first pass is expected to take. If the link is expected to save much, the text begins with it.
   void begin(const ExpectedExperts& expected);
   bool uses_link() const { return uses_; }
-  // expected: by the laws, for the experts of this pass. seconds: of the whole pass.
+  // expected: by the laws, for the experts of this pass. seconds: of the whole pass. Passes of different lengths are
+  // told in seconds of a token.
   void took(const ExpectedExperts& expected, double seconds);
 
  private:
@@ -36,6 +44,7 @@ class LinkChoice {
   void begin(Period period);
   double median_of_period() const;
 
+  LinkPeriods periods_;
   Period period_ = Period::away;
   bool uses_ = false;
   int64_t passes_ = 0;  // of this period

@@ -156,7 +156,7 @@ void PassPlans::run_whole(Entry& entry, int64_t position) {
   if (lanes) lanes->begin_pass();
   const double seconds = is_measured(entry) ? run_measured(entry, position) : machine_.executor().run(*entry.prepared);
   if (lanes && find_strategy(entry.prepared->plan().name).chooses_link)
-    lanes->took(entry.batch.S, entry.batch.link, seconds);
+    lanes->took(entry.batch.S, model_.config().experts->used, entry.batch.link, seconds);
 }
 
 double PassPlans::run_measured(Entry& entry, int64_t position) {

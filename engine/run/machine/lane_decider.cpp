@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <utility>
 
@@ -187,23 +188,26 @@ ExpectedExperts LaneDecider::expected_of_even_loads(int64_t tokens, int64_t used
   return expected;
 }
 
-// Prompts are too few for trials: the laws alone decide for them.
-bool LaneDecider::uses_link(int64_t tokens, int64_t used) {
-  if (is_text(tokens)) {
-    if (!std::exchange(text_began_, true)) link_of_text_.begin(expected_of_even_loads(1, used));
-    return link_of_text_.uses_link();
-  }
-  const ExpectedExperts expected = expected_of_even_loads(tokens, used);
-  return expected.with_link < expected.without;
+// Text is one class. Prompts of one class differ in length by less than a factor of 2.
+LinkChoice& LaneDecider::link_of(int64_t tokens, int64_t used) {
+  const int length_class = is_text(tokens) ? 0 : std::bit_width(static_cast<uint64_t>(tokens));
+  const auto [link, is_new] = links_.try_emplace(length_class, is_text(tokens) ? kPeriodsOfText : kPeriodsOfPrompts);
+  if (is_new) link->second.begin(expected_of_even_loads(is_text(tokens) ? 1 : tokens, used));
+  return link->second;
 }
 
-void LaneDecider::took(int64_t tokens, bool with_link, double seconds) {
+bool LaneDecider::uses_link(int64_t tokens, int64_t used) { return link_of(tokens, used).uses_link(); }
+
+// Of text only single tokens are compared.
+void LaneDecider::took(int64_t tokens, int64_t used, bool with_link, double seconds) {
   LaneTotals& totals = is_text(tokens) ? of_text_ : of_prompts_;
   ++(with_link ? totals.passes_with_link : totals.passes_without);
-  if (tokens != 1) return;
-  link_of_text_.took(pass_.expected, seconds);
-  if (link_of_text_.uses_link() != with_link)
-    spdlog::debug("the text goes on {} copies of experts; the latest token took {:.3f} ms",
+  if (is_text(tokens) && tokens != 1) return;
+  const auto each = static_cast<double>(tokens);
+  LinkChoice& link = link_of(tokens, used);
+  link.took({pass_.expected.with_link / each, pass_.expected.without / each}, seconds / each);
+  if (link.uses_link() != with_link)
+    spdlog::debug("passes of about {} tokens go on {} copies of experts; the latest took {:.3f} ms", tokens,
                   with_link ? "without" : "with", seconds * 1e3);
 }
 

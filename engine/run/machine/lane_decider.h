@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -66,8 +67,8 @@ class LaneDecider final : public ExpertLanes {
 
   // Y1: whether the next pass of so many tokens hands copies to the link, if its plan may choose.
   bool uses_link(int64_t tokens, int64_t used);
-  // Such a pass ended. tokens: its number. with_link: how it ran.
-  void took(int64_t tokens, bool with_link, double seconds);
+  // Such a pass ended. used: experts of a token. with_link: how it ran.
+  void took(int64_t tokens, int64_t used, bool with_link, double seconds);
 
   const ExpertCosts& costs() const { return divisions_.costs(); }
   const LaneTotals& of_text() const { return of_text_; }
@@ -80,13 +81,13 @@ class LaneDecider final : public ExpertLanes {
   const LaneDivision& division(const LaneRequest& request, const ScheduleRule* rule);
   void keep(Layer& layer, const LaneRequest& request, const LaneTables& tables);
   void count(const LaneDivision& division, LaneTotals& totals) const;
+  LinkChoice& link_of(int64_t tokens, int64_t used);
   ExpectedExperts expected_of_even_loads(int64_t tokens, int64_t used) const;
 
   std::vector<Layer> layers_;
   Costs costs_;
   LaneDivisions divisions_;
-  LinkChoice link_of_text_;
-  bool text_began_ = false;
+  std::map<int, LinkChoice> links_;  // by length class: 0 is text
   LaneTotals of_text_, of_prompts_, pass_;
   std::mutex mutex_;  // protects the residents, whom two threads change
   // Of the present decision; kept, so that none of them allocates memory.

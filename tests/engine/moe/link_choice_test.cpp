@@ -76,6 +76,13 @@ TEST(LinkChoice, checks_a_link_that_won_now_and_then) {
   EXPECT_LT(run(choice, 20'000, kGain, 2, 1), 10'000) << "a check notices that it loses now";
 }
 
+// Two prompts without the link, three with it.
+TEST(LinkChoice, of_prompts_compares_after_a_few) {
+  LinkChoice wins(kPeriodsOfPrompts), loses(kPeriodsOfPrompts);
+  EXPECT_EQ(run(wins, 20, kGain, 1, 2), 18);
+  EXPECT_EQ(run(loses, 20, kGain, 2, 1), 3);
+}
+
 // One pass of many that was disturbed changes no choice.
 TEST(LinkChoice, compares_medians) {
   LinkChoice choice;
