@@ -103,7 +103,7 @@ const LaneTotals& totals_of(const Options& options, Engine& engine) {
   return options.is_text() ? lanes_of(engine).of_text() : lanes_of(engine).of_prompts();
 }
 
-// What an expert takes on each lane, from passes without throttles. The host computes with `moe-fixed` and the link
+// Measures an expert on each lane by passes without throttles. The host computes with `moe-fixed` and the link
 // copies with `moe-on-demand`.
 Throttle throttle_for(const Options& options, double budget) {
   if (options.ratio.empty()) return {};

@@ -198,7 +198,7 @@ LinkChoice& LaneDecider::link_of(int64_t tokens, int64_t used) {
 
 bool LaneDecider::uses_link(int64_t tokens, int64_t used) { return link_of(tokens, used).uses_link(); }
 
-// Of text only single tokens are compared.
+// Passes of 2 to 8 tokens belong to text, and are not compared.
 void LaneDecider::took(int64_t tokens, int64_t used, bool with_link, double seconds) {
   LaneTotals& totals = is_text(tokens) ? of_text_ : of_prompts_;
   ++(with_link ? totals.passes_with_link : totals.passes_without);
