@@ -76,6 +76,7 @@ class LanePlanner {
       place(block);
       while (&request_.operators[i] != block.sum) ++i;
     }
+    place_kept();
     return placer_.finish(name);
   }
 
@@ -99,12 +100,14 @@ class LanePlanner {
     TANDEM_CHECK(moving_->lanes != nullptr, "lanes of a layer with experts");
     const bool is_text = from.S <= kSmallBatch;
     layout_ = {from.S, from.k, {moving_->slots, moving_->places, std::ssize(moving_->landings)}};
-    if (is_text) layout_.sizes.turns = std::min(layout_.sizes.turns, kTurnsOfText);
+    const int64_t absent = moving_->count - moving_->slots;
+    if (absent <= layout_.sizes.places || is_text) layout_.sizes.turns = std::min(layout_.sizes.turns, kTurnsOfText);
     const std::string_view schedule = is_text ? rules_.text_schedule : rules_.prompt_schedule;
     if (!copies(schedule) || (schedule.empty() && !from_.uses_link)) layout_.sizes.turns = 0;
     place_decision(is_text);
     const double share = 1.0 / static_cast<double>(2 + layout_.sizes.turns);
-    for (int64_t t = 0; t < layout_.sizes.turns; ++t) place_move("copy", t, false);
+    for (int64_t t = 0; t < layout_.sizes.turns; ++t) placer_.place_quietly(move("copy", t, false), on_.link);
+    place_kept();
     // The two lanes have rows of their own, so neither waits for the other.
     const Rows on_gpu = rows_of_gpu(), on_host{from_.buffers.gate_up, from_.buffers.activated, from_.buffers.found};
     place_products("_slots", on_.gpu, on_gpu,
@@ -113,15 +116,27 @@ class LanePlanner {
                    {moving_->host, moving_->count, table(layout_.on_host()), Operand{}, share});
     for (int64_t t = 0; t < layout_.sizes.turns; ++t) {
       place_products("_turn" + std::to_string(t), on_.gpu, on_gpu,
-                     {moving_->landings[static_cast<size_t>(t)], moving_->places, table(layout_.landed(t)),
-                      table(layout_.landed_lists(t)), share});
+                     {landing_of(t), moving_->places, table(layout_.landed(t)), table(layout_.landed_lists(t)), share});
     }
     ExpertSum sum = std::get<ExpertSum>(block.sum->body);
     sum.rows = layout_.choices();
     sum.row_of = table(layout_.row_of()), sum.slots = from_.buffers.found;
     placer_.place_quietly(with_body(*block.sum, sum), on_.host);
-    // The sum waits for the GPU, so the link waits for a thread, which wakes it; a kernel does not.
-    for (int64_t t = 0; is_text && rules_.keeps && t < layout_.sizes.turns; ++t) place_move("keep", t, true);
+    // The copies of the next layer go first, because its products wait for them. If there is one landing, they wait for
+    // it, so they cannot.
+    for (int64_t t = 0; is_text && rules_.keeps && t < layout_.sizes.turns; ++t) kept_.push_back(move("keep", t, true));
+    if (std::ssize(moving_->landings) < 2) place_kept();
+  }
+
+  void place_kept() {
+    for (Operator& op : kept_) placer_.place_quietly(std::move(op), on_.link);
+    kept_.clear();
+  }
+
+  // A text's single turn alternates between two landings from layer to layer.
+  const Operand& landing_of(int64_t turn) const {
+    const bool alternates = layout_.sizes.turns == 1 && std::ssize(moving_->landings) > 1;
+    return moving_->landings[static_cast<size_t>(alternates ? fetch_of(block_).layer % 2 : turn)];
   }
 
   static bool copies(std::string_view schedule) { return schedule != "fixed" && schedule != "no-transfer"; }
@@ -155,17 +170,18 @@ class LanePlanner {
   }
 
   // The copies of a turn: from the host's memory to the landing, or from the landing into slots.
-  void place_move(const char* what, int64_t turn, bool keeps) {
+  Operator move(const char* what, int64_t turn, bool keeps) const {
     ExpertMove op;
     op.S = fetch_of(block_).S, op.layer = fetch_of(block_).layer, op.most = moving_->places;
     op.expert_bytes = moving_->slot_bytes;
     op.expected = 1;
-    const Operand& landing = moving_->landings[static_cast<size_t>(turn)];
+    const Operand& landing = landing_of(turn);
     op.table = table(keeps ? layout_.keepings(turn) : layout_.copies(turn));
     op.from = keeps ? landing : moving_->host, op.from_count = keeps ? moving_->places : moving_->count;
     op.to = keeps ? moving_->experts : landing, op.to_count = keeps ? moving_->slots : moving_->places;
+    // The sum waits for the GPU, so the link waits for a thread, which wakes it; a kernel does not.
     if (keeps) op.keeper = moving_->lanes, op.behind = std::get<ExpertSum>(block_.sum->body).y;
-    placer_.place_quietly(named(what + std::to_string(turn), op), on_.link);
+    return named(what + std::to_string(turn), op);
   }
 
   void place_products(const std::string& suffix, int device, const Rows& rows, const Stack& stack) {
@@ -213,6 +229,7 @@ class LanePlanner {
   ExpertBlock block_;  // of the present layer
   const MovingExperts* moving_ = nullptr;
   LaneLayout layout_;
+  std::vector<Operator> kept_;  // moves into slots that are not placed yet
 };
 
 // The same product from all experts of the layer, without a fetch.

@@ -70,13 +70,13 @@ void ExpertStore::hold_all_experts() {
 }
 
 // The landings of all layers are the same. Their places hold the experts of a layer that have no slot, in at most
-// kMostTurns turns, and at least as many as a few tokens choose.
+// kMostTurns turns, and at least as many as a few tokens choose. Text alternates between two landings.
 void ExpertStore::make_lanes() {
   size_t record = 0;
   for (const Layer& layer : layers_) record = std::max(record, layer.records.bytes);
   const int64_t absent = experts_ - slots_;
   const int64_t places = std::min(absent, std::max((absent + kMostTurns - 1) / kMostTurns, kLeastPlaces));
-  const int64_t turns = (absent + places - 1) / places;
+  const int64_t turns = places == 0 ? 0 : std::max<int64_t>(2, (absent + places - 1) / places);
   for (int64_t t = 0; t < turns; ++t)
     landings_.push_back(&pool_.acquire(static_cast<size_t>(places) * record, sync::SlotUse::activations,
                                        "landing " + std::to_string(t) + " of experts"));
