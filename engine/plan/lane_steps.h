@@ -6,8 +6,8 @@
 //
 // Everything else runs on the GPU. A pass decides which expert goes where (ExpertDecide), so no plan depends on it. The
 // sum adds a token's experts in the order of every other plan. Copies and products wait for each other like
-// any other write and read of memory (engine/plan/schedule.h). Behind a turn's products and the copies of the next layer
-// the link may copy its experts from the landing into slots.
+// any other write and read of memory (engine/plan/schedule.h). The link may then copy a turn's experts from the landing
+// into slots, behind the copies of the next layer.
 //
 // Contract: pure functions. Error if experts are not copied, or if the GPU, the host or the link is not there.
 #pragma once
