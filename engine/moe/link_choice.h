@@ -6,7 +6,7 @@
 // It is tried again now and then, because texts, caches and other programs change; the longer the more often it has
 // lost.
 //
-// Contract: a value without a clock. uses_link() says how the next pass runs; took() is told how that pass ran.
+// Contract: a value without a clock. uses_link() says how the next pass runs; took() gets the time of that pass.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,11 @@ inline constexpr LinkPeriods kPeriodsOfText{12, 4, 4, 128, 1024, 256}, kPeriodsO
 class LinkChoice {
  public:
   explicit LinkChoice(const LinkPeriods& periods = kPeriodsOfText);
-  // What the first pass is expected to take. If the link is expected to save much, the text begins with it.
+  // expected: of the first pass. If the link is expected to save much, the text begins with it.
   void begin(const ExpectedExperts& expected);
   bool uses_link() const { return uses_; }
-  // expected: by the laws, for the experts of this pass. seconds: of the whole pass. Passes of different lengths are
-  // told in seconds of a token.
+  // expected: by the laws, for the experts of this pass. seconds: of the whole pass. If passes differ in length, both
+  // count seconds of a token.
   void took(const ExpectedExperts& expected, double seconds);
 
  private:
