@@ -77,7 +77,7 @@ struct Architecture {
   void (*read)(const GgufFile& file, ModelConfig& config);
   // True if every model of it is a mixture of experts, or has latent attention.
   bool has_experts = false, has_latent = false;
-  bool multiplies_logits = false;  // the key logit_scale is the factor on the logits; false: their divisor
+  bool multiplies_logits = false;     // the key logit_scale is the factor on the logits; false: their divisor
   bool may_have_choice_bias = false;  // of its experts (ExpertsConfig::choice_bias); the file's tensors say it
 
   bool knows(std::string_view key) const;

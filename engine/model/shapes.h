@@ -5,12 +5,12 @@
 // file. Required JSON keys: `schema` (1), `layers`, `hidden`, `feed_forward`, `heads` and `vocabulary`. Keys with
 // defaults: `name`, `architecture` (a name as in GGUF files), `kv_heads` (= heads), `head_dim` (= hidden / heads),
 // `context_length`, `rope_base` and `rotated` (= head_dim). Also with defaults: `tied_output`, `qkv_bias`, `qk_norm`
-// and `sliding_window`. A mixture of experts requires `experts` and `experts_used`. Its keys with defaults: `expert_feed_forward` (=
-// feed_forward), `shared_feed_forward`, `dense_layers`, `expert_step`, `expert_scale`, `expert_groups`,
-// `expert_groups_used`, `expert_sigmoid`, `expert_bias` and `expert_norm`. Latent attention requires `kv_lora_rank`,
-// `nope_dim`, `rope_dim` and `value_dim`, and may have `q_lora_rank`. Error, naming file and key: an unknown key, a
-// wrong type, or a value out of range. Error too: parts that the architecture does not have, and missing parts that it
-// must have.
+// and `sliding_window`. A mixture of experts requires `experts` and `experts_used`. Its keys with defaults:
+// `expert_feed_forward` (= feed_forward), `shared_feed_forward`, `dense_layers`, `expert_step`, `expert_scale`,
+// `expert_groups`, `expert_groups_used`, `expert_sigmoid`, `expert_bias` and `expert_norm`. Latent attention requires
+// `kv_lora_rank`, `nope_dim`, `rope_dim` and `value_dim`, and may have `q_lora_rank`. Error, naming file and key: an
+// unknown key, a wrong type, or a value out of range. Error too: parts that the architecture does not have, and missing
+// parts that it must have.
 #pragma once
 
 #include <span>

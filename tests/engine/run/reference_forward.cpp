@@ -299,8 +299,8 @@ double pair_of_turns(const Rotation& rotation, double context, double turns) {
   return static_cast<double>(rotation.dim) * std::log(context / (2 * M_PI * turns)) / (2 * std::log(rotation.base));
 }
 
-// YaRN divides the frequency of slow pairs by the factor: those that turn less than once over the trained context. Pairs
-// that turn more than 32 times keep theirs, and a ramp joins the two.
+// YaRN divides the frequency of slow pairs by the factor: those that turn less than once over the trained context.
+// Pairs that turn more than 32 times keep theirs, and a ramp joins the two.
 Rotation yarn(const Weights& w, bool halves) {
   Rotation rotation = w.rotation(halves);
   rotation.position_scale = 1;
