@@ -103,9 +103,9 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
   if (pool_ && c.window_rope) fill_rope_table(*c.window_rope, s.positions, window_rope_table.as<float>());
   if (c.has_temperature(s.positions)) query_rope_table = floats(s.positions, c.rope.dim, "rope table of queries");
   if (query_rope_table) fill_rope_table(c.rope, s.positions, query_rope_table.as<float>(), &*c.temperature);
-  if (c.still_length > 0) {
-    still_table = floats(s.positions, c.head_dim, "factors on queries");
-    if (pool_) fill_still_table(c, s.positions, still_table.as<float>());
+  if (c.has_unrotated_temperature()) {
+    temperature_table = floats(s.positions, c.head_dim, "factors on queries");
+    if (pool_) fill_temperature_table(*c.temperature, s.positions, c.head_dim, temperature_table.as<float>());
   }
   const bool scales_input = c.experts && c.experts->scales_input;
   if (scales_input) scaled = floats(rows, c.hidden, "scaled input of experts");

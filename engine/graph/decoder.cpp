@@ -63,10 +63,10 @@ class Builder {
       norm_in_place("attn_q_norm", q, stride, c_.heads, c_.head_dim, b_.ones);
       norm_in_place("attn_k_norm", k, stride, c_.kv_heads, c_.head_dim, b_.ones);
     }
-    // A turn by no angle, of another length.
-    if (c_.still_length > 0 && !c_.rotates(layer_))
+    // A rotation by no angle, whose table has the factor in the place of the cosine.
+    if (c_.has_unrotated_temperature() && !c_.rotates(layer_))
       add("attn_q_scale", Rope{S_, c_.heads, c_.head_dim, c_.head_dim, RopeLayout::interleaved, q, stride, b_.positions,
-                               b_.still_table, b_.sizes.positions});
+                               b_.temperature_table, b_.sizes.positions});
     add("kv_append", KvAppend{S_, k, v, stride, stride, b_.positions, cache, segments()});
   }
 

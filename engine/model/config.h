@@ -38,6 +38,7 @@ struct RopeConfig {
 struct TemperatureConfig {
   float scale = 0.0f;
   int64_t length = 0;
+  bool unrotated = false;  // of layers without a rotation, and positions count from 1; else of rotated layers, from 0
   bool operator==(const TemperatureConfig&) const = default;
 };
 
@@ -93,10 +94,7 @@ struct ModelConfig {
   std::vector<bool> has_window;                  // [layers]; empty: if there is a window, all layers have it
   std::optional<RopeConfig> window_rope;         // rotation of the layers with a window, if it differs
   std::vector<bool> has_rope;                    // [layers]; empty: if there is a rotation, all layers have it
-  std::optional<TemperatureConfig> temperature;  // only where whole heads are rotated
-  // Layers without a rotation multiply queries by 1 + scale * ln(1 + floor((position + 1) / length)). 0: they do not.
-  int64_t still_length = 0;
-  float still_scale = 0.0f;
+  std::optional<TemperatureConfig> temperature;  // where heads are rotated, they are rotated as a whole
   bool window_is_chunk = false;  // a token sees the positions of its chunk of `window` positions instead
   int64_t widest_context = 0;    // a longer context needs a window, which is not computed; 0: no limit
   // Parts of a layer.
@@ -137,8 +135,11 @@ struct ModelConfig {
   bool rotates(int64_t layer) const {
     return rope.dim > 0 && (has_rope.empty() || has_rope[static_cast<size_t>(layer)]);
   }
-  // Whether the temperature changes anything within so many positions.
-  bool has_temperature(int64_t positions) const { return temperature && positions > temperature->length; }
+  // Whether a temperature of rotated layers changes anything within so many positions.
+  bool has_temperature(int64_t positions) const {
+    return temperature && !temperature->unrotated && positions > temperature->length;
+  }
+  bool has_unrotated_temperature() const { return temperature && temperature->unrotated; }
   bool has_norm_bias() const { return layer_norm && norm_bias; }
   bool has_experts(int64_t layer) const {
     return experts && layer >= experts->dense_layers && (layer + 1) % experts->step == 0;

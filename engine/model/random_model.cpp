@@ -134,12 +134,10 @@ void set_variants(GgufWriter& writer, const std::string& prefix, const ModelConf
   if (config.logit_cap > 0) set("final_logit_softcapping", config.logit_cap);
   set("attention.sliding_window", static_cast<uint32_t>(config.window));
   set("attention.layer_norm_epsilon", config.norm_eps);
-  if (config.still_length > 0) {
-    set("attention.temperature_length", static_cast<uint32_t>(config.still_length));
-    set("attention.temperature_scale", config.still_scale);
-  }
   if (config.window_rope) set("rope.freq_base_swa", config.window_rope->base);
   if (config.temperature) set("attention.temperature_scale", config.temperature->scale);
+  if (config.has_unrotated_temperature())
+    set("attention.temperature_length", static_cast<uint32_t>(config.temperature->length));
 }
 
 // Keys with their default value are left out.

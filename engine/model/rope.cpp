@@ -64,8 +64,8 @@ double rope_magnitude(const RopeConfig& rope) {
 }
 
 double query_temperature(const TemperatureConfig& temperature, int64_t position) {
-  return 1.0 +
-         static_cast<double>(temperature.scale) * std::log(1.0 + static_cast<double>(position / temperature.length));
+  const int64_t steps = (position + (temperature.unrotated ? 1 : 0)) / temperature.length;
+  return 1.0 + static_cast<double>(temperature.scale) * std::log(1.0 + static_cast<double>(steps));
 }
 
 // The number of positions chooses between short and long factors, once for the whole table. Angles are computed in
@@ -85,11 +85,10 @@ void fill_rope_table(const RopeConfig& rope, int64_t positions, float* table, co
   }
 }
 
-void fill_still_table(const ModelConfig& config, int64_t positions, float* table) {
+void fill_temperature_table(const TemperatureConfig& temperature, int64_t positions, int64_t head_dim, float* table) {
   for (int64_t position = 0; position < positions; ++position) {
-    const double steps = static_cast<double>((position + 1) / config.still_length);
-    const double factor = 1.0 + static_cast<double>(config.still_scale) * std::log(1.0 + steps);
-    for (int64_t pair = 0; pair < config.head_dim / 2; ++pair) {
+    const double factor = query_temperature(temperature, position);
+    for (int64_t pair = 0; pair < head_dim / 2; ++pair) {
       *table++ = static_cast<float>(factor);
       *table++ = 0;
     }

@@ -19,8 +19,7 @@ double query_temperature(const TemperatureConfig& temperature, int64_t position)
 void fill_rope_table(const RopeConfig& rope, int64_t positions, float* table,
                      const TemperatureConfig* temperature = nullptr);
 
-// Factors on queries of layers without a rotation (ModelConfig::still_length), as cos and sin of [positions, head_dim /
-// 2] pairs: (factor, 0).
-void fill_still_table(const ModelConfig& config, int64_t positions, float* table);
+// Factors on queries of layers without a rotation, as cos and sin of [positions, head_dim / 2] pairs: (factor, 0).
+void fill_temperature_table(const TemperatureConfig& temperature, int64_t positions, int64_t head_dim, float* table);
 
 }  // namespace tandem

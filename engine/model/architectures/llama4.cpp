@@ -12,8 +12,8 @@ namespace {
 constexpr const char *kLength = "attention.temperature_length", *kScale = "attention.temperature_scale";
 constexpr const char* kKeys[] = {"expert_count", kExpertStep, "attention.sliding_window", kLength, kScale};
 // Of both published sizes. Files leave them out.
-constexpr int64_t kChunk = 8192, kStillLength = 8192, kLayersOfPeriod = 4;
-constexpr float kStillScale = 0.1f;
+constexpr int64_t kChunk = 8192, kTemperatureLength = 8192, kLayersOfPeriod = 4;
+constexpr float kTemperatureScale = 0.1f;
 constexpr int64_t kExpertsOfMaverick = 128;  // this size does not norm q and k
 
 void describe(ModelConfig& config) {
@@ -25,8 +25,9 @@ void describe(ModelConfig& config) {
   if (config.window == 0) config.window = kChunk;
   config.has_window = config.has_rope = all_but_every(config.layers, kLayersOfPeriod);
   config.unit_qk_norm = experts.count != kExpertsOfMaverick;
-  if (config.still_length == 0) config.still_length = kStillLength;
-  if (config.still_scale == 0.0f) config.still_scale = kStillScale;
+  if (!config.temperature) config.temperature = TemperatureConfig{kTemperatureScale, 0, true};
+  config.temperature->unrotated = true;
+  if (config.temperature->length == 0) config.temperature->length = kTemperatureLength;
   experts.gating = Gating::sigmoid;
   experts.scales_input = true;
   if (experts.shared_feed_forward == 0) experts.shared_feed_forward = experts.feed_forward;
@@ -34,8 +35,7 @@ void describe(ModelConfig& config) {
 
 void read(const GgufFile& file, ModelConfig& config) {
   const ConfigKeys keys(file, config.architecture);
-  if (const auto length = keys.size(kLength, int64_t{1} << 30)) config.still_length = *length;
-  if (const auto scale = keys.number(kScale)) config.still_scale = static_cast<float>(*scale);
+  if (const auto length = keys.size(kLength, int64_t{1} << 30)) config.temperature->length = *length;
   read_rope_factors(file, config);
 }
 

@@ -112,7 +112,7 @@ BuiltCase build_glu(CaseMemory& memory, int64_t S, int64_t I, bool round, const 
   // exp is off by 2 ulp (4 roundings). Sum, quotient and product add one rounding each. simt kernels may use the
   // driver's exp, which is off by 3 ulp more. The exponent of GELU is four roundings off, of up to 100 if the f32
   // result is not 0.
-  // That of the clamped unit is one rounding of at most 50; a further rounding adds 1 to up.
+  // The clamped unit rounds an exponent of at most 50 once, and rounds the sum of up and 1 once.
   const bool has_slope = op.activation == Activation::gelu_tanh || op.activation == Activation::clamped_silu;
   const double exponent = has_slope ? 4 * 100 : 0;
   const double relative = (14 + exponent) * kEpsilon + (round ? kHalfStep : 0);

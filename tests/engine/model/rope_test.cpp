@@ -85,6 +85,9 @@ TEST(Rope, the_temperature_of_queries_grows_at_every_multiple_of_its_length) {
   EXPECT_NEAR(query_temperature(temperature, 4), 1.3465735902799727, 1e-15);
   EXPECT_NEAR(query_temperature(temperature, 7), 1.3465735902799727, 1e-15);
   EXPECT_NEAR(query_temperature(temperature, 8), 1.5493061443340548, 1e-15);
+  const TemperatureConfig unrotated{temperature.scale, temperature.length, true};
+  EXPECT_EQ(query_temperature(unrotated, 2), 1.0);
+  EXPECT_NEAR(query_temperature(unrotated, 3), 1.3465735902799727, 1e-15) << "positions count from 1";
   std::vector<float> plain(9 * 2), tempered(9 * 2);
   fill_rope_table(rotation(2, 10000.0f), 9, plain.data());
   fill_rope_table(rotation(2, 10000.0f), 9, tempered.data(), &temperature);

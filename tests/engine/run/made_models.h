@@ -151,8 +151,7 @@ inline std::span<const MadeModel> made_models() {
          "kv_heads": 2, "head_dim": 24, "vocabulary": 300, "context_length": 256, "sliding_window": 7, "experts": 6,
          "experts_used": 1, "expert_feed_forward": 48, "expert_step": 2})",
        [](ModelConfig& config) {
-         config.still_length = 9;
-         config.still_scale = 0.7f;
+         config.temperature = TemperatureConfig{0.7f, 9, true};
        }},
       {"minicpm",
        R"({"schema": 1, "architecture": "minicpm", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
