@@ -97,9 +97,9 @@ TEST(LaneDivisions, of_single_tokens_are_remembered_until_costs_change) {
   LaneDivisions divisions(kCosts);
   const ExpertCosts slow_link{.cpu_per_token = 1, .gpu_fixed = 1, .transfer = 9},
       late_link{.cpu_per_token = 2, .gpu_fixed = 1, .transfer = 1, .link_offset = 4};
-  for (const ExpertCosts& costs : {kCosts, slow_link, late_link}) {
-    divisions.set_costs(costs);
-    for (const char* rule : {"", "fixed", "gpu-only"})
+  for (const char* rule : {"", "fixed", "gpu-only"})
+    for (const ExpertCosts& costs : {kCosts, slow_link, late_link}) {
+      divisions.set_costs(costs);
       for (int again = 0; again < 2; ++again)
         for (uint32_t mask = 0; mask < 32; ++mask)
           for (const bool may_copy : {true, false}) {
@@ -115,7 +115,7 @@ TEST(LaneDivisions, of_single_tokens_are_remembered_until_costs_change) {
               ASSERT_TRUE(found.moved.empty());
             }
           }
-  }
+    }
 }
 
 // A load of two is no single token: its division is another one.
