@@ -277,7 +277,8 @@ struct AttentionCase {
                           cache.head_dim,
                           cache.head_dim_v,
                           op.score,
-                          op.round_f16};
+                          op.round_f16,
+                          {}};
     for (int64_t n = begin; n < end; ++n) {
       const int64_t s = n / group, column = (kv * group + n % group) * cache.head_dim;
       args.q[n - begin] = op.q.as<float>() + s * op.q_stride + column;
