@@ -33,7 +33,7 @@ TEST_F(RunDevices, take_the_plan_and_the_devices_that_are_named) {
   std::set<std::string> plans;
   std::istringstream lines(list.out);
   for (std::string line; std::getline(lines, line);) plans.insert(line.substr(0, line.find(' ')));
-  EXPECT_EQ(plans.size(), 27u);
+  EXPECT_EQ(plans.size(), 35u);
   for (const std::string& plan : plans) {
     // moe_plans_test.cpp and near_memory_test.cpp test these, because they need experts.
     if (plan.find("moe") != std::string::npos || plan.find("ndp") != std::string::npos) continue;
