@@ -74,10 +74,10 @@ class MovingExpertsPlan : public ::testing::Test {
 TEST_F(MovingExpertsPlan, fetches_once_for_a_token_and_in_waves_for_a_prompt) {
   const auto count = [&](int64_t S) { return std::ranges::count_if(operators(S), fetches); };
   EXPECT_EQ(count(1), 2) << "one wave in each layer: two experts, three slots";
-  // Eight experts: three in the first wave, then five turns of one slot. One token goes through the last layer.
-  EXPECT_EQ(count(20), 6 + 1);
-  // Two tokens choose four experts at most.
-  EXPECT_EQ(count(2), 2 + 1);
+  // Eight experts: two in the first wave, then six turns of one slot. One token goes through the last layer.
+  EXPECT_EQ(count(20), 7 + 1);
+  // Two tokens choose four experts at most: two in the first wave, then two turns.
+  EXPECT_EQ(count(2), 3 + 1);
 }
 
 TEST_F(MovingExpertsPlan, lets_the_host_fetch_wherever_the_products_run) {
@@ -109,7 +109,7 @@ TEST_F(MovingExpertsPlan, makes_each_wave_wait_for_the_one_before_it) {
       if (op.name.find("ffn_down_exps") != std::string::npos) down = op.name;
     }
   }
-  EXPECT_EQ(waves, 5);
+  EXPECT_EQ(waves, 6);
 }
 
 TEST_F(MovingExpertsPlan, cuts_no_batch_by_tokens) { EXPECT_THAT(whole_batch(operators(32)), IsEmpty()); }
