@@ -1,5 +1,5 @@
-// Reads JSON from outside: a profile, a shape, parameters, measurements or a request that a person or another program
-// wrote.
+// Reads JSON from outside, which a person or another program wrote: a profile, a shape, parameters, measurements or a
+// request of a client.
 //
 // Contract: the functions take any bytes. parse_json() returns a discarded value (is_discarded()) for bytes that are
 // not JSON, a byte 0 among them, or that nest deeper than kMostJsonDepth. The depth has a limit because copying or

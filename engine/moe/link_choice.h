@@ -3,8 +3,8 @@
 //
 // The laws of cost say what the experts of a pass are expected to take with the link and without it. If the link is
 // expected to win, it is tried, and measured times then decide, unless it saves so much that no measurement is needed.
-// It is tried again now and then, because texts, caches and other programs change; the longer the more often it has
-// lost.
+// It is tried again now and then, because texts, caches and other programs change. The more often it has lost, the
+// later it is tried again.
 //
 // Contract: a value without a clock. uses_link() says how the next pass runs; took() gets the time of that pass.
 #pragma once

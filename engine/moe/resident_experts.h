@@ -33,6 +33,7 @@ class ResidentExperts {
   std::vector<Load> begin_wave(int64_t wave);
   // The experts of the next wave for which there are slots beside this wave.
   std::vector<Load> begin_ahead();
+  bool has_later_waves() const { return wave_ + 1 < std::ssize(missing_); }  // of the pass
   // Before ask(): experts for empty slots, in the order of their ids. The slots of a turn stay free.
   std::vector<Load> begin_filling();
   // The expert's slot if it belongs to the wave that has begun, else kElsewhere.

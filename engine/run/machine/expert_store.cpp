@@ -161,7 +161,7 @@ void ExpertStore::read_ahead(size_t index, const WaveRequest& request, Totals& t
   Layer* of = &layers_[index];
   std::vector<ResidentExperts::Load> loads = of->residents.begin_ahead();
   const bool asks_for_most = std::ssize(request.ids) >= kChoicesOfMostExperts * of->records.count;
-  if (loads.empty() && asks_for_most && index + 1 < layers_.size()) {
+  if (!of->residents.has_later_waves() && asks_for_most && index + 1 < layers_.size()) {
     of = &layers_[index + 1];
     loads = of->residents.begin_filling();
   }

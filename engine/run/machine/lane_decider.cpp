@@ -89,8 +89,8 @@ void LaneDecider::take_tokens(Layer& layer, const LaneRequest& request) {
   }
 }
 
-// A schedule that is open may use the link only if the plan has turns of copies. Both ways are compared for later
-// passes.
+// A schedule that is open may use the link only if the plan has turns of copies. Both ways are compared, because later
+// passes may have such turns.
 const LaneDivision& LaneDecider::division(const LaneRequest& request, const ScheduleRule* rule) {
   const bool may_copy = request.sizes.turns > 0;
   if (rule != nullptr) return divisions_.of(active_, rule, may_copy);

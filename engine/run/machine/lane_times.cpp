@@ -44,8 +44,9 @@ double hand_over_of(const Plan& plan, const PassSpans& spans) {
     }
   double sum = 0;
   int count = 0;
-  for (const auto& [layer, begin] : begun) {
-    const auto end = decided.find(layer);
+  for (const std::pair<int64_t, double>& each : begun) {
+    const double begin = each.second;
+    const auto end = decided.find(each.first);
     if (end == decided.end() || begin < end->second) continue;
     const bool was_busy =
         std::ranges::any_of(link, [&](const auto& span) { return span.first < begin && span.second > end->second; });

@@ -110,7 +110,9 @@ TEST(ResidentExperts, wait_for_their_wave_where_this_wave_needs_all_slots) {
   experts.ask(std::vector<int32_t>{0, 1, 2, 3, 4});
   EXPECT_THAT(experts.begin_wave(0), IsEmpty());
   EXPECT_THAT(experts.begin_ahead(), IsEmpty());
+  EXPECT_TRUE(experts.has_later_waves()) << "although nothing can be loaded for them yet";
   EXPECT_THAT(experts.begin_wave(1), ElementsAre(ResidentExperts::Load{4, 0}));
+  EXPECT_FALSE(experts.has_later_waves());
 }
 
 TEST(ResidentExperts, fill_empty_slots_before_they_are_asked_for_and_leave_those_of_a_turn) {
