@@ -82,24 +82,12 @@ void ResidentExperts::take_slot(int32_t expert, int32_t slot) {
   slot_of_[static_cast<size_t>(expert)] = slot;
 }
 
-std::vector<ResidentExperts::Load> ResidentExperts::begin_wave(int64_t wave) {
-  wave_ = wave;
+// Loads the missing experts of a wave, in their order, as long as there are slots.
+std::vector<ResidentExperts::Load> ResidentExperts::load_missing(int64_t wave) {
   std::vector<Load> loads;
   if (wave >= std::ssize(missing_)) return loads;
   for (const int32_t expert : missing_[static_cast<size_t>(wave)]) {
     if (is_resident(expert)) continue;
-    const int32_t slot = free_slot();
-    TANDEM_CHECK(slot != kNowhere, "a wave is no larger than its slots");
-    take_slot(expert, slot);
-    loads.push_back({expert, slot});
-  }
-  return loads;
-}
-
-std::vector<ResidentExperts::Load> ResidentExperts::begin_ahead() {
-  std::vector<Load> loads;
-  if (wave_ + 1 >= std::ssize(missing_)) return loads;
-  for (const int32_t expert : missing_[static_cast<size_t>(wave_ + 1)]) {
     const int32_t slot = free_slot();
     if (slot == kNowhere) break;
     take_slot(expert, slot);
@@ -107,6 +95,17 @@ std::vector<ResidentExperts::Load> ResidentExperts::begin_ahead() {
   }
   return loads;
 }
+
+std::vector<ResidentExperts::Load> ResidentExperts::begin_wave(int64_t wave) {
+  wave_ = wave;
+  std::vector<Load> loads = load_missing(wave);
+  const auto is_here = [this](int32_t expert) { return is_resident(expert); };
+  TANDEM_CHECK(wave >= std::ssize(missing_) || std::ranges::all_of(missing_[static_cast<size_t>(wave)], is_here),
+               "a wave is no larger than its slots");
+  return loads;
+}
+
+std::vector<ResidentExperts::Load> ResidentExperts::begin_ahead() { return load_missing(wave_ + 1); }
 
 std::vector<ResidentExperts::Load> ResidentExperts::begin_filling() {
   std::vector<Load> loads;

@@ -61,6 +61,7 @@ class ResidentExperts {
   // Nobody's, or that of the expert of least use that neither this wave nor a later one needs; -1: there is none.
   int32_t free_slot() const;
   void take_slot(int32_t expert, int32_t slot);
+  std::vector<Load> load_missing(int64_t wave);
 
   std::vector<int32_t> slot_of_;  // by expert
   std::vector<int32_t> in_slot_;  // by slot: its expert

@@ -22,7 +22,7 @@ struct PackedSizes {
   uint64_t other_bytes = 0;                // of all weights that are no experts
 };
 
-// slot_bytes: of all weights, as ModelLoading has them.
+// slot_bytes: of all weights (ModelLoading::slot_bytes()).
 PackedSizes packed_sizes(std::span<const ExpertRecords> records, std::span<const size_t> slot_bytes);
 
 // Slots of each layer under one budget; nothing: the budget sets no limit. Error when it holds less than one expert of

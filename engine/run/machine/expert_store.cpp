@@ -62,8 +62,7 @@ void ExpertStore::hold_all_experts() {
                                 "all experts of layer " + std::to_string(layer.records.layer));
     std::vector<ResidentExperts::Load> all;
     for (int32_t expert = 0; expert < layer.records.count; ++expert) all.push_back({expert, expert});
-    start_reading(layer, std::move(all), layer.host->data());
-    wait_for_reads();
+    read(layer, std::move(all), layer.host->data());
     std::memcpy(layer.memory->data(), layer.host->data(), static_cast<size_t>(layer.residents.slots()) * bytes);
     for (int32_t slot = 0; slot < layer.residents.slots(); ++slot) layer.residents.put(slot, slot);
   }
@@ -136,11 +135,7 @@ void ExpertStore::fetch(const WaveRequest& request, std::span<int32_t> places) {
   const std::vector<ResidentExperts::Load> loads = layer.residents.begin_wave(request.wave);
   try {
     if (ahead_.layer == &layer) end_reading_ahead();
-    if (copies_ && !loads.empty()) copy(layer, loads);
-    if (!copies_ && !loads.empty()) {
-      start_reading(layer, loads, layer.memory->data());
-      wait_for_reads();
-    }
+    if (!loads.empty()) copies_ ? copy(layer, loads) : read(layer, loads, layer.memory->data());
   } catch (...) {
     layer.residents.drop(loads);
     throw;
@@ -202,6 +197,11 @@ void ExpertStore::start_reading(const Layer& layer, std::vector<ResidentExperts:
                   file_.path() + ": layer " + std::to_string(number) + ", expert " + std::to_string(loads[i].expert),
                   "Remove the file; it is made again");
   });
+}
+
+void ExpertStore::read(const Layer& layer, std::vector<ResidentExperts::Load> loads, std::byte* to) {
+  start_reading(layer, std::move(loads), to);
+  wait_for_reads();
 }
 
 // A change of the file is the better reason for a failure.

@@ -84,7 +84,8 @@ class ExpertStore final : public ExpertSource {
   void hold_all_experts();
   void make_lanes();
   void copy(const Layer& layer, std::span<const ResidentExperts::Load> loads) const;
-  // Into the slots that begin at `to`; wait_for_reads() is next.
+  // Into the slots that begin at `to`. A read that was started is waited for.
+  void read(const Layer& layer, std::vector<ResidentExperts::Load> loads, std::byte* to);
   void start_reading(const Layer& layer, std::vector<ResidentExperts::Load> loads, std::byte* to);
   void wait_for_reads();
   void read_ahead(size_t index, const WaveRequest& request, Totals& totals);
