@@ -28,21 +28,6 @@ struct Interval {
   double begin = 0, end = 0;
 };
 
-// The style sheet has a colour for each of four classes. Kinds of operators without a class of their own share
-// one colour.
-const char* class_of(const Span& span) {
-  switch (span.kind) {
-    case SpanKind::wait:
-      return "wait";
-    case SpanKind::matmul:
-      return "matmul";
-    case SpanKind::attention:
-      return "attention";
-    default:
-      return "other";
-  }
-}
-
 // Measured spans of the devices that reach into the interval, in the order of their starts.
 std::vector<Span> spans_in(const Timeline& timeline, const Interval& within) {
   std::vector<Span> spans;
@@ -134,7 +119,8 @@ class Strip {
     const double from = x_of(span.start_seconds), to = x_of(span.end_seconds);
     const double height = span.kind == SpanKind::wait ? kWaitBar : kBar;
     // Narrower bars cannot be seen, but a long pass may have thousands of them.
-    if (to - from >= 0.05) drawing_.block(from, y + (kBar - height) / 2, to - from, height, class_of(span), span.name);
+    if (to - from >= 0.05)
+      drawing_.block(from, y + (kBar - height) / 2, to - from, height, class_of(span.kind), span.name);
   }
   void axis() {
     const double y = top_ + static_cast<double>(devices_.size()) * kRow, tick = tick_of(shown_.end - shown_.begin);

@@ -9,6 +9,20 @@
 
 namespace tandem {
 
+// Kinds of operators without a class of their own share one.
+const char* class_of(SpanKind kind) {
+  switch (kind) {
+    case SpanKind::wait:
+      return "wait";
+    case SpanKind::matmul:
+      return "matmul";
+    case SpanKind::attention:
+      return "attention";
+    default:
+      return "other";
+  }
+}
+
 double Timeline::busy_seconds(const std::string& track) const {
   double sum = 0;
   for (const Span& span : spans_) {

@@ -14,6 +14,8 @@ namespace tandem {
 // The use of a span of device time. several: a step of several operators, on a device that measures whole steps.
 enum class SpanKind : uint8_t { none, wait, matmul, attention, other_operator, several };
 inline constexpr const char* kSeveral = "several";  // the name of that kind in reports
+// The colour of a kind in pictures: "wait", "matmul", "attention" or "other".
+const char* class_of(SpanKind kind);
 
 struct Span {
   std::string track;  // "opencl:0", "waits of npu:0", "npu:0 (model clock)", "orchestrator"

@@ -29,21 +29,6 @@ Json step_json(int64_t lane, const std::string& kind, const std::string& name, d
   return Json::array({lane, kind, name, tenths(begin), tenths(length)});
 }
 
-std::string kind_of(const Span& span) {
-  switch (span.kind) {
-    case SpanKind::wait:
-      return "wait";
-    case SpanKind::matmul:
-      return "matmul";
-    case SpanKind::attention:
-      return "attention";
-    case SpanKind::several:
-      return kSeveral;
-    default:
-      return "other";
-  }
-}
-
 Json text_json(const PassRecord::Text& text) {
   return {{"name", text.label},
           {"kind", text.is_prompt ? "prompt" : "answer"},
@@ -61,7 +46,8 @@ void add_steps(const PassRecord& record, Json& json) {
       json["is_cut"] = true;
       break;
     }
-    steps.push_back(step_json(index_of(lanes, span.device), kind_of(span), span.name,
+    steps.push_back(step_json(index_of(lanes, span.device),
+                              span.kind == SpanKind::several ? kSeveral : class_of(span.kind), span.name,
                               span.start_seconds - record.start_seconds, span.end_seconds - span.start_seconds));
   }
   json["lanes"] = lanes;
