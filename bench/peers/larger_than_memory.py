@@ -10,10 +10,7 @@ compared with its ids without a limit. The last samples have no limit. Times are
 import argparse
 import json
 import os
-import subprocess
 import sys
-import tempfile
-import threading
 import time
 from statistics import median
 
@@ -78,33 +75,13 @@ def drop_page_cache():
         file.write("3")
 
 
-def run_in(group, command, given, text=""):
-    """Runs `command` in the group: (standard output, seconds, peak resident bytes)."""
-    drop_page_cache()
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as messages:
-        started = time.perf_counter()
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=output, stderr=messages, preexec_fn=group.enter)
-        process.stdin.write(text.encode())
-        process.stdin.close()
-        killer = threading.Timer(given.timeout, process.kill)
-        killer.start()
-        _, status, usage = os.wait4(process.pid, 0)
-        killer.cancel()
-        seconds = time.perf_counter() - started
-        output.seek(0)
-        messages.seek(0)
-        if status != 0:
-            raise Failed(f"{os.path.basename(command[0])} ended with status {status}",
-                         messages.read().decode(errors="replace")[-800:])
-        return output.read().decode(), seconds, usage.ru_maxrss * 1024
-
-
 def tandem_sample(given, limit):
     command = [given.tandem, "run", "-m", given.model, "--packed", given.packed, "-f", given.prompt, "-n",
                str(given.generate), "--temp", "0", "--spec", "none", "--device", given.device, "--json"]
+    drop_page_cache()
     with MemoryGroup(limit) as group:
-        output, seconds, peak = run_in(group, command, given)
-    return sample_of_tandem(json.loads(output), seconds, peak)
+        done = processes.run(command, given.timeout, enter=group.enter)
+    return sample_of_tandem(json.loads(done.output), done.seconds, done.peak_bytes)
 
 
 def sample_of_tandem(answer, seconds, peak):
@@ -121,9 +98,10 @@ def peer_sample(given, limit):
         prompt = file.read()
     asked = {"model": given.model, "threads": len(figures.parse_cores(given.cores)), "prompt": prompt,
              "count": given.generate}
+    drop_page_cache()
     with MemoryGroup(limit) as group:
-        output, seconds, peak = run_in(group, [given.peer_python, _SERVER], given, json.dumps(asked))
-    return sample_of_peer(json.loads(output.splitlines()[-1]), seconds, peak)
+        done = processes.run([given.peer_python, _SERVER], given.timeout, json.dumps(asked), group.enter)
+    return sample_of_peer(json.loads(done.output.splitlines()[-1]), done.seconds, done.peak_bytes)
 
 
 def sample_of_peer(answer, seconds, peak):
@@ -195,10 +173,7 @@ def measure(given):
 def main():
     try:
         print("\n".join(measure(parsed(sys.argv[1:]))))
-    except Failed as error:
-        print(f"larger_than_memory.py: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
+    except (Failed, OSError) as error:
         print(f"larger_than_memory.py: {error}", file=sys.stderr)
         return 1
     return 0

@@ -40,13 +40,16 @@ def _last_lines(text, count=8):
     return "\n".join(text.strip().splitlines()[-count:])
 
 
-def run(command, timeout_seconds=600):
-    """Runs `command` without input, after a pause. Output goes to files, because an unread pipe would block it."""
+def run(command, timeout_seconds=600, text="", enter=None):
+    """Runs `command` after a pause; `text` is its input. Input and output are files, because an unread pipe would block.
+    enter: called in the child before it becomes the program."""
     time.sleep(PAUSE_SECONDS)
     name = os.path.basename(command[0])
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as messages:
+    with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as messages:
+        asked.write(text.encode())
+        asked.seek(0)
         started = time.perf_counter()
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=messages)
+        process = subprocess.Popen(command, stdin=asked, stdout=output, stderr=messages, preexec_fn=enter)
         killer = threading.Timer(timeout_seconds, process.kill)
         killer.start()
         try:
