@@ -96,6 +96,8 @@ bool RingReads::goes_on(Read* read, const BlockRead& block, int result) {
   throw file_.failure(block, result == 0 ? kTooShort : std::strerror(-result));
 }
 
+// Takes every completion that the kernel has. A short or interrupted read goes on where it stopped. After the first
+// failure nothing new is submitted, and the reads in flight are only collected.
 void RingReads::take_ended() {
   io_uring_cqe* ended = nullptr;
   while (io_uring_peek_cqe(&ring_, &ended) == 0) {

@@ -34,6 +34,8 @@ struct Trie {
   }
 };
 
+// (M1, M2) Candidates with an equal beginning share its nodes. A node keeps the largest weight that any candidate gives
+// it; a weight is the product of probabilities up to its token.
 Trie trie_of(std::span<const DraftCandidate> candidates) {
   Trie trie;
   size_t most = 0;

@@ -8,6 +8,8 @@
 
 namespace tandem {
 
+// Reads `key=value` parts in any order. Speeds and memory are all required, because a missing one would silently change
+// the curve.
 Card parse_card(const std::string& text) {
   const auto refuse = [&](const std::string& problem) {
     throw Error("a card cannot be understood: " + problem, text.substr(0, 120),

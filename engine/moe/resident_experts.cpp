@@ -21,6 +21,9 @@ ResidentExperts::ResidentExperts(int64_t experts, int64_t slots)
   TANDEM_CHECK(slots >= 1 && slots <= experts, "slots of a layer's experts");
 }
 
+// Counts the tokens of each expert and splits the absent ones into waves. If all fit, there is one wave. Otherwise a
+// turn of slots stays free for the reads of the next wave, and each later wave has a turn. Returns how many choices
+// hit a slot.
 int64_t ResidentExperts::ask(std::span<const int32_t> ids) {
   ++pass_;
   std::ranges::fill(wave_of_, kNoWave);

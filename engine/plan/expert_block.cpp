@@ -9,6 +9,8 @@ int64_t ExpertBlock::expert_bytes() const {
   return static_cast<int64_t>(bytes);
 }
 
+// Recognises the operators of one layer's experts, from its router to the sum. Later waves repeat the same products for
+// other experts, so only the first wave's are kept.
 ExpertBlock expert_block_at(std::span<const Operator> operators) {
   ExpertBlock block;
   bool is_first_wave = true;

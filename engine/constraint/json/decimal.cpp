@@ -70,6 +70,8 @@ std::string Decimal::text() const {
   return (negative ? "-" : "") + (whole.empty() ? "0" : whole) + (fraction.empty() ? "" : "." + fraction);
 }
 
+// Reads a number as decimal digits and moves the point by its exponent. No double is in between, so bounds of a schema
+// stay exact.
 Decimal read_decimal(std::string_view text) {
   Decimal value;
   if (text.starts_with('-')) value.negative = true, text.remove_prefix(1);

@@ -80,6 +80,8 @@ void JsonValues::add_any_number(StateId from, bool is_integer, StateId to) {
                 to);
 }
 
+// Adds exactly this value, with blanks allowed where JSON allows them. `const` and `enum` use it. A text is accepted
+// in its usual spelling.
 void JsonValues::add_value(StateId from, const Json& value, StateId to) {
   if (value.is_string()) return strings_.add_text(from, value.get_ref<const std::string&>(), to);
   if (!value.is_structured()) return net_.add_text(from, value.dump(), to);

@@ -63,6 +63,8 @@ std::string pointer_part(const std::string& key) {
   return part;
 }
 
+// Follows a JSON pointer within the schema, part by part: a key of an object or an index of an array. Other documents
+// and anchors are refused, because nothing is fetched.
 const Json& resolve(const Json& root, const std::string& reference, const std::string& at) {
   if (reference.empty() || reference[0] != '#')
     refuse_schema("$ref names another document, \"" + reference + "\"", at, "Copy it into $defs; nothing is fetched");

@@ -38,6 +38,7 @@ bool is_name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
 }
 
+// Lays one item of a rule between two states. A sequence gets a state between its parts, and a choice shares both ends.
 void lay(RuleNet& net, StateId from, const Item& item, StateId to) {
   switch (item.kind) {
     case Item::Kind::text:

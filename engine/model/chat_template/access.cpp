@@ -103,6 +103,8 @@ void each_index(const Bounds& bounds, const Use& use) {
     for (int64_t i = bounds.begin; i > bounds.end; i += bounds.step) use(i);
 }
 
+// A slice without a step is one range of bytes, which keeps its authors. A slice with a step is joined character by
+// character, from a table of the places where characters begin.
 Value slice_of_string(Maker& maker, const String& string, const Bounds& bounds) {
   const std::string& bytes = string.text.bytes();
   const bool plain = string.characters == bytes.size();
@@ -165,6 +167,8 @@ Value item(Maker& maker, const Value& value, const Value& key) {
   return missing_attribute(maker, value, key.bytes());
 }
 
+// Slices as in Python: of a text by characters, of a sequence by items, of a range without making its numbers. Bounds
+// are cut to the length first.
 Value slice(Maker& maker, const Value& value, const Value& begin, const Value& end, const Value& step) {
   if (value.undefined()) fail(value.undefined()->message);
   if (value.string())

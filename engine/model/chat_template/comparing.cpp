@@ -64,6 +64,8 @@ bool equal_values(Maker& maker, const Values& a, const Values& b) {
   return std::ranges::equal(a, b, [&maker](const Value& x, const Value& y) { return equal(maker, x, y); });
 }
 
+// Numbers and booleans compare by value, whatever their types. Texts, lists, tuples and dicts compare by content, and a
+// list never equals a tuple. Ranges are equal if they give the same numbers. Any other object equals itself alone.
 bool equal(Maker& maker, const Value& a, const Value& b) {
   maker.work(1);
   if (const auto order = by_number(a, b)) return *order == 0;

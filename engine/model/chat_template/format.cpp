@@ -42,6 +42,8 @@ bool take(std::string_view& rest, char c) {
   return true;
 }
 
+// Reads Python's format specification in its order: fill and alignment, sign, `#`, `0`, width, `,`, precision, type.
+// The fill may be any character, so alignment is looked for behind the first one.
 FieldForm field_form(std::string_view spec) {
   FieldForm form;
   constexpr std::string_view kAligns = "<>=^";
@@ -92,6 +94,8 @@ struct Signed {
   std::string sign, digits;
 };
 
+// The digits of a number without its sign, and what stands before them: sign and prefix of the base. A whole number
+// without a type of real numbers is written exactly, whatever its size. Everything else is written as a double.
 Signed signed_number(const Value& value, FieldForm& form) {
   const auto whole = value.as_whole();
   const bool as_real = value.real() || std::string_view("eEfFgG%").find(form.type) != std::string_view::npos;

@@ -272,6 +272,9 @@ Value Interpreter::make_macro(const Statement& statement) {
   return std::shared_ptr<Object>(std::make_shared<Macro>(*this, statement, scope_));
 }
 
+// Binds arguments to parameters as Jinja does: by place, then by name, then by default. `caller`, `kwargs` and
+// `varargs` exist only in a macro whose body names them. Other arguments that are left over are an error. A default may
+// read the parameters before it, so defaults are evaluated last.
 Value Interpreter::call_macro(const Macro& macro, Arguments arguments) {
   const Level level(*this);
   maker_.work(4);

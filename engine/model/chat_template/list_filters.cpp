@@ -307,6 +307,8 @@ Arguments without_first(const Arguments& arguments, size_t count) {
   return rest;
 }
 
+// A lazy list, as in Jinja: an attribute of each item, or a filter applied to each item. The work of each item is
+// counted when it is asked for.
 Value map(Maker& maker, const Value& value, const Arguments& arguments) {
   if (!is_true(value)) return generator([](Value&) { return false; }, 0);
   const Iterator source = later(maker, value);

@@ -60,6 +60,8 @@ Value Loop::call(Arguments arguments) {
   return owner.repeat_loop(*this, taken.at(0));
 }
 
+// Attributes of `loop`. `last` and `nextitem` look one item ahead; `length` and `revindex` count all items, which a
+// generator has to be read for. `cycle` and `changed` are functions that keep only a weak reference.
 std::optional<Value> Loop::attribute(Maker& maker, std::string_view name) {
   const auto number = [](int64_t value) { return Value(Integer(value)); };
   if (name == "index") return number(index + 1);

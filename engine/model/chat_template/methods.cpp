@@ -84,6 +84,8 @@ Value index_of(Maker& maker, const Value& self, const Arguments& arguments) {
   return Integer(found - items.begin() + first);
 }
 
+// Methods of lists and tuples that change nothing. A group of `groupby` also has its two parts by name. Functions keep
+// the sequence alive, so their nesting is the sequence's.
 std::optional<Value> sequence_method(Maker& maker, const Value& self, const std::string& name) {
   const bool is_list = self.list() != nullptr;
   if (is_list && is_among(kChangesList, name)) return forbidden(maker, self, name);
@@ -110,6 +112,8 @@ std::optional<Value> sequence_method(Maker& maker, const Value& self, const std:
   return std::nullopt;
 }
 
+// Attributes of ranges, views of dicts, generators, and of Jinja's cycler and joiner. What Python knows and this
+// program does not is an error that names it.
 std::optional<Value> object_method(Maker& maker, const Value& value, const std::string& name) {
   if (const auto* range = value.object<Range>()) {
     if (name == "start") return Value(Integer(range->start));

@@ -158,6 +158,8 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
+// Follows Python's order of rules: whole numbers stay exact, a real number makes both real, then texts and sequences
+// are joined or repeated. Work is counted by the size of numbers, so a template cannot compute for hours.
 Value computed(Maker& maker, Operator what, const Value& a, const Value& b) {
   if (a.string() && what == Operator::modulo) {
     if (a.string()->is_safe) fail_unknown("`%` on a text that is marked `safe`");
@@ -231,6 +233,8 @@ std::optional<double> beyond_range(std::string_view text) {
 
 }  // namespace
 
+// Python's int(text, base): blanks around it, a sign, a prefix where the base is 0 or fits it, underscores between
+// digits. With base 0 a decimal number may not begin with 0.
 std::optional<Integer> read_whole(std::string_view text, int base) {
   std::string_view rest = trimmed(text);
   const bool negative = rest.starts_with('-');

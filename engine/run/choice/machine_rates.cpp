@@ -70,6 +70,8 @@ int64_t code_of(const PackedFormat& format, bool act_i8) {
   return ((act_i8 ? 256 : 0) + kinds) * 256 + format.zero_point;
 }
 
+// What a cost is filed under: products by format and shape, attention by its share of the cache, everything else by its
+// work. Operators with one key are expected to take the same time.
 CostKey cost_key(int device, const TimedOperator& timed) {
   const Operator& op = timed.op;
   if (const auto* matmul = std::get_if<MatMul>(&op.body)) {

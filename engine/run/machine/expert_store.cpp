@@ -121,6 +121,9 @@ int64_t ExpertStore::evictions() const {
   return sum;
 }
 
+// Brings the experts of one wave into slots before the products of that wave run. The first wave of a layer also counts
+// which experts are there. A read that began ahead for this layer is ended first. Slots of a failed read
+// count as empty.
 void ExpertStore::fetch(const WaveRequest& request, std::span<int32_t> places) {
   const int64_t index = index_of_.at(static_cast<size_t>(request.layer));
   TANDEM_CHECK(index >= 0, "a layer with experts");

@@ -162,6 +162,8 @@ void GraphMemory::copy(const Block& block, std::byte* to) noexcept {
   ended_changed_.notify_all();
 }
 
+// Takes over a load that the loading thread has ended. A failed one gives its memory back, and its exception is thrown
+// here, on the thread that runs passes.
 std::optional<GraphId> GraphMemory::take() {
   if (!loading_) return std::nullopt;
   Ended ended;

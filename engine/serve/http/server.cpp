@@ -226,6 +226,8 @@ asio::awaitable<void> Connection::linger() {
   }
 }
 
+// Reads the head first, under its own limits of size and time. So a request that is refused by its head never sends its
+// body. `Expect: 100-continue` is answered between the two. Returns whether the connection may serve another request.
 asio::awaitable<bool> Connection::read_and_answer() {
   Problem problem;
   Parser parser;

@@ -61,6 +61,8 @@ std::string role_of(const OrderedJson& message, const std::string& place) {
   refuse(place + ".role", "system, developer, user, assistant or tool");
 }
 
+// Each role has its own members, and a member of another role is refused by name. The result is what templates expect:
+// a role, one text, and calls with parsed arguments.
 OrderedJson read_message(const OrderedJson& message, const std::string& place) {
   if (!message.is_object()) refuse(place, "an object");
   const std::string role = role_of(message, place);

@@ -108,6 +108,8 @@ std::string ResponseWriter::complete_item() {
   return done;
 }
 
+// Ends the open item of the stream: its own closing events by its kind, then the item as a whole. Does nothing if no
+// item is open.
 std::string ResponseWriter::close() {
   if (!is_open_) return "";
   is_open_ = false;

@@ -141,6 +141,8 @@ void refuse_state(const OrderedJson& body) {
 
 }  // namespace
 
+// Translates a request of the Responses API into that of a chat. Names that only one of the two has are translated or
+// refused, so a member never means something else than it says.
 OrderedJson chat_body_of_response(const OrderedJson& body) {
   refuse_state(body);
   OrderedJson chat = {{"messages", messages_of(body)}};

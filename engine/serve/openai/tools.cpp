@@ -95,6 +95,8 @@ FunctionNames Tools::names() const {
   return names;
 }
 
+// `tools` and `tool_choice` together decide whether a call is possible, certain or neither. A `strict` function is only
+// accepted where a call is certain, because only then the mask enforces its schema.
 Tools read_tools(const OrderedJson& body) {
   Tools tools;
   bool is_strict = false;

@@ -87,6 +87,8 @@ json draft_result(CaseReader& reader) {
           {"draft", draft.tokens}};
 }
 
+// Shows one merge of candidates: the tree, which nodes each node sees, how many would run (M4), and with `choices` also
+// the path that is accepted (M5).
 json merge_result(CaseReader& reader) {
   std::vector<DraftCandidate> candidates;
   for (CaseReader& each : reader.objects("candidates")) {
@@ -144,6 +146,7 @@ json reuse_result(CaseReader& reader) {
   return result;
 }
 
+// Shows one schedule of graph loads (P1 to P6). Blocks and chunks count from 1 in the answer, and from 0 inside.
 json schedule_result(CaseReader& reader) {
   GraphSwitchTimes times;
   times.chunks = reader.whole("chunks", 1, kMostChunks);

@@ -27,6 +27,8 @@ struct PackFlags {
   std::string output;
 };
 
+// Packs piece by piece, so the peak memory is that of one piece. The file gets its name only when everything is written
+// and the model has not changed meanwhile.
 int pack_command(const CommonFlags& flags, const PackFlags& own) {
   apply_verbosity(flags);
   const GgufFile file = GgufFile::open(flags.model);

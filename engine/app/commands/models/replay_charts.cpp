@@ -126,6 +126,7 @@ std::string bar_chart(const std::string& title, const std::vector<std::pair<std:
   return std::move(drawing).finish();
 }
 
+// Draws one row a lane and one block a task, to time. A label is drawn only where its block is wide enough.
 std::string lanes_chart(const LaneTimeline& timeline) {
   if (timeline.tasks.empty()) return "";
   constexpr double kLane = 30, kName = 74;
