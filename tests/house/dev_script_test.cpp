@@ -77,7 +77,7 @@ std::string testcase(const std::string& name, const std::string& status, const s
 TEST_F(DevScript, help_names_every_verb) {
   Outcome outcome = shell(kDev + " help");
   EXPECT_EQ(outcome.status, 0);
-  for (const char* verb : {"setup", "build", "run", "test", "fuzz", "bench", "lint", "help"}) {
+  for (const char* verb : {"setup", "build", "run", "test", "fuzz", "bench", "site", "lint", "help"}) {
     EXPECT_THAT(outcome.output, HasSubstr(std::string("\n  ") + verb + " "));
   }
 }

@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-FOLDERS = ("bench", "cmake", "docs", "engine", "include", "kernels", "npu_emu", "packed", "shaders", "sync", "tests")
+FOLDERS = ("bench", "cmake", "docs", "engine", "include", "kernels", "npu_emu", "packed", "shaders", "site", "sync", "tests")
 ELSEWHERE = ("docs/measured/",)  # recorded output names the tree of its day
 
 

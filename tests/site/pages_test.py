@@ -1,0 +1,86 @@
+"""Tests of site/markdown.py and site/pages.py."""
+
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "site"))
+import markdown  # noqa: E402
+import pages  # noqa: E402
+
+
+class Lists(unittest.TestCase):
+    def test_that_follow_a_paragraph_get_a_blank_line(self):
+        self.assertEqual(markdown.with_lists("It has\n- one\n- two\n"), "It has\n\n- one\n- two\n")
+
+    def test_behind_a_blank_line_stay(self):
+        self.assertEqual(markdown.with_lists("It has\n\n- one\n"), "It has\n\n- one\n")
+
+    def test_within_lists_are_indented_by_four(self):
+        self.assertEqual(markdown.with_lists("- one\n  - inner\n- two"), "- one\n    - inner\n- two")
+
+    def test_keep_the_lines_of_an_item_together(self):
+        self.assertEqual(markdown.with_lists("1. one\n  and more\n\nThen"), "1. one\n    and more\n\nThen")
+
+    def test_leave_code_as_it_is(self):
+        code = "Run\n\n    a - b\n    - c\n\nThen"
+        self.assertEqual(markdown.with_lists(code), code)
+
+
+class Links(unittest.TestCase):
+    TITLES = {"plans.md": "Plans", "measured/peers.md": "Beside llama.cpp"}
+
+    def linked(self, text, page="index.md"):
+        return markdown.with_links(text, page, self.TITLES)
+
+    def test_have_the_title_of_their_page(self):
+        self.assertEqual(self.linked("see `docs/plans.md`."), "see [Plans](plans.md).")
+
+    def test_lead_out_of_a_folder_and_into_one(self):
+        self.assertEqual(self.linked("`docs/plans.md`", "measured/peers.md"), "[Plans](../plans.md)")
+        self.assertEqual(self.linked("`docs/measured/peers.md`"), "[Beside llama.cpp](measured/peers.md)")
+
+    def test_are_not_made_in_code_of_unknown_pages_or_of_the_page_itself(self):
+        for text in ("    see `docs/plans.md`", "`docs/other.md`"):
+            self.assertEqual(self.linked(text), text)
+        self.assertEqual(self.linked("`docs/plans.md`", "plans.md"), "`docs/plans.md`")
+
+
+class Sections(unittest.TestCase):
+    def test_are_those_of_the_second_level(self):
+        self.assertEqual(markdown.sections_of("# A\nfirst\n## B\nb\n### C\nc\n## D\n"),
+                         {"": "# A\nfirst\n", "B": "## B\nb\n### C\nc\n", "D": "## D\n"})
+
+
+class Menu(unittest.TestCase):
+    MENU = "nav:\n  - One: one.md\n  - Reference: [COMMANDS]\n"
+
+    def test_names_each_command(self):
+        menu = pages.menu_with(self.MENU, ["reference/index.md", "reference/run.md"])
+        self.assertIn("      - All of them: reference/index.md\n      - run: reference/run.md", menu)
+
+    def test_must_have_each_page(self):
+        with self.assertRaisesRegex(SystemExit, "in no menu of site/mkdocs.yml: two.md"):
+            pages.require_a_way_to_each({"one.md": "", "two.md": ""}, self.MENU)
+
+    def test_must_name_pages_that_are_there(self):
+        with self.assertRaisesRegex(SystemExit, "missing: one.md"):
+            pages.require_a_way_to_each({}, self.MENU)
+
+
+class Papers(unittest.TestCase):
+    def test_are_the_rows_of_all_tables_of_parts(self):
+        docs = {f"{system}.md": f"# {system}\n| id | part |\n| --- | --- |\n| H{i} | a |\n| H1, H2 | b |\n| no | c |\n"
+                for i, system in enumerate(pages.SYSTEMS)}
+        ((name, text),) = pages.page_of_papers(docs)
+        self.assertEqual(name, "papers.md")
+        self.assertIn("| H3 | a |\n| H1, H2 | b |\n", text)
+        self.assertNotIn("| no |", text)
+
+    def test_without_a_table_are_an_error(self):
+        with self.assertRaisesRegex(SystemExit, "docs/heterollm.md has no table of parts"):
+            list(pages.page_of_papers({f"{system}.md": "# none" for system in pages.SYSTEMS}))
+
+
+if __name__ == "__main__":
+    unittest.main()
