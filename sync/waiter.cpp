@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "sync/clock.h"
+#include "sync/deadline.h"
 #include "sync/error.h"
 
 namespace tandem::sync {
@@ -33,7 +34,7 @@ void pause_core() {
 class Attempt {
  public:
   Attempt(const Flag& flag, uint32_t epoch, const WaitContext& context)
-      : flag_(flag), epoch_(epoch), context_(context), start_(Clock::now()) {}
+      : flag_(flag), epoch_(epoch), context_(context), start_(Clock::now()), deadline_(context.deadline) {}
 
   bool done() const {
     if (flag_.reached(epoch_))
@@ -41,16 +42,10 @@ class Attempt {
     if (flag_.failed()) throw_wait_failed("a step failed", flag_, epoch_, context_);
     return false;
   }
-  void check_deadline() const {
-    if (Clock::now() - start_ > context_.deadline)
+  void check_deadline() {
+    if (deadline_.passed())
       throw_late("It did not come within " + std::to_string(context_.deadline.count()) +
                  " ms: who should raise it hangs, or has more to do than that");
-  }
-  // At least a millisecond, so that the signaller's call never gets a time of zero.
-  std::chrono::milliseconds remaining() const {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(context_.deadline - (Clock::now() - start_));
-    return std::max(left, std::chrono::milliseconds(1));
   }
   // Polls for at most `seconds` and keeps the core busy.
   bool spin(double seconds) {
@@ -89,13 +84,15 @@ class Attempt {
       flag_.sleep_until(epoch_, std::chrono::milliseconds(50));
     }
   }
-  // The signaller's own call knows neither the step nor the waits before this one. When it gives up because the wait's
+  // The signaller's own call knows neither the step nor the waits before this one. When it gives up because all of its
   // time is over, the error names the wait's deadline and keeps the call's words as the reason.
   void block_in_the_signaller() {
+    const std::chrono::milliseconds allowed = deadline_.remaining();
+    const auto begin = Clock::now();
     try {
-      context_.block(remaining());
+      context_.block(allowed);
     } catch (const Error& error) {
-      if (remaining() > std::chrono::milliseconds(1)) throw;
+      if (Clock::now() - begin < allowed) throw;
       throw_late(error.what());
     }
   }
@@ -116,6 +113,7 @@ class Attempt {
   uint32_t epoch_;
   const WaitContext& context_;
   Clock::time_point start_;
+  Deadline deadline_;
   double spun_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sync/affinity.h"
+#include "sync/deadline.h"
 #include "sync/error.h"
 
 namespace tandem::sync {
@@ -58,7 +59,10 @@ void Worker::push(Job job) {
 
 bool Worker::drain(std::chrono::milliseconds deadline) {
   std::unique_lock lock(mutex_);
-  return emptied_.wait_for(lock, deadline, [&] { return jobs_.empty() && !busy_; });
+  const auto is_empty = [&] { return jobs_.empty() && !busy_; };
+  for (Deadline end(deadline); !emptied_.wait_for(lock, end.slice(), is_empty);)
+    if (end.passed()) return false;
+  return true;
 }
 
 // Runs jobs and turns of `idle` until the destructor has set ending_ and neither has more to do.

@@ -6,6 +6,7 @@
 
 #include "engine/device/step_waits.h"
 #include "sync/clock.h"
+#include "sync/deadline.h"
 
 namespace tandem::opencl {
 
@@ -15,6 +16,7 @@ sync::WaitReport wait_for_event(const cl::Event& event, std::chrono::millisecond
   constexpr std::chrono::microseconds kPolled{500}, kBetweenLooks{50};
   const auto seconds = [](Clock::duration time) { return std::chrono::duration<double>(time).count(); };
   const auto begin = Clock::now();
+  sync::Deadline end(deadline);
   double polled = 0;
   for (;;) {
     cl_int status = CL_QUEUED;
@@ -24,7 +26,7 @@ sync::WaitReport wait_for_event(const cl::Event& event, std::chrono::millisecond
     const auto waited = Clock::now() - begin;
     if (waited < kPolled) polled = seconds(waited);
     if (status == CL_COMPLETE) return {seconds(waited), polled};
-    if (waited > deadline) throw did_not_finish(deadline, object);
+    if (end.passed()) throw did_not_finish(deadline, object);
     if (waited < kPolled) {
       sched_yield();
     } else {

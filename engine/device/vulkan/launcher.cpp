@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sync/clock.h"
+#include "sync/deadline.h"
 #include "sync/error.h"
 
 namespace tandem::vulkan {
@@ -181,9 +182,11 @@ void Launcher::outlive(Flying& late, const std::string& failure) {
 bool Launcher::wait_for_end(const Flying& oldest, std::chrono::milliseconds deadline) {
   const std::string object = "program '" + oldest.job.program->name + "' on " + handle_.id();
   if (oldest.fence) {
-    const auto nanoseconds =
-        static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(deadline).count());
-    const VkResult code = vkWaitForFences(handle_.device(), 1, &oldest.fence.get(), VK_TRUE, nanoseconds);
+    sync::Deadline end(deadline);
+    VkResult code = VK_TIMEOUT;
+    do {
+      code = vkWaitForFences(handle_.device(), 1, &oldest.fence.get(), VK_TRUE, nanoseconds(end.slice()));
+    } while (code == VK_TIMEOUT && !end.passed());
     if (code == VK_TIMEOUT) throw did_not_finish(deadline, object);
     check(code, "vkWaitForFences", object);
     return false;

@@ -24,10 +24,6 @@ using OwnedEvent = Owned<VkEvent, vkDestroyEvent>;
 
 constexpr milliseconds kIdle{20000};  // steps end by themselves once their gates are open
 
-uint64_t nanoseconds(milliseconds time) {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
-}
-
 // The common part of all probes: a ring of submissions, each with a command buffer, a fence and an event as its gate.
 // The ring bounds the number of submissions in flight, so each entry is reused only after its end.
 class VulkanProbe : public SteppedProbe {

@@ -1,6 +1,7 @@
 #include "engine/device/vulkan/timeline.h"
 
 #include "engine/device/step_waits.h"
+#include "sync/deadline.h"
 
 namespace tandem::vulkan {
 namespace {
@@ -35,8 +36,11 @@ VkResult Timeline::wait(uint64_t value, std::chrono::milliseconds deadline) cons
   info.semaphoreCount = 1;
   info.pSemaphores = &semaphore_.get();
   info.pValues = &value;
-  const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline).count();
-  return vkWaitSemaphores(handle_.device(), &info, static_cast<uint64_t>(nanoseconds));
+  sync::Deadline end(deadline);
+  while (true) {
+    const VkResult code = vkWaitSemaphores(handle_.device(), &info, nanoseconds(end.slice()));
+    if (code != VK_TIMEOUT || end.passed()) return code;
+  }
 }
 
 void Timeline::wait(uint64_t value, std::chrono::milliseconds deadline, const std::string& object) const {

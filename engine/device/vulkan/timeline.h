@@ -17,6 +17,11 @@
 
 namespace tandem::vulkan {
 
+// A time as Vulkan's waits take it.
+inline uint64_t nanoseconds(std::chrono::milliseconds time) {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+}
+
 class Timeline {
  public:
   explicit Timeline(const Handle& handle);
