@@ -174,6 +174,7 @@ std::span<const Command> commands() {
       {kUse, "history", "the file of earlier texts that drafts continue (run --history)", add_history},
       {kUse, "warm", "compile a GPU's kernels for a kind of model ahead of time", add_warm},
       {kUse, "bench", "speed of prompt processing and token generation", add_bench},
+      {kUse, "completion", "a script with which bash, zsh or fish completes commands, flags and values", add_completion},
       {kMeasure, "bench-sync", "what waiting for a device costs, by policy", add_bench_sync},
       {kMeasure, "profile", "how long each operator takes on each device, and how well that is predicted", add_profile},
       {kMeasure, "calibrate", "measure this machine and write it as a processor profile for the model clock",

@@ -74,29 +74,35 @@ CLI::Validator accepted_by(std::string kind, std::function<void(const std::strin
 }
 
 CLI::Validator device_id() {
-  return {[](const std::string& text) { return problem_of_device(text); }, "ID"};
+  return {[](const std::string& text) { return problem_of_device(text); }, "ID", kDeviceId};
 }
 
 CLI::Validator plan_name() {
-  return accepted_by("", [](const std::string& name) {
-    if (name != "list") chosen_strategy(name);  // `list` ends the program with an answer of its own
-  });
+  return accepted_by("",
+                     [](const std::string& name) {
+                       if (name != "list") chosen_strategy(name);  // `list` ends the program with an answer of its own
+                     })
+      .name(kPlanName);
 }
 
 CLI::Validator chip_or_file() {
-  return accepted_by("NAME|FILE.json", [](const std::string& text) {
-    if (!text.ends_with(".json")) soc_profile(text);
-  });
+  return accepted_by("NAME|FILE.json",
+                     [](const std::string& text) {
+                       if (!text.ends_with(".json")) soc_profile(text);
+                     })
+      .name(kChip);
 }
 
 CLI::Validator shape_or_file() {
-  return accepted_by("NAME|FILE", [](const std::string& text) {
-    if (!text.ends_with(".json") && !text.ends_with(".gguf")) model_shape(text);
-  });
+  return accepted_by("NAME|FILE",
+                     [](const std::string& text) {
+                       if (!text.ends_with(".json") && !text.ends_with(".gguf")) model_shape(text);
+                     })
+      .name(kShape);
 }
 
 CLI::Validator storage_type() {
-  return accepted_by("TYPE", [](const std::string& name) { storage_type_named(name); });
+  return accepted_by("TYPE", [](const std::string& name) { storage_type_named(name); }).name(kStorageType);
 }
 
 // The check runs before the callback, so the callback's seed always has a value. With -1 each of them draws a number,

@@ -19,6 +19,9 @@ CLI::Validator whole(const WholeRange& range);
 CLI::Validator finite_range(double low, double high);
 // Refuses values for which `judge` throws an Error; its text is the refusal.
 CLI::Validator accepted_by(std::string kind, std::function<void(const std::string&)> judge);
+// The names of these validators. Completion looks them up (engine/app/completion.h).
+inline constexpr const char *kDeviceId = "device", *kPlanName = "plan", *kChip = "chip", *kShape = "shape",
+                            *kStorageType = "storage type";
 CLI::Validator device_id();  // its kind must exist; whether the device exists is only known when it is opened
 CLI::Validator plan_name();
 // A known name, or a file, which is recognised by its ending. The file's content is checked when it is read.

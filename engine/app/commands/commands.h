@@ -14,6 +14,7 @@ void add_plan(CLI::App& app, Action& action);
 void add_profile(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
 
+void add_completion(CLI::App& app, Action& action);
 void add_devices(CLI::App& app, Action& action);
 void add_info(CLI::App& app, Action& action);
 void add_make_moe(CLI::App& app, Action& action);

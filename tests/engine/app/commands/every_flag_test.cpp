@@ -23,6 +23,7 @@ const std::map<std::string, std::vector<std::string>> kTestsOf = {
       "moe_plans", "moving_experts", "near_memory"}},
     {"eval", {"eval", "moe_plans", "moving_experts", "near_memory", "expert_use"}},
     {"tokenize", {"tokenize"}},
+    {"completion", {"completion"}},
     {"devices", {"info"}},
     {"info", {"info"}},
     {"plan", {"plan", "moe_plans", "moving_experts", "near_memory"}},

@@ -1,0 +1,52 @@
+// `tandem completion` in the shells that are installed: what a user sees behind Tab.
+#include <cstdio>
+#include <cstdlib>
+
+#include "tests/engine/app/commands/whole.h"
+
+namespace tandem::testing {
+namespace {
+
+bool is_installed(const std::string& shell) {
+  return std::system(("command -v " + shell + " >/dev/null 2>&1").c_str()) == 0;
+}
+
+// A command's output; "FAILED" if it fails.
+std::string output_of(const std::string& command) {
+  FILE* const child = popen(command.c_str(), "r");
+  std::string said;
+  for (int c = std::fgetc(child); c != EOF; c = std::fgetc(child)) said += static_cast<char>(c);
+  return pclose(child) == 0 ? said : "FAILED";
+}
+
+// What bash's function answers to a line, sorted. compopt works only while a user types, so its complaint is dropped.
+std::string bash_answers(const std::string& line) {
+  const std::string script = "source <(" + path_of_tandem() + " completion bash); COMP_LINE=\"" + path_of_tandem() +
+                             " " + line + "\" COMP_POINT=9999; _tandem 2>/dev/null; " +
+                             "printf \"%s\\n\" \"${COMPREPLY[@]}\" | sort";
+  return output_of("bash -c '" + script + "'");
+}
+
+TEST(CompletionCommand, completes_in_bash) {
+  if (!is_installed("bash")) GTEST_SKIP() << "bash is not installed";
+  EXPECT_EQ(bash_answers("tok"), "tokenize\n");
+  EXPECT_EQ(bash_answers("history "), "add\nclear\nstats\n");
+  EXPECT_EQ(bash_answers("run --plan ten"), "tensor\n");
+  EXPECT_EQ(bash_answers("run --plan=ten"), "tensor\n") << "bash writes what follows the sign of equality";
+  EXPECT_EQ(bash_answers("run --device opencl:0,npu:"), "0\n") << "and what follows the colon";
+  EXPECT_EQ(bash_answers("run --device ho"), "host\n");
+}
+
+TEST(CompletionCommand, has_scripts_that_zsh_and_fish_can_read) {
+  int tried = 0;
+  for (const std::string shell : {"zsh", "fish"}) {
+    if (!is_installed(shell)) continue;
+    const std::string script = path_of_tandem() + " completion " + shell + " | " + shell + " -n /dev/stdin";
+    EXPECT_EQ(std::system(script.c_str()), 0) << shell;
+    ++tried;
+  }
+  if (tried == 0) GTEST_SKIP() << "neither zsh nor fish is installed";
+}
+
+}  // namespace
+}  // namespace tandem::testing
