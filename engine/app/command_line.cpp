@@ -28,6 +28,7 @@
 #include "engine/app/report.h"
 #include "engine/app/scarcity.h"
 #include "engine/app/standard_streams.h"
+#include "engine/app/version.h"
 #ifdef TANDEM_HAS_NPU_GEMM_COMMAND
 #include "engine/app/commands/models/npu_gemm.h"
 #endif
@@ -174,7 +175,8 @@ std::span<const Command> commands() {
       {kUse, "history", "the file of earlier texts that drafts continue (run --history)", add_history},
       {kUse, "warm", "compile a GPU's kernels for a kind of model ahead of time", add_warm},
       {kUse, "bench", "speed of prompt processing and token generation", add_bench},
-      {kUse, "completion", "a script with which bash, zsh or fish completes commands, flags and values", add_completion},
+      {kUse, "completion", "a script with which bash, zsh or fish completes commands, flags and values",
+       add_completion},
       {kMeasure, "bench-sync", "what waiting for a device costs, by policy", add_bench_sync},
       {kMeasure, "profile", "how long each operator takes on each device, and how well that is predicted", add_profile},
       {kMeasure, "calibrate", "measure this machine and write it as a processor profile for the model clock",
@@ -201,7 +203,7 @@ std::span<const Command> commands() {
 Request parse_command_line(int argc, const char* const* argv) {
   CLI::App app(kDescription, "tandem");
   app.footer(kFooter);
-  app.set_version_flag("--version", std::string("tandem ") + TANDEM_VERSION);
+  app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
   Action action;
   const CLI::App* chosen = nullptr;

@@ -75,6 +75,19 @@ TEST(Help, and_version_are_answers) {
   EXPECT_THAT(help.out, HasSubstr("TANDEM_MODEL"));
   EXPECT_EQ(version.status, 0);
   EXPECT_THAT(version.out, StartsWith("tandem "));
+  for (const char* fact :
+       {" (commit ", "\ncompiler:  ", "\nprocessor: ", "; loops: ", "\ndrivers:   OpenCL: ", "; Vulkan: "})
+    EXPECT_THAT(version.out, HasSubstr(fact));
+}
+
+TEST(Version, names_the_drivers_that_are_installed) {
+  const Folder folder;
+  folder.write("mine.icd", "libmine.so\n");
+  ChildSettings settings;
+  settings.environment = {{"OCL_ICD_VENDORS", folder.file("")}, {"VK_DRIVER_FILES", "/nowhere/x.json"}};
+  const Ended version = tandem({"--version"}, settings);
+  EXPECT_EQ(version.status, 0);
+  EXPECT_THAT(version.out, HasSubstr("OpenCL: mine.icd; Vulkan: "));
 }
 
 }  // namespace
