@@ -220,7 +220,7 @@ Generation generate(Engine& engine, std::span<const int32_t> prompt, const Gener
 //
 // Method: every pass is a new batch of the requests that are active at that time (Orca: Yu et al., OSDI 2022). A
 // request is admitted when there is room, and leaves when it ends. A pass has one token of each request that writes.
-// Chunks of prompts fill the rest of the pass, in the order in which the requests were admitted.
+// Chunks of prompts share the rest of the pass: short ones do not wait for long ones (engine/run/serve/pass_room.h).
 // Prefix sharing: a prompt that begins like the text of another request, active or finished, shares its pages.
 //
 // Contract: a request's ids are those of generate() for it alone, unless Engine::contract().bits_depend_on_passes.

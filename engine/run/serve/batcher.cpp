@@ -10,6 +10,7 @@
 #include "engine/run/engine.h"
 #include "engine/run/serve/draft_check.h"
 #include "engine/run/serve/generate.h"
+#include "engine/run/serve/pass_room.h"
 #include "engine/run/serve/pass_watch.h"
 #include "engine/run/serve/speculation.h"
 #include "engine/run/serve/verification.h"
@@ -93,6 +94,7 @@ class Batcher::State {
   Extension next_prompt_piece(ActiveRequest& request, int64_t room, int64_t rows);
   static Extension writing_piece(ActiveRequest& request);
   void choose_drafts();
+  std::vector<int64_t> prompt_shares(int64_t room) const;
   std::vector<Extension> next_pass();
   void evict_finished(std::span<const Extension> pass);
   void keep_finished(Sequence ended);
@@ -392,7 +394,7 @@ void Batcher::State::evict_finished(std::span<const Extension> pass) {
 }
 
 // The tokens of a prompt for the next pass. A prompt that is alone is cut into the chunks of extend(). Beside other
-// texts it takes the room that is left, and the rest is cut anew.
+// texts it takes its share of the room, and the rest is cut anew.
 int64_t Batcher::State::next_tokens(ActiveRequest& request, int64_t room) {
   const int64_t position = request.sequence().position(), rest = std::ssize(request.prompt) - position;
   if (active() > 1) {
@@ -442,8 +444,16 @@ Extension Batcher::State::next_prompt_piece(ActiveRequest& request, int64_t room
   return {&request.sequence(), rest.first(static_cast<size_t>(some)), some == std::ssize(rest) ? 1 : 0};
 }
 
+// The share of each prompt that is being read, in the order of the requests. A prompt that waits for nobody has all.
+std::vector<int64_t> Batcher::State::prompt_shares(int64_t room) const {
+  std::vector<int64_t> rests;
+  for (const ActiveRequest& request : active_)
+    if (!request.next) rests.push_back(std::ssize(request.prompt) - request.sequence().position());
+  return share_room(rests, room);
+}
+
 // Requests that write come first, with one token each and its drafts, so a long prompt does not stop their texts.
-// Prompts share the room that is left, in order. Each of them keeps a row of logits.
+// Prompts share the room that is left. Each of them keeps a row of logits.
 std::vector<Extension> Batcher::State::next_pass() {
   std::vector<Extension> pass;
   int64_t room = engine_.sizes().tokens, rows = engine_.sizes().logit_rows;
@@ -453,11 +463,16 @@ std::vector<Extension> Batcher::State::next_pass() {
     pass.push_back(piece);
   };
   choose_drafts();
-  int64_t readers = std::ranges::count_if(active_, [](const ActiveRequest& request) { return !request.next; });
   for (ActiveRequest& request : active_)
     if (request.next && room > 0) add(writing_piece(request));
-  for (ActiveRequest& request : active_)
-    if (!request.next && room > 0) add(next_prompt_piece(request, room, rows - --readers));
+  const std::vector<int64_t> shares = prompt_shares(room);
+  auto share = shares.begin();
+  int64_t readers = std::ssize(shares);
+  for (ActiveRequest& request : active_) {
+    if (request.next) continue;
+    --readers;
+    if (const int64_t own = *share++; own > 0) add(next_prompt_piece(request, own, rows - readers));
+  }
   return pass;
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -243,6 +244,78 @@ TEST_F(Texts, that_were_used_last_stay_for_later_prompts) {
   EXPECT_EQ(write(13), 0);
   EXPECT_EQ(write(10), 39) << "it was used after text 11";
   EXPECT_EQ(write(11), 0);
+}
+
+// Prompts that batchers read at the same time. A pass has 16 tokens here.
+class SharedRoom : public Texts {
+ protected:
+  SharedRoom() {
+    EngineOptions options = engines_.options(16);
+    options.sequences = options.logit_rows = 3;
+    engine_ = Engine::open(options);
+    batcher_.emplace(*engine_, 3);
+  }
+  // Writes one token behind some ids, and says in `ended` after how many passes.
+  void ask(std::vector<int32_t> prompt, int64_t& ended) {
+    batcher_->add(std::move(prompt), so_many(1), [this, &ended](const Batcher::Result& result) {
+      EXPECT_FALSE(result.error);
+      ended = batcher_->totals().passes;
+      last_ = result.generation.ids;
+    });
+  }
+  static std::vector<int32_t> prompt(int first, int tokens) {
+    std::vector<int32_t> ids = some_ids(tokens);
+    ids[0] = first;  // no two of them begin alike
+    return ids;
+  }
+  std::unique_ptr<Engine> engine_;
+  std::optional<Batcher> batcher_;
+  std::vector<int32_t> last_;  // of the text that ended last
+};
+
+// The long one takes 7 passes alone. The short one shares the second pass.
+TEST_F(SharedRoom, of_a_pass_lets_a_short_prompt_end_in_the_pass_after_it_came) {
+  int64_t long_ended = 0, short_ended = 0;
+  ask(prompt(10, 100), long_ended);
+  batcher_->step();
+  ask(prompt(11, 5), short_ended);
+  batcher_->step();
+  EXPECT_EQ(short_ended, 2);
+  EXPECT_EQ(long_ended, 0);
+  EXPECT_EQ(last_, generate(*open(1), prompt(11, 5), so_many(1)).ids);
+  while (batcher_->step()) {
+  }
+  EXPECT_EQ(long_ended, 7);
+  EXPECT_EQ(last_, generate(*open(1), prompt(10, 100), so_many(1)).ids);
+}
+
+// Half of each pass, 8 tokens of 16, is the long prompt's: 100 tokens take 13 passes.
+TEST_F(SharedRoom, of_passes_lets_a_long_prompt_end_beside_short_ones_without_end) {
+  int64_t long_ended = 0, any = 0;
+  ask(prompt(10, 100), long_ended);
+  int asked = 0;
+  while (long_ended == 0 && asked < 100) {
+    while (batcher_->active() + batcher_->waiting() < 4) ask(prompt(20 + asked++, 8), any);
+    batcher_->step();
+  }
+  EXPECT_EQ(long_ended, 13);
+  while (batcher_->step()) {
+  }
+}
+
+// A text that is written has a token in each pass, whatever prompts come.
+TEST_F(SharedRoom, of_passes_always_has_a_place_for_texts_that_are_written) {
+  std::vector<int64_t> passes;
+  GenerateOptions options = so_many(6);
+  options.on_text = {};
+  options.on_token = [&](const ChosenToken&) { passes.push_back(batcher_->totals().passes); };
+  batcher_->add(prompt(9, 4), options, [](const Batcher::Result& result) { EXPECT_FALSE(result.error); });
+  batcher_->step();
+  int64_t any = 0;
+  for (const int first : {10, 11}) ask(prompt(first, 90), any);
+  while (batcher_->step()) {
+  }
+  EXPECT_EQ(passes, (std::vector<int64_t>{1, 2, 3, 4, 5, 6}));
 }
 
 }  // namespace
