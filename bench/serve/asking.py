@@ -1,10 +1,13 @@
 """Requests to a server, timed as a client sees them."""
 
+import bisect
 import http.client
+import itertools
 import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -72,27 +75,17 @@ class Server:
         return Answer(value["choices"][0]["text"], seconds, seconds, [], value["usage"], value["timings"])
 
     def stream(self, ids, tokens):
+        """The answer as it comes. Nothing is parsed before its end, because the server computes on the same cores."""
+        body = json.dumps({**request(ids, tokens), "stream": True, "stream_options": {"include_usage": True}}).encode()
+        head = ("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n").encode()
+        arrivals = []
         begin = time.perf_counter()
-        connection, answer = self._post("/v1/completions", {**request(ids, tokens), "stream": True,
-                                                            "stream_options": {"include_usage": True}})
-        result, last = Answer(), None
-        for line in answer:
-            if not line.startswith(b"data: {"):
-                continue
-            chunk = json.loads(line[6:])
-            result.usage = chunk.get("usage") or result.usage
-            if not chunk["choices"] or not chunk["choices"][0]["text"]:
-                continue
-            now = time.perf_counter()
-            if last is None:
-                result.first_seconds = now - begin
-            else:
-                result.gaps.append(now - last)
-            last = now
-            result.text += chunk["choices"][0]["text"]
-        result.seconds = time.perf_counter() - begin
-        connection.close()
-        return result
+        with socket.create_connection(("127.0.0.1", self.port), timeout=600) as connection:
+            connection.sendall(head + body)
+            while piece := connection.recv(1 << 16):
+                arrivals.append((time.perf_counter() - begin, piece))
+        return streamed(arrivals)
 
     def at_once(self, prompts, tokens):
         """One client for each prompt, all at the same time. Returns their answers and the seconds of all."""
@@ -111,6 +104,37 @@ class Server:
         if None in answers:
             raise Failed("a client got no answer")
         return answers, seconds
+
+
+def streamed(arrivals):
+    """The answer that came in these (seconds, bytes)."""
+    raw = b"".join(piece for _, piece in arrivals)
+    head, _, rest = raw.partition(b"\r\n\r\n")
+    if not head.startswith(b"HTTP/1.1 200"):
+        raise Failed(raw[:500].decode(errors="replace"))
+    ends = list(itertools.accumulate(len(piece) for _, piece in arrivals))
+    result, last, at = Answer(seconds=arrivals[-1][0]), None, len(head) + 4
+    while at < len(raw):
+        line = raw.index(b"\r\n", at)
+        size = int(raw[at:line], 16)
+        at = line + 2 + size + 2
+        now = arrivals[min(bisect.bisect_left(ends, at - 2), len(ends) - 1)][0]  # its last byte came then
+        for event in raw[line + 2:line + 2 + size].split(b"\n\n"):
+            if not event.startswith(b"data: {"):
+                continue
+            chunk = json.loads(event[6:])
+            if "error" in chunk:
+                raise Failed(chunk["error"]["message"])
+            result.usage = chunk.get("usage") or result.usage
+            if not chunk["choices"] or not chunk["choices"][0]["text"]:
+                continue
+            if last is None:
+                result.first_seconds = now
+            else:
+                result.gaps.append(now - last)
+            last = now
+            result.text += chunk["choices"][0]["text"]
+    return result
 
 
 def request(ids, tokens):

@@ -3,7 +3,8 @@
 
 Four questions: tokens a second of 1, 4 and 16 clients beside `tandem bench -np`; the time to the first token, alone and
 beside a long prompt; what the second turn of a dialogue costs; what the server adds to a text. Before anything is timed,
-each text with others must be the text alone. All times are measured (wall clock, as a client sees it).
+each text with others must be the text alone. --load is another question: what happens with many clients, some of which
+misbehave. All times are measured (wall clock, as a client sees it).
 Exit status: 0 it worked, 1 a text differed or the work failed, 130 interrupted."""
 
 import argparse
@@ -20,6 +21,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__f
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import programs  # noqa: E402
+import load  # noqa: E402
 from asking import Failed, Server, random_prompt  # noqa: E402
 from sums import milliseconds, percentile, ratio_of_pairs, speed  # noqa: E402
 
@@ -43,6 +45,7 @@ def argument_parser():
     add("--firsts", type=int, default=30, help="requests that time the first token (default: %(default)s)")
     add("--only", default="speed,first,turn,added", help="of speed, first, turn, added (default: all)")
     add("--flags", default="", help='flags of the server and of bench alike, such as "--device opencl:0,npu:0"')
+    add("--load", type=int, metavar="SECONDS", help="64 clients for so long, beside others that misbehave; nothing else")
     add("--json", metavar="FILE", help="also write every sample to this file")
     return parser
 
@@ -57,15 +60,20 @@ def verify(server, clients, prompt, tokens, vocabulary):
             raise Failed(f"with {clients} clients, text {i} is not the text that it is alone")
 
 
-def bench_speed(arguments, clients):
-    command = [arguments.tandem, "bench", "-m", arguments.model, "--parallel", str(clients), "-p", str(arguments.prompt),
-               "-n", str(arguments.generate), "-r", "1", "-o", "json", "-q", *arguments.flags.split()]
+def bench_row(arguments, flags):
+    command = [arguments.tandem, "bench", "-m", arguments.model, *flags, "-r", "1", "-o", "json", "-q",
+               *arguments.flags.split()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     if done.returncode != 0:
         raise Failed("tandem bench failed:\n" + done.stderr[-1000:])
     rows = json.loads(done.stdout) if done.stdout.lstrip().startswith("[") else [
         json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    return rows[-1]["speed"]
+    return rows[-1]
+
+
+def bench_speed(arguments, clients):
+    sizes = ["--parallel", str(clients), "-p", str(arguments.prompt), "-n", str(arguments.generate)]
+    return bench_row(arguments, sizes)["speed"]
 
 
 def speeds(arguments, server, vocabulary, report):
@@ -107,8 +115,8 @@ def firsts(arguments, server, vocabulary, report):
 
 
 def turns(arguments, server, vocabulary, report):
-    """The second turn of a dialogue of 1,000 tokens, beside a text of its new tokens alone."""
-    ratios = []
+    """The second turn of a dialogue of 1,000 tokens, beside its new tokens alone, and beside the engine at that depth."""
+    ratios, to_engine = [], []
     for i in range(arguments.rounds + 1):
         first = random_prompt(40000 + i, 1000, vocabulary)
         server.whole(first, 8)
@@ -117,10 +125,13 @@ def turns(arguments, server, vocabulary, report):
         alone = server.whole(random_prompt(42000 + i, 100, vocabulary), 1)
         if second.usage["prompt_tokens_details"]["cached_tokens"] < 1000:
             raise Failed("the first turn ran again")
+        engine = 100 / bench_row(arguments, ["-p", "100", "-n", "0", "-d", "1000"])["avg_ts"]
         if i > 0:
             ratios.append(second.seconds / alone.seconds)
-    report["turn"] = ratios
-    print(f"\nSecond turn, 100 tokens behind 1,000: {median(ratios):.2f} times as long as 100 tokens alone.", flush=True)
+            to_engine.append(second.seconds / engine)
+    report["turn"], report["turn_engine"] = ratios, to_engine
+    print(f"\nSecond turn, 100 tokens behind 1,000: {median(ratios):.2f} times as long as 100 tokens alone, and "
+          f"{median(to_engine):.2f} times as long as the engine takes for 100 tokens there.", flush=True)
 
 
 def added(arguments, server, vocabulary, report):
@@ -138,17 +149,36 @@ def added(arguments, server, vocabulary, report):
           f"{median(shares) * 100:.1f} % to a streamed text of 128 tokens.", flush=True)
 
 
+def under_load(arguments, server, vocabulary, report):
+    clients = 64
+    counts = load.load(server, vocabulary, clients, arguments.load)
+    load.judge(counts, clients)
+    found = report["load"] = load.report_of(counts, clients, arguments.load)
+    print(f"\n| {clients} clients, {arguments.load} s | |\n| --- | ---: |")
+    print(f"| texts, each the text that it is alone | {found['texts']} |")
+    print(f"| lost | {found['lost']} |\n| left by their clients | {found['left']} |")
+    print(f"| tokens/s, written | {found['tokens'] / arguments.load:.0f} |")
+    print(f"| first token | {milliseconds(counts.firsts)} |")
+    print(f"| time for a token, slowest client over the middle one | {found['slowest_over_median']:.2f} |")
+    print(f"| memory, end over begin | {found['memory_growth']:.3f} |")
+    print(f"| `/health`, p99 and most | {found['health_p99'] * 1e3:.1f} ms, {found['health_most'] * 1e3:.1f} ms |", flush=True)
+
+
 PARTS = {"speed": speeds, "first": firsts, "turn": turns, "added": added}
 
 
 def measure(arguments):
     most = max(map(int, arguments.clients.split(",")))
-    flags = ["-np", str(most), "-c", "2048", "--spec", "none", *arguments.flags.split()]
+    if arguments.load:
+        most = 16
+    flags = ["-np", str(most), "-c", "2048", "--queue", "256", "--spec", "none", *arguments.flags.split()]
     report = {"schema": SCHEMA, "model": os.path.basename(arguments.model), "clock": "measured"}
     with Server(arguments.tandem, arguments.model, flags) as server:
         vocabulary = server.vocabulary()
         print(f"{report['model']}, prompts of {arguments.prompt} tokens, answers of {arguments.generate}; measured")
-        for part in arguments.only.split(","):
+        if arguments.load:
+            under_load(arguments, server, vocabulary, report)
+        for part in [] if arguments.load else arguments.only.split(","):
             PARTS[part](arguments, server, vocabulary, report)
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:

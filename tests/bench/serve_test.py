@@ -2,12 +2,13 @@
 
 import contextlib
 import io
+import json
 import sys
 import unittest
 
 import serve
 import sums
-from asking import random_prompt, request
+from asking import Failed, random_prompt, request, streamed
 
 
 class Percentiles(unittest.TestCase):
@@ -41,6 +42,31 @@ class Prompts(unittest.TestCase):
 
     def test_are_asked_for_greedily_and_to_their_full_length(self):
         self.assertEqual(request([1], 5), {"prompt": [1], "max_tokens": 5, "temperature": 0, "ignore_eos": True})
+
+
+def chunk(*events):
+    body = b"".join(b"data: " + json.dumps(each).encode() + b"\n\n" for each in events)
+    return b"%x\r\n%s\r\n" % (len(body), body)
+
+
+def said(text):
+    return {"choices": [{"text": text}]}
+
+
+class Streams(unittest.TestCase):
+    HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+    def test_have_the_times_at_which_their_pieces_were_complete(self):
+        one, two = chunk(said("a")), chunk(said("b"), said("c"))
+        answer = streamed([(1.0, self.HEAD + one), (2.0, two[:9]), (3.5, two[9:]), (4.0, b"0\r\n\r\n")])
+        self.assertEqual((answer.text, answer.first_seconds, answer.seconds), ("abc", 1.0, 4.0))
+        self.assertEqual(answer.gaps, [2.5, 0.0])
+
+    def test_that_end_with_an_error_are_none(self):
+        with self.assertRaisesRegex(Failed, "the device is gone"):
+            streamed([(1.0, self.HEAD + chunk({"error": {"message": "the device is gone"}}) + b"0\r\n\r\n")])
+        with self.assertRaisesRegex(Failed, "429"):
+            streamed([(1.0, b"HTTP/1.1 429 Too Many Requests\r\n\r\n{}")])
 
 
 class Usage(unittest.TestCase):

@@ -38,17 +38,18 @@ void Reply::begin(Response head) {
 // A client that reads too slowly is treated as gone: the text that it asked for ends, and others keep the memory.
 bool Reply::write(std::string piece) {
   std::function<void()> call;
-  bool is_kept = false;
+  bool is_kept = false, is_first = false;
   {
     const std::lock_guard lock(mutex_);
     if (is_gone_ || has_ended_ || !has_begun_) return false;
+    is_first = kept_.empty();
     is_kept = kept_.size() + piece.size() <= most_kept_bytes_;
     if (is_kept)
       kept_ += piece;
     else
       call = become_gone();
   }
-  wake_();
+  if (is_first || !is_kept) wake_();
   if (call) call();
   return is_kept;
 }
@@ -100,6 +101,12 @@ Reply::Output Reply::take() {
   const std::lock_guard lock(mutex_);
   Output output{std::exchange(head_, std::nullopt), is_stream_, std::exchange(kept_, ""), has_ended_, is_gone_};
   return output;
+}
+
+std::string Reply::take_piece() {
+  const std::lock_guard lock(mutex_);
+  const bool is_more = head_ || !is_stream_ || has_ended_ || is_gone_;
+  return is_more ? std::string() : std::exchange(kept_, "");
 }
 
 void Reply::leave() {

@@ -1,7 +1,8 @@
 // The answer to one request on its way from a handler, on any thread, to the connection, on the server's thread.
 //
 // Contract: thread-safe. Keeps what the client has not read, up to a bound; beyond it the client counts as gone. `wake`
-// is called after there is something new, on the thread that brought it.
+// is called after there is something new, on the thread that brought it; for bytes behind others that were not taken
+// yet it is not called again.
 #pragma once
 
 #include <atomic>
@@ -42,6 +43,8 @@ class Reply {
     bool is_nothing() const { return !head && bytes.empty() && !is_end && !is_broken; }
   };
   Output take();
+  // The next bytes of a stream whose head was taken. "": there are none, or take() has more to say than bytes.
+  std::string take_piece();
   void leave();  // the client is gone
   // Headers that every answer to this request has; set before a handler has the exchange.
   void set_headers(std::vector<std::pair<std::string, std::string>> headers) { headers_ = std::move(headers); }

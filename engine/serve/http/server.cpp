@@ -171,13 +171,19 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<bool> refuse(Response response);
   asio::awaitable<bool> answer(Request request, bool may_stay);
   asio::awaitable<bool> pass_on(std::shared_ptr<Reply> reply, bool may_stay, bool has_body);
+  asio::awaitable<bool> wait_for_news(Reply& reply, bool is_stream, bool is_chunked);
+  void news_came();
+  bool send_piece();
   asio::awaitable<void> linger();
   void watch_for_leaving(const std::shared_ptr<Reply>& reply);
 
   Server::State& server_;
   beast::tcp_stream stream_;
   beast::flat_buffer buffer_;
-  asio::steady_timer news_;  // cancelled when a reply has something new
+  asio::steady_timer news_;     // cancelled when a reply has something new
+  Reply* stream_of_ = nullptr;  // while its next piece is waited for
+  bool is_chunked_ = false;     // that stream
+  std::string unsent_;          // of a piece that the client did not take at once
   std::string client_;
   bool is_idle_ = true, is_watched_ = false;
   SteadyClock::time_point idle_since_ = SteadyClock::now();
@@ -284,7 +290,7 @@ asio::awaitable<bool> Connection::answer(Request request, bool may_stay) {
   std::weak_ptr<Connection> self = weak_from_this();
   const std::function<void()> wake = [&context = server_.context_, self] {
     asio::post(context, [self] {
-      if (const auto connection = self.lock()) connection->news_.cancel();
+      if (const auto connection = self.lock()) connection->news_came();
     });
   };
   auto reply = std::make_shared<Reply>(std::move(request), server_.options_.most_kept_bytes, wake);
@@ -321,15 +327,41 @@ void Connection::watch_for_leaving(const std::shared_ptr<Reply>& reply) {
   });
 }
 
+// A piece of a stream goes to the client at once, so that it costs one call and no timer. All else wakes pass_on().
+void Connection::news_came() {
+  if (!stream_of_ || !send_piece()) news_.cancel();
+}
+
+// False: there was no piece, or the client did not take all of it.
+bool Connection::send_piece() {
+  const std::string piece = stream_of_->take_piece();
+  if (piece.empty()) return false;
+  std::string bytes = is_chunked_ ? chunk(piece) : piece;
+  const ssize_t sent =
+      ::send(stream_.socket().native_handle(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  bytes.erase(0, static_cast<size_t>(std::max<ssize_t>(sent, 0)));
+  unsent_ = std::move(bytes);
+  return unsent_.empty();
+}
+
+// False: the client does not take what it gets.
+asio::awaitable<bool> Connection::wait_for_news(Reply& reply, bool is_stream, bool is_chunked) {
+  Problem woken;
+  stream_of_ = is_stream ? &reply : nullptr;
+  is_chunked_ = is_chunked;
+  news_.expires_at(SteadyClock::time_point::max());
+  co_await news_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+  stream_of_ = nullptr;
+  co_return unsent_.empty() || co_await send(std::exchange(unsent_, ""));
+}
+
 // Sends what the handlers give, as it comes.
 asio::awaitable<bool> Connection::pass_on(std::shared_ptr<Reply> reply, bool may_stay, bool has_body) {
   bool is_chunked = false;
   for (;;) {
     Reply::Output output = reply->take();
     if (output.is_nothing()) {
-      Problem woken;
-      news_.expires_at(SteadyClock::time_point::max());
-      co_await news_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+      if (!co_await wait_for_news(*reply, has_body, is_chunked)) co_return false;
       continue;
     }
     if (output.is_broken) co_return false;
