@@ -1,4 +1,4 @@
-// The suites in Python: OpenAI's own client and the page in a browser, where they are installed.
+// The suites in Python: OpenAI's own client, clients on top of it, and the page in a browser, where they are installed.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -17,6 +17,10 @@ void run_suite(const std::string& script, const std::string& environment) {
 
 TEST(Clients, of_openai_get_what_they_expect) {
   run_suite("openai_suite.py", "PYTHONPATH='" TANDEM_CLIENTS "/openai'");
+}
+
+TEST(Clients, on_top_of_openais_get_what_they_expect) {
+  run_suite("others_suite.py", "PYTHONPATH='" TANDEM_CLIENTS "/others'");
 }
 
 TEST(Clients, that_are_browsers_show_the_page) {

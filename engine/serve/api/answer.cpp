@@ -37,14 +37,8 @@ Json choice_json(const AnswerHead& head, int64_t index, const AnsweredChoice& ch
   return object;
 }
 
-Json bytes_of(const std::string& piece) {
-  Json bytes = Json::array();
-  for (const char c : piece) bytes.push_back(static_cast<unsigned char>(c));
-  return bytes;
-}
-
 Json token_json(const std::string& piece, float logprob) {
-  return {{"token", piece}, {"logprob", logprob}, {"bytes", bytes_of(piece)}};
+  return {{"token", piece}, {"logprob", logprob}, {"bytes", bytes_json(piece)}};
 }
 
 Json chat_logprobs(const std::vector<AnsweredToken>& tokens) {
@@ -61,6 +55,12 @@ Json chat_logprobs(const std::vector<AnsweredToken>& tokens) {
 double a_second(int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
 
 }  // namespace
+
+Json bytes_json(const std::string& piece) {
+  Json bytes = Json::array();
+  for (const char c : piece) bytes.push_back(static_cast<unsigned char>(c));
+  return bytes;
+}
 
 int64_t characters_of(const std::string& text) {
   return std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
@@ -137,10 +137,11 @@ Json last_chunk(const AnswerHead& head, int64_t index, const char* finish_reason
   return chunk_json(head, index, said, logprobs, finish_reason);
 }
 
-Json usage_chunk(const AnswerHead& head, const Usage& usage) {
+Json usage_chunk(const AnswerHead& head, const Usage& usage, const Generation& first) {
   Json chunk = head_json(head, true);
   chunk["choices"] = Json::array();
   chunk["usage"] = usage_json(usage);
+  chunk["timings"] = timings_json(first);
   return chunk;
 }
 

@@ -43,6 +43,7 @@ struct AnsweredChoice {
   int64_t offset = 0;                                  // characters of an echoed prompt in front of them
 };
 
+Json bytes_json(const std::string& piece);       // [195, 169]
 int64_t characters_of(const std::string& text);  // of UTF-8
 bool is_cut(StopReason reason);                  // by the limit of tokens, or from outside
 // "stop", "length"; "tool_calls" if the text ended by itself and has calls.
@@ -59,7 +60,8 @@ Json last_chunk(const AnswerHead& head, int64_t index, const char* finish_reason
 // The two official forms of probabilities. offset: characters of the choice in front of the first token; the function
 // adds those of the tokens.
 Json logprobs_json(const AnswerHead& head, const std::vector<AnsweredToken>& tokens, int64_t& offset);
-Json usage_chunk(const AnswerHead& head, const Usage& usage);
+// first: the choice whose times are those of the chunk.
+Json usage_chunk(const AnswerHead& head, const Usage& usage, const Generation& first);
 std::string event_of(const Json& chunk);  // "data: {...}\n\n"
 inline constexpr const char* kStreamEnd = "data: [DONE]\n\n";
 

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "engine/model/tokenizer/utf8.h"
 #include "engine/run/engine.h"
 #include "engine/serve/api/answer.h"
 #include "engine/serve/api/text_group.h"
@@ -41,6 +42,14 @@ ApiError too_many(const std::string& message) {
 uint64_t drawn_seed() {
   static thread_local std::random_device source;
   return (uint64_t{source()} << 32) | source();
+}
+
+// A token may be a part of a character. Its bytes then stand in the place of a text, as with llama.cpp.
+Json piece_json(const std::string& piece) {
+  Utf8Stream characters;
+  std::string text = characters.push(piece);
+  text += characters.flush();
+  return text == piece ? Json(piece) : bytes_json(piece);
 }
 
 // A stop text of the template ends an answer like an end token.
@@ -124,9 +133,11 @@ Api::Route Api::route_of(const http::Request& request) const {
       {"GET", "/v1/models", &Api::models},
       {"GET", "/models", &Api::models},
       {"POST", "/v1/completions", &Api::completions},
+      {"POST", "/completions", &Api::completions},
       {"POST", "/v1/chat/completions", &Api::chat},
       {"POST", "/chat/completions", &Api::chat},
       {"POST", "/v1/responses", &Api::responses},
+      {"POST", "/responses", &Api::responses},
       {"POST", "/v1/embeddings", &Api::embeddings},
       {"POST", "/tokenize", &Api::tokenize},
       {"POST", "/detokenize", &Api::detokenize},
@@ -329,7 +340,7 @@ void Api::tokenize(const Exchange& exchange) {
   Json tokens = Json::array();
   for (const int32_t id : tokenizer.encode(*content, {add_special, parse_special})) {
     if (with_pieces)
-      tokens.push_back({{"id", id}, {"piece", tokenizer.piece(id, true)}});
+      tokens.push_back({{"id", id}, {"piece", piece_json(tokenizer.piece(id, true))}});
     else
       tokens.push_back(id);
   }
@@ -355,6 +366,7 @@ void Api::apply_template(const Exchange& exchange) {
   ask.messages = template_messages(messages ? *messages : Json());
   for (const char* name : {"tools", "tool_choice", "parallel_tool_calls"}) fields.find(name);
   ask.tools = read_tools(body);
+  ask.begins_answer = fields.flag("add_generation_prompt").value_or(true);
   if (const Json* arguments = fields.find("chat_template_kwargs")) ask.template_arguments = *arguments;
   fields.finish({"model"}, options_.lenient);
   exchange->answer(json_response({{"prompt", served_.load()->prompts.text(ask).bytes()}}));

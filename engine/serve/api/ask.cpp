@@ -14,6 +14,10 @@ constexpr int64_t kMostTokensOfAsk = std::numeric_limits<int32_t>::max();
 // Members without an effect on a text here.
 const std::set<std::string> kHarmless = {
     "user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "cache_prompt"};
+// OpenAI's members for what this server does not do. Clients may send them as null.
+const std::set<std::string> kNullOfCompletions = {"suffix"};
+const std::set<std::string> kNullOfChats = {"audio",     "function_call", "functions",        "prediction",
+                                            "reasoning", "verbosity",     "reasoning_effort", "web_search_options"};
 
 void read_form(Fields& fields, Ask& ask) {
   if (const Json* format = fields.find("response_format")) {
@@ -21,7 +25,9 @@ void read_form(Fields& fields, Ask& ask) {
     Fields form(*format, "response_format");
     const std::string type = form.text("type").value_or("");
     if (type == "json_object") {
-      ask.json_object = true;
+      const Json* schema = form.find("schema");  // as llama.cpp has it
+      if (schema) ask.json_schema = schema->dump();
+      ask.json_object = !schema;
     } else if (type == "json_schema") {
       const Json* named = form.find("json_schema");
       if (!named || !named->is_object()) form.refuse("json_schema", "an object with \"schema\"");
@@ -39,7 +45,10 @@ void read_form(Fields& fields, Ask& ask) {
     form.finish({}, false);
   }
   ask.grammar = fields.text("grammar");
-  if (const Json* schema = fields.find("json_schema")) ask.json_schema = schema->dump();
+  if (const Json* schema = fields.find("json_schema")) {
+    if (ask.json_schema) fields.refuse("json_schema", "absent, where another form of the text is asked for");
+    ask.json_schema = schema->dump();
+  }
   if ((ask.json_object ? 1 : 0) + (ask.json_schema ? 1 : 0) + (ask.grammar ? 1 : 0) > 1)
     fields.refuse("grammar", "absent, where another form of the text is asked for");
 }
@@ -140,7 +149,9 @@ Ask read_completion(const Json& body, const AskRules& rules) {
   ask.options.predict = fields.whole("max_tokens", 0, kMostTokensOfAsk).value_or(16);
   ask.logprobs = fields.whole("logprobs", 0, kMostLogprobs);
   ask.echo = fields.flag("echo").value_or(false);
-  ask.ignored = fields.finish(kHarmless, rules.lenient);
+  if (const auto best = fields.whole("best_of", 1, kMostChoices); best && *best != ask.choices)
+    fields.refuse("best_of", "as large as \"n\", since every choice is returned");
+  ask.ignored = fields.finish(kHarmless, rules.lenient, kNullOfCompletions);
   return ask;
 }
 
@@ -166,7 +177,9 @@ Ask read_chat(const Json& body, const AskRules& rules) {
     if (!arguments->is_object()) fields.refuse("chat_template_kwargs", "an object");
     ask.template_arguments = *arguments;
   }
-  ask.ignored = fields.finish(kHarmless, rules.lenient);
+  if (const Json* kinds = fields.find("modalities"); kinds && *kinds != Json::array({"text"}))
+    fields.refuse("modalities", "[\"text\"]");
+  ask.ignored = fields.finish(kHarmless, rules.lenient, kNullOfChats);
   return ask;
 }
 

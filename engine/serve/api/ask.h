@@ -28,6 +28,7 @@ struct Ask {
   Json messages;                 // of a chat: [{"role", "content": text, ...}]
   Tools tools;                   // that a chat offers
   Json template_arguments;       // further variables of the chat template; null: none
+  bool begins_answer = true;     // the conversation ends where the answer begins (`add_generation_prompt`)
   GenerateOptions options;       // without constraint and callbacks
   std::optional<uint64_t> seed;  // nothing: any
   std::optional<std::string> json_schema, grammar;

@@ -123,10 +123,11 @@ std::vector<std::string> Fields::texts(const std::string& name, size_t most) {
   return texts;
 }
 
-std::vector<std::string> Fields::finish(const std::set<std::string>& harmless, bool lenient) {
+std::vector<std::string> Fields::finish(const std::set<std::string>& harmless, bool lenient,
+                                        const std::set<std::string>& null_only) {
   std::vector<std::string> unknown;
   for (const auto& [name, value] : object_.items()) {
-    if (read_.contains(name) || harmless.contains(name)) continue;
+    if (read_.contains(name) || harmless.contains(name) || (value.is_null() && null_only.contains(name))) continue;
     const std::string shown_name = http::printable(path(name));
     if (!lenient)
       throw ApiError(400, "The member \"" + shown_name + "\" is not known here.", shown_name, "unknown_parameter");

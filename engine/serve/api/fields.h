@@ -48,8 +48,10 @@ class Fields {
   std::optional<bool> flag(const std::string& name);
   // A text or a list of texts.
   std::vector<std::string> texts(const std::string& name, size_t most);
-  // harmless: names without an effect here. lenient: unknown ones are returned instead of refused.
-  std::vector<std::string> finish(const std::set<std::string>& harmless, bool lenient);
+  // harmless: names without an effect here. lenient: unknown ones are returned instead of refused. null_only: names
+  // that are known as null alone, which asks for nothing.
+  std::vector<std::string> finish(const std::set<std::string>& harmless, bool lenient,
+                                  const std::set<std::string>& null_only = {});
   [[noreturn]] void refuse(const std::string& name, const std::string& expected) const;
 
  private:

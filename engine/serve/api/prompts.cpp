@@ -89,13 +89,14 @@ std::vector<std::string> Prompts::stop_texts() const {
 
 // An answer that is begun already is continued: it stands behind the beginning of an answer.
 chat::Text Prompts::text(Json messages, const Ask& chat) const {
-  const bool continues = messages.size() > 1 && messages.back().at("role") == "assistant" &&
+  const bool continues = chat.begins_answer && messages.size() > 1 && messages.back().at("role") == "assistant" &&
                          messages.back().contains("content") && messages.back()["content"].is_string() &&
                          !messages.back().contains("tool_calls");
   const std::string begun = continues ? messages.back().at("content").get<std::string>() : "";
   if (continues) messages.erase(messages.size() - 1);
   const std::string conversation = conversation_text(messages, chat.tools.offered, chat.template_arguments);
-  chat::Text text = chat_for(chat).text(chat::Conversation::read(conversation, "the request"), {});
+  chat::Text text = chat_for(chat).text(chat::Conversation::read(conversation, "the request"),
+                                        {.add_generation_prompt = chat.begins_answer});
   if (continues) text.append(begun, chat::Author::conversation);
   return text;
 }

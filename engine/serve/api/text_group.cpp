@@ -229,7 +229,7 @@ void TextGroup::finish() {
     exchange_->answer(json_response(answer));
     return;
   }
-  if (options_.include_usage) send(event_of(usage_chunk(options_.head, usage_)));
+  if (options_.include_usage) send(event_of(usage_chunk(options_.head, usage_, first_)));
   send(kStreamEnd);
   exchange_->end();
 }

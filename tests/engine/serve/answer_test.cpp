@@ -31,7 +31,12 @@ TEST(Answers, in_chunks_have_a_reason_at_the_end_alone) {
             head + R"("choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"length"}]})");
   EXPECT_EQ(text_chunk(kText, 0, "x")["choices"].dump(),
             R"([{"index":0,"text":"x","logprobs":null,"finish_reason":null}])");
-  EXPECT_EQ(usage_chunk(kText, {1, 0, 2})["choices"].dump(), "[]");
+  Generation first;
+  first.ids = {1, 2};
+  const Json last = usage_chunk(kText, {1, 0, 2}, first);
+  EXPECT_EQ(last["choices"].dump(), "[]");
+  EXPECT_EQ(last["usage"]["total_tokens"], 3);
+  EXPECT_EQ(last["timings"]["predicted_n"], 2);
 }
 
 // "é" has two bytes and is one character, so the third token begins at character 2 behind an offset of 0.

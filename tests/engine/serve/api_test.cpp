@@ -61,6 +61,22 @@ TEST(Api, gives_text_as_tokens_and_back) {
     EXPECT_EQ(served.post("/detokenize", body).status, 400) << body;
 }
 
+// The tiny vocabulary has no token for U+5ABD, so its three bytes are three tokens.
+TEST(Api, shows_a_part_of_a_character_as_bytes) {
+  const Served served;
+  const Json tokens =
+      served.json("/tokenize", Json{{"content", "\xE5\xAA\xBD"}, {"with_pieces", true}}.dump()).at("tokens");
+  std::string pieces;
+  for (const Json& each : tokens) pieces += each.at("piece").dump() + " ";
+  EXPECT_THAT(pieces, EndsWith("[229] [170] [189] "));
+}
+
+TEST(Api, has_openais_routes_without_v1_too) {
+  const Served served;
+  EXPECT_EQ(served.json("/completions", R"({"prompt":"a","max_tokens":1})").at("object"), "text_completion");
+  EXPECT_EQ(served.json("/responses", R"({"input":"a","max_output_tokens":1})").at("object"), "response");
+}
+
 TEST(Api, shows_what_the_template_makes_of_a_conversation) {
   const Served served;
   EXPECT_EQ(served.json("/apply-template", R"({"messages":[{"role":"user","content":"hi"}]})").at("prompt"),
@@ -71,6 +87,10 @@ TEST(Api, shows_what_the_template_makes_of_a_conversation) {
                 .at("prompt"),
             "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\nWell")
       << "an answer that is begun is continued";
+  const char* kTwo = R"({"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"Well"}],)"
+                     R"("add_generation_prompt":false})";
+  EXPECT_EQ(served.json("/apply-template", kTwo).at("prompt"),
+            "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\nWell<|im_end|>\n");
   const Served without({.has_template = false});
   EXPECT_THAT(without.post("/v1/chat/completions", R"({"messages":[{"role":"user","content":"hi"}]})").body,
               HasSubstr("no_chat_template"));

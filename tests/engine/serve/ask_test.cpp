@@ -150,12 +150,28 @@ TEST(Ask, for_a_form_has_one_of_them) {
             R"({"type":"object","b":1,"a":2})")
       << "in the order of the request";
   EXPECT_EQ(completion(R"({"prompt":"x","grammar":"root ::= \"a\""})").grammar, R"(root ::= "a")");
+  EXPECT_EQ(completion(R"({"prompt":"x","response_format":{"type":"json_object","schema":{"const":1}}})").json_schema,
+            R"({"const":1})")
+      << "as llama.cpp has it";
   const auto param = [](const std::string& form) {
     return refused([](const auto& text) { completion(text); }, R"({"prompt":"x",)" + form + "}");
   };
   EXPECT_EQ(param(R"("response_format":{"type":"xml"})"), "response_format.type");
+  EXPECT_EQ(param(R"("response_format":{"type":"json_object","schema":{}},"json_schema":{})"), "json_schema");
   EXPECT_EQ(param(R"("response_format":{"type":"json_schema"})"), "response_format.json_schema");
   EXPECT_EQ(param(R"("response_format":{"type":"json_object"},"grammar":"root ::= \"a\"")"), "grammar");
+}
+
+TEST(Ask, takes_openais_members_that_ask_for_nothing) {
+  EXPECT_EQ(completion(R"({"prompt":"x","suffix":null,"best_of":2,"n":2,"stop":null})").choices, 2);
+  const std::string chat = R"({"messages":[{"role":"user","content":"a"}],)";
+  EXPECT_TRUE(
+      chat_of(chat + R"("functions":null,"reasoning_effort":null,"modalities":["text"],"audio":null})").is_chat);
+  const auto param = [&](const std::string& member) { return refused(chat_of, chat + member + "}"); };
+  EXPECT_EQ(param(R"("reasoning_effort":"low")"), "reasoning_effort");
+  EXPECT_EQ(param(R"("modalities":["text","audio"])"), "modalities");
+  EXPECT_EQ(param(R"("suffix":null)"), "suffix") << "of completions";
+  EXPECT_EQ(refused([](const auto& text) { completion(text); }, R"({"prompt":"x","best_of":3})"), "best_of");
 }
 
 TEST(Ask, keeps_unknown_members_only_where_the_server_is_lenient) {

@@ -85,6 +85,13 @@ TEST(Fields, that_nobody_knows_are_refused_by_name) {
   EXPECT_THAT(fields.finish({"user"}, true), ElementsAre("place.temprature"));
 }
 
+TEST(Fields, that_are_null_ask_for_nothing_where_their_name_is_known) {
+  const Json body = Json::parse(R"({"audio":null})"), asks = Json::parse(R"({"audio":{}})");
+  EXPECT_TRUE(Fields(body).finish({}, false, {"audio"}).empty());
+  EXPECT_THROW(Fields(body).finish({}, false, {"video"}), ApiError);
+  EXPECT_THROW(Fields(asks).finish({}, false, {"audio"}), ApiError);
+}
+
 TEST(Fields, have_errors_in_the_official_form) {
   EXPECT_EQ(ApiError(400, "No.", "n", "invalid_value").response().body,
             R"({"error":{"message":"No.","type":"invalid_request_error","param":"n","code":"invalid_value"}})");

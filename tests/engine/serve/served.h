@@ -20,6 +20,7 @@ struct ServedSettings {
   int64_t width = 2, most_waiting = 64, context = 4096;
   bool has_template = true, is_ready = true, lenient = false, any_model = false, has_page = true;
   std::string chat_template{};  // "": chatml
+  std::string device{};         // that multiplies; "": the host
 };
 
 class Served {
@@ -29,6 +30,10 @@ class Served {
     options.sequences = settings.width;
     options.context = settings.context;
     options.logit_rows = settings.width;
+    if (!settings.device.empty()) {
+      options.devices = {settings.device, "host"};
+      options.plan = "npu-only";
+    }
     engine_ = Engine::open(options);
     serve::ApiOptions of_api;
     of_api.names = {"tiny", "other-name"};
