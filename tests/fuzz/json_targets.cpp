@@ -15,6 +15,9 @@ std::span<const Target> targets() {
                                         {"json_schema", json_schema},
                                         {"grammar", grammar},
                                         {"request_body", request_body},
+#ifdef TANDEM_HAS_SERVER
+                                        {"http_request", http_request},
+#endif
                                         {"reply_text", reply_text}};
   return kTargets;
 }

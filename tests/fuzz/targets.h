@@ -33,6 +33,7 @@ void history_index(Bytes input);     // the file beside it, which says where the
 void json_schema(Bytes input);       // a JSON schema, and then a text by it
 void grammar(Bytes input);           // a grammar in llama.cpp's notation, and then a text by it
 void request_body(Bytes input);      // JSON: a request for texts to the server
+void http_request(Bytes input);      // what a connection sends: a request, and whether it may ask
 void reply_text(Bytes input);        // what a model wrote: thoughts, texts and calls of functions
 void command_line(Bytes input);      // arguments, separated by zero bytes
 

@@ -5,15 +5,29 @@
 #include <thread>
 #include <utility>
 
+#include "engine/run/engine.h"
 #include "engine/run/serve/fair_line.h"
+#include "sync/clock.h"
 #include "tandem/generate.h"
 
 namespace tandem {
 
+namespace {
+
+// Handing a pass to the machine's thread and back costs a part of a token, so the thread gets passes for so long at
+// once. Others who call an engine of the machine wait for them.
+constexpr double kSecondsAtOnce = 0.02;
+
+}  // namespace
+
 class TextService::State {
  public:
   State(Engine& engine, int64_t width, int64_t most_waiting)
-      : width_(width), most_waiting_(most_waiting), batcher_(engine, width), thread_([this] { work(); }) {}
+      : width_(width),
+        most_waiting_(most_waiting),
+        orchestrator_(engine.machine().orchestrator()),
+        batcher_(engine, width),
+        thread_([this] { work(); }) {}
   void close();
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -30,12 +44,15 @@ class TextService::State {
   };
   using Turn = std::pair<std::string, Asked>;
   void work();
+  bool wait_for_requests();
+  bool run_pass();
   std::vector<Turn> next_turns();
   void begin(Turn& turn);
   static void end_unwritten(Asked& asked);
   static std::vector<TextTicket> refuse_all(std::vector<Wish> wishes);
   const int64_t width_, most_waiting_;
-  Batcher batcher_;  // of the service's own thread
+  Orchestrator& orchestrator_;
+  Batcher batcher_;  // of the machine's thread, while the service's own one waits for it
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   FairLine<Asked> line_;
@@ -135,33 +152,43 @@ std::vector<TextService::State::Turn> TextService::State::next_turns() {
   return turns;
 }
 
-// Runs passes as long as there are requests, and takes over new requests between two passes. Without a request it
-// sleeps until one comes or the service closes.
+// Without a request the service's own thread sleeps until one comes. False: the service was closed, and nothing is
+// left.
+bool TextService::State::wait_for_requests() {
+  std::unique_lock lock(mutex_);
+  totals_ = batcher_.totals();
+  if (batcher_.active() + batcher_.waiting() > 0) return true;
+  changed_.wait(lock, [this] { return closing_ || !line_.empty(); });
+  has_ended_ = closing_ && line_.empty();
+  return !has_ended_;
+}
+
 void TextService::State::work() {
-  for (;;) {
-    std::vector<Turn> turns;
-    std::vector<Asked> unwanted;
-    {
-      std::unique_lock lock(mutex_);
-      totals_ = batcher_.totals();
-      const bool is_idle = batcher_.active() + batcher_.waiting() == 0;
-      if (is_idle) changed_.wait(lock, [this] { return closing_ || !line_.empty(); });
-      unwanted = line_.remove_if([this](const Asked& each) { return closing_ || *each.is_unwanted; });
-      turns = next_turns();
-      batcher_.watch(watch_);
-      if (is_idle && turns.empty() && unwanted.empty()) {
-        if (!closing_) continue;
-        has_ended_ = true;
-        return;
-      }
-    }
-    for (Asked& each : unwanted) end_unwritten(each);
-    for (Turn& each : turns) begin(each);
+  while (wait_for_requests()) {
     try {
-      batcher_.step();
+      orchestrator_.run([this] {
+        const double end = now_seconds() + kSecondsAtOnce;
+        while (run_pass() && now_seconds() < end) continue;
+      });
     } catch (const std::bad_alloc&) {  // too little memory for the hand-over; the next round tries again
     }
   }
+}
+
+// Takes over new requests, and runs a pass. False: there is nothing to write.
+bool TextService::State::run_pass() {
+  std::vector<Turn> turns;
+  std::vector<Asked> unwanted;
+  {
+    const std::lock_guard lock(mutex_);
+    totals_ = batcher_.totals();
+    unwanted = line_.remove_if([this](const Asked& each) { return closing_ || *each.is_unwanted; });
+    turns = next_turns();
+    batcher_.watch(watch_);
+  }
+  for (Asked& each : unwanted) end_unwritten(each);
+  for (Turn& each : turns) begin(each);
+  return batcher_.step();
 }
 
 void TextService::State::end_unwritten(Asked& asked) {

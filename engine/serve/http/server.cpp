@@ -19,9 +19,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/error.hpp>
-#include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <ctime>
 #include <functional>
 #include <optional>
@@ -30,6 +28,7 @@
 #include <utility>
 
 #include "engine/serve/http/reply.h"
+#include "engine/serve/http/request_parser.h"
 #include "sync/error.h"
 
 namespace tandem::http {
@@ -39,7 +38,6 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 using asio::ip::tcp;
 using Problem = boost::system::error_code;
-using Parser = beast::http::request_parser<beast::http::string_body>;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr size_t kPieceBytes = 64 << 10;  // of a write, for which a client has write_time
@@ -81,28 +79,6 @@ std::string chunk(const std::string& bytes) {
   char size[20];
   std::snprintf(size, sizeof size, "%zx\r\n", bytes.size());
   return size + bytes + "\r\n";
-}
-
-std::string field(const Parser& parser, beast::http::field name) {
-  const auto value = parser.get()[name];
-  return {value.data(), value.size()};
-}
-
-Request request_of(Parser& parser, const std::string& client) {
-  auto& message = parser.get();
-  const std::string target(message.target().data(), message.target().size());
-  const size_t question = target.find('?');
-  Request request;
-  request.method = std::string(message.method_string().data(), message.method_string().size());
-  request.path = target.substr(0, question);
-  if (question != std::string::npos) request.query = target.substr(question + 1);
-  request.host = field(parser, beast::http::field::host);
-  request.content_type = field(parser, beast::http::field::content_type);
-  request.authorization = field(parser, beast::http::field::authorization);
-  request.origin = field(parser, beast::http::field::origin);
-  request.client = client;
-  request.is_old = message.version() < 11;
-  return request;
 }
 
 }  // namespace
@@ -236,7 +212,7 @@ asio::awaitable<void> Connection::linger() {
 // body. `Expect: 100-continue` is answered between the two. Returns whether the connection may serve another request.
 asio::awaitable<bool> Connection::read_and_answer() {
   Problem problem;
-  Parser parser;
+  RequestParser parser;
   parser.header_limit(static_cast<uint32_t>(server_.options_.most_head_bytes));
   parser.body_limit(server_.options_.most_body_bytes);
   stream_.expires_after(server_.options_.head_time);

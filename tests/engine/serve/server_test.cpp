@@ -88,6 +88,28 @@ TEST(Server, sends_a_stream_as_it_comes) {
   EXPECT_FALSE(exchange->write("four")) << "it has ended";
 }
 
+// A socket takes a part of such a piece. The rest follows when the client reads.
+TEST(Server, sends_all_of_a_stream_to_a_client_that_reads_late) {
+  http::ServerOptions options = quick_options();
+  options.write_time = std::chrono::seconds(20);
+  options.most_kept_bytes = 16 << 20;
+  std::promise<Handed> asked;
+  http::Server server(options, [&](Handed exchange) { asked.set_value(std::move(exchange)); });
+  Client client(server.port(), 4096);
+  client.send(get("/"));
+  Handed exchange = asked.get_future().get();
+  exchange->begin({200, "", "text/event-stream"});
+  ASSERT_TRUE(client.read_until("\r\n\r\n"));
+  std::string expected;
+  for (const char letter : {'a', 'b', 'c', 'd'}) {
+    EXPECT_TRUE(exchange->write(std::string(2 << 20, letter)));
+    expected += std::string(2 << 20, letter);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  exchange->end();
+  EXPECT_EQ(client.answer().body == expected, true) << "all bytes in their order";
+}
+
 TEST(Server, does_not_chunk_a_stream_for_an_old_client) {
   http::Server server(quick_options(), [](const Handed& exchange) {
     exchange->begin({200, "a", "text/plain"});
