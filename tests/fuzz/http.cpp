@@ -1,4 +1,4 @@
-// What a connection sends, and who may ask.
+// Bytes of a connection, and the rules that say who may ask.
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/error.hpp>

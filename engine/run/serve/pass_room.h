@@ -2,8 +2,8 @@
 //
 // A short prompt must not wait until a long one is read. So prompts whose rest fits come first, the shortest of them
 // before the others. The oldest prompt has half of the room as long as it needs it, so it is read at half speed at
-// least. Where a prompt ends in the pass, those that go on get no more tokens than those that end, so the first token
-// of a short prompt does not wait for a full pass of a long one.
+// least. Prompts that go on get no more tokens than those that end in the same pass. So the first token of a short
+// prompt does not wait for a full pass of a long one.
 // Contract: pure. A text's bits do not depend on how its prompt is cut (Engine::contract()).
 #pragma once
 

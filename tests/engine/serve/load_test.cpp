@@ -144,7 +144,7 @@ TEST_F(Load, of_many_clients_loses_nothing_and_changes_no_text) {
   std::cout << right << " texts\n";
 }
 
-// A pass of this model has 15 products. The texts of the pass that fails are told so; all others are whole.
+// A pass of this model has 15 products. The texts of the pass that fails end with the error, and all others are whole.
 TEST_F(Load, goes_on_where_a_device_fails) {
   constexpr int64_t kWidth = 4;
   constexpr int kAsking = 8;
