@@ -152,8 +152,8 @@ std::vector<TextService::State::Turn> TextService::State::next_turns() {
   return turns;
 }
 
-// Without a request the service's own thread sleeps until one comes. False: the service was closed, and nothing is
-// left.
+// Without a request the service's own thread sleeps until one comes. False: the service was closed, and no text is left
+// to write.
 bool TextService::State::wait_for_requests() {
   std::unique_lock lock(mutex_);
   totals_ = batcher_.totals();
