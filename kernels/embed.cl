@@ -12,6 +12,7 @@
 #define QUANT_BYTES (KIND == 3 ? 1024 : 2048)
 #define GROUPS (32 / GROUP)
 #define ENTRY_BYTES (SUPER ? 1 : 2)
+#define SCALE_STEP (SUPER == 2 ? 0.125f : 1.0f)
 #define SCALE_BYTES (GROUPS * 64 * ENTRY_BYTES)
 #define HEADER_BYTES (SUPER ? (MIN_KIND == 2 ? 256 : 128) : 0)
 #define TILES (SUPER ? 8 : 1)  // tiles behind one header
@@ -36,7 +37,7 @@ INLINE float element(__global const uchar *panel, int r, int k) {
   const float q = (float)((__global const char *)quants)[column * 64 + r];
 #endif
 #if SUPER
-  const float scale = vload_half(r, (__global const half *)header) * (float)((__global const char *)at)[entry];
+  const float scale = vload_half(r, (__global const half *)header) * ((float)((__global const char *)at)[entry] * SCALE_STEP);
 #else
   const float scale = vload_half(entry, (__global const half *)at);
 #endif

@@ -20,6 +20,7 @@
 #else
 #define QUANT_BYTES 2048
 #endif
+#define SCALE_STEP (SUPER == 2 ? 0.125f : 1.0f)
 #define GROUPS (32 / GROUP)
 #if SUPER
 #define SCALE_BYTES (GROUPS * 64)
@@ -54,7 +55,7 @@ INLINE Tile tile_of(__global const uchar *panel, const int tile) {
 INLINE float16 scale_of(const Tile *t, const int g, const int b) {
   const int row = g * 64 + b * 16;
 #if SUPER
-  return LOAD_HALF16(__global, (__global const half *)t->header + b * 16) * convert_float16(vload16(0, (__global const char *)t->at + row));
+  return LOAD_HALF16(__global, (__global const half *)t->header + b * 16) * (convert_float16(vload16(0, (__global const char *)t->at + row)) * SCALE_STEP);
 #else
   return LOAD_HALF16(__global, (__global const half *)t->at + row);
 #endif

@@ -4,11 +4,12 @@
 // Layout (packed/format.h): a panel is 64 rows, and G = 32 / GROUP.
 //   SUPER == 0: tile = [half scale[G][64]] [half min[G][64] if explicit] [quants].
 //   SUPER == 1: 8 tiles behind a header [half d[64]] [half dmin[64] if explicit]; tile = [int8 sc[G][64]] [uint8
-//   m[G][64]] [quants].
-// Options: GROUP 32|16, SUPER 0|1, MIN_KIND 0 none, 1 zero point, 2 explicit; ZERO_POINT; QUANT_BYTES of one tile.
+//   m[G][64]] [quants]. SUPER == 2: the same, and scales are eighths of d * sc.
+// Options: GROUP 32|16, SUPER 0|1|2, MIN_KIND 0 none, 1 zero point, 2 explicit; ZERO_POINT; QUANT_BYTES of one tile.
 // A run is GROUP columns that share their scales. The kernel decodes AT_ONCE blocks of 16 rows at a time, from row
 // `lane` of the panel on. The including file defines SCALE_OF_ROWS(lane), an exact power of two that multiplies
 // their scales.
+#define SCALE_STEP (SUPER == 2 ? 0.125f : 1.0f)
 #define RUN GROUP
 #define RUNS_PER_TILE (32 / GROUP)
 #if SUPER
@@ -64,7 +65,7 @@ INLINE Run load_run(__global const uchar *panel, int run, int lane) {
     const int row = part * 64 + lane + b * 16;
 #if SUPER
     const float16 d = LOAD_HALF16(__global, (__global const half *)header + lane + b * 16);
-    r.scale[b] = d * convert_float16(vload16(0, (__global const char *)at + row));
+    r.scale[b] = d * (convert_float16(vload16(0, (__global const char *)at + row)) * SCALE_STEP);
 #if MIN_KIND == 2
     const float16 dmin = LOAD_HALF16(__global, (__global const half *)header + 64 + lane + b * 16);
     r.low[b] = -(dmin * convert_float16(vload16(0, at + SCALE_BYTES + row)));

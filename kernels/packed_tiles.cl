@@ -4,11 +4,12 @@
 // Layout (packed/format.h): a panel is 64 rows, and G = 32 / GROUP.
 //   SUPER == 0: tile = [half scale[G][64]] [half min[G][64] if explicit] [quants].
 //   SUPER == 1: 8 tiles behind a header [half d[64]] [half dmin[64] if explicit]; tile = [int8 sc[G][64]] [uint8
-//   m[G][64]] [quants].
+//   m[G][64]] [quants]. SUPER == 2: the same, and scales are eighths of d * sc.
 //   Entry g * 64 + r of the scales belongs to row r and group g. Neighbouring work-items take neighbouring rows, so
 //   every load is coalesced.
-// Options: GROUP 32|16, SUPER 0|1, MIN_KIND 0 none, 1 zero point, 2 explicit; ZERO_POINT. The including file defines
+// Options: GROUP 32|16, SUPER 0|1|2, MIN_KIND 0 none, 1 zero point, 2 explicit; ZERO_POINT. The including file defines
 //   QUANT_BYTES of one tile.
+#define SCALE_STEP (SUPER == 2 ? 0.125f : 1.0f)
 #define GROUPS (32 / GROUP)
 #if SUPER
 #define SCALE_BYTES (GROUPS * 64)
@@ -35,7 +36,7 @@ INLINE PackedTile tile_at(__global const uchar *panel, const int tile) {
 
 INLINE float scale_of(const PackedTile tile, const int entry) {
 #if SUPER
-  return vload_half(entry % 64, (__global const half *)tile.header) * (float)((__global const char *)tile.scales)[entry];
+  return vload_half(entry % 64, (__global const half *)tile.header) * ((float)((__global const char *)tile.scales)[entry] * SCALE_STEP);
 #else
   return vload_half(entry, (__global const half *)tile.scales);
 #endif

@@ -38,9 +38,10 @@ float value_of(const PackedFormat& format, int code, const Affine& affine) {
 // minimum as an amount to subtract.
 Affine affine_of(const PackedFormat& format, const TileView& view, int64_t group, int64_t row) {
   const int64_t shared = group * kPanelRows + row;
-  const bool super = format.scale == ScaleKind::super;
-  const float scale = super ? half_to_float(view.scale[row]) * static_cast<float>(view.sub_scale[shared])
-                            : half_to_float(view.scale[shared]);
+  const bool super = format.super_blocks();
+  const float scale =
+      super ? half_to_float(view.scale[row]) * (static_cast<float>(view.sub_scale[shared]) * format.scale_step())
+            : half_to_float(view.scale[shared]);
   if (format.min == MinKind::none) return {scale, 0};
   if (format.min == MinKind::zero_point) return {scale, -(static_cast<float>(format.zero_point) * scale)};
   const float minimum = super ? -(half_to_float(view.minimum[row]) * static_cast<float>(view.sub_minimum[shared]))

@@ -20,7 +20,7 @@ TileSizes tile_sizes(const PackedFormat& format) {
   const size_t values = static_cast<size_t>(format.groups() * kPanelRows);
   const size_t width = format.scale == ScaleKind::half ? 2 : 1;
   const size_t codes = static_cast<size_t>(kPanelRows * kTileColumns) / (format.kind == PackedKind::i4 ? 2 : 1);
-  const size_t header = format.scale == ScaleKind::super ? kPanelRows * 2 * (stored ? 2 : 1) : 0;
+  const size_t header = format.super_blocks() ? kPanelRows * 2 * (stored ? 2 : 1) : 0;
   return {values * width, stored ? values * width : 0, codes, header};
 }
 
@@ -36,7 +36,7 @@ std::string to_string(const PackedFormat& format) {
   std::string text = kKinds[static_cast<int>(format.kind)];
   if (format.dense()) return text;
   text += ".g" + std::to_string(format.group);
-  text += format.scale == ScaleKind::half ? ".half" : ".super";
+  text += format.scale == ScaleKind::half ? ".half" : format.scale == ScaleKind::super ? ".super" : ".eighths";
   if (format.min == MinKind::explicit_) text += ".min";
   if (format.min == MinKind::zero_point) text += ".zero" + std::to_string(format.zero_point);
   return text;
@@ -49,8 +49,7 @@ const char* misfit(const PackedFormat& format, int64_t columns) {
   if (!has_codes(format)) return "only integer codes have scales";
   if (format.group != 16 && format.group != 32) return "a scale is shared by 16 or 32 columns";
   if (columns % kTileColumns != 0) return "K must be a multiple of 32 for grouped scales";
-  if (format.scale == ScaleKind::super && columns % kSuperColumns != 0)
-    return "K must be a multiple of 256 for super blocks";
+  if (format.super_blocks() && columns % kSuperColumns != 0) return "K must be a multiple of 256 for super blocks";
   return nullptr;
 }
 
@@ -80,7 +79,7 @@ TileView tile_view(const PackedFormat& format, const std::byte* panel, int64_t t
   const TileSizes sizes = tile_sizes(format);
   TileView view;
   const std::byte* at = panel + static_cast<size_t>(tile) * sizes.tile();
-  if (format.scale == ScaleKind::super) {
+  if (format.super_blocks()) {
     const int64_t block = tile / kSuperTiles;
     at += static_cast<size_t>(block + 1) * sizes.header_bytes;
     const std::byte* header = panel + static_cast<size_t>(block) * (sizes.header_bytes + kSuperTiles * sizes.tile());

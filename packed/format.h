@@ -13,10 +13,11 @@
 //   f32/f16/bf16   element (r, k) at index k*64 + r.
 //   i4/i8          K is a multiple of 32; the panel is a sequence of tiles of 64 rows x 32 columns.
 //     ScaleKind::half: tile = [half scale[G][64]] [half min[G][64] if explicit_] [quants], G = 32 / group (1 or 2).
-//     ScaleKind::super: K is a multiple of 256; 8 tiles share a header:
+//     ScaleKind::super, eighths: K is a multiple of 256; 8 tiles share a header:
 //            super block = [half d[64]] [half dmin[64] if explicit_] then 8 x tile.
 //            tile = [int8 sc[G][64]] [uint8 m[G][64] if explicit_] [quants].
 //            scale = float(d) * float(sc)        (exact in f32).
+//            With ScaleKind::eighths it is an eighth of that: float(d) * (float(sc) / 8).
 //            min   = -(float(dmin) * float(m))   (exact in f32).
 //     quants i4: byte (k/2)*64 + i4_byte(r) holds q(k) in the low and q(k+1) in the high nibble (k even): 1024 bytes; q
 //            is 0..15. In 16 words of 32 bits, word j holds rows j, j + 16, j + 32 and j + 48. So a vector of words,
@@ -43,7 +44,7 @@ inline constexpr int64_t kSuperColumns = 256;
 constexpr int64_t i4_byte(int64_t row) { return row % 16 * 4 + row / 16; }
 
 enum class PackedKind : uint8_t { f32, f16, bf16, i4, i8 };
-enum class ScaleKind : uint8_t { none, half, super };
+enum class ScaleKind : uint8_t { none, half, super, eighths };
 enum class MinKind : uint8_t { none, zero_point, explicit_ };
 
 struct PackedFormat {
@@ -54,6 +55,9 @@ struct PackedFormat {
   int zero_point = 0;  // only with MinKind::zero_point
 
   bool dense() const { return scale == ScaleKind::none; }
+  bool super_blocks() const { return scale == ScaleKind::super || scale == ScaleKind::eighths; }
+  // What a super block's integer scales are multiples of, in units of its half.
+  float scale_step() const { return scale == ScaleKind::eighths ? 0.125F : 1.0F; }
   int groups() const { return group == 16 ? 2 : 1; }  // of a tile; a division would cost as much as 20 columns
   // f32 and bf16 values do not fit the NPU's 16-bit float operands.
   bool exact_in_f16_contract() const { return kind != PackedKind::f32 && kind != PackedKind::bf16; }
@@ -68,7 +72,7 @@ const char* misfit(const PackedFormat& format, int64_t columns);
 
 // Sizes in bytes of the layout above.
 size_t tile_bytes(const PackedFormat& format);          // one 64 x 32 tile without the super header; 0 for dense
-size_t super_header_bytes(const PackedFormat& format);  // 0 unless ScaleKind::super
+size_t super_header_bytes(const PackedFormat& format);  // 0 unless there are super blocks
 size_t panel_bytes(const PackedFormat& format, int64_t columns);  // Error at a misfit
 inline int64_t panel_count(int64_t rows) { return (rows + kPanelRows - 1) / kPanelRows; }
 size_t packed_bytes(const PackedFormat& format, int64_t rows, int64_t columns);

@@ -30,8 +30,8 @@ layout(push_constant) uniform Args {
 };
 
 #define GROUPS uint(32 / GROUP)
-#define TILES (SUPER == 1 ? 8u : 1u)  // tiles behind one header
-#define SCALE_WORDS (SUPER == 1 ? GROUPS * 16u : GROUPS * 32u)
+#define TILES (SUPER != 0 ? 8u : 1u)  // tiles behind one header
+#define SCALE_WORDS (SUPER != 0 ? GROUPS * 16u : GROUPS * 32u)
 #define HEADER_WORDS (SUPER == 0 ? 0u : MIN_KIND == 2 ? 64u : 32u)
 #define TILE_WORDS (SCALE_WORDS * (MIN_KIND == 2 ? 2u : 1u) + (KIND == 3 ? 256u : 512u))
 
@@ -53,8 +53,8 @@ float packed_element(uint panel, uint r, uint k) {
     q = signed_byte_at(quants, column * 64u + r);
   }
   precise float scale, low = 0.0, value;
-  if (SUPER == 1) {
-    scale = half_at(header, r) * signed_byte_at(at, entry);
+  if (SUPER != 0) {
+    scale = half_at(header, r) * (signed_byte_at(at, entry) * (SUPER == 2 ? 0.125 : 1.0));
     if (MIN_KIND == 2) low = -(half_at(header, 64u + r) * float(byte_at(at + SCALE_WORDS, entry)));
   } else {
     scale = half_at(at, entry);

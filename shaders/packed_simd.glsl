@@ -4,9 +4,9 @@
 // Layout (packed/format.h): a panel is 64 rows, and G = 32 / GROUP.
 //   SUPER == 0: tile = [half scale[G][64]] [half min[G][64] if explicit] [quants].
 //   SUPER == 1: 8 tiles behind a header [half d[64]] [half dmin[64] if explicit]; tile = [int8 sc[G][64]] [uint8
-//   m[G][64]] [quants].
+//   m[G][64]] [quants]. SUPER == 2: the same, and scales are eighths of d * sc.
 //   All counts are in words of four bytes. `row` is a multiple of 4, so four rows are whole words.
-// Constants: GROUP 32|16, SUPER 0|1, MIN_KIND 0 none, 1 zero point, 2 explicit; ZERO_POINT. The including file defines
+// Constants: GROUP 32|16, SUPER 0|1|2, MIN_KIND 0 none, 1 zero point, 2 explicit; ZERO_POINT. The including file defines
 // QUANT_WORDS of one tile.
 // A run is GROUP columns that share their scales. The eight rows are two blocks of four, 32 rows apart.
 layout(constant_id = 0) const int GROUP = 32;
@@ -15,11 +15,12 @@ layout(constant_id = 2) const int MIN_KIND = 0;
 layout(constant_id = 3) const int ZERO_POINT = 0;
 layout(constant_id = 4) const int BLOCKS = 4;
 
+#define SCALE_STEP (SUPER == 2 ? 0.125 : 1.0)
 #define RUN GROUP
 #define MIN_RUN 16  // the shortest run
 #define MAX_RUN 32  // the longest run
 #define GROUPS (32 / GROUP)
-#define SCALE_WORDS (SUPER == 1 ? GROUPS * 16 : GROUPS * 32)
+#define SCALE_WORDS (SUPER != 0 ? GROUPS * 16 : GROUPS * 32)
 #define HEADER_WORDS (SUPER == 0 ? 0 : MIN_KIND == 2 ? 64 : 32)
 #define TILE_WORDS (SCALE_WORDS * (MIN_KIND == 2 ? 2 : 1) + QUANT_WORDS)
 
@@ -38,9 +39,9 @@ vec4 four_signed_bytes(uint word) { return vec4(ivec4(uvec4(word << 24, word << 
 // one) and their tile start.
 void load_scales(uint header, uint at, uint part, uint row, out vec4 of_rows, out vec4 added) {
   precise vec4 scale, low = vec4(0.0);
-  if (SUPER == 1) {
+  if (SUPER != 0) {
     const uint entry = at + (part * 64u + row) / 4u;
-    scale = four_halves(header + row / 2u) * four_signed_bytes(w[entry]);
+    scale = four_halves(header + row / 2u) * (four_signed_bytes(w[entry]) * SCALE_STEP);
     if (MIN_KIND == 2) low = -(four_halves(header + 32u + row / 2u) * four_bytes(w[entry + uint(SCALE_WORDS)]));
   } else {
     const uint entry = at + (part * 64u + row) / 2u;
@@ -56,8 +57,8 @@ void load_scales(uint header, uint at, uint part, uint row, out vec4 of_rows, ou
 Run load_run(uint panel, int run, uint row) {
   Run r;
   const uint tile = uint(run / GROUPS), part = uint(run % GROUPS);
-  const uint header = SUPER == 1 ? panel + tile / 8u * uint(HEADER_WORDS + 8 * TILE_WORDS) : panel;
-  const uint at = SUPER == 1 ? header + uint(HEADER_WORDS) + tile % 8u * uint(TILE_WORDS) : header + tile * uint(TILE_WORDS);
+  const uint header = SUPER != 0 ? panel + tile / 8u * uint(HEADER_WORDS + 8 * TILE_WORDS) : panel;
+  const uint at = SUPER != 0 ? header + uint(HEADER_WORDS) + tile % 8u * uint(TILE_WORDS) : header + tile * uint(TILE_WORDS);
   load_scales(header, at, part, row, r.scale[0], r.low[0]);
   if (BLOCKS == 4) load_scales(header, at, part, row + 32u, r.scale[1], r.low[1]);
   r.quants = at + uint(SCALE_WORDS * (MIN_KIND == 2 ? 2 : 1)) + part * uint(QUANT_WORDS / GROUPS);

@@ -33,10 +33,7 @@ void fill(std::span<std::byte> bytes, std::mt19937_64& random) {
 // Writes the same scale and minimum into every block.
 void set_scales(std::span<std::byte> blocks, size_t block_bytes, const BlockScales& at, float scale, float minimum) {
   for (size_t begin = 0; begin < blocks.size(); begin += block_bytes) {
-    if (at.is_exponent)
-      blocks[begin + at.scale] = static_cast<std::byte>(nearest_exponent(scale));
-    else
-      put_half(blocks.data() + begin, at.scale, scale);
+    set_scale(at, blocks.data() + begin, scale);
     if (at.minimum) put_half(blocks.data() + begin, *at.minimum, minimum);
   }
 }

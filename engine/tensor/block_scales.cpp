@@ -6,6 +6,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "engine/tensor/decode.h"
+
 namespace tandem {
 namespace {
 
@@ -24,7 +26,17 @@ constexpr BlockScales kBlockScales[] = {
     {StorageType::q6_k, 208},
     {StorageType::iq4_nl, 0},
     {StorageType::iq4_xs, 0},
-    {StorageType::mxfp4, 0, {}, true},
+    {StorageType::iq3_s, 0},
+    {StorageType::iq3_xxs, 0},
+    {StorageType::iq2_s, 0},
+    {StorageType::iq2_xs, 0},
+    {StorageType::iq2_xxs, 0},
+    {StorageType::iq1_s, 0},
+    {StorageType::iq1_m, 48, {}, ScaleForm::nibbles},
+    {StorageType::tq1_0, 52},
+    {StorageType::tq2_0, 64},
+    {StorageType::mxfp4, 0, {}, ScaleForm::exponent},
+    {StorageType::nvfp4, 0, {}, ScaleForm::four_bytes},
 };
 
 // Multiplies the stored number at `place`. False: a finite number became infinite.
@@ -50,6 +62,68 @@ bool multiply_exponent(std::byte* place, float factor) {
   return exponent <= 254;
 }
 
+// The byte of the power of two that is nearest to a factor of the codes of MXFP4.
+std::byte nearest_exponent(float scale) {
+  const double exponent = std::round(std::log2(std::fabs(static_cast<double>(scale)))) + 128;
+  return static_cast<std::byte>(std::clamp(exponent, 0.0, 254.0));
+}
+
+// The byte of NVFP4 whose factor of the codes is nearest, and at most the largest one. Within a power of two, bytes
+// count eighths of it; below 2^-7 they count steps of 2^-10. A byte of 8 steps is the next power of two.
+constexpr int kLargestNvfp4 = 126;
+int nvfp4_byte(float scale) {
+  const float magnitude = std::fabs(scale);
+  if (magnitude < 0x1p-7F) return static_cast<int>(std::lround(magnitude * 0x1p10F));
+  const int exponent = std::ilogb(magnitude);
+  const auto eighths = static_cast<int>(std::lround(std::ldexp(magnitude, 3 - exponent)));
+  return 8 * (exponent + 8) + eighths - 8;
+}
+
+// Multiplies four scales of NVFP4. A scale of 127 counts as 0.
+bool multiply_nvfp4(std::byte* scales, float factor) {
+  bool finite = true;
+  for (int i = 0; i < 4; ++i) {
+    const float scale = blocks::nvfp4_scale(std::to_integer<uint8_t>(scales[i]));
+    const int byte = nvfp4_byte(scale * factor);
+    finite &= byte <= kLargestNvfp4;
+    scales[i] = static_cast<std::byte>(std::min(byte, kLargestNvfp4));
+  }
+  return finite;
+}
+
+// The half of IQ1_M: four bits at the top of each of four half words.
+uint16_t read_nibbles(const std::byte* words) {
+  uint16_t half = 0;
+  for (int i = 0; i < 4; ++i)
+    half = static_cast<uint16_t>(half | (std::to_integer<uint32_t>(words[2 * i + 1]) >> 4) << 4 * i);
+  return half;
+}
+void write_nibbles(std::byte* words, uint16_t half) {
+  for (int i = 0; i < 4; ++i)
+    words[2 * i + 1] = (words[2 * i + 1] & std::byte{15}) | static_cast<std::byte>((half >> 4 * i & 15) << 4);
+}
+bool multiply_nibbles(std::byte* words, float factor) {
+  uint16_t half = read_nibbles(words);
+  const bool finite = multiply_half(reinterpret_cast<std::byte*>(&half), factor);
+  write_nibbles(words, half);
+  return finite;
+}
+
+bool multiply_scale(const BlockScales& scales, std::byte* block, float factor) {
+  std::byte* place = block + scales.scale;
+  switch (scales.form) {
+    case ScaleForm::exponent:
+      return multiply_exponent(place, factor);
+    case ScaleForm::four_bytes:
+      return multiply_nvfp4(place, factor);
+    case ScaleForm::nibbles:
+      return multiply_nibbles(place, factor);
+    case ScaleForm::half:
+      break;
+  }
+  return multiply_half(place, factor);
+}
+
 // Multiplies one value of a type without blocks.
 bool multiply_value(StorageType type, std::byte* place, float factor) {
   if (type == StorageType::f32) return multiply<float, same, same>(place, factor);
@@ -59,9 +133,17 @@ bool multiply_value(StorageType type, std::byte* place, float factor) {
 
 }  // namespace
 
-uint8_t nearest_exponent(float scale) {
-  const double exponent = std::round(std::log2(std::fabs(static_cast<double>(scale)))) + 128;
-  return static_cast<uint8_t>(std::clamp(exponent, 0.0, 254.0));
+void set_scale(const BlockScales& scales, std::byte* block, float scale) {
+  std::byte* place = block + scales.scale;
+  const uint16_t half = float_to_half(scale);
+  if (scales.form == ScaleForm::exponent)
+    *place = nearest_exponent(scale);
+  else if (scales.form == ScaleForm::four_bytes)
+    std::fill_n(place, 4, static_cast<std::byte>(std::min(nvfp4_byte(scale), kLargestNvfp4)));
+  else if (scales.form == ScaleForm::nibbles)
+    write_nibbles(place, half);
+  else
+    std::memcpy(place, &half, sizeof half);
 }
 
 const BlockScales* block_scales(StorageType type) {
@@ -69,7 +151,7 @@ const BlockScales* block_scales(StorageType type) {
   return found == std::end(kBlockScales) ? nullptr : found;
 }
 
-// Only halves are multiplied: all values of a block are linear in them.
+// Only scales and minima are multiplied: all values of a block are linear in them.
 bool multiply_blocks(StorageType type, std::span<std::byte> blocks, float factor) {
   const BlockScales* scales = block_scales(type);
   bool finite = true;
@@ -79,11 +161,7 @@ bool multiply_blocks(StorageType type, std::span<std::byte> blocks, float factor
       finite &= multiply_value(type, block, factor);
       continue;
     }
-    if (scales->is_exponent) {
-      finite &= multiply_exponent(block + scales->scale, factor);
-      continue;
-    }
-    finite &= multiply_half(block + scales->scale, factor);
+    finite &= multiply_scale(*scales, block, factor);
     if (scales->minimum) finite &= multiply_half(block + *scales->minimum, factor);
   }
   return finite;

@@ -25,6 +25,17 @@ void decode_mxfp4(const uint8_t* block, float* out) {
   }
 }
 
+void decode_nvfp4(const uint8_t* block, float* out) {
+  for (int g = 0; g < 4; ++g) {
+    const float d = nvfp4_scale(block[g]);
+    const uint8_t* pairs = block + 4 + 8 * g;
+    for (int j = 0; j < 8; ++j) {
+      out[16 * g + j] = d * static_cast<float>(kE2m1Values[pairs[j] & 15]);
+      out[16 * g + 8 + j] = d * static_cast<float>(kE2m1Values[pairs[j] >> 4]);
+    }
+  }
+}
+
 // A super block of eight groups of 32 values. Each group multiplies the half by a signed integer of 6 bits.
 void decode_iq4_xs(const uint8_t* block, float* out) {
   const float d = half_to_float(read_u16(block));

@@ -27,7 +27,7 @@ struct Rows {
 // The split blocks of one block column, for all rows of a panel.
 struct alignas(64) Integers {
   uint8_t q[kPanelRows][kSuperColumns];
-  uint16_t scale[kPanelRows], min[kPanelRows];
+  uint16_t scale[kPanelRows], min[kPanelRows], halves[4][kPanelRows];
   int8_t scales[16][kPanelRows];
   uint8_t mins[16][kPanelRows];
 };
@@ -76,19 +76,23 @@ void pack_blocks(StorageType type, const PackedFormat& format, int64_t columns, 
       unpack(rows.source + i * rows.stride + b * block.block_bytes, to);
       integers.scale[r] = to.scale;
       integers.min[r] = to.min;
-      if (format.scale == ScaleKind::super)
+      if (groups == 2 && format.scale == ScaleKind::half)
+        for (int g = 0; g < block_columns / format.group; ++g) integers.halves[g][r] = to.halves[g];
+      if (format.super_blocks())
         for (int g = 0; g < block_columns / format.group; ++g) {
           integers.scales[g][r] = to.scales[g];
           integers.mins[g][r] = to.mins[g];
         }
     }
-    if (format.scale == ScaleKind::super) {
+    if (format.super_blocks()) {
       write_line(integers.scale, rows, panel);
       if (with_min) write_line(integers.min, rows, panel);
     }
     // A super block has several tiles.
     for (int tile = 0; tile < block_columns / kTileColumns; ++tile) {
-      if (format.scale == ScaleKind::half) {
+      if (format.scale == ScaleKind::half && groups == 2) {
+        for (int g = 0; g < groups; ++g) write_line(integers.halves[tile * groups + g], rows, panel);
+      } else if (format.scale == ScaleKind::half) {
         write_line(integers.scale, rows, panel);
         if (with_min) write_line(integers.min, rows, panel);
       } else {
@@ -161,7 +165,7 @@ void pack_dense(int64_t columns, const Rows& rows, uint8_t* panel) {
 // Fields: kind, kind of scale, kind of minimum, columns of a group, zero point.
 PackedFormat packed_format(StorageType type) {
   using enum StorageType;
-  constexpr auto half = ScaleKind::half, super = ScaleKind::super;
+  constexpr auto half = ScaleKind::half, super = ScaleKind::super, eighths = ScaleKind::eighths;
   switch (type) {
     case f32:
       return {PackedKind::f32};
@@ -193,7 +197,22 @@ PackedFormat packed_format(StorageType type) {
     case q6_k:
       return {PackedKind::i8, super, MinKind::none, 16, 0};
     case iq4_xs:
+    case iq3_s:
       return {PackedKind::i8, super, MinKind::none, 32, 0};
+    case nvfp4:
+      return {PackedKind::i8, half, MinKind::none, 16, 0};
+    // The values of the lattices, with their signs.
+    case iq3_xxs:
+    case iq2_xxs:
+    case iq1_s:
+      return {PackedKind::i8, eighths, MinKind::none, 32, 0};
+    case iq2_xs:
+    case iq2_s:
+    case iq1_m:
+      return {PackedKind::i8, eighths, MinKind::none, 16, 0};
+    case tq1_0:
+    case tq2_0:
+      return {PackedKind::i4, half, MinKind::zero_point, 32, 1};
   }
   throw Error("unknown storage type", "type number " + std::to_string(static_cast<uint32_t>(type)));
 }

@@ -12,14 +12,32 @@ namespace tandem {
 namespace {
 
 constexpr StorageTypeInfo kTypes[] = {
-    {StorageType::f32, "F32", 1, 4},           {StorageType::f16, "F16", 1, 2},
-    {StorageType::bf16, "BF16", 1, 2},         {StorageType::q8_0, "Q8_0", 32, 34},
-    {StorageType::q4_0, "Q4_0", 32, 18},       {StorageType::q4_1, "Q4_1", 32, 20},
-    {StorageType::q5_0, "Q5_0", 32, 22},       {StorageType::q5_1, "Q5_1", 32, 24},
-    {StorageType::q2_k, "Q2_K", 256, 84},      {StorageType::q3_k, "Q3_K", 256, 110},
-    {StorageType::q4_k, "Q4_K", 256, 144},     {StorageType::q5_k, "Q5_K", 256, 176},
-    {StorageType::q6_k, "Q6_K", 256, 210},     {StorageType::iq4_nl, "IQ4_NL", 32, 18},
-    {StorageType::iq4_xs, "IQ4_XS", 256, 136}, {StorageType::mxfp4, "MXFP4", 32, 17},
+    {StorageType::f32, "F32", 1, 4},
+    {StorageType::f16, "F16", 1, 2},
+    {StorageType::bf16, "BF16", 1, 2},
+    {StorageType::q8_0, "Q8_0", 32, 34},
+    {StorageType::q4_0, "Q4_0", 32, 18},
+    {StorageType::q4_1, "Q4_1", 32, 20},
+    {StorageType::q5_0, "Q5_0", 32, 22},
+    {StorageType::q5_1, "Q5_1", 32, 24},
+    {StorageType::q2_k, "Q2_K", 256, 84},
+    {StorageType::q3_k, "Q3_K", 256, 110},
+    {StorageType::q4_k, "Q4_K", 256, 144},
+    {StorageType::q5_k, "Q5_K", 256, 176},
+    {StorageType::q6_k, "Q6_K", 256, 210},
+    {StorageType::iq4_nl, "IQ4_NL", 32, 18},
+    {StorageType::iq4_xs, "IQ4_XS", 256, 136},
+    {StorageType::mxfp4, "MXFP4", 32, 17},
+    {StorageType::nvfp4, "NVFP4", 64, 36},
+    {StorageType::iq3_s, "IQ3_S", 256, 110},
+    {StorageType::iq3_xxs, "IQ3_XXS", 256, 98},
+    {StorageType::iq2_s, "IQ2_S", 256, 82},
+    {StorageType::iq2_xs, "IQ2_XS", 256, 74},
+    {StorageType::iq2_xxs, "IQ2_XXS", 256, 66},
+    {StorageType::iq1_m, "IQ1_M", 256, 56},
+    {StorageType::iq1_s, "IQ1_S", 256, 50},
+    {StorageType::tq2_0, "TQ2_0", 256, 66},
+    {StorageType::tq1_0, "TQ1_0", 256, 54},
 };
 
 using BlockDecoder = void (*)(const uint8_t* block, float* out);
@@ -53,6 +71,26 @@ BlockDecoder block_decoder(StorageType type) {
       return blocks::decode_iq4_xs;
     case StorageType::mxfp4:
       return blocks::decode_mxfp4;
+    case StorageType::nvfp4:
+      return blocks::decode_nvfp4;
+    case StorageType::iq3_s:
+      return blocks::decode_iq3_s;
+    case StorageType::iq3_xxs:
+      return blocks::decode_iq3_xxs;
+    case StorageType::iq2_s:
+      return blocks::decode_iq2_s;
+    case StorageType::iq2_xs:
+      return blocks::decode_iq2_xs;
+    case StorageType::iq2_xxs:
+      return blocks::decode_iq2_xxs;
+    case StorageType::iq1_m:
+      return blocks::decode_iq1_m;
+    case StorageType::iq1_s:
+      return blocks::decode_iq1_s;
+    case StorageType::tq2_0:
+      return blocks::decode_tq2_0;
+    case StorageType::tq1_0:
+      return blocks::decode_tq1_0;
     case StorageType::f32:
     case StorageType::f16:
     case StorageType::bf16:

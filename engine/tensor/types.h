@@ -26,10 +26,20 @@ enum class StorageType : uint32_t {
   q4_k = 12,
   q5_k = 13,
   q6_k = 14,
+  iq2_xxs = 16,
+  iq2_xs = 17,
+  iq3_xxs = 18,
+  iq1_s = 19,
   iq4_nl = 20,
+  iq3_s = 21,
+  iq2_s = 22,
   iq4_xs = 23,
+  iq1_m = 29,
   bf16 = 30,
+  tq1_0 = 34,
+  tq2_0 = 35,
   mxfp4 = 39,
+  nvfp4 = 40,
 };
 
 struct StorageTypeInfo {

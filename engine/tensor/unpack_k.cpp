@@ -4,13 +4,6 @@
 namespace tandem::blocks {
 namespace {
 
-// 64 bytes of 2-bit values: value 128 h + 32 j + l is in bits 2j of byte 32 h + l.
-void split_pairs_of_bits(const uint8_t* values, uint8_t* q) {
-  for (int h = 0; h < 2; ++h)
-    for (int j = 0; j < 4; ++j)
-      for (int l = 0; l < 32; ++l) q[128 * h + 32 * j + l] = values[32 * h + l] >> 2 * j & 3;
-}
-
 // 128 bytes of nibbles: value 64 g + l is the low half of byte 32 g + l, and value 64 g + 32 + l its high half.
 void split_runs_of_nibbles(const uint8_t* values, uint8_t* q) {
   for (int g = 0; g < 4; ++g) {
@@ -31,6 +24,12 @@ void read_k4_header(const uint8_t* block, Unpacked& to) {
 }
 
 }  // namespace
+
+void split_pairs_of_bits(const uint8_t* values, uint8_t* q) {
+  for (int h = 0; h < 2; ++h)
+    for (int j = 0; j < 4; ++j)
+      for (int l = 0; l < 32; ++l) q[128 * h + 32 * j + l] = values[32 * h + l] >> 2 * j & 3;
+}
 
 // Each byte of the first 16 has a scale in its low half and a minimum in its high half.
 void unpack_q2_k(const uint8_t* block, Unpacked& to) {

@@ -79,6 +79,18 @@ void unpack_mxfp4(const uint8_t* block, Unpacked& to) {
   to.scale = float_to_half(std::ldexp(1.0f, exponent - shift));
 }
 
+// A scale of four bits of mantissa and four of exponent is a half, and so is half of it.
+void unpack_nvfp4(const uint8_t* block, Unpacked& to) {
+  for (int g = 0; g < 4; ++g) {
+    to.halves[g] = float_to_half(nvfp4_scale(block[g]));
+    for (int j = 0; j < 8; ++j) {
+      const uint8_t pair = block[4 + 8 * g + j];
+      to.q[16 * g + j] = static_cast<uint8_t>(kE2m1Values[pair & 15]);
+      to.q[16 * g + 8 + j] = static_cast<uint8_t>(kE2m1Values[pair >> 4]);
+    }
+  }
+}
+
 }  // namespace
 
 // nullptr: the type has no blocks.
@@ -110,6 +122,26 @@ Unpacker unpacker(StorageType type) {
       return unpack_q6_k;
     case StorageType::iq4_xs:
       return unpack_iq4_xs;
+    case StorageType::nvfp4:
+      return unpack_nvfp4;
+    case StorageType::iq3_s:
+      return unpack_iq3_s;
+    case StorageType::iq3_xxs:
+      return unpack_iq3_xxs;
+    case StorageType::iq2_s:
+      return unpack_iq2_s;
+    case StorageType::iq2_xs:
+      return unpack_iq2_xs;
+    case StorageType::iq2_xxs:
+      return unpack_iq2_xxs;
+    case StorageType::iq1_m:
+      return unpack_iq1_m;
+    case StorageType::iq1_s:
+      return unpack_iq1_s;
+    case StorageType::tq2_0:
+      return unpack_tq2_0;
+    case StorageType::tq1_0:
+      return unpack_tq1_0;
     case StorageType::f32:
     case StorageType::f16:
     case StorageType::bf16:

@@ -49,7 +49,7 @@ ACT_INLINE void read_scales(const PackedFormat& format, const TileView& view, in
     }
     float of_scale[kLanes], of_min[kLanes] = {};
     for (int i = 0; i < kLanes; ++i) {
-      of_scale[i] = static_cast<float>(static_cast<int8_t>(view.sub_scale[first + row + i]));
+      of_scale[i] = static_cast<float>(static_cast<int8_t>(view.sub_scale[first + row + i])) * format.scale_step();
       if (with_min) of_min[i] = static_cast<float>(static_cast<uint8_t>(view.sub_minimum[first + row + i]));
     }
     vst1q_f32(scale + row, vmulq_f32(four_halves(view.scale + row), vld1q_f32(of_scale)));

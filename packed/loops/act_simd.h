@@ -175,7 +175,7 @@ ACT_INLINE void read_scales(const PackedFormat& format, const TileView& view, in
     return;
   }
   const auto scale_of = [&](int row) {
-    return _mm_mul_ps(four_halves(view.scale + row),
+    return _mm_mul_ps(_mm_mul_ps(four_halves(view.scale + row), _mm_set1_ps(format.scale_step())),
                       _mm_cvtepi32_ps(_mm_cvtepi8_epi32(four_bytes(view.sub_scale + first + row))));
   };
   const auto min_of = [&](int row) {
@@ -422,7 +422,7 @@ ACT_INLINE void scales_of(const PackedFormat& format, const TileView& view, int 
   for (int v = 0; v < 4; ++v) {
     const int at = first + v * kLanes;
     scale[v] = halves ? halves_of(view.scale + at)
-                      : product(halves_of(view.scale + v * kLanes),
+                      : product(product(halves_of(view.scale + v * kLanes), all_floats(format.scale_step())),
                                 to_floats(_mm512_cvtepi8_epi32(sixteen_bytes(view.sub_scale + at))));
     if (!kWithMin) continue;
     min[v] =

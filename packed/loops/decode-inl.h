@@ -61,9 +61,10 @@ HWY_INLINE void load_affine(const PackedFormat& format, const TileView& view, in
   TANDEM_UNROLL
   for (int v = 0; v < kRowVectors; ++v) {
     const int64_t at = v * kApart;
-    const bool super = format.scale == ScaleKind::super;
-    const Vec scale = super ? hn::Mul(load_half(view.scale + row + at), load_i8(view.sub_scale + shared + at))
-                            : load_half(view.scale + shared + at);
+    const bool super = format.super_blocks();
+    Vec scale = super ? hn::Mul(load_half(view.scale + row + at), load_i8(view.sub_scale + shared + at))
+                      : load_half(view.scale + shared + at);
+    if (format.scale == ScaleKind::eighths) scale = hn::Mul(scale, hn::Set(F(), format.scale_step()));
     affine.scale[v] = scale;
     affine.minimum[v] = hn::Zero(F());
     if (format.min == MinKind::zero_point) {

@@ -58,7 +58,7 @@ inline std::vector<std::byte> random_panels(const PackedFormat& format, int64_t 
     for (int64_t tile = 0; tile < columns / kTileColumns; ++tile) {
       const TileView view =
           tile_view(format, panels.data() + static_cast<size_t>(panel) * panel_bytes(format, columns), tile);
-      const int64_t halves = format.scale == ScaleKind::super ? kPanelRows : kTileColumns / format.group * kPanelRows;
+      const int64_t halves = format.super_blocks() ? kPanelRows : kTileColumns / format.group * kPanelRows;
       for (int64_t i = 0; i < halves; ++i) {
         const_cast<uint16_t*>(view.scale)[i] = random_half(random);
         if (format.min == MinKind::explicit_) const_cast<uint16_t*>(view.minimum)[i] = random_half(random);

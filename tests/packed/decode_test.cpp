@@ -30,7 +30,7 @@ float by_the_page(const PackedFormat& format, const std::byte* panel, int64_t co
   if (format.kind == PackedKind::f32) return at<float>(panel, index);
   if (format.kind == PackedKind::f16) return half_to_float(at<uint16_t>(panel, index));
   if (format.kind == PackedKind::bf16) return bf16_to_float(at<uint16_t>(panel, index));
-  const bool super = format.scale == ScaleKind::super, with_min = format.min == MinKind::explicit_;
+  const bool super = format.scale != ScaleKind::half, with_min = format.min == MinKind::explicit_;
   const size_t arrays = with_min ? 2 : 1, groups = 32 / static_cast<size_t>(format.group), number = super ? 1 : 2;
   const size_t codes = format.kind == PackedKind::i4 ? 1024 : 2048, tile = arrays * number * groups * 64 + codes;
   const size_t header = super ? arrays * 128 : 0, tile_index = static_cast<size_t>(column / 32);
@@ -49,6 +49,7 @@ float by_the_page(const PackedFormat& format, const std::byte* panel, int64_t co
   float scale = 0, min = 0;
   if (super) {
     scale = half_to_float(at<uint16_t>(block, r)) * at<int8_t>(start, shared);
+    if (format.scale == ScaleKind::eighths) scale /= 8;
     if (with_min) min = -(half_to_float(at<uint16_t>(block, 64 + r)) * at<uint8_t>(start, groups * 64 + shared));
   } else {
     scale = half_to_float(at<uint16_t>(start, shared));

@@ -17,7 +17,7 @@ inline constexpr std::byte kFinite[] = {std::byte{0xff},
 inline std::vector<PackedFormat> all_formats(int zero_point = 5) {
   std::vector<PackedFormat> formats = {{PackedKind::f32}, {PackedKind::f16}, {PackedKind::bf16}};
   for (const PackedKind kind : {PackedKind::i4, PackedKind::i8})
-    for (const ScaleKind scale : {ScaleKind::half, ScaleKind::super})
+    for (const ScaleKind scale : {ScaleKind::half, ScaleKind::super, ScaleKind::eighths})
       for (const MinKind min : {MinKind::none, MinKind::zero_point, MinKind::explicit_})
         for (const int group : {16, 32})
           formats.push_back({kind, scale, min, group, min == MinKind::zero_point ? zero_point : 0});

@@ -84,10 +84,8 @@ inline std::string packed_options(const PackedFormat& format) {
   if (format.dense())
     return define("ELEMENT", format.kind == PackedKind::f32 ? 0 : format.kind == PackedKind::f16 ? 1 : 2);
   const int min = format.min == MinKind::none ? 0 : format.min == MinKind::zero_point ? 1 : 2;
-  return defines({{"GROUP", format.group},
-                  {"SUPER", format.scale == ScaleKind::super},
-                  {"MIN_KIND", min},
-                  {"ZERO_POINT", format.zero_point}});
+  const int super = format.scale == ScaleKind::half ? 0 : format.scale == ScaleKind::super ? 1 : 2;
+  return defines({{"GROUP", format.group}, {"SUPER", super}, {"MIN_KIND", min}, {"ZERO_POINT", format.zero_point}});
 }
 
 inline size_t ceil_div(int64_t value, int64_t by) { return static_cast<size_t>((value + by - 1) / by); }

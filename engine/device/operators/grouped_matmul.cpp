@@ -23,9 +23,7 @@ GroupedMatMul slice_rows(const GroupedMatMul& op, int64_t begin, int64_t end) {
   return slice;
 }
 
-int64_t block_of_columns(const PackedFormat& format) {
-  return format.scale == ScaleKind::super ? kSuperColumns : kTileColumns;
-}
+int64_t block_of_columns(const PackedFormat& format) { return format.super_blocks() ? kSuperColumns : kTileColumns; }
 
 GroupedMatMul slice_columns(const GroupedMatMul& op, int64_t begin, int64_t end) {
   const int64_t columns = op.w.columns, block = block_of_columns(op.w.format);

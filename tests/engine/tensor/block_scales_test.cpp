@@ -56,6 +56,11 @@ TEST(MultiplyBlocks, rounds_once_by_other_numbers) {
       for (size_t i = 0; i < before.size(); ++i) ASSERT_EQ(after[i], 4 * before[i]);
       continue;
     }
+    if (type.type == StorageType::nvfp4) {  // its scales have four bits
+      for (size_t i = 0; i < before.size(); ++i)
+        ASSERT_NEAR(after[i], 3 * before[i], std::fabs(3 * before[i]) / 16 + 12 * 0x1p-11);
+      continue;
+    }
     float largest = 0;
     for (const float value : before) largest = std::max(largest, std::fabs(value));
     const float share = type.type == StorageType::bf16 ? 0x1p-8f : 0x1p-11f;
@@ -73,7 +78,7 @@ TEST(MultiplyBlocks, says_where_a_number_ends_being_finite) {
   };
   for (const StorageTypeInfo& type : storage_types()) {
     const BlockScales* scales = block_scales(type.type);
-    if (scales == nullptr || scales->is_exponent) continue;
+    if (scales == nullptr || scales->form != ScaleForm::half) continue;
     SCOPED_TRACE(type.name);
     std::vector<std::byte> fits = with_half(type.type, scales->scale, 32752);  // 65504, the largest half, is twice that
     EXPECT_TRUE(multiply_blocks(type.type, fits, 2));
@@ -87,6 +92,16 @@ TEST(MultiplyBlocks, says_where_a_number_ends_being_finite) {
   EXPECT_FALSE(multiply_blocks(StorageType::mxfp4, powers, 2));
   powers[0] = std::byte{253};
   EXPECT_TRUE(multiply_blocks(StorageType::mxfp4, powers, 2));
+  std::vector<std::byte> floats(36, std::byte{0x76});  // 224
+  EXPECT_TRUE(multiply_blocks(StorageType::nvfp4, floats, 2));
+  EXPECT_EQ(floats[3], std::byte{0x7e});
+  EXPECT_FALSE(multiply_blocks(StorageType::nvfp4, floats, 2)) << "448 is the largest";
+  std::vector<std::byte> nibbles(56);
+  const BlockScales& iq1_m = *block_scales(StorageType::iq1_m);
+  set_scale(iq1_m, nibbles.data(), 32752);
+  EXPECT_TRUE(multiply_blocks(StorageType::iq1_m, nibbles, 2));
+  set_scale(iq1_m, nibbles.data(), 32768);
+  EXPECT_FALSE(multiply_blocks(StorageType::iq1_m, nibbles, 2));
   std::vector<std::byte> values = with_half(StorageType::f16, 0, 65504);
   EXPECT_FALSE(multiply_blocks(StorageType::f16, values, 2));
   std::vector<std::byte> infinite = with_half(StorageType::f16, 0, INFINITY);

@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "engine/tensor/block_scales.h"
 #include "engine/tensor/types.h"
 
 namespace tandem::testing {
@@ -23,9 +24,15 @@ inline std::vector<int> half_offsets(StorageType type) {
     case StorageType::q4_k:
     case StorageType::q5_k:
       return {0, 2};
+    case StorageType::tq1_0:
+      return {52};
+    case StorageType::tq2_0:
+      return {64};
     case StorageType::f32:
     case StorageType::bf16:
     case StorageType::mxfp4:
+    case StorageType::nvfp4:
+    case StorageType::iq1_m:
       return {};
     default:
       return {0};
@@ -52,6 +59,11 @@ inline std::vector<uint8_t> random_rows(StorageType type, int64_t rows, int64_t 
       std::memcpy(&bytes[at], &value, 2);
     }
     if (type == StorageType::mxfp4) bytes[at] = static_cast<uint8_t>(118 + random() % 20);
+    // Scales of NVFP4 up to 0.23, and the half of IQ1_M, which lies at the top of four half words.
+    if (type == StorageType::nvfp4)
+      for (int i = 0; i < 4; ++i) bytes[at + i] = static_cast<uint8_t>(random() % 48);
+    if (type == StorageType::iq1_m)
+      set_scale(*block_scales(type), reinterpret_cast<std::byte*>(&bytes[at]), scale(random));
     for (int offset : half_offsets(type)) {
       const uint16_t half = float_to_half(scale(random));
       std::memcpy(&bytes[at + offset], &half, 2);

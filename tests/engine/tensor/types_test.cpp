@@ -25,7 +25,7 @@ TEST(StorageType, every_type_is_found_by_its_gguf_number) {
     EXPECT_EQ(storage_type_from_number(static_cast<uint32_t>(entry.type)), entry.type) << entry.name;
     EXPECT_STREQ(info(entry.type).name, entry.name);
   }
-  EXPECT_EQ(storage_types().size(), 16u);
+  EXPECT_EQ(storage_types().size(), 26u);
   EXPECT_FALSE(storage_type_from_number(4).has_value()) << "Q4_2 was withdrawn from the format";
   EXPECT_FALSE(storage_type_from_number(99).has_value());
 }
@@ -147,6 +147,152 @@ TEST(DecodeRow, mxfp4_multiplies_floats_of_four_bits_by_a_power_of_two) {
   EXPECT_EQ(decode(StorageType::mxfp4, block, 32)[0], 6 * 0x1p-127f) << "below the smallest normal number";
   block[0] = 255;
   EXPECT_TRUE(std::isnan(decode(StorageType::mxfp4, block, 32)[0]));
+}
+
+// 0x38 is 2^0, and half of it multiplies twice the values of the code book. 0x0f is (1 + 7/8) 2^-6, 0x01 is 2^-9.
+TEST(DecodeRow, nvfp4_multiplies_floats_of_four_bits_by_a_float_of_eight) {
+  std::vector<uint8_t> block(36, 0);
+  block[0] = 0x38, block[1] = 0x0f, block[2] = 0x01, block[3] = 0x7f;
+  block[4] = 0xf7;   // values 0 and 8: 6 and -6
+  block[12] = 0x12;  // values 16 and 24: 1 and 0.5
+  block[27] = 0x30;  // value 47: 1.5
+  block[28] = 0x77;  // values 48 and 56
+  const auto out = decode(StorageType::nvfp4, block, 64);
+  EXPECT_EQ(out[0], 6.0f);
+  EXPECT_EQ(out[8], -6.0f);
+  EXPECT_EQ(out[16], 1.875f / 64);
+  EXPECT_EQ(out[24], 1.875f / 128);
+  EXPECT_EQ(out[47], 1.5f / 512);
+  EXPECT_EQ(out[48], 0.0f) << "a scale that would be NaN counts as 0";
+  block[0] = 0x7e;
+  EXPECT_EQ(decode(StorageType::nvfp4, block, 64)[0], 448 * 6.0f);
+}
+
+// Number 1 is 43, then seven times 8. The scale 3 is 3.5 quarters.
+TEST(DecodeRow, iq2_xxs_makes_the_number_of_minuses_even) {
+  std::vector<uint8_t> block(66, 0);
+  block[1] = kOneHigh;
+  block[2] = 1;     // the number of values 0 .. 7
+  block[6] = 0x02;  // value 1 has a minus, and so the last value has one too
+  block[9] = 0x30;
+  const auto out = decode(StorageType::iq2_xxs, block, 256);
+  EXPECT_EQ(out[0], 0.875f * 43);
+  EXPECT_EQ(out[1], -7.0f);
+  EXPECT_EQ(out[2], 7.0f);
+  EXPECT_EQ(out[7], -7.0f);
+  EXPECT_EQ(out[32], 1.0f) << "the scale 0 is half a quarter";
+}
+
+TEST(DecodeRow, iq2_xs_has_the_ninth_bit_of_a_number_below_its_signs) {
+  std::vector<uint8_t> block(74, 0);
+  block[1] = kOneHigh;
+  block[64] = 0xff, block[65] = 0x03;  // values 248 .. 255: number 511, and the first one has a minus
+  block[73] = 0x10;                    // scale 1 of values 240 .. 255
+  const auto out = decode(StorageType::iq2_xs, block, 256);
+  EXPECT_EQ(out[248], -0.375f * 43);
+  EXPECT_EQ(out[249], 0.375f * 43);
+  EXPECT_EQ(out[255], -0.375f * 43);
+  EXPECT_EQ(out[0], 1.0f);
+}
+
+TEST(DecodeRow, iq2_s_stores_every_sign) {
+  std::vector<uint8_t> block(82, 0);
+  block[1] = kOneHigh;
+  block[2 + 5] = 0xff;   // values 40 .. 47: the low bits of number 1023
+  block[34 + 5] = 0x80;  // the last of them alone has a minus
+  block[66 + 1] = 0x0c;  // the high bits
+  block[74 + 1] = 0x02;  // scale 2 of values 32 .. 47
+  const auto out = decode(StorageType::iq2_s, block, 256);
+  EXPECT_EQ(out[40], 0.625f * 43);
+  EXPECT_EQ(out[47], -0.625f * 43);
+  EXPECT_EQ(out[48], 1.0f);
+}
+
+// Number 255 is 4, 28, 52, 62.
+TEST(DecodeRow, iq3_xxs_shares_seven_signs_between_two_points) {
+  std::vector<uint8_t> block(98, 0);
+  block[1] = kOneHigh;
+  block[2 + 63] = 255;    // values 252 .. 255
+  block[66 + 31] = 0x28;  // scale 2; the fourth seven signs are 0x40: the seventh value has a minus, and the eighth
+  const auto out = decode(StorageType::iq3_xxs, block, 256);
+  EXPECT_EQ(out[252], 1.25f * 4);
+  EXPECT_EQ(out[253], 1.25f * 28);
+  EXPECT_EQ(out[254], -1.25f * 52);
+  EXPECT_EQ(out[255], -1.25f * 62);
+  EXPECT_EQ(out[0], 1.0f);
+}
+
+// Number 257 is 5, 7, 9, 5.
+TEST(DecodeRow, iq3_s_multiplies_odd_numbers) {
+  std::vector<uint8_t> block(110, 0);
+  block[1] = kOneHigh;
+  block[2 + 9] = 1;      // values 36 .. 39
+  block[66 + 1] = 0x02;  // the high bit
+  block[74 + 4] = 0x40;  // value 38 has a minus
+  block[106] = 0x30;     // scale 7 of values 32 .. 63
+  const auto out = decode(StorageType::iq3_s, block, 256);
+  EXPECT_EQ(out[36], 35.0f);
+  EXPECT_EQ(out[37], 49.0f);
+  EXPECT_EQ(out[38], -63.0f);
+  EXPECT_EQ(out[39], 35.0f);
+  EXPECT_EQ(out[0], 1.0f);
+}
+
+// Number 1024 is 0, 1, -1, then zeros.
+TEST(DecodeRow, iq1_s_moves_points_by_an_eighth) {
+  std::vector<uint8_t> block(50, 0);
+  block[1] = kOneHigh;
+  block[34 + 2] = 0x20, block[34 + 3] = 0xa0;  // values 40 .. 47: high bits 4; scale 5, downwards
+  const auto out = decode(StorageType::iq1_s, block, 256);
+  EXPECT_EQ(out[40], 5 * -0.125f);
+  EXPECT_EQ(out[41], 5 * 0.875f);
+  EXPECT_EQ(out[42], 5 * -1.125f);
+  EXPECT_EQ(out[0], -0.875f);
+}
+
+TEST(DecodeRow, iq1_m_collects_its_scale_from_four_places) {
+  std::vector<uint8_t> block(56, 0);
+  block[53] = 0xc0, block[55] = 0x30;  // 0x3c00 is 1
+  block[32] = 0xc0;                    // values 8 .. 15: high bits 4, downwards
+  block[48] = 0x01;                    // scale 3 of values 0 .. 15
+  const auto out = decode(StorageType::iq1_m, block, 256);
+  EXPECT_EQ(out[0], 3 * -0.875f);
+  EXPECT_EQ(out[8], 3 * -0.125f);
+  EXPECT_EQ(out[9], 3 * 0.875f);
+  EXPECT_EQ(out[16], -0.875f);
+  block[49] = 0x10, block[51] = 0x20;  // 0x3c21
+  EXPECT_EQ(decode(StorageType::iq1_m, block, 256)[16], -0.875f * (1 + 33.0f / 1024));
+}
+
+// 2 1 0 1 2 in base 3 is 194; as a fraction of 243, rounded up, it is 205 of 256.
+TEST(DecodeRow, tq1_0_reads_five_digits_of_a_byte) {
+  std::vector<uint8_t> block(54, 0);
+  block[53] = kOneHigh;
+  block[3] = 205;
+  block[32 + 15] = 205;
+  block[48] = 205;
+  const auto out = decode(StorageType::tq1_0, block, 256);
+  for (const int first : {3, 160 + 15}) {
+    const int apart = first == 3 ? 32 : 16;
+    const float digits[] = {1, 0, -1, 0, 1};
+    for (int n = 0; n < 5; ++n) EXPECT_EQ(out[first + apart * n], digits[n]) << first << " " << n;
+  }
+  EXPECT_EQ(out[240], 1.0f);
+  EXPECT_EQ(out[244], 0.0f);
+  EXPECT_EQ(out[252], 0.0f);
+  EXPECT_EQ(out[255], -1.0f);
+}
+
+TEST(DecodeRow, tq2_0_subtracts_one_from_two_bits) {
+  std::vector<uint8_t> block(66, 0x55);
+  block[64] = 0, block[65] = kTwoHigh;
+  block[33] = 0xe4;  // values 129, 161, 193 and 225: 0 to 3
+  const auto out = decode(StorageType::tq2_0, block, 256);
+  EXPECT_EQ(out[129], -2.0f);
+  EXPECT_EQ(out[161], 0.0f);
+  EXPECT_EQ(out[193], 2.0f);
+  EXPECT_EQ(out[225], 4.0f);
+  EXPECT_EQ(out[0], 0.0f);
 }
 
 }  // namespace

@@ -20,10 +20,11 @@ namespace {
 using testing::HasSubstr;
 
 constexpr float kCanary = -12345.5f;
-constexpr StorageType kTypes[] = {StorageType::f32,  StorageType::f16,    StorageType::bf16,  StorageType::q4_0,
-                                  StorageType::q4_1, StorageType::q5_0,   StorageType::q5_1,  StorageType::q8_0,
-                                  StorageType::q2_k, StorageType::q3_k,   StorageType::q4_k,  StorageType::q5_k,
-                                  StorageType::q6_k, StorageType::iq4_nl, StorageType::iq4_xs};
+constexpr StorageType kTypes[] = {StorageType::f32,    StorageType::f16,    StorageType::bf16,   StorageType::q4_0,
+                                  StorageType::q4_1,   StorageType::q5_0,   StorageType::q5_1,   StorageType::q8_0,
+                                  StorageType::q2_k,   StorageType::q3_k,   StorageType::q4_k,   StorageType::q5_k,
+                                  StorageType::q6_k,   StorageType::iq4_nl, StorageType::iq4_xs, StorageType::iq3_xxs,
+                                  StorageType::iq2_xs, StorageType::tq2_0};
 
 bool is_half_of(StorageType type, uint32_t byte_in_block) {
   switch (type) {
@@ -32,7 +33,11 @@ bool is_half_of(StorageType type, uint32_t byte_in_block) {
     case StorageType::q8_0:
     case StorageType::iq4_nl:
     case StorageType::iq4_xs:
+    case StorageType::iq3_xxs:
+    case StorageType::iq2_xs:
       return byte_in_block < 2;
+    case StorageType::tq2_0:
+      return byte_in_block >= 64;
     case StorageType::q4_1:
     case StorageType::q5_1:
     case StorageType::q4_k:

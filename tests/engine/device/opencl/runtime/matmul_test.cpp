@@ -32,7 +32,7 @@ class MatMulBits : public testing::Test {
 };
 
 int64_t block_multiple(StorageType type, int64_t columns) {
-  const int64_t block = packed_format(type).scale == ScaleKind::super ? 256 : info(type).block_values;
+  const int64_t block = packed_format(type).super_blocks() ? 256 : info(type).block_values;
   return (columns + block - 1) / block * block;
 }
 
