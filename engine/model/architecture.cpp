@@ -7,6 +7,7 @@
 #include "engine/model/config_keys.h"
 #include "engine/model/expert_keys.h"
 #include "engine/model/known_keys.h"
+#include "engine/model/missing_operators.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -70,6 +71,12 @@ const Architecture& architecture_named(const std::string& name, const std::strin
     if (name == architecture->name) return *architecture;
     supported += (supported.empty() ? "" : ", ") + std::string(architecture->name);
   }
+  if (name == "clip")
+    throw Error("the file is a projector of pictures or sound, and has no language model", where,
+                "open the model's file instead; its text part runs");
+  if (const char* missing = missing_operator(name))
+    throw Error("the architecture '" + name + "' is not supported: it needs " + missing, where,
+                "use a model of another architecture; supported are " + supported);
   throw Error("the architecture '" + name + "' is not supported", where, "supported are " + supported);
 }
 

@@ -9,6 +9,7 @@
 #include "engine/model/expert_keys.h"
 #include "engine/model/latent_keys.h"
 #include "engine/model/limits.h"
+#include "engine/model/other_media.h"
 #include "engine/model/rope_keys.h"
 #include "sync/error.h"
 
@@ -153,6 +154,7 @@ ModelConfig read_common_keys(const GgufFile& file, std::span<const char* const> 
   ModelConfig config;
   config.architecture = file.require_string("general.architecture");
   config.name = file.get_string("general.name").value_or(config.architecture);
+  config.media_tensors = tensors_of_other_media(file);
   const ConfigKeys keys(file, config.architecture);
   config.layers = keys.require_size("block_count", kMaxLayers);
   if (is_known("nextn_predict_layers")) read_draft_layers(keys, config);

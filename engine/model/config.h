@@ -79,9 +79,10 @@ struct ModelConfig {
   std::string architecture;  // "llama"
   std::string name;
   int64_t layers = 0;
-  int64_t draft_layers = 0;  // layers of the file behind these, which draft more tokens; not computed
-  int64_t hidden = 0;        // H
-  int64_t feed_forward = 0;  // I
+  int64_t draft_layers = 0;   // layers of the file behind these, which draft more tokens; not computed
+  int64_t media_tensors = 0;  // tensors of the file that read pictures or sound; not computed
+  int64_t hidden = 0;         // H
+  int64_t feed_forward = 0;   // I
   int64_t heads = 0, kv_heads = 0;
   int64_t head_dim = 0;  // of keys and queries
   int64_t head_dim_v = 0;

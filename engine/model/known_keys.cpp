@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/model/config_keys.h"
+#include "engine/model/other_media.h"
 
 namespace tandem {
 namespace {
@@ -143,6 +144,7 @@ class KnownKeys {
 
   void require(const std::string& key) const {
     if (is_among(kRead, key) || is_among(declared_, key) || is_among(kNoComputation, key)) return;
+    if (is_key_of_other_media(key)) return;
     if (is_among(kOfExperts, key)) return require_no_experts();
     if (is_among(kOfLatents, key) && is_declared(kOfLatents[0])) return;
     if (key == "attention.sliding_window") return require_wide_window(key);

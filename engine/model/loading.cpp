@@ -9,6 +9,7 @@
 
 #include "engine/model/architecture.h"
 #include "engine/model/layer_names.h"
+#include "engine/model/other_media.h"
 #include "engine/model/packing.h"
 #include "engine/model/rope_keys.h"
 #include "engine/model/weights.h"
@@ -232,6 +233,11 @@ class Loader {
           layer && *layer >= config.layers && *layer < config.layers + config.draft_layers)
         continue;
       if (tensor.name.ends_with(".attn_rot_embd.weight") || tensor.name.ends_with(".attn_rot_embd")) continue;
+      if (is_tensor_of_other_media(tensor.name)) continue;
+      if (!names_.contains(tensor.name) && tensor.name.ends_with(".scale"))
+        throw Error("a factor of a whole matrix, which files of NVFP4 may have, is not computed",
+                    file_.path() + ": tensor '" + tensor.name + "'",
+                    "use a file of another storage type, such as MXFP4");
       if (!names_.contains(tensor.name)) {
         throw Error("a tensor that the architecture " + architecture + " does not know",
                     file_.path() + ": tensor '" + tensor.name + "'", "this variant of the model is not supported");

@@ -137,6 +137,9 @@ std::string note_on_length(const ModelConfig& config, int64_t tokens) {
 void print_notes(const CommonFlags& flags, const Engine& engine, int64_t tokens) {
   if (flags.quiet()) return;
   std::vector<std::string> notes = engine.diagnostics();
+  if (const int64_t media = engine.model().config().media_tensors; media > 0)
+    notes.push_back("only the text part of this model runs: " + std::to_string(media) +
+                    " tensors that read pictures or sound are left out");
   notes.push_back(note_on_length(engine.model().config(), tokens > 0 ? tokens : engine.sizes().context));
   if (flags.ctx_size > 0 && engine.sizes().context > flags.ctx_size)
     notes.push_back("the context holds " + std::to_string(engine.sizes().context) +

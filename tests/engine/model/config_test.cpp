@@ -122,6 +122,48 @@ TEST(ModelConfig, of_minicpm_has_the_published_scales_where_a_file_says_nothing)
 }
 
 // The key is a factor in these files and a divisor in Granite's and MiniCPM's.
+// Nothing but the name is read, so files of these architectures need no key of their own here.
+TEST(ModelConfig, names_the_operator_that_a_declined_architecture_needs) {
+  const std::pair<const char*, const char*> declined[] = {{"mamba", "state-space layers"},
+                                                          {"mamba2", "state-space layers"},
+                                                          {"jamba", "state-space layers"},
+                                                          {"falcon-h1", "state-space layers"},
+                                                          {"granitehybrid", "state-space"},
+                                                          {"nemotron_h", "state-space layers"},
+                                                          {"nemotron_h_moe", "state-space"},
+                                                          {"plamo2", "state-space layers"},
+                                                          {"rwkv6", "linear attention (RWKV)"},
+                                                          {"rwkv6qwen2", "linear attention (RWKV)"},
+                                                          {"rwkv7", "linear attention (RWKV)"},
+                                                          {"arwkv7", "linear attention (RWKV)"},
+                                                          {"qwen3next", "linear attention"},
+                                                          {"qwen35", "linear attention (gated delta rule)"},
+                                                          {"qwen35moe", "linear attention"},
+                                                          {"kimi-linear", "linear attention (gated delta rule)"},
+                                                          {"lfm2", "convolutions"},
+                                                          {"lfm2moe", "convolutions"},
+                                                          {"wavtokenizer-dec", "convolutions"},
+                                                          {"t5", "attention to another sequence"},
+                                                          {"t5encoder", "another sequence"},
+                                                          {"dream", "diffusion"},
+                                                          {"llada", "diffusion"},
+                                                          {"llada-moe", "diffusion"},
+                                                          {"rnd1", "diffusion"},
+                                                          {"qwen2vl", "pictures"},
+                                                          {"qwen3vl", "pictures"},
+                                                          {"qwen3vlmoe", "pictures"},
+                                                          {"paddleocr", "pictures"},
+                                                          {"hunyuan_vl", "pictures"},
+                                                          {"cogvlm", "pictures"},
+                                                          {"glm-dsa", "sparse attention"},
+                                                          {"clip", "open the model's file"},
+                                                          {"nobody-has-published", "supported are"}};
+  std::vector<Refusal> refusals;
+  for (const auto& [name, needs] : declined)
+    refusals.push_back({name, [name](GgufWriter& w) { w.set("general.architecture", name); }, needs});
+  expect_refused(refusals, [] { return tiny_writer({}); });
+}
+
 TEST(ModelConfig, takes_the_scale_of_logits_as_the_architecture_means_it) {
   const auto scale = [](const std::string& architecture, float key) {
     GgufWriter writer = tiny_writer({.architecture = architecture});

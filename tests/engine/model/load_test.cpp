@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <functional>
 #include <random>
@@ -224,10 +225,28 @@ TEST(LoadModel, refuses_missing_misshapen_and_unknown_tensors_before_it_takes_me
        "'blk.0.attn_k.bias'"},
       {"a layer too many", [&](auto& w) { w.tensor("blk.2.attn_norm.weight", {64}, StorageType::f32, row); },
        "does not know"},
+      {"factor of a matrix",
+       [&](auto& w) {
+         w.tensor("blk.0.ffn_down.scale", {1}, StorageType::f32, {row.data(), row.data() + 4});
+       },
+       "NVFP4"},
       {"other vocabulary", [](auto& w) { w.set("llama.vocab_size", uint32_t{321}); }, "expected [64, 321]"},
   };
   expect_refused(
       refusals, [] { return tiny_writer({}); }, load_all);
+}
+
+// The tensors and keys of a file that reads pictures and sound, too.
+TEST(LoadModel, loads_the_text_part_of_a_model_that_reads_pictures) {
+  const GgufWriter text = tiny_writer({});
+  GgufWriter both = text;
+  const std::vector<std::byte> row(64 * 4);
+  for (const char* name : {"v.blk.0.attn_q.weight", "v.patch_embd.weight", "mm.0.weight", "a.conv1d.1.weight"})
+    both.tensor(name, {64}, StorageType::f32, row);
+  both.set("llama.vision.block_count", uint32_t{1}).set("llama.mm.tokens_per_image", uint32_t{256});
+  EXPECT_EQ(config_of(text).media_tensors, 0);
+  EXPECT_EQ(config_of(both).media_tensors, 4);
+  EXPECT_NO_THROW(load_all(both));
 }
 
 TEST(LoadModel, refuses_more_layers_than_tensors_before_it_makes_up_their_names) {
@@ -243,6 +262,12 @@ TEST(LoadModel, refuses_more_layers_than_tensors_before_it_makes_up_their_names)
   }
 }
 
+// Types of which there are no quantised models here.
+constexpr StorageType kInRandomModels[] = {StorageType::mxfp4,   StorageType::nvfp4, StorageType::iq3_s,
+                                           StorageType::iq3_xxs, StorageType::iq2_s, StorageType::iq2_xs,
+                                           StorageType::iq2_xxs, StorageType::iq1_m, StorageType::iq1_s,
+                                           StorageType::tq2_0,   StorageType::tq1_0};
+
 TEST(LoadModel, keeps_every_value_of_every_storage_type) {
   std::set<StorageType> seen;
   for (const char* name : {"first", "second", "wide"}) {
@@ -251,8 +276,19 @@ TEST(LoadModel, keeps_every_value_of_every_storage_type) {
     sync::Pool pool;
     expect_weights_of(file, load_model(file, pool, 2));
   }
-  seen.insert(StorageType::mxfp4);  // in random models below
+  for (const StorageType type : kInRandomModels) seen.insert(type);
   EXPECT_EQ(seen.size(), std::size(storage_types()));
+}
+
+TEST(LoadModel, keeps_every_value_of_random_models) {
+  for (const StorageType type : kInRandomModels) {
+    SCOPED_TRACE(info(type).name);
+    const std::vector<std::byte> bytes = test::bytes_of(RandomModel(test::small_shape("llama-3-8b"), type, 5));
+    const GgufFile file = GgufFile::parse(bytes, "random");
+    EXPECT_EQ(file.require("blk.0.ffn_gate.weight").type, type);
+    sync::Pool pool;
+    expect_weights_of(file, load_model(file, pool, 2));
+  }
 }
 
 TEST(LoadModel, packs_a_random_model_of_mxfp4) {
@@ -267,8 +303,8 @@ TEST(LoadModel, packs_a_random_model_of_mxfp4) {
 TEST(LoadModel, keeps_every_value_of_a_model_of_one_storage_type) {
   if (!test_data("quant-models")) SKIP_FOR_WANT_OF(data, "no quant-models");
   for (const StorageTypeInfo& type : storage_types()) {
-    // The architectures' own models have F32. MXFP4 is in random models.
-    if (type.type == StorageType::f32 || type.type == StorageType::mxfp4) continue;
+    // The architectures' own models have F32.
+    if (type.type == StorageType::f32 || std::ranges::count(kInRandomModels, type.type) > 0) continue;
     SCOPED_TRACE(type.name);
     const auto path = test_data(std::string("quant-models/quant-") + type.name + ".gguf");
     ASSERT_TRUE(path);

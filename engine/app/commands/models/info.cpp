@@ -123,6 +123,7 @@ json config_json(const ModelConfig& config) {
               {"qkv_bias", config.qkv_bias},
               {"qk_norm", config.qk_norm},
               {"tied_output", config.tied_output}};
+  if (config.media_tensors > 0) shapes["tensors_of_other_media_not_computed"] = config.media_tensors;
   if (config.draft_layers > 0) shapes["draft_layers_not_computed"] = config.draft_layers;
   add_parts(shapes, config);
   return shapes;
