@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/model/layer_names.h"
+#include "engine/plan/prediction/plan_json.h"
 
 namespace tandem::app {
 namespace {
@@ -39,51 +40,6 @@ std::vector<Line> lines_of(const PhaseReport& phase) {
   return lines;
 }
 
-// The time of a cut is the time until both sides have ended. The times of the sides show which one waits.
-json to_json(const Priced& priced) {
-  json parts = json::array();
-  for (const Part& part : priced.cut.parts) {
-    parts.push_back({{"side", part.side == Side::general ? "gpu" : "npu"},
-                     {"token_begin", part.token_begin},
-                     {"token_end", part.token_end},
-                     {"row_begin", part.row_begin},
-                     {"row_end", part.row_end},
-                     {"graph_tokens", part.graph_tokens}});
-  }
-  return {{"cut", to_string(priced.cut.kind)}, {"text", to_string(priced.cut)},    {"ms", ms(priced.seconds)},
-          {"gpu_ms", ms(priced.gpu_seconds)},  {"npu_ms", ms(priced.npu_seconds)}, {"parts", std::move(parts)}};
-}
-
-// Matmuls of one shape share a decision. The best cut of each kind is listed, so a reader sees how close the choice
-// was (H9).
-json to_json(const Decided& decided) {
-  json candidates = json::array();
-  for (const Priced& priced : decided.decision.best_of_each_kind) candidates.push_back(to_json(priced));
-  return {{"name", decided.name},
-          {"operators", decided.operators},
-          {"format", to_string(decided.shape.format)},
-          {"S", decided.shape.S},
-          {"K", decided.shape.K},
-          {"N", decided.shape.N},
-          {"chosen", to_json(decided.decision.chosen)},
-          {"candidates", std::move(candidates)},
-          {"why", decided.decision.why}};
-}
-
-json groups_json(const std::vector<ExpertGroup>& groups) {
-  json array = json::array();
-  for (const ExpertGroup& group : groups) array.push_back({{"rows_each", group.capacity}, {"experts", group.experts}});
-  return array;
-}
-
-// NPUMoE: the experts of each layer that live on the NPU.
-json to_json(const PlannedExperts& planned) {
-  return {{"layer", planned.layer},
-          {"npu", groups_json(planned.placement.resident)},
-          {"elsewhere", groups_json(planned.placement.elsewhere)},
-          {"expected_elsewhere_share", planned.placement.expected_elsewhere}};
-}
-
 // "4 x 64, 8 x 32": experts and the rows of each.
 std::string groups_text(const std::vector<ExpertGroup>& groups) {
   std::string text;
@@ -101,44 +57,9 @@ void print_experts(const std::vector<PlannedExperts>& experts) {
                 100 * planned.placement.expected_elsewhere);
 }
 
-// Every step with its operators, the decisions behind the plan, and the busy times. The last five keys exist only on a
-// model clock. Steps refer to each other by their index in the list.
+// The last five keys exist only on a model clock.
 json to_json(const PhaseReport& phase) {
-  json steps = json::array();
-  for (size_t i = 0; i < phase.plan.steps.size(); ++i) {
-    const Step& step = phase.plan.steps[i];
-    const PredictedStep& predicted = phase.predicted.steps[i];
-    json operators = json::array();
-    for (size_t o = 0; o < step.operators.size(); ++o) {
-      operators.push_back({{"name", step.operators[o].name},
-                           {"kind", kind_name(step.operators[o])},
-                           {"tokens", tokens_of(step.operators[o])},
-                           {"ms", ms(predicted.operator_seconds[o])}});
-    }
-    steps.push_back({{"device", phase.plan.devices[static_cast<size_t>(step.device)]},
-                     {"waits", step.waits},
-                     {"start_ms", ms(predicted.start_seconds)},
-                     {"end_ms", ms(predicted.end_seconds)},
-                     {"operators", std::move(operators)}});
-  }
-  json matmuls = json::array(), busy = json::object();
-  for (const Decided& decided : phase.plan.decisions) matmuls.push_back(to_json(decided));
-  for (size_t d = 0; d < phase.plan.devices.size(); ++d)
-    busy[phase.plan.devices[d]] = ms(phase.predicted.busy_seconds[d]);
-  json experts = json::array();
-  for (const PlannedExperts& planned : phase.plan.experts) experts.push_back(to_json(planned));
-  json object = {{"phase", phase.phase},
-                 {"tokens", phase.S},
-                 {"position", phase.position},
-                 {"plan", phase.plan.name},
-                 {"dominant", phase.plan.dominant == Dominant::npu ? "npu" : "gpu"},
-                 {"predicted_ms", ms(phase.predicted.seconds)},
-                 {"tokens_per_second", static_cast<double>(phase.S) / phase.predicted.seconds},
-                 {"busy_ms", std::move(busy)},
-                 {"matmuls", std::move(matmuls)},
-                 {"experts", std::move(experts)},
-                 {"notes", phase.plan.notes},
-                 {"steps", std::move(steps)}};
+  json object = plan_json({phase.phase, phase.S, phase.position}, phase.plan, phase.predicted);
   if (phase.run) {
     object["compile_ms"] = ms(phase.run->compile_seconds);
     object["crossings"] = phase.run->crossings;
