@@ -183,6 +183,9 @@ struct GenerateOptions {
   std::function<void(std::string_view)> on_text;
   // Called with each token, an end token included, before the piece of text that it completes.
   std::function<void(const ChosenToken&)> on_token;
+  // Takes the place of the sampler: chooses a token by the logits of its place, [vocabulary], which are a view for the
+  // call. Under a constraint, logits of tokens that may not come are minus infinity. Empty: the sampler chooses.
+  std::function<int32_t(std::span<const float> logits)> choose{};
   int64_t logprobs = -1;  // for on_token: so many most likely tokens at each place; 0: the chosen one alone; < 0: none
   // Called after each chunk of a prompt that needs several: `done` of `total` tokens have run.
   std::function<void(int64_t done, int64_t total)> on_prompt;
@@ -299,9 +302,15 @@ class TextService {
     GenerateOptions options;
     std::string client;  // whose text it is
     std::function<void(Batcher::Result)> on_end;
+    Sequence* sequence =
+        nullptr;  // as for Batcher::add(), which borrows it until on_end; null: the text has one of its own
   };
   // All of these texts, or nothing where the line has no room for them; on_end is not called then.
   std::optional<std::vector<TextTicket>> ask(std::vector<Wish> wishes);
+
+  // Runs work that calls the engine on the service's thread, between two passes, and does not wait for it. The work
+  // must not throw. False: the service was closed, and nothing runs.
+  bool between_passes(std::function<void()> work);
 
   struct Load {
     int64_t waiting = 0, active = 0;

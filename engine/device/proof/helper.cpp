@@ -1,5 +1,6 @@
 #include "engine/device/proof/helper.h"
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,14 +12,28 @@ namespace tandem::proof {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// The folder of the program or shared library that contains this function.
+fs::path folder_of_this_code() {
+  Dl_info found{};
+  const bool is_found =
+      ::dladdr(reinterpret_cast<const void*>(&find_helper), &found) != 0 && found.dli_fname != nullptr;
+  std::error_code ignored;
+  return is_found ? fs::canonical(found.dli_fname, ignored).parent_path() : fs::path();
+}
+
+}  // namespace
+
 std::string find_helper() {
   // The variable decides, even if it is empty: the helper sets it to "" for itself, so that no child tries drivers
   // in turn.
   if (const char* named = std::getenv("TANDEM_PROVER")) return named;
   std::error_code ignored;
   const fs::path beside = fs::read_symlink("/proc/self/exe", ignored).parent_path() / kHelperName;
-  for (const std::string& path :
-       {beside.string(), std::string(TANDEM_PROVER_INSTALLED), std::string(TANDEM_PROVER_BUILT)}) {
+  const fs::path library = folder_of_this_code();
+  for (const std::string& path : {beside.string(), (library / kHelperName).string(),
+                                  std::string(TANDEM_PROVER_INSTALLED), std::string(TANDEM_PROVER_BUILT)}) {
     if (access(path.c_str(), X_OK) == 0) return path;
   }
   return "";

@@ -1,6 +1,7 @@
 #include "engine/run/serve/generate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <iterator>
 #include <limits>
@@ -69,10 +70,27 @@ std::optional<int32_t> Continuation::end(StopReason reason) {
   return std::nullopt;
 }
 
+// Without a constraint the caller sees the pass's own logits; else a copy, in which other tokens are excluded.
+std::optional<int32_t> Continuation::chosen_by_caller(std::span<const float> logits) const {
+  if (!all_finite(logits)) return std::nullopt;
+  std::vector<float> allowed;
+  if (matcher_) {
+    allowed.assign(logits.begin(), logits.end());
+    exclude(allowed, matcher_->mask());
+    logits = allowed;
+  }
+  const int32_t id = options_.choose(logits);
+  const bool is_token = id >= 0 && id < std::ssize(logits);
+  if (!is_token || std::isinf(logits[static_cast<size_t>(id)]))
+    throw Error("a sampler has chosen what may not come", "token " + std::to_string(id),
+                "Choose a token of the vocabulary whose logit is not minus infinity");
+  return id;
+}
+
 // A replayed token takes the place of the choice. Under a constraint it must be one that may come here.
 std::optional<int32_t> Continuation::choose(std::span<const float> logits) {
   const auto allowed = matcher_ ? matcher_->mask() : std::span<const uint64_t>();
-  const std::optional<int32_t> choice = sampler_.sample(logits, allowed);
+  const std::optional<int32_t> choice = options_.choose ? chosen_by_caller(logits) : sampler_.sample(logits, allowed);
   if (!choice) return std::nullopt;
   const size_t place = result_.ids.size();
   const int32_t id = place < options_.replayed.size() ? options_.replayed[place] : *choice;

@@ -72,6 +72,7 @@ class Continuation {
   bool is_complete() const;
   void print(const std::string& text);
   std::optional<int32_t> choose(std::span<const float> logits);
+  std::optional<int32_t> chosen_by_caller(std::span<const float> logits) const;
   std::optional<int32_t> end(StopReason reason);
   const Tokenizer* tokenizer_;
   GenerateOptions options_;

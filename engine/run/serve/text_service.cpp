@@ -1,5 +1,6 @@
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <new>
 #include <thread>
@@ -34,6 +35,7 @@ class TextService::State {
   std::optional<std::vector<TextTicket>> ask(std::vector<Wish> wishes, bool is_bounded);
   Load load() const;
   void watch_passes(PassWatch* watch);
+  bool between_passes(std::function<void()> work);
 
  private:
   struct Asked {
@@ -41,11 +43,13 @@ class TextService::State {
     GenerateOptions options;
     std::function<void(Batcher::Result)> on_end;
     std::shared_ptr<std::atomic<bool>> is_unwanted;
+    Sequence* sequence = nullptr;
   };
   using Turn = std::pair<std::string, Asked>;
   void work();
   bool wait_for_requests();
   bool run_pass();
+  void do_other_work();
   std::vector<Turn> next_turns();
   void begin(Turn& turn);
   static void end_unwritten(Asked& asked);
@@ -56,6 +60,7 @@ class TextService::State {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   FairLine<Asked> line_;
+  std::deque<std::function<void()>> works_;  // for between two passes
   int64_t in_work_ = 0;
   Batcher::Totals totals_;
   PassWatch* watch_ = nullptr;
@@ -74,12 +79,14 @@ std::future<Generation> TextService::write(std::vector<int32_t> prompt, Generate
   auto result = std::make_shared<std::promise<Generation>>();
   std::future<Generation> written = result->get_future();
   std::vector<Wish> wish(1);
-  wish[0] = {std::move(prompt), std::move(options), "", [result](Batcher::Result ended) {
-               if (ended.error)
-                 result->set_exception(ended.error);
-               else
-                 result->set_value(std::move(ended.generation));
-             }};
+  wish[0].prompt = std::move(prompt);
+  wish[0].options = std::move(options);
+  wish[0].on_end = [result](Batcher::Result ended) {
+    if (ended.error)
+      result->set_exception(ended.error);
+    else
+      result->set_value(std::move(ended.generation));
+  };
   state_->ask(std::move(wish), false);
   return written;
 }
@@ -90,6 +97,7 @@ std::optional<std::vector<TextTicket>> TextService::ask(std::vector<Wish> wishes
 
 TextService::Load TextService::load() const { return state_->load(); }
 void TextService::watch_passes(PassWatch* watch) { state_->watch_passes(watch); }
+bool TextService::between_passes(std::function<void()> work) { return state_->between_passes(std::move(work)); }
 
 // Closing interrupts all requests. The thread ends when none is left.
 void TextService::State::close() {
@@ -113,8 +121,8 @@ std::optional<std::vector<TextTicket>> TextService::State::ask(std::vector<Wish>
     for (Wish& wish : wishes) {
       auto is_unwanted = std::make_shared<std::atomic<bool>>(false);
       tickets.emplace_back(is_unwanted);
-      line_.push(std::move(wish.client),
-                 {std::move(wish.prompt), std::move(wish.options), std::move(wish.on_end), std::move(is_unwanted)});
+      line_.push(std::move(wish.client), {std::move(wish.prompt), std::move(wish.options), std::move(wish.on_end),
+                                          std::move(is_unwanted), wish.sequence});
     }
   }
   changed_.notify_one();
@@ -124,7 +132,7 @@ std::optional<std::vector<TextTicket>> TextService::State::ask(std::vector<Wish>
 // The service was closed.
 std::vector<TextTicket> TextService::State::refuse_all(std::vector<Wish> wishes) {
   for (Wish& wish : wishes) {
-    Asked asked{std::move(wish.prompt), {}, std::move(wish.on_end), nullptr};
+    Asked asked{std::move(wish.prompt), {}, std::move(wish.on_end), nullptr, nullptr};
     end_unwritten(asked);
   }
   return {};
@@ -138,6 +146,16 @@ TextService::Load TextService::State::load() const {
 void TextService::State::watch_passes(PassWatch* watch) {
   const std::lock_guard lock(mutex_);
   watch_ = watch;
+}
+
+bool TextService::State::between_passes(std::function<void()> work) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closing_ || has_ended_) return false;
+    works_.push_back(std::move(work));
+  }
+  changed_.notify_one();
+  return true;
 }
 
 // Under the lock: the requests whose turn it is.
@@ -158,13 +176,24 @@ bool TextService::State::wait_for_requests() {
   std::unique_lock lock(mutex_);
   totals_ = batcher_.totals();
   if (batcher_.active() + batcher_.waiting() > 0) return true;
-  changed_.wait(lock, [this] { return closing_ || !line_.empty(); });
-  has_ended_ = closing_ && line_.empty();
+  changed_.wait(lock, [this] { return closing_ || !line_.empty() || !works_.empty(); });
+  has_ended_ = closing_ && line_.empty() && works_.empty();
   return !has_ended_;
+}
+
+// On the service's own thread, because this work may call the engine.
+void TextService::State::do_other_work() {
+  std::deque<std::function<void()>> works;
+  {
+    const std::lock_guard lock(mutex_);
+    works.swap(works_);
+  }
+  for (const auto& work : works) work();
 }
 
 void TextService::State::work() {
   while (wait_for_requests()) {
+    do_other_work();
     try {
       orchestrator_.run([this] {
         const double end = now_seconds() + kSecondsAtOnce;
@@ -175,12 +204,13 @@ void TextService::State::work() {
   }
 }
 
-// Takes over new requests, and runs a pass. False: there is nothing to write.
+// Takes over new requests, and runs a pass. False: there is nothing to write, or other work waits.
 bool TextService::State::run_pass() {
   std::vector<Turn> turns;
   std::vector<Asked> unwanted;
   {
     const std::lock_guard lock(mutex_);
+    if (!works_.empty()) return false;
     totals_ = batcher_.totals();
     unwanted = line_.remove_if([this](const Asked& each) { return closing_ || *each.is_unwanted; });
     turns = next_turns();
@@ -213,7 +243,10 @@ void TextService::State::begin(Turn& turn) {
     return closing_ || *unwanted || (wish && wish());
   };
   try {
-    batcher_.add(std::move(asked.prompt), std::move(asked.options), on_end);
+    if (asked.sequence != nullptr)
+      batcher_.add(*asked.sequence, std::move(asked.prompt), std::move(asked.options), on_end);
+    else
+      batcher_.add(std::move(asked.prompt), std::move(asked.options), on_end);
   } catch (...) {  // too little memory
     on_end({{}, std::current_exception()});
   }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -148,6 +149,26 @@ TEST_F(Constrained, refuses_replayed_tokens_that_break_it) {
   EXPECT_TRUE(write(options).text.starts_with("xxx"));
   options.constraint = maker_->grammar("root ::= \"xy\"");
   EXPECT_NE(message_of([&] { write(options); }).find("breaks the text's constraint"), std::string::npos);
+}
+
+// The chooser takes the largest finite logit, as the greedy sampler does.
+TEST_F(Constrained, come_from_a_callers_choice_as_from_the_sampler) {
+  GenerateOptions options = under(maker_->json_schema(kSchema));
+  const Generation sampled = write(options);
+  int64_t excluded = 0;
+  options.choose = [&](std::span<const float> logits) {
+    excluded += std::ranges::count(logits, -std::numeric_limits<float>::infinity());
+    return static_cast<int32_t>(std::ranges::max_element(logits) - logits.begin());
+  };
+  EXPECT_EQ(write(options).ids, sampled.ids);
+  EXPECT_GT(excluded, 0);
+  options.choose = [](std::span<const float> logits) {
+    return static_cast<int32_t>(std::ranges::min_element(logits) - logits.begin());  // one that may not come
+  };
+  EXPECT_NE(message_of([&] { write(options); }).find("may not come"), std::string::npos);
+  options.constraint = nullptr;
+  options.choose = [](std::span<const float>) { return -1; };
+  EXPECT_NE(message_of([&] { write(options); }).find("token -1"), std::string::npos);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <new>
 #include <optional>
 #include <stdexcept>
@@ -316,6 +317,47 @@ TEST_F(SharedRoom, of_passes_always_has_a_place_for_texts_that_are_written) {
   while (batcher_->step()) {
   }
   EXPECT_EQ(passes, (std::vector<int64_t>{1, 2, 3, 4, 5, 6}));
+}
+
+// The two texts need hundreds of passes, and the work comes while they run.
+TEST_F(Texts, let_other_work_call_the_engine_between_their_passes) {
+  const auto engine = open(2), alone = open(1);
+  TextService service(*engine, 2);
+  auto first = service.write(some_ids(9), so_many(60)), second = service.write(some_ids(4), so_many(60));
+  std::promise<std::vector<float>> done;
+  const std::vector<int32_t> ids = some_ids(7);
+  ASSERT_TRUE(service.between_passes([&] {
+    Sequence text = engine->cache().new_sequence();
+    const Logits logits = extend(*engine, text, ids);
+    done.set_value({logits.begin(), logits.end()});
+  }));
+  Sequence text = alone->cache().new_sequence();
+  const Logits expected = extend(*alone, text, ids);
+  EXPECT_EQ(done.get_future().get(), std::vector<float>(expected.begin(), expected.end()));
+  EXPECT_EQ(first.get().ids, generate(*alone, some_ids(9), so_many(60)).ids);
+  EXPECT_EQ(second.get().ids, generate(*alone, some_ids(4), so_many(60)).ids);
+  service.close();
+  EXPECT_FALSE(service.between_passes([] { ADD_FAILURE() << "nothing runs in a closed service"; }));
+}
+
+TEST_F(Texts, are_written_in_a_sequence_of_the_callers) {
+  const auto engine = open(2), alone = open(1);
+  Sequence text = engine->cache().new_sequence();
+  const std::vector<int32_t> ids = some_ids(9);
+  extend(*engine, text, std::span(ids).first(4));
+  TextService service(*engine, 2);
+  std::promise<Batcher::Result> done;
+  std::vector<TextService::Wish> wishes(1);
+  wishes[0].prompt = ids;
+  wishes[0].options = so_many(5);
+  wishes[0].sequence = &text;
+  wishes[0].on_end = [&](Batcher::Result result) { done.set_value(std::move(result)); };
+  ASSERT_TRUE(service.ask(std::move(wishes)));
+  const Batcher::Result result = done.get_future().get();
+  ASSERT_FALSE(result.error);
+  EXPECT_EQ(result.generation.ids, generate(*alone, ids, so_many(5)).ids);
+  EXPECT_EQ(result.generation.cached_prefix_tokens, 4);
+  EXPECT_EQ(text.position(), 13);  // all but the last generated token
 }
 
 }  // namespace
