@@ -98,6 +98,8 @@ const std::vector<FloorFolder>& floor_table() {
       {"engine/serve/timeline", 7, 2},
       {"engine/serve/api", 7, 3},
       {"engine/app", 8},
+      {"bindings/c", 8, 2},
+      {"bindings", 8, 1},
       {"tests", kTop},
       {"bench", kTop},
   };

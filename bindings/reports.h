@@ -1,0 +1,25 @@
+// What users of a binding ask about a machine, a model and its plans, as JSON.
+//
+// Contract: as for TextModel. Members are those of the program's --json where it has the same report.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "bindings/text_model.h"
+
+namespace tandem::bindings {
+
+std::string version();  // "0.1.0"
+
+// A list with each device of this machine, opened and closed again: as `devices` of `tandem devices --json`.
+std::string devices_json();
+// Architecture, sizes, devices, plan, and why bits may differ.
+std::string model_json(const TextModel& model);
+// The plan of a prompt of so many tokens and of one token behind it, with predicted times: as `tandem plan --json`.
+// Nothing runs.
+std::string plans_json(const TextModel& model, int64_t prompt_tokens);
+// A text that was written, as a part of `tandem run --json`.
+std::string generation_json(const Generation& generation);
+
+}  // namespace tandem::bindings

@@ -1,0 +1,406 @@
+#include "bindings/text_model.h"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <future>
+#include <limits>
+#include <string>
+
+#include "engine/device/gpu/kept_file.h"
+#include "engine/device/registry.h"
+#include "engine/model/config.h"
+#include "engine/plan/strategy.h"
+#include "engine/run/engine.h"
+#include "engine/run/serve/extend.h"
+#include "engine/run/serve/perplexity.h"
+
+namespace tandem::bindings {
+namespace {
+
+constexpr int64_t kDraftRows = 32;                   // a pass of drafts wants so many logits beside those of its texts
+constexpr int64_t kLogitsBytes = int64_t{64} << 20;  // of one pass, where the user does not say
+constexpr std::chrono::milliseconds kLookEvery{20};
+constexpr int64_t kMostContext = int64_t{1} << 31;
+
+thread_local int callbacks_here = 0;
+
+// Errors of `work` become errors of a kind that users tell apart.
+template <typename Kind, typename Work>
+auto as_kind(const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    throw Kind(error.failure(), error.object(), error.hint());
+  }
+}
+
+// A library's log lines go to standard error, and only warnings unless TANDEM_LOG says more.
+void set_up_log_once() {
+  static const bool is_set_up = [] {
+    spdlog::set_default_logger(
+        std::make_shared<spdlog::logger>("tandem", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
+    const char* level = std::getenv("TANDEM_LOG");
+    spdlog::set_level(level != nullptr && *level != '\0' ? spdlog::level::from_str(level) : spdlog::level::warn);
+    return true;
+  }();
+  static_cast<void>(is_set_up);
+}
+
+template <typename Value>
+Value named(const std::string& name, std::initializer_list<std::pair<const char*, Value>> known, const char* what) {
+  std::string names;
+  for (const auto& [each, value] : known) {
+    if (name == each) return value;
+    names += (names.empty() ? "" : ", ") + std::string(each);
+  }
+  throw UsageError("an option has an unknown value", std::string(what) + ": '" + name.substr(0, 80) + "'",
+                   "Give one of " + names);
+}
+
+void require_range(const char* what, int64_t value, int64_t least, int64_t most) {
+  if (value >= least && value <= most) return;
+  throw UsageError("an option is out of range", std::string(what) + " " + std::to_string(value),
+                   "Give a number from " + std::to_string(least) + " to " + std::to_string(most));
+}
+
+void require_devices(const std::vector<std::string>& devices) {
+  for (const std::string& id : devices) as_kind<DeviceError>([&] { return device_factory(id).kind; });
+}
+
+MachineOptions machine_options(const std::vector<std::string>& devices, int threads) {
+  set_up_log_once();
+  require_devices(devices);
+  require_range("threads", threads, 0, 4096);
+  MachineOptions options;
+  options.devices = devices;
+  options.threads = threads;
+  options.program_folder = gpu::default_cache_folder();
+  return options;
+}
+
+TextOptions text_options(const LoadOptions& asked, int64_t vocabulary) {
+  require_range("parallel", asked.parallel, 1, kMostSequences);
+  require_range("context", asked.context, 0, kMostContext);
+  require_range("logit_rows", asked.logit_rows, 0, kMostContext);
+  TextOptions options;
+  options.plan = asked.plan.empty() ? "auto" : asked.plan;
+  as_kind<UsageError>([&] { return chosen_strategy(options.plan); });
+  if (!asked.act.empty())
+    options.act = named<ActType>(asked.act, {{"f32", ActType::f32}, {"f16", ActType::f16}, {"i8", ActType::i8}}, "act");
+  if (!asked.cache_type.empty())
+    options.kv_type = named<KvType>(asked.cache_type, {{"f16", KvType::f16}, {"f32", KvType::f32}}, "cache_type");
+  options.context = asked.context;
+  options.sequences = asked.parallel;
+  options.spare_texts = asked.parallel;  // sequences of the user's own
+  options.drafts = true;
+  const int64_t rows_that_fit =
+      std::min(kDefaultChunk, kLogitsBytes / (vocabulary * static_cast<int64_t>(sizeof(float))));
+  options.logit_rows = std::max(asked.logit_rows > 0 ? asked.logit_rows : rows_that_fit, asked.parallel + kDraftRows);
+  return options;
+}
+
+// An error that names a device is the device's.
+bool names_a_device(const Error& error) {
+  const auto ids = available_devices();
+  return std::ranges::any_of(ids, [&](const std::string& id) { return error.object().starts_with(id); });
+}
+
+}  // namespace
+
+// A comparison with NaN is false, so NaN is refused too.
+void require_sound(const SamplerOptions& options) {
+  const auto require = [](const char* what, double value, double least, double most) {
+    if (value >= least && value <= most) return;
+    throw UsageError("a number of the sampler's is out of range", std::string(what) + " " + std::to_string(value),
+                     "Give a number from " + std::to_string(least) + " to " + std::to_string(most));
+  };
+  require("temperature", options.temperature, 0, 1e6);
+  require("top_k", options.top_k, 0, std::numeric_limits<int>::max());
+  require("top_p", options.top_p, 0, 1);
+  require("min_p", options.min_p, 0, 1);
+  require("repeat_penalty", options.repeat_penalty, 1e-6, 1e6);
+  require("presence_penalty", options.presence_penalty, -1e6, 1e6);
+  require("frequency_penalty", options.frequency_penalty, -1e6, 1e6);
+}
+
+SharedMachine open_machine(const std::vector<std::string>& devices, int threads) {
+  MachineOptions options = machine_options(devices, threads);
+  options.listed_tokens = kListedTokens;
+  return make_machine(options);
+}
+
+// The engine, and what runs its texts. Members are destroyed from below: the service ends first.
+struct TextModel::Open {
+  Open(std::unique_ptr<Engine> of, int64_t parallel)
+      : engine(std::move(of)), usual(chat_of(false)), with_tools(chat_of(true)), service(*engine, parallel) {}
+
+  // A model without a template, or with one that cannot be used, still continues texts.
+  std::optional<chat::TemplateSource> chat_of(bool has_tools) const {
+    return chat::template_of(engine->model().file(), has_tools);
+  }
+
+  const std::unique_ptr<Engine> engine;
+  const std::optional<chat::TemplateSource> usual, with_tools;
+  std::mutex making;  // of the two below
+  std::unique_ptr<ConstraintMaker> constraints;
+  std::unique_ptr<Timeline> timeline;  // null: nothing is recorded
+  TextService service;
+};
+
+std::shared_ptr<TextModel> TextModel::load(const LoadOptions& options) {
+  require_no_callback();
+  if (options.path.empty()) throw UsageError("there is no model to load", "path", "Name a GGUF file");
+  GgufFile file = as_kind<FileError>([&] { return GgufFile::open(options.path); });
+  const int64_t vocabulary = as_kind<FileError>([&] { return read_config(file).vocabulary; });
+  EngineOptions all;
+  static_cast<TextOptions&>(all) = text_options(options, vocabulary);
+  static_cast<MachineOptions&>(all) = machine_options(options.devices, options.threads);
+  all.model_path = options.path;
+  if (!all.program_folder.empty()) all.expert_folder = all.program_folder + "/packed";
+  try {
+    auto engine = options.machine ? std::make_unique<Engine>(
+                                        std::make_shared<LoadedModel>(options.machine, all, std::move(file)), all)
+                                  : Engine::open(all);
+    return std::make_shared<TextModel>(std::move(engine), options.parallel, options.path);
+  } catch (const Error& error) {
+    if (error.object().find(options.path) != std::string::npos)
+      throw FileError(error.failure(), error.object(), error.hint());
+    if (names_a_device(error)) throw DeviceError(error.failure(), error.object(), error.hint());
+    throw;
+  }
+}
+
+TextModel::TextModel(std::unique_ptr<Engine> engine, int64_t parallel, std::string path)
+    : path_(std::move(path)),
+      process_(::getpid()),
+      vocabulary_(engine->model().vocabulary()),
+      context_(engine->sizes().context),
+      parallel_(parallel),
+      end_id_(engine->model().tokenizer().eos()),
+      open_(std::make_shared<Open>(std::move(engine), parallel)) {}
+
+// In a child of fork() the threads that would have to end do not exist. What the model owns is the parent's.
+TextModel::~TextModel() {
+  if (::getpid() == process_)
+    close();
+  else
+    static_cast<void>(new std::shared_ptr<Open>(std::move(open_)));
+}
+
+void TextModel::close() {
+  require_no_callback();
+  std::shared_ptr<Open> last;
+  {
+    const std::lock_guard lock(mutex_);
+    last = std::move(open_);
+    open_ = nullptr;
+  }
+  if (last) last->service.close();
+}
+
+bool TextModel::is_closed() const {
+  const std::lock_guard lock(mutex_);
+  return open_ == nullptr;
+}
+
+bool TextModel::is_here() const { return ::getpid() == process_; }
+
+std::shared_ptr<TextModel::Open> TextModel::open() const {
+  if (::getpid() != process_)
+    throw UsageError("a model is of no use in another process", path_,
+                     "This process was forked after the model was loaded: load a model behind the fork");
+  const std::lock_guard lock(mutex_);
+  if (!open_) throw UsageError("the model is closed", path_, "Load it again");
+  return open_;
+}
+
+std::vector<int32_t> TextModel::ids(std::string_view text, bool with_start, bool parse_special) const {
+  return open()->engine->model().tokenizer().encode(text, {.add_bos_eos = with_start, .parse_special = parse_special});
+}
+
+std::vector<int32_t> TextModel::prompt(std::string_view text) const {
+  const auto model = open();
+  const Tokenizer& tokenizer = model->engine->model().tokenizer();
+  std::vector<int32_t> ids = tokenizer.encode(text, EncodeOptions());
+  if (ids.empty() && tokenizer.bos() >= 0) ids.push_back(tokenizer.bos());
+  if (ids.empty()) throw UsageError("the prompt is empty", path_, "This model has no start token; give some text");
+  return ids;
+}
+
+std::string TextModel::text(std::span<const int32_t> ids, bool special) const {
+  const auto model = open();
+  require_ids(ids, 0);
+  return model->engine->model().tokenizer().decode(ids, special);
+}
+
+std::vector<int32_t> TextModel::chat_prompt(std::string_view json, std::vector<std::string>* stops) const {
+  const auto model = open();
+  const auto conversation = as_kind<UsageError>([&] { return chat::Conversation::read(json, "the messages"); });
+  const auto& source = conversation.has_tools() ? model->with_tools : model->usual;
+  if (!source) throw UsageError("the model has no chat template", path_, "Continue a text instead, without messages");
+  const chat::ModelChat chat(*source, model->engine->model().tokenizer());
+  if (stops) *stops = chat.stop_texts();
+  std::vector<int32_t> ids = chat.prompt(chat.text(conversation, {}));
+  if (ids.empty()) throw UsageError("the prompt is empty", "the messages", "Give at least one message");
+  return ids;
+}
+
+std::vector<std::string> TextModel::chat_stops() const {
+  const auto model = open();
+  return model->usual ? chat::ModelChat(*model->usual, model->engine->model().tokenizer()).stop_texts()
+                      : std::vector<std::string>();
+}
+
+std::shared_ptr<const Constraint> TextModel::constraint(const Form& form) const {
+  const int forms = !form.json_schema.empty() + !form.grammar.empty() + form.json_object;
+  if (forms == 0) return nullptr;
+  if (forms > 1) throw UsageError("a text can keep one form", "json_schema, grammar, json_object", "Give one of them");
+  const auto model = open();
+  const std::lock_guard lock(model->making);
+  if (!model->constraints) model->constraints = std::make_unique<ConstraintMaker>(model->engine->model().tokenizer());
+  return as_kind<UsageError>([&] {
+    if (form.json_object) return model->constraints->json_object();
+    return form.grammar.empty() ? model->constraints->json_schema(form.json_schema)
+                                : model->constraints->grammar(form.grammar);
+  });
+}
+
+void TextModel::require_ids(std::span<const int32_t> ids, int64_t position) const {
+  for (const int32_t id : ids)
+    if (id < 0 || id >= vocabulary_)
+      throw UsageError("an id is no token of the vocabulary", std::to_string(id),
+                       "Ids are from 0 to " + std::to_string(vocabulary_ - 1));
+  if (position + std::ssize(ids) > context_)
+    throw ContextError("the tokens do not fit the context",
+                       std::to_string(position + std::ssize(ids)) + " tokens, context " + std::to_string(context_),
+                       "Load the model with a larger context, or give fewer tokens");
+}
+
+TextTicket TextModel::start(std::vector<int32_t> prompt, GenerateOptions options, Sequence* sequence,
+                            std::function<void(Batcher::Result)> on_end) {
+  const auto model = open();
+  if (prompt.empty()) throw UsageError("the prompt is empty", path_, "Give at least one token");
+  require_ids(prompt, 0);
+  std::vector<TextService::Wish> wishes(1);
+  wishes[0] = {std::move(prompt), std::move(options), "", std::move(on_end), sequence};
+  auto tickets = model->service.ask(std::move(wishes));
+  if (!tickets || tickets->empty()) throw UsageError("the model is closed", path_, "Load it again");
+  return tickets->front();
+}
+
+Generation TextModel::write(std::vector<int32_t> prompt, GenerateOptions options, Sequence* sequence) {
+  require_no_callback();
+  const auto result = std::make_shared<std::promise<Batcher::Result>>();
+  auto written = result->get_future();
+  start(std::move(prompt), std::move(options), sequence,
+        [result](Batcher::Result ended) { result->set_value(std::move(ended)); });
+  Batcher::Result ended = written.get();
+  if (ended.error) std::rethrow_exception(ended.error);
+  return std::move(ended.generation);
+}
+
+void TextModel::between_passes(const std::function<void(Engine& engine)>& work,
+                               const std::function<void()>& look) const {
+  require_no_callback();
+  const auto model = open();
+  const auto done = std::make_shared<std::promise<void>>();
+  auto result = done->get_future();
+  const bool will_run = model->service.between_passes([&work, done, engine = model->engine.get()] {
+    try {
+      work(*engine);
+      done->set_value();
+    } catch (...) {
+      done->set_exception(std::current_exception());
+    }
+  });
+  if (!will_run) throw UsageError("the model is closed", path_, "Load it again");
+  while (look && result.wait_for(kLookEvery) != std::future_status::ready) look();
+  result.get();
+}
+
+void TextModel::post(std::function<void(Engine&)> work) const {
+  const auto model = open();
+  model->service.between_passes([work = std::move(work), engine = model->engine.get()] { work(*engine); });
+}
+
+void TextModel::all_logits(std::span<const int32_t> ids, const LogitsSink& sink, const Patience& patience) const {
+  if (ids.empty()) throw UsageError("there is nothing to evaluate", "ids", "Give at least one token");
+  require_ids(ids, 0);
+  between_passes(
+      [&](Engine& engine) {
+        Sequence text = engine.cache().new_sequence();
+        extend_all(engine, text, ids,
+                   [&](int64_t first, std::span<const float> logits) {
+                     require_finite(engine, logits, first);
+                     sink(first, logits);
+                   },
+                   {.interrupted = patience.is_over});
+      },
+      patience.look);
+}
+
+std::vector<float> TextModel::eval(std::span<const int32_t> ids, const Patience& patience) const {
+  std::vector<float> all(ids.size() * static_cast<size_t>(vocabulary_));
+  all_logits(
+      ids,
+      [&](int64_t first, std::span<const float> logits) {
+        std::ranges::copy(logits, all.begin() + first * vocabulary_);
+      },
+      patience);
+  return all;
+}
+
+double TextModel::perplexity(std::span<const int32_t> ids, const Patience& patience) const {
+  as_kind<UsageError>([&] { require_two_tokens(ids, "ids"); });
+  LogLikelihood sum;
+  const auto V = static_cast<size_t>(vocabulary_);
+  all_logits(
+      ids,
+      [&](int64_t first, std::span<const float> logits) {
+        for (size_t row = 0, next = static_cast<size_t>(first) + 1; row * V < logits.size() && next < ids.size();
+             ++row, ++next) {
+          sum.negative_log_sum += negative_log_likelihood(logits.subspan(row * V, V), ids[next]);
+          ++sum.tokens;
+        }
+      },
+      patience);
+  return sum.perplexity();
+}
+
+void TextModel::start_trace() {
+  const auto model = open();
+  between_passes([&](Engine& engine) {
+    if (model->timeline) throw UsageError("a trace is recorded already", path_, "End it first");
+    model->timeline = std::make_unique<Timeline>();
+    engine.machine().record(model->timeline.get());
+  });
+}
+
+Timeline TextModel::stop_trace() {
+  const auto model = open();
+  Timeline recorded;
+  between_passes([&](Engine& engine) {
+    if (!model->timeline) throw UsageError("no trace is recorded", path_, "Start one first");
+    engine.machine().record(nullptr);
+    recorded = std::move(*model->timeline);
+    model->timeline = nullptr;
+  });
+  return recorded;
+}
+
+InCallback::InCallback() { ++callbacks_here; }
+InCallback::~InCallback() { --callbacks_here; }
+
+void require_no_callback() {
+  if (callbacks_here > 0)
+    throw UsageError("a call out of a callback would wait for itself", "a callback of a text",
+                     "Return from the callback first, or stop the text by what it returns");
+}
+
+}  // namespace tandem::bindings

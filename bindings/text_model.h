@@ -1,0 +1,177 @@
+// A model that texts are written with, for programs in other languages: what the bindings of C and Python share.
+//
+// Contract
+//   Threads: any thread may call any function. Texts of several threads share passes (TextService), and other work runs
+//   between two passes, on one thread. So a call may wait for the pass that runs.
+//   Callbacks run on the machine's thread. A call out of a callback is a UsageError, because it would wait for itself.
+//   Processes: a call in a child of fork() is a UsageError, because threads and devices stay in the parent.
+//   Ownership: sequences share the model. The last owner closes it, and close() does so earlier. Later calls are a
+//   UsageError.
+//   Errors: FileError, DeviceError, ContextError and UsageError where the kind is known; else Error.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bindings/failure.h"
+#include "engine/model/chat_template/model_chat.h"
+#include "engine/run/pass/timeline.h"
+#include "tandem/constraint.h"
+#include "tandem/generate.h"
+
+namespace tandem::bindings {
+
+// Devices that several models share. Null: a model has devices of its own.
+using SharedMachine = std::shared_ptr<Machine>;
+SharedMachine open_machine(const std::vector<std::string>& devices, int threads);
+
+struct LoadOptions {
+  std::string path;
+  std::vector<std::string> devices;            // empty: those that the plan needs
+  std::string plan = "auto", act, cache_type;  // act, cache_type: "" as the program's default
+  int64_t context = 0;                         // 0: as for TextOptions
+  int64_t parallel = 4;                        // texts that share a pass
+  int64_t logit_rows = 0;                      // of a pass; 0: enough for drafts
+  int threads = 0;
+  SharedMachine machine;  // not null: `devices` and `threads` are those of the machine
+};
+
+// UsageError: a number of the sampler's is out of its range, or is none.
+void require_sound(const SamplerOptions& options);
+
+// How a call waits for its work.
+struct Patience {
+  std::function<bool()> is_over{};  // asked between passes, on another thread; true: the work ends with Interrupted
+  std::function<void()> look{};     // called on the waiting thread every few hundredths of a second; must not throw
+};
+
+// The form that a text keeps. At most one member is set.
+struct Form {
+  std::string json_schema, grammar;
+  bool json_object = false;
+};
+
+class TextModel {
+ public:
+  static std::shared_ptr<TextModel> load(const LoadOptions& options);
+  TextModel(std::unique_ptr<Engine> engine, int64_t parallel, std::string path);
+  ~TextModel();
+  TextModel(const TextModel&) = delete;
+  TextModel& operator=(const TextModel&) = delete;
+
+  // Ends all texts and frees the model. Sequences stay, and are of no use.
+  void close();
+  bool is_closed() const;
+  bool is_here() const;  // false: this is a child of the process that loaded the model
+
+  const std::string& path() const { return path_; }
+  int64_t vocabulary() const { return vocabulary_; }
+  int64_t context() const { return context_; }
+  int64_t parallel() const { return parallel_; }
+
+  std::vector<int32_t> ids(std::string_view text, bool with_start, bool parse_special) const;
+  // The prompt of a text that is continued, as the program makes it; never empty.
+  std::vector<int32_t> prompt(std::string_view text) const;
+  std::string text(std::span<const int32_t> ids, bool special) const;
+  int32_t end_id() const { return end_id_; }  // -1: none
+  // The prompt of a conversation: a list of messages, or an object with `messages` and `tools`
+  // (chat::Conversation::read()). stops: texts that end the answer.
+  std::vector<int32_t> chat_prompt(std::string_view json, std::vector<std::string>* stops) const;
+  std::vector<std::string> chat_stops() const;  // texts that end an answer; none: the model has no template
+  std::shared_ptr<const Constraint> constraint(const Form& form) const;  // null: no form was asked for
+
+  // A text among others. on_end: as for TextService::ask(). sequence: null, or one that lives until on_end.
+  TextTicket start(std::vector<int32_t> prompt, GenerateOptions options, Sequence* sequence,
+                   std::function<void(Batcher::Result)> on_end);
+  // Waits for the text. What ended it with an error is thrown.
+  Generation write(std::vector<int32_t> prompt, GenerateOptions options, Sequence* sequence);
+  // Runs work between two passes, and waits for it.
+  void between_passes(const std::function<void(Engine& engine)>& work, const std::function<void()>& look = {}) const;
+  // The same without waiting. The work must not throw.
+  void post(std::function<void(Engine& engine)> work) const;
+  // UsageError: an id is no token. ContextError: so many tokens behind `position` do not fit.
+  void require_ids(std::span<const int32_t> ids, int64_t position) const;
+
+  // Logits of every token in a text of its own, [ids, vocabulary].
+  std::vector<float> eval(std::span<const int32_t> ids, const Patience& patience) const;
+  double perplexity(std::span<const int32_t> ids, const Patience& patience) const;
+
+  // Records what the devices do in passes from now on, until stop_trace(). UsageError: it is recorded already, or not.
+  void start_trace();
+  Timeline stop_trace();
+
+ private:
+  struct Open;
+  std::shared_ptr<Open> open() const;
+  void all_logits(std::span<const int32_t> ids, const LogitsSink& sink, const Patience& patience) const;
+
+  const std::string path_;
+  const pid_t process_;
+  int64_t vocabulary_ = 0, context_ = 0;
+  const int64_t parallel_;
+  int32_t end_id_ = -1;
+  mutable std::mutex mutex_;    // of open_
+  std::shared_ptr<Open> open_;  // shared by running calls; null: closed
+};
+
+// A text's tokens in a model's cache.
+//
+// Contract: as for TextModel. A sequence that a text is written in takes no other call (UsageError).
+class TextSequence {
+ public:
+  explicit TextSequence(std::shared_ptr<TextModel> model);
+  TextSequence(std::shared_ptr<TextModel> model, Sequence sequence);
+  ~TextSequence();
+  TextSequence(const TextSequence&) = delete;
+  TextSequence& operator=(const TextSequence&) = delete;
+
+  const std::shared_ptr<TextModel>& model() const { return model_; }
+  int64_t position() const;
+  std::vector<int32_t> ids() const;
+  // Appends tokens, and returns the last one's logits, [vocabulary].
+  std::vector<float> extend(std::span<const int32_t> ids, const Patience& patience);
+  std::shared_ptr<TextSequence> fork(int64_t position) const;
+  void rewind(int64_t position);
+  void save(const std::string& path) const;
+  static std::shared_ptr<TextSequence> load(std::shared_ptr<TextModel> model, const std::string& path);
+  // A tree of drafts behind the text: logits of each, [ids, vocabulary].
+  std::vector<float> draft(std::span<const int32_t> ids, std::span<const int32_t> parents);
+  void accept(std::span<const int32_t> path);
+  // Continues with `prompt` behind the sequence's tokens.
+  Generation write(std::span<const int32_t> prompt, GenerateOptions options);
+  // The same without waiting, as TextModel::start(). The sequence must live until on_end is called.
+  TextTicket start(std::span<const int32_t> prompt, GenerateOptions options,
+                   std::function<void(Batcher::Result)> on_end);
+
+ private:
+  class Turn;
+  void between(const std::function<void(Engine& engine, Sequence& sequence)>& work,
+               const std::function<void()>& look = {}) const;
+  std::vector<int32_t> behind_own(std::span<const int32_t> prompt) const;
+  const std::shared_ptr<TextModel> model_;
+  mutable std::atomic<bool> is_busy_ = false;
+  mutable Sequence sequence_;
+};
+
+// Marks the calling thread as one that runs a callback, while it lives.
+class InCallback {
+ public:
+  InCallback();
+  ~InCallback();
+  InCallback(const InCallback&) = delete;
+  InCallback& operator=(const InCallback&) = delete;
+};
+void require_no_callback();  // UsageError inside of one
+
+}  // namespace tandem::bindings

@@ -1,0 +1,168 @@
+#include <algorithm>
+
+#include "bindings/text_model.h"
+#include "engine/run/engine.h"
+#include "engine/run/serve/extend.h"
+
+namespace tandem::bindings {
+
+// A sequence's use by one call at a time.
+class TextSequence::Turn {
+ public:
+  explicit Turn(std::atomic<bool>& is_busy) : is_busy_(is_busy) {
+    if (is_busy_.exchange(true))
+      throw UsageError("the sequence is in use", "by another call", "Use it in one thread at a time, or fork it");
+  }
+  ~Turn() { end(); }
+  void end() {
+    if (!has_ended_) is_busy_ = false;
+    has_ended_ = true;
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  std::atomic<bool>& is_busy_;
+  bool has_ended_ = false;
+};
+
+namespace {
+
+Sequence new_sequence(const TextModel& model) {
+  std::optional<Sequence> made;
+  model.between_passes([&](Engine& engine) { made = engine.cache().new_sequence(); });
+  return std::move(*made);
+}
+
+}  // namespace
+
+TextSequence::TextSequence(std::shared_ptr<TextModel> model) : TextSequence(model, new_sequence(*model)) {}
+TextSequence::TextSequence(std::shared_ptr<TextModel> model, Sequence sequence)
+    : model_(std::move(model)), sequence_(std::move(sequence)) {}
+
+// Pages are returned between two passes. Nobody waits for that, so any thread may drop a sequence, in a callback too.
+TextSequence::~TextSequence() {
+  const auto last = std::make_shared<Sequence>(std::move(sequence_));
+  try {
+    model_->post([last](Engine&) { last->rewind(0); });
+  } catch (const std::exception&) {  // the model is closed: no pass uses the pages
+  }
+}
+
+void TextSequence::between(const std::function<void(Engine&, Sequence&)>& work,
+                           const std::function<void()>& look) const {
+  const Turn turn(is_busy_);
+  model_->between_passes([&](Engine& engine) { work(engine, sequence_); }, look);
+}
+
+int64_t TextSequence::position() const {
+  const Turn turn(is_busy_);
+  return sequence_.position();
+}
+
+std::vector<int32_t> TextSequence::ids() const {
+  const Turn turn(is_busy_);
+  return {sequence_.ids().begin(), sequence_.ids().end()};
+}
+
+std::vector<float> TextSequence::extend(std::span<const int32_t> ids, const Patience& patience) {
+  if (ids.empty()) throw UsageError("there is nothing to append", "ids", "Give at least one token");
+  std::vector<float> last;
+  between(
+      [&](Engine& engine, Sequence& sequence) {
+        model_->require_ids(ids, sequence.position());
+        const Logits logits = tandem::extend(engine, sequence, ids, {.interrupted = patience.is_over});
+        require_finite(engine, logits, sequence.position() - 1);
+        last.assign(logits.begin(), logits.end());
+      },
+      patience.look);
+  return last;
+}
+
+std::shared_ptr<TextSequence> TextSequence::fork(int64_t position) const {
+  std::optional<Sequence> forked;
+  between([&](Engine& engine, Sequence& sequence) {
+    if (position < 0 || position > sequence.position())
+      throw UsageError("a sequence cannot be forked there", "position " + std::to_string(position),
+                       "It has " + std::to_string(sequence.position()) + " tokens");
+    forked = engine.cache().fork(sequence, position);
+  });
+  return std::make_shared<TextSequence>(model_, std::move(*forked));
+}
+
+void TextSequence::rewind(int64_t position) {
+  between([&](Engine&, Sequence& sequence) {
+    if (position < 0 || position > sequence.position())
+      throw UsageError("a sequence cannot be rewound to there", "position " + std::to_string(position),
+                       "It has " + std::to_string(sequence.position()) + " tokens");
+    sequence.rewind(position);
+  });
+}
+
+void TextSequence::save(const std::string& path) const {
+  between([&](Engine& engine, Sequence& sequence) {
+    try {
+      engine.cache().save(path, sequence);
+    } catch (const Error& error) {
+      throw FileError(error.failure(), error.object(), error.hint());
+    }
+  });
+}
+
+std::shared_ptr<TextSequence> TextSequence::load(std::shared_ptr<TextModel> model, const std::string& path) {
+  std::optional<Sequence> loaded;
+  model->between_passes([&](Engine& engine) {
+    try {
+      loaded = engine.cache().load(path);
+    } catch (const Error& error) {
+      throw FileError(error.failure(), error.object(), error.hint());
+    }
+  });
+  return std::make_shared<TextSequence>(std::move(model), std::move(*loaded));
+}
+
+std::vector<float> TextSequence::draft(std::span<const int32_t> ids, std::span<const int32_t> parents) {
+  if (ids.empty() || ids.size() != parents.size())
+    throw UsageError("a tree of drafts needs a parent for each token",
+                     std::to_string(ids.size()) + " tokens, " + std::to_string(parents.size()) + " parents",
+                     "Give one parent for each token; -1: it follows the text");
+  std::vector<float> all;
+  between([&](Engine& engine, Sequence& sequence) {
+    model_->require_ids(ids, sequence.position());
+    const Extension extension{&sequence, ids, std::ssize(ids), parents};
+    const Logits logits = engine.extend({&extension, 1});
+    require_finite(engine, logits, sequence.position());
+    all.assign(logits.begin(), logits.end());
+  });
+  return all;
+}
+
+void TextSequence::accept(std::span<const int32_t> path) {
+  between([&](Engine& engine, Sequence& sequence) { engine.cache().accept(sequence, path); });
+}
+
+// A request gives the whole text: the sequence's tokens, which do not run again, and the prompt.
+std::vector<int32_t> TextSequence::behind_own(std::span<const int32_t> prompt) const {
+  if (prompt.empty()) throw UsageError("the prompt is empty", "ids", "Give at least one token");
+  std::vector<int32_t> all(sequence_.ids().begin(), sequence_.ids().end());
+  all.insert(all.end(), prompt.begin(), prompt.end());
+  return all;
+}
+
+Generation TextSequence::write(std::span<const int32_t> prompt, GenerateOptions options) {
+  const Turn turn(is_busy_);
+  return model_->write(behind_own(prompt), std::move(options), &sequence_);
+}
+
+// The turn ends with the text.
+TextTicket TextSequence::start(std::span<const int32_t> prompt, GenerateOptions options,
+                               std::function<void(Batcher::Result)> on_end) {
+  const auto turn = std::make_shared<Turn>(is_busy_);
+  return model_->start(behind_own(prompt), std::move(options), &sequence_,
+                       [turn, on_end = std::move(on_end)](Batcher::Result ended) mutable {
+                         turn->end();
+                         on_end(std::move(ended));
+                       });
+}
+
+}  // namespace tandem::bindings
