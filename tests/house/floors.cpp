@@ -100,6 +100,7 @@ const std::vector<FloorFolder>& floor_table() {
       {"engine/app", 8},
       {"bindings/c", 8, 2},
       {"bindings", 8, 1},
+      {"python", 8, 2},
       {"tests", kTop},
       {"bench", kTop},
   };

@@ -1,0 +1,56 @@
+// Python's lock around work that waits.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "bindings/text_model.h"
+
+namespace tandem::python {
+
+namespace py = pybind11;
+
+// Shares an object whose end may wait: for passes, which may wait for a sampler in Python. So it ends without the lock.
+template <typename Object>
+std::shared_ptr<Object> ends_without_lock(std::shared_ptr<Object> object) {
+  Object* const plain = object.get();
+  return {plain, [last = std::move(object)](Object*) mutable {
+            if (PyGILState_Check() != 0) {
+              const py::gil_scoped_release unlocked;
+              last.reset();
+            } else {
+              last.reset();
+            }
+          }};
+}
+
+// Runs work without the lock, and looks for Ctrl-C meanwhile. A signal's exception is thrown within one pass.
+template <typename Work>
+auto until_signal(const Work& work) {
+  std::atomic<bool> is_over = false;
+  bindings::Patience patience;
+  patience.is_over = [&] { return is_over.load(); };
+  patience.look = [&] {
+    const py::gil_scoped_acquire locked;
+    if (!is_over && PyErr_CheckSignals() != 0) is_over = true;  // the exception stays set
+  };
+  const auto raise_signal = [&] {
+    const py::gil_scoped_acquire locked;
+    if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+  };
+  const py::gil_scoped_release unlocked;
+  try {
+    auto result = work(patience);
+    if (is_over) raise_signal();
+    return result;
+  } catch (const Interrupted&) {
+    raise_signal();
+    throw;
+  }
+}
+
+}  // namespace tandem::python

@@ -1,0 +1,297 @@
+// The extension module _tandem: thin functions over bindings/. The package `tandem` gives them their form.
+#include <pybind11/stl.h>
+
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "bindings/npu_product.h"
+#include "bindings/reports.h"
+#include "bindings/text_stream.h"
+#include "engine/run/machine/machine.h"
+#include "python/module/gil.h"
+
+namespace tandem::python {
+namespace {
+
+using namespace bindings;
+using Ids = std::vector<int32_t>;
+using Unlocked = py::call_guard<py::gil_scoped_release>;
+
+// float32 values, [rows, columns], that Python reads in place.
+struct Values {
+  std::vector<float> values;
+  int64_t rows = 0, columns = 0;
+};
+
+Values matrix(std::vector<float> values, int64_t columns) {
+  const int64_t rows = std::ssize(values) / columns;
+  return {std::move(values), rows, columns};
+}
+
+py::buffer_info view(Values& all) {
+  const auto item = static_cast<py::ssize_t>(sizeof(float));
+  return {all.values.data(),          item, py::format_descriptor<float>::format(), 2, {all.rows, all.columns},
+          {item * all.columns, item}, true};
+}
+
+// A function of Python's that the machine's thread calls and drops, both with the lock.
+std::function<int32_t(std::span<const float>)> sampler_of(const py::function& function) {
+  const std::shared_ptr<py::function> kept(new py::function(function), [](py::function* last) {
+    const py::gil_scoped_acquire locked;
+    delete last;
+  });
+  return [kept](std::span<const float> logits) {
+    const InCallback in_callback;
+    const py::gil_scoped_acquire locked;
+    const py::object copy = py::cast(Values{{logits.begin(), logits.end()}, 1, std::ssize(logits)});
+    return (*kept)(copy).cast<int32_t>();
+  };
+}
+
+struct TextAsked {
+  int64_t predict = 128;
+  SamplerOptions sampler;
+  std::vector<std::string> stop;
+  bool ignore_end = false, logprobs = false;
+  Form form;
+  std::optional<py::function> choose;
+};
+
+GenerateOptions options_of(const TextModel& model, const TextAsked& asked) {
+  GenerateOptions options;
+  require_sound(asked.sampler);
+  options.predict = asked.predict;
+  options.sampler = asked.sampler;
+  options.stop = asked.stop;
+  options.ignore_end = asked.ignore_end;
+  options.logprobs = asked.logprobs ? 0 : -1;
+  if (asked.choose) options.choose = sampler_of(*asked.choose);
+  const py::gil_scoped_release unlocked;
+  options.constraint = model.constraint(asked.form);
+  return options;
+}
+
+std::shared_ptr<TextStream> start(const std::shared_ptr<TextModel>& model, Ids prompt, const TextAsked& asked,
+                                  std::shared_ptr<TextSequence> sequence) {
+  GenerateOptions options = options_of(*model, asked);
+  return ends_without_lock(
+      std::make_shared<TextStream>(model, std::move(sequence), std::move(prompt), std::move(options)));
+}
+
+// None: the text has ended.
+std::optional<std::tuple<int32_t, float, py::str>> next_piece(TextStream& stream) {
+  Piece piece;
+  for (;;) {
+    TextStream::Got got = TextStream::Got::nothing_yet;
+    {
+      const py::gil_scoped_release unlocked;
+      got = stream.next(piece, std::chrono::milliseconds(20));
+    }
+    if (got == TextStream::Got::end) return std::nullopt;
+    if (got == TextStream::Got::piece) return std::tuple(piece.id, piece.logprob, py::str(piece.text));
+    if (PyErr_CheckSignals() != 0) {
+      stream.cancel();
+      throw py::error_already_set();
+    }
+  }
+}
+
+// Lanes, steps and waits as columns.
+py::dict columns_of(const Timeline& timeline) {
+  py::list lanes, names, kinds;
+  std::vector<double> begin, end, bytes, flops;
+  std::vector<bool> modelled;
+  for (const Span& span : timeline.spans()) {
+    lanes.append(span.track);
+    names.append(span.name);
+    kinds.append(class_of(span.kind));
+    begin.push_back(span.start_seconds);
+    end.push_back(span.end_seconds);
+    bytes.push_back(span.bytes);
+    flops.push_back(span.flops);
+    modelled.push_back(span.modelled);
+  }
+  py::dict columns;
+  columns["lane"] = lanes;
+  columns["name"] = names;
+  columns["kind"] = kinds;
+  columns["begin"] = begin;
+  columns["end"] = end;
+  columns["bytes"] = bytes;
+  columns["flops"] = flops;
+  columns["modelled"] = modelled;
+  columns["json"] = timeline.trace_json();
+  return columns;
+}
+
+// tandem.Error and its kinds are classes of the package.
+void raise_as(const char* kind, const Error& error) {
+  const py::object type = py::module_::import("tandem._errors").attr(kind);
+  PyErr_SetObject(type.ptr(), type(error.failure(), error.object(), error.hint()).ptr());
+}
+
+void translate(std::exception_ptr thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const FileError& error) {
+    raise_as("FileError", error);
+  } catch (const DeviceError& error) {
+    raise_as("DeviceError", error);
+  } catch (const ContextError& error) {
+    raise_as("ContextError", error);
+  } catch (const UsageError& error) {
+    raise_as("UsageError", error);
+  } catch (const Error& error) {
+    raise_as("Error", error);
+  } catch (const Interrupted&) {
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+  }
+}
+
+void bind_asked(py::module_& m) {
+  py::class_<TextAsked>(m, "TextAsked")
+      .def(py::init<>())
+      .def_readwrite("predict", &TextAsked::predict)
+      .def_readwrite("stop", &TextAsked::stop)
+      .def_readwrite("ignore_end", &TextAsked::ignore_end)
+      .def_readwrite("logprobs", &TextAsked::logprobs)
+      .def_readwrite("choose", &TextAsked::choose)
+      .def("sample",
+           [](TextAsked& asked, float temperature, int top_k, float top_p, float min_p, float repeat_penalty,
+              float presence_penalty, float frequency_penalty, uint64_t seed) {
+             SamplerOptions& sampler = asked.sampler;
+             sampler.temperature = temperature;
+             sampler.top_k = top_k;
+             sampler.top_p = top_p;
+             sampler.min_p = min_p;
+             sampler.repeat_penalty = repeat_penalty;
+             sampler.presence_penalty = presence_penalty;
+             sampler.frequency_penalty = frequency_penalty;
+             sampler.seed = seed;
+           })
+      .def("keep_form", [](TextAsked& asked, std::string json_schema, std::string grammar, bool json_object) {
+        asked.form = {std::move(json_schema), std::move(grammar), json_object};
+      });
+}
+
+void bind_model(py::module_& m) {
+  py::class_<Machine, SharedMachine>(m, "Machine")
+      .def(py::init([](const std::vector<std::string>& devices, int threads) {
+        const py::gil_scoped_release unlocked;
+        return ends_without_lock(open_machine(devices, threads));
+      }));
+  py::class_<TextModel, std::shared_ptr<TextModel>>(m, "Model")
+      .def(py::init([](std::string path, std::vector<std::string> devices, std::string plan, std::string act,
+                       std::string cache_type, int64_t context, int64_t parallel, int64_t logit_rows, int threads,
+                       SharedMachine machine) {
+        const py::gil_scoped_release unlocked;
+        return ends_without_lock(
+            TextModel::load({std::move(path), std::move(devices), std::move(plan), std::move(act),
+                             std::move(cache_type), context, parallel, logit_rows, threads, std::move(machine)}));
+      }))
+      .def("close", &TextModel::close, Unlocked())
+      .def("is_closed", &TextModel::is_closed)
+      .def("vocabulary", &TextModel::vocabulary)
+      .def("context", &TextModel::context)
+      .def("end_id", &TextModel::end_id)
+      .def("ids", &TextModel::ids, Unlocked())
+      .def("prompt", &TextModel::prompt, Unlocked())
+      .def("text",
+           [](const TextModel& model, const Ids& ids, bool special) { return py::bytes(model.text(ids, special)); })
+      .def("chat_prompt",
+           [](const TextModel& model, const std::string& json) {
+             const py::gil_scoped_release unlocked;
+             std::vector<std::string> stops;
+             Ids ids = model.chat_prompt(json, &stops);
+             return std::pair(std::move(ids), std::move(stops));
+           })
+      .def("start", &start)
+      .def("eval",
+           [](const TextModel& model, const Ids& ids) {
+             return matrix(until_signal([&](const Patience& patience) { return model.eval(ids, patience); }),
+                           model.vocabulary());
+           })
+      .def("perplexity",
+           [](const TextModel& model, const Ids& ids) {
+             return until_signal([&](const Patience& patience) { return model.perplexity(ids, patience); });
+           })
+      .def("report", &model_json, Unlocked())
+      .def("plans", &plans_json, Unlocked())
+      .def("start_trace", &TextModel::start_trace, Unlocked())
+      .def("stop_trace", [](TextModel& model) {
+        Timeline timeline;
+        {
+          const py::gil_scoped_release unlocked;
+          timeline = model.stop_trace();
+        }
+        return columns_of(timeline);
+      });
+}
+
+void bind_text(py::module_& m) {
+  py::class_<TextStream, std::shared_ptr<TextStream>>(m, "Text")
+      .def("next", &next_piece)
+      .def("cancel", &TextStream::cancel)
+      .def("result", [](const TextStream& text) { return generation_json(text.result()); });
+  py::class_<Values>(m, "Values", py::buffer_protocol())
+      .def_buffer(&view)
+      .def_property_readonly("address",
+                             [](const Values& all) { return reinterpret_cast<uintptr_t>(all.values.data()); });
+}
+
+void bind_sequence(py::module_& m) {
+  py::class_<TextSequence, std::shared_ptr<TextSequence>>(m, "Sequence")
+      .def(py::init([](std::shared_ptr<TextModel> model) {
+        const py::gil_scoped_release unlocked;
+        return std::make_shared<TextSequence>(std::move(model));
+      }))
+      .def_static("load",
+                  [](std::shared_ptr<TextModel> model, const std::string& path) {
+                    const py::gil_scoped_release unlocked;
+                    return TextSequence::load(std::move(model), path);
+                  })
+      .def("position", &TextSequence::position)
+      .def("ids", &TextSequence::ids)
+      .def("extend",
+           [](TextSequence& text, const Ids& ids) {
+             return matrix(until_signal([&](const Patience& patience) { return text.extend(ids, patience); }),
+                           text.model()->vocabulary());
+           })
+      .def("fork", &TextSequence::fork, Unlocked())
+      .def("rewind", &TextSequence::rewind, Unlocked())
+      .def("save", &TextSequence::save, Unlocked())
+      .def("draft",
+           [](TextSequence& text, const Ids& ids, const Ids& parents) {
+             const auto run = [&] {
+               const py::gil_scoped_release unlocked;
+               return text.draft(ids, parents);
+             };
+             return matrix(run(), text.model()->vocabulary());
+           })
+      .def("accept", [](TextSequence& text, const Ids& path) {
+        const py::gil_scoped_release unlocked;
+        text.accept(path);
+      });
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_tandem, m) {
+  py::register_exception_translator(&translate);
+  bind_text(m);
+  bind_asked(m);
+  bind_sequence(m);
+  bind_model(m);
+  m.def("version", &version);
+  m.def("devices", &devices_json, Unlocked());
+  py::class_<NpuProduct>(m, "NpuProduct")
+      .def_readonly("cycles", &NpuProduct::cycles)
+      .def_readonly("folds", &NpuProduct::folds)
+      .def_readonly("utilization", &NpuProduct::utilization)
+      .def("result", [](NpuProduct& product) { return matrix(std::move(product.values), product.columns); });
+  m.def("npu_product", &npu_product, Unlocked());
+}
+
+}  // namespace tandem::python

@@ -1,0 +1,325 @@
+"""Models, their texts and sequences."""
+from __future__ import annotations
+
+import asyncio
+import atexit
+import json
+import os
+import weakref
+from dataclasses import dataclass, field
+from typing import Any, Callable, Iterator, Optional, Union
+
+import numpy as np
+
+from . import _tandem
+from ._errors import UsageError
+from ._reports import Plan, Trace, plan_of
+
+Ids = Any  # a sequence or an array of integers
+Prompt = Union[str, "list[dict[str, Any]]", Ids]
+Sampler = Callable[[Any], int]
+
+_models: "weakref.WeakSet[Model]" = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for model in list(_models):
+        model.close()
+
+
+def _ids(ids: Ids) -> list[int]:
+    array = np.asarray(ids)
+    if array.ndim != 1 or (array.size > 0 and array.dtype.kind not in "iu"):
+        raise UsageError("these are no token ids", f"{array.dtype} of shape {array.shape}", "Give a list of integers")
+    if array.size > 0 and (int(array.min()) < 0 or int(array.max()) >= 2**31):
+        raise UsageError("an id is no token of the vocabulary", f"{array.min()} to {array.max()}", "Ids begin at 0")
+    return [int(each) for each in array]
+
+
+def _logits(values: Any) -> Any:
+    return np.asarray(memoryview(values))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of a text: whole characters, perhaps none. `id` is the newest token, or -1 for text that was held back.
+    `logprob` is its natural logarithm of the probability by the model's own logits."""
+
+    text: str
+    id: int
+    logprob: float
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A text that was written. `stop_reason`: "eos", "length", "stop", "context_full", "interrupted"."""
+
+    text: str
+    ids: list[int]
+    stop_reason: str
+    prompt_ids: list[int]
+    timings: dict[str, Any] = field(repr=False)
+
+
+class Stream:
+    """The pieces of a text as they are written: iterate with `for` or `async for`. `result` is the whole text, when it
+    has ended. Dropping it ends the text."""
+
+    def __init__(self, text: Any, prompt_ids: list[int]) -> None:
+        self._text, self._prompt_ids = text, prompt_ids
+
+    def __iter__(self) -> "Stream":
+        return self
+
+    def __next__(self) -> Piece:
+        got = self._text.next()
+        if got is None:
+            raise StopIteration
+        return Piece(got[2], got[0], got[1])
+
+    def __aiter__(self) -> "Stream":
+        return self
+
+    async def __anext__(self) -> Piece:
+        got = await asyncio.get_running_loop().run_in_executor(None, self._text.next)
+        if got is None:
+            raise StopAsyncIteration
+        return Piece(got[2], got[0], got[1])
+
+    def cancel(self) -> None:
+        """Ends the text within one pass, with the stop reason "interrupted"."""
+        self._text.cancel()
+
+    @property
+    def result(self) -> Generation:
+        told = json.loads(self._text.result())
+        return Generation(told["text"], told["ids"], told["stop_reason"], self._prompt_ids, told["timings"])
+
+    def _drained(self) -> Generation:
+        for _ in self:
+            pass
+        return self.result
+
+
+class Machine:
+    """Devices that several models share: `Model.load(path, machine=machine)`.
+
+    device: "opencl:0,npu:0" or a list of names; none: those that plans need. threads: cores to use, 0 for all.
+    """
+
+    def __init__(self, device: Union[str, list[str], None] = None, threads: int = 0) -> None:
+        self._machine = _tandem.Machine(_names(device), threads)
+
+
+def _names(device: Union[str, list[str], None]) -> list[str]:
+    if not device:
+        return []
+    return device.split(",") if isinstance(device, str) else list(device)
+
+
+class Model:
+    """A model that is loaded, with its devices. Use `Model.load()`, and `with` or `close()` to free them.
+
+    Any thread may call it. Texts of several threads share passes. Ctrl-C raises KeyboardInterrupt within one pass, and
+    the model stays usable. In a child of os.fork() every call is a UsageError.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        _models.add(self)
+
+    @classmethod
+    def load(cls, path: Union[str, "os.PathLike[str]"], *, device: Union[str, list[str], None] = None,
+             plan: str = "auto", context: int = 0, act: str = "", cache_type: str = "", parallel: int = 4,
+             logit_rows: int = 0, threads: int = 0, machine: Optional[Machine] = None) -> "Model":
+        """Opens the devices and loads a GGUF file.
+
+        device, plan, act, cache_type: as the flags of `tandem run`. context: most tokens of a text; 0: as trained, but
+        not above 4096. parallel: texts that share a pass. logit_rows: tokens of a pass that get logits; 0: what fits
+        into 64 MiB. Errors: FileError, DeviceError, UsageError.
+        """
+        return cls(_tandem.Model(os.fspath(path), _names(device), plan, act, cache_type, context, parallel, logit_rows,
+                                 threads, machine._machine if machine else None))
+
+    def close(self) -> None:
+        """Ends the model's texts and frees its memory. A second call does nothing."""
+        self._model.close()
+
+    def __enter__(self) -> "Model":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def closed(self) -> bool:
+        return bool(self._model.is_closed())
+
+    @property
+    def vocabulary(self) -> int:
+        """Tokens of the vocabulary: logits of a token."""
+        return int(self._model.vocabulary())
+
+    @property
+    def context(self) -> int:
+        """Most tokens of a text."""
+        return int(self._model.context())
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """Architecture, sizes in bytes, devices, plan, notes, and why other plans may give other bits."""
+        return dict(json.loads(self._model.report()))
+
+    def tokenize(self, text: str, start: bool = True, special: bool = True) -> list[int]:
+        """The ids of a text. start: with the start token, if the model wants one. special: special tokens in the text
+        become their ids."""
+        return list(self._model.ids(text, start, special))
+
+    def detokenize(self, ids: Ids, special: bool = False) -> str:
+        """The text of ids. Bytes that are no UTF-8 become U+FFFD. special: special tokens show."""
+        return bytes(self._model.text(_ids(ids), special)).decode("utf-8", "replace")
+
+    def _prompt(self, prompt: Prompt, tools: Optional[list[Any]]) -> tuple[list[int], list[str]]:
+        if isinstance(prompt, str):
+            if tools:
+                raise UsageError("functions are offered to a text", "tools", "Give messages as the prompt")
+            return list(self._model.prompt(prompt)), []
+        items = list(prompt)
+        if items and all(isinstance(each, dict) for each in items):
+            said: dict[str, Any] = {"messages": items}
+            if tools:
+                said["tools"] = tools
+            ids, stops = self._model.chat_prompt(json.dumps(said))
+            return list(ids), list(stops)
+        return _ids(items), []
+
+    def stream(self, prompt: Prompt, *, predict: int = 128, temperature: float = 0.0, top_k: int = 40,
+               top_p: float = 0.95, min_p: float = 0.05, repeat_penalty: float = 1.0, presence_penalty: float = 0.0,
+               frequency_penalty: float = 0.0, seed: int = 0, stop: Union[str, list[str], None] = None,
+               ignore_end: bool = False, logprobs: bool = False, json_schema: Any = None, grammar: str = "",
+               json_object: bool = False, tools: Optional[list[Any]] = None, sampler: Optional[Sampler] = None,
+               sequence: Optional["Sequence"] = None) -> Stream:
+        """Writes a text piece by piece. The arguments are those of `generate()`."""
+        ids, stops = self._prompt(prompt, tools)
+        asked = _tandem.TextAsked()
+        asked.predict, asked.ignore_end, asked.logprobs = predict, ignore_end, logprobs
+        asked.stop = stops + ([stop] if isinstance(stop, str) else list(stop or []))
+        asked.sample(temperature, top_k, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty, seed)
+        schema = json_schema if isinstance(json_schema, str) else "" if json_schema is None else json.dumps(json_schema)
+        asked.keep_form(schema, grammar, json_object)
+        if sampler is not None:
+            choose = sampler
+            asked.choose = lambda values: int(choose(_logits(values)[0]))
+        return Stream(self._model.start(ids, asked, sequence._sequence if sequence else None), ids)
+
+    def generate(self, prompt: Any, **options: Any) -> Any:
+        """Writes a text and returns a Generation; for a list of texts, a list of them, which share passes.
+
+        prompt: a text to continue; token ids; or messages, a list of {"role", "content"}, which are answered.
+        predict: most tokens; below 0: until the model ends. temperature: 0 is greedy. top_k, top_p, min_p,
+        repeat_penalty, presence_penalty, frequency_penalty, seed: as the flags of `tandem run`. stop: texts that end
+        the text. json_schema (a dict or JSON), grammar (GBNF), json_object: the form that the text keeps. tools: the
+        functions that messages offer. sampler: a function from logits, float32 [vocabulary], to a token id, in place of
+        the sampler; it must not call the model. sequence: continues this sequence, which has the text's beginning.
+        """
+        if isinstance(prompt, (list, tuple)) and prompt and all(isinstance(each, str) for each in prompt):
+            streams = [self.stream(each, **options) for each in prompt]
+            return [each._drained() for each in streams]
+        return self.stream(prompt, **options)._drained()
+
+    def chat(self, system: str = "", **options: Any) -> "Chat":
+        """A conversation with a history. options: of `generate()`."""
+        return Chat(self, system, options)
+
+    def eval(self, ids: Ids) -> Any:
+        """Logits of every token, a read-only array float32 [tokens, vocabulary]. Row i predicts token i + 1. The array
+        shows the memory that the passes were gathered in, and keeps it alive."""
+        return _logits(self._model.eval(_ids(ids)))
+
+    def perplexity(self, text: Union[str, Ids]) -> float:
+        """exp of the mean negative log-likelihood of the second and later tokens."""
+        return float(self._model.perplexity(self.tokenize(text) if isinstance(text, str) else _ids(text)))
+
+    def sequence(self) -> "Sequence":
+        """A new, empty sequence."""
+        return Sequence(self, _tandem.Sequence(self._model))
+
+    def load_sequence(self, path: Union[str, "os.PathLike[str]"]) -> "Sequence":
+        """A sequence that `Sequence.save()` wrote."""
+        return Sequence(self, _tandem.Sequence.load(self._model, os.fspath(path)))
+
+    def plan(self, prompt: int = 256) -> Plan:
+        """The plan for a prompt of so many tokens and for one token behind it, with predicted times. Nothing runs."""
+        return plan_of(self._model.plans(prompt))
+
+    def trace(self) -> Trace:
+        """Records what each device does: `with model.trace() as trace:`."""
+        return Trace(self._model)
+
+
+class Chat:
+    """A conversation: `messages` is its history, which may be changed between turns."""
+
+    def __init__(self, model: Model, system: str, options: dict[str, Any]) -> None:
+        self._model, self._options = model, options
+        self.messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
+
+    def say(self, text: str) -> str:
+        """Adds a user's message and returns the answer, which is added too."""
+        messages = self.messages + [{"role": "user", "content": text}]
+        answer = str(self._model.generate(messages, **self._options).text)
+        self.messages = messages + [{"role": "assistant", "content": answer}]
+        return answer
+
+    def stream(self, text: str) -> Iterator[Piece]:
+        """The same piece by piece. The turn is added when the answer has ended."""
+        messages = self.messages + [{"role": "user", "content": text}]
+        stream = self._model.stream(messages, **self._options)
+        yield from stream
+        self.messages = messages + [{"role": "assistant", "content": stream.result.text}]
+
+
+class Sequence:
+    """A text whose keys and values stay on the devices. One call at a time."""
+
+    def __init__(self, model: Model, sequence: Any) -> None:
+        self.model, self._sequence = model, sequence
+
+    def __len__(self) -> int:
+        return int(self._sequence.position())
+
+    @property
+    def ids(self) -> list[int]:
+        return list(self._sequence.ids())
+
+    def extend(self, ids: Ids) -> Any:
+        """Appends tokens. Returns the last one's logits, read-only float32 [vocabulary]; later passes do not change
+        them."""
+        return _logits(self._sequence.extend(_ids(ids)))[0]
+
+    def fork(self, position: Optional[int] = None) -> "Sequence":
+        """A sequence with the first `position` tokens (all of them), which share memory."""
+        return Sequence(self.model, self._sequence.fork(len(self) if position is None else position))
+
+    def rewind(self, position: int) -> None:
+        """Drops the tokens from this position on."""
+        self._sequence.rewind(position)
+
+    def generate(self, prompt: Ids, **options: Any) -> Generation:
+        """Continues the sequence with these ids, then with what the model writes: options of `Model.generate()`."""
+        text: Generation = self.model.generate(_ids(prompt), sequence=self, **options)
+        return text
+
+    def draft(self, ids: Ids, parents: Ids) -> Any:
+        """Runs a tree of drafts behind the text in one pass: parents[i] is the index of token i's parent, -1 for the
+        text's end. Returns their logits, read-only float32 [ids, vocabulary]. `accept()` keeps a path."""
+        return _logits(self._sequence.draft(_ids(ids), [int(each) for each in np.asarray(parents)]))
+
+    def accept(self, path: Ids) -> None:
+        """Appends the drafts of a path, indices of the tree, and drops the others."""
+        self._sequence.accept(_ids(path))
+
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes the sequence to a file, for `Model.load_sequence()`."""
+        self._sequence.save(os.fspath(path))

@@ -1,0 +1,34 @@
+// The Python package, by its own tests.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/support/data.h"
+#include "tests/support/python_suite.h"
+#include "tests/support/source_tree.h"
+
+namespace tandem::testing {
+namespace {
+
+// Plugins of the machine's own pytest are left out.
+void run_pytest(const std::string& file) {
+  const std::string root = source_tree().string();
+  const std::string environment = "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PYTHONPATH='" TANDEM_PACKAGE
+                                  "' TANDEM_TEST_PROGRAM='" TANDEM_PROGRAM "' TANDEM_TEST_MODEL='" +
+                                  repository_data("tiny-models/stories260K-F16.gguf") + "' TANDEM_TEST_CHAT_MODEL='" +
+                                  default_model().value_or("") + "' ";
+  const std::string python = "'" TANDEM_PYTHON "' -B ";
+  std::string said;
+  run_python_suite(
+      python +
+          "-c 'import numpy, pytest' || { echo 'numpy or pytest is not installed (./dev setup python)'; exit 77; }; " +
+          environment + python + "-m pytest -q -p no:cacheprovider '" + root + "/tests/python/" + file + "'",
+      said);
+}
+
+TEST(Python, texts_are_those_of_the_program) { run_pytest("test_texts.py"); }
+TEST(Python, values_are_right_and_wrong_ones_are_refused) { run_pytest("test_values.py"); }
+TEST(Python, examples_run) { run_pytest("test_examples.py"); }
+
+}  // namespace
+}  // namespace tandem::testing

@@ -1,0 +1,203 @@
+"""Logits, sequences, plans and timelines, and what is refused."""
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import MODEL, ON_HOST, HOST_FLAGS, PROGRAM, program
+
+import tandem
+from tandem import _tandem
+
+IDS = [1, 403, 407, 261, 378, 500, 17, 9, 44]
+
+
+def test_logits_are_those_of_the_program(model, tmp_path):
+    ids, out = tmp_path / "ids.txt", tmp_path / "logits.f32"
+    ids.write_text(" ".join(map(str, IDS)))
+    said = program("eval", "-m", MODEL, "--ids", str(ids), "--logits", str(out), "--perplexity", *HOST_FLAGS)
+    logits = model.eval(IDS)
+    assert logits.shape == (len(IDS), model.vocabulary) and logits.dtype == np.float32
+    assert logits.tobytes() == out.read_bytes()
+    assert model.perplexity(IDS) == pytest.approx(said["perplexity"], rel=1e-6)
+
+
+def test_arrays_show_the_memory_that_holds_the_logits_and_no_pass_writes_there(model):
+    values = model._model.eval(IDS)
+    array = np.asarray(memoryview(values))
+    assert array.ctypes.data == values.address
+    kept = array.copy()
+    del values
+    for _ in range(5):
+        model.eval([5] * 30)
+        model.generate("The dog", predict=8)
+    assert np.array_equal(array, kept)
+    assert not array.flags.writeable
+    with pytest.raises(ValueError):
+        array[0, 0] = 1
+    with pytest.raises(ValueError):
+        array.flags.writeable = True
+
+
+def test_logits_outlive_their_model():
+    with tandem.Model.load(MODEL, **ON_HOST) as other:
+        logits = other.eval(IDS)
+    assert other.closed
+    assert np.isfinite(logits).all()
+
+
+def test_sequences_are_extended_forked_rewound_saved_and_continued(model, tmp_path):
+    logits = model.eval(IDS)
+    text = model.sequence()
+    assert isinstance(text, tandem.Sequence) and len(text) == 0
+    assert np.array_equal(text.extend(IDS[:6]), logits[5])
+    fork = text.fork(4)
+    assert np.array_equal(fork.extend(np.array(IDS[4:6])), logits[5])
+    text.rewind(3)
+    assert np.array_equal(text.extend(IDS[3:5]), logits[4])
+    text.save(tmp_path / "text.state")
+    loaded = model.load_sequence(tmp_path / "text.state")
+    assert loaded.ids == IDS[:5]
+    whole = model.generate(IDS, predict=6)
+    assert loaded.generate(IDS[5:], predict=6).ids == whole.ids
+    assert len(loaded.fork()) == len(loaded)
+    with pytest.raises(tandem.UsageError):
+        text.rewind(99)
+
+
+def test_a_tree_of_drafts_gives_the_logits_of_each_path(model):
+    text = model.sequence()
+    text.extend(IDS[:4])
+    drafted = text.draft([IDS[4], 7, IDS[5]], [-1, -1, 0])
+    logits = model.eval(IDS)
+    assert np.array_equal(drafted[0], logits[4]) and np.array_equal(drafted[2], logits[5])
+    text.accept([0, 2])
+    assert text.ids == IDS[:6]
+    assert np.array_equal(text.extend([IDS[6]]), logits[6])
+    with pytest.raises(tandem.UsageError, match="parent"):
+        text.draft([1, 2], [-1])
+
+
+def test_two_models_share_a_machine(told):
+    machine = tandem.Machine("host")
+    with tandem.Model.load(MODEL, machine=machine, plan="host-only", act="f32", cache_type="f32") as first:
+        with tandem.Model.load(MODEL, machine=machine, plan="host-only", act="f32", cache_type="f32") as second:
+            assert first.generate("Once upon a time", predict=24).ids == told["ids"]
+            assert second.generate("Once upon a time", predict=24).ids == told["ids"]
+
+
+def test_devices_and_the_model_are_reported(model):
+    assert "host" in [device["id"] for device in tandem.devices()]
+    assert model.info["device"] == "host" and model.info["architecture"] == "llama"
+    assert model.context == model.info["context"] and model.vocabulary == model.info["vocabulary"]
+    assert tandem.__version__ == subprocess.run([PROGRAM, "--version"], capture_output=True, text=True).stdout.split()[1]
+    for name in tandem.__all__:
+        assert getattr(tandem, name).__doc__, name
+
+
+def test_a_plan_has_the_steps_of_the_program(model):
+    plan = model.plan(prompt=40)
+    assert isinstance(plan, tandem.Plan)
+    assert [(phase.name, phase.tokens, phase.position) for phase in plan.phases] == [("prefill", 40, 0), ("decode", 1, 40)]
+    said = program("plan", "-m", MODEL, "--prompt", "40", *HOST_FLAGS)
+    for mine, theirs in zip(plan.phases, said["phases"]):
+        assert isinstance(mine, tandem.Phase) and isinstance(mine.steps[0], tandem.Step)
+        assert [(step.device, step.waits) for step in mine.steps] == [(s["device"], s["waits"]) for s in theirs["steps"]]
+        assert mine.predicted_ms > 0 and mine.steps[-1].end_ms <= mine.predicted_ms + 1e-6
+
+
+def test_a_trace_has_a_column_for_each_property(model, tmp_path):
+    with model.trace() as trace:
+        model.generate("Once", predict=4)
+    assert isinstance(trace, tandem.Trace)
+    assert set(trace.kind) >= {"matmul", "attention"} and "host" in trace.lane
+    assert len(trace.lane) == len(trace.name) == len(trace.begin) == len(trace.flops) == len(trace.bytes)
+    assert (trace.end >= trace.begin).all() and not trace.modelled.any()
+    trace.save(tmp_path / "trace.json")
+    assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert trace._repr_svg_().startswith("<svg")
+    with pytest.raises(tandem.UsageError, match="recorded"):
+        with model.trace(), model.trace():
+            pass
+    with model.trace():
+        pass
+
+
+def test_the_npu_multiplies_and_counts_like_the_program():
+    random = np.random.default_rng(2)
+    a, b = random.normal(size=(5, 33)).astype(np.float16), random.normal(size=(33, 17)).astype(np.float16)
+    for dataflow in ("ws", "os", "is"):
+        product = tandem.npu.gemm(a, b, rows=8, cols=8, dataflow=dataflow)
+        assert isinstance(product, tandem.npu.Product)
+        # 33 products in float32: a rounding of 2**-24 each, of sums below 33 * 16.
+        assert np.abs(product.result - a.astype(float) @ b.astype(float)).max() < 33 * 2**-24 * 33 * 16
+        said = program("npu", "gemm", "--rows", "8", "--cols", "8", "--dataflow", dataflow, "-M", "5", "-K", "33", "-N", "17")
+        assert (product.cycles, product.folds) == (said["cycles"], said["folds"])
+        assert product.utilization == pytest.approx(said["utilization"])
+    with pytest.raises(tandem.UsageError):
+        tandem.npu.gemm(a, a)
+    with pytest.raises(tandem.UsageError, match="dataflow"):
+        tandem.npu.gemm(a, b, dataflow="xs")
+
+
+def test_text_and_ids_are_each_other(model):
+    text = "Lily saw a caf\u00e9\n"
+    assert model.detokenize(model.tokenize(text, start=False)) == text
+    assert "<s>" in model.detokenize(model.tokenize(text), special=True)
+
+
+@pytest.mark.parametrize("what, error", [
+    (lambda: tandem.Model.load("/nowhere/x.gguf"), tandem.FileError),
+    (lambda: tandem.Model.load(__file__), tandem.FileError),
+    (lambda: tandem.Model.load(MODEL, device="tpu:0"), tandem.DeviceError),
+    (lambda: tandem.Model.load(MODEL, plan="no-such-plan"), tandem.UsageError),
+    (lambda: tandem.Model.load(MODEL, context=-1), tandem.UsageError),
+])
+def test_a_load_that_fails_says_what_on_what_and_what_to_do(what, error):
+    with pytest.raises(error) as caught:
+        what()
+    assert isinstance(caught.value, tandem.Error)
+    assert caught.value.what and caught.value.on and caught.value.what in str(caught.value)
+
+
+def test_wrong_values_are_refused_and_nothing_aborts(model):
+    wrong_ids = [[], [-1], [10**6], [2**40], [1.5], ["a"], [[1]], None, object(), [None], b"", [float("nan")]]
+    for ids in wrong_ids:
+        for call in (model.eval, model.perplexity, model.detokenize, model.sequence().extend, model.generate):
+            if ids == [] and call == model.detokenize or ids == ["a"] and call == model.generate or ids == b"":
+                continue
+            with pytest.raises((tandem.Error, TypeError, ValueError)):
+                call(ids)
+    with pytest.raises(tandem.ContextError):
+        model.eval([5] * (model.context + 1))
+    for options in ({"temperature": float("nan")}, {"top_p": 2}, {"top_k": -1}, {"predict": "x"}, {"seed": -1},
+                    {"stop": 3}, {"json_schema": "{"}, {"sampler": 3}, {"no_such": 1}, {"predict": 2**80}):
+        with pytest.raises((tandem.Error, TypeError, ValueError)):
+            model.generate("Once", **options)
+    assert len(model.generate("Once", predict=3).ids) == 3
+
+
+def test_a_closed_model_and_a_forked_process_are_named(model):
+    other = tandem.Model.load(MODEL, **ON_HOST)
+    text = other.sequence()
+    other.close()
+    other.close()
+    for call in (lambda: other.generate("x"), lambda: other.eval([1]), lambda: text.extend([1]), lambda: other.info,
+                 lambda: other.plan(), other.sequence):
+        with pytest.raises(tandem.UsageError, match="closed"):
+            call()
+    child = os.fork()
+    if child == 0:
+        try:
+            model.generate("x")
+        except tandem.UsageError as error:
+            os._exit(0 if "fork" in str(error) else 2)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_the_module_has_no_name_that_the_package_does_not_use():
+    assert {name for name in vars(_tandem) if not name.startswith("_")} == {
+        "Machine", "Model", "NpuProduct", "Sequence", "Text", "TextAsked", "Values", "devices", "npu_product", "version"}
