@@ -2,11 +2,9 @@
 import asyncio
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -149,10 +147,10 @@ def test_a_chat_answers_as_the_program_does():
 
 
 INTERRUPTED = """
-import os, signal, sys, threading, tandem
+import os, signal, sys, threading, time, tandem
 model = tandem.Model.load(sys.argv[1], device="host", plan="host-only")
 def stop(): os.kill(os.getpid(), signal.SIGINT)
-for work in (lambda: model.generate("Once", predict=-1, ignore_end=True, sampler=lambda logits: 5),
+for work in (lambda: model.generate("Once", predict=-1, ignore_end=True, sampler=lambda logits: time.sleep(0.01) or 5),
              lambda: [model.eval([5] * 400) for _ in range(10 ** 6)]):
     threading.Timer(0.3, stop).start()
     try:

@@ -2,11 +2,10 @@
 import json
 import os
 import subprocess
-import sys
 
 import numpy as np
 import pytest
-from conftest import MODEL, ON_HOST, HOST_FLAGS, PROGRAM, program
+from conftest import HOST_FLAGS, MODEL, ON_HOST, PROGRAM, program
 
 import tandem
 from tandem import _tandem
