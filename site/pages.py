@@ -46,12 +46,14 @@ def pages_of_readme(root):
         sys.exit(f"pages.py: README.md has sections that no page takes: {', '.join(sections)}")
 
 
-def page_of_examples(root):
-    text = "# Examples\n\nEach program is built and run by the tests.\n"
-    folder = os.path.join(root, "examples")
-    for name in sorted(name for name in os.listdir(folder) if name.endswith(".cpp")):
-        text += f"\n## {name}\n\n```\n{read(folder, name).rstrip()}\n```\n"
-    yield "examples.md", text
+def pages_of_examples(root):
+    for page, language, folder, ending in (("examples.md", "C++", "", ".cpp"), ("examples_c.md", "C", "c", ".c"),
+                                           ("examples_python.md", "Python", "python", ".py")):
+        text = f"# Examples in {language}\n\nEach program is run by the tests.\n"
+        place = os.path.join(root, "examples", folder)
+        for name in sorted(name for name in os.listdir(place) if name.endswith(ending)):
+            text += f"\n## {name}\n\n```\n{read(place, name).rstrip()}\n```\n"
+        yield page, text
 
 
 def page_of_headers(root):
@@ -106,7 +108,7 @@ def require_a_way_to_each(pages, menu):
 def main(root, tandem, folder):
     docs = dict(pages_of_docs(root))
     commands = dict(pages_of_commands(tandem))
-    pages = docs | dict(pages_of_readme(root)) | dict(page_of_examples(root)) | dict(page_of_headers(root)) | commands
+    pages = docs | dict(pages_of_readme(root)) | dict(pages_of_examples(root)) | dict(page_of_headers(root)) | commands
     pages |= dict(page_of_papers(docs))
     pages |= {"contributing.md": read(root, "CONTRIBUTING.md"), "changelog.md": read(root, "CHANGELOG.md")}
     menu = menu_with(read(root, "site", "mkdocs.yml"), commands)
