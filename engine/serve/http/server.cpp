@@ -22,6 +22,7 @@
 #include <boost/beast/http/read.hpp>
 #include <ctime>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <unordered_set>
@@ -85,6 +86,24 @@ std::string chunk(const std::string& bytes) {
 
 class Connection;
 
+// The way from any thread to the server's. An exchange may outlive the server; its words then go nowhere.
+class Gate {
+ public:
+  explicit Gate(asio::io_context& context) : context_(&context) {}
+  void close() {
+    const std::lock_guard lock(mutex_);
+    context_ = nullptr;
+  }
+  void post(std::function<void()> work) {
+    const std::lock_guard lock(mutex_);
+    if (context_) asio::post(*context_, std::move(work));
+  }
+
+ private:
+  std::mutex mutex_;
+  asio::io_context* context_;  // null: the server has ended
+};
+
 class Server::State {
  public:
   State(const ServerOptions& options, Handler handler);
@@ -99,6 +118,7 @@ class Server::State {
   const ServerOptions options_;
   const Handler handler_;
   asio::io_context context_{1};
+  const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>(context_);
   std::atomic<size_t> open_ = 0;
   std::unordered_set<Connection*> connections_;  // of the server's thread
 
@@ -136,6 +156,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void close() {
     Problem ignored;
     stream_.socket().close(ignored);
+    news_.cancel();
   }
   bool is_idle() const { return is_idle_; }
   SteadyClock::time_point idle_since() const { return idle_since_; }
@@ -264,8 +285,8 @@ asio::awaitable<bool> Connection::answer(Request request, bool may_stay) {
   const bool is_preflight = request.method == "OPTIONS";
   auto cors = cors_headers(request, server_.options_.access);
   std::weak_ptr<Connection> self = weak_from_this();
-  const std::function<void()> wake = [&context = server_.context_, self] {
-    asio::post(context, [self] {
+  const std::function<void()> wake = [gate = server_.gate_, self] {
+    gate->post([self] {
       if (const auto connection = self.lock()) connection->news_came();
     });
   };
@@ -320,7 +341,7 @@ bool Connection::send_piece() {
   return unsent_.empty();
 }
 
-// False: the client does not take what it gets.
+// False: the client does not take what it gets, or the connection was closed.
 asio::awaitable<bool> Connection::wait_for_news(Reply& reply, bool is_stream, bool is_chunked) {
   Problem woken;
   stream_of_ = is_stream ? &reply : nullptr;
@@ -328,6 +349,7 @@ asio::awaitable<bool> Connection::wait_for_news(Reply& reply, bool is_stream, bo
   news_.expires_at(SteadyClock::time_point::max());
   co_await news_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
   stream_of_ = nullptr;
+  if (!stream_.socket().is_open()) co_return false;
   co_return unsent_.empty() || co_await send(std::exchange(unsent_, ""));
 }
 
@@ -396,6 +418,7 @@ Server::State::~State() {
   for (int i = 0; i < 100 && open_ > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   context_.stop();
   thread_.join();
+  gate_->close();
 }
 
 void Server::State::listen() {

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
+#include <optional>
 #include <thread>
 
 #include "sync/error.h"
@@ -108,6 +110,24 @@ TEST(Server, sends_all_of_a_stream_to_a_client_that_reads_late) {
   }
   exchange->end();
   EXPECT_EQ(client.answer().body == expected, true) << "all bytes in their order";
+}
+
+// A handler may hold an exchange for longer than the server lives. It learns that nobody reads.
+TEST(Server, that_ends_leaves_exchanges_without_a_client) {
+  std::promise<Handed> asked;
+  std::optional<http::Server> server;
+  server.emplace(quick_options(), [&](Handed exchange) { asked.set_value(std::move(exchange)); });
+  Client client(server->port());
+  client.send(get("/"));
+  Handed exchange = asked.get_future().get();
+  std::atomic<bool> is_gone = false;
+  exchange->when_gone([&] { is_gone = true; });
+  exchange->begin({200, "a", "text/event-stream"});
+  ASSERT_TRUE(client.read_until("a"));
+  server.reset();
+  EXPECT_TRUE(is_gone);
+  EXPECT_FALSE(exchange->write("b"));
+  exchange->end();
 }
 
 TEST(Server, does_not_chunk_a_stream_for_an_old_client) {
