@@ -192,6 +192,8 @@ def main():
         parser.error("there is no model; give one with -m")
     if unknown := set(arguments.only.split(",")) - set(PARTS):
         parser.error("--only does not know " + ", ".join(sorted(unknown)))
+    if arguments.load is not None and arguments.load < 5:
+        parser.error("--load takes 5 seconds or more")
     try:
         measure(arguments)
     except (Failed, OSError, subprocess.TimeoutExpired) as error:

@@ -6,6 +6,7 @@ import json
 import sys
 import unittest
 
+import load
 import serve
 import sums
 from asking import Failed, random_prompt, request, streamed
@@ -81,6 +82,31 @@ class Usage(unittest.TestCase):
         code, said = self.status("-m", __file__, "--only", "speed,colour")
         self.assertEqual(code, 2)
         self.assertIn("colour", said)
+
+
+class Load(unittest.TestCase):
+    def test_grows_by_the_memory_of_its_end_over_that_of_its_beginning(self):
+        self.assertEqual(load.growth([(i, 900 if i < 4 else 100 if i < 19 else 150) for i in range(20)]), 1.25)
+        self.assertEqual(load.growth([(0, 100), (1, 103)]), 1.03)
+
+    def test_is_as_fair_as_its_slowest_client_is_to_the_middle_one(self):
+        self.assertEqual(load.fairness({1: [1.0, 3.0], 2: [1.0], 3: [2.0], 4: [6.0], 5: [1.0]}), 3.0)
+
+    def test_that_loses_or_changes_a_text_is_an_error(self):
+        right = load.Counts(by_client={0: [1.0], 1: [1.0]})
+        load.judge(right, 2)
+        for counts, words in ((load.Counts(by_client=right.by_client, lost=["/health: 503"]), "1 requests were lost"),
+                              (load.Counts(by_client=right.by_client, wrong=[7]), "text 7"),
+                              (load.Counts(by_client={0: [1.0]}), "1 clients got no text")):
+            with self.assertRaisesRegex(Failed, words):
+                load.judge(counts, 2)
+
+    def test_of_too_few_seconds_is_wrong_usage(self):
+        for seconds in ("0", "-5", "x"):
+            sys.argv = ["serve", "--tandem", "/nowhere", "-m", __file__, "--load", seconds]
+            with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit) as ended:
+                serve.main()
+            self.assertEqual(ended.exception.code, 2)
 
 
 class Verification(unittest.TestCase):
