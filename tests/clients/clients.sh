@@ -1,5 +1,5 @@
-# Programs of others that ask the server: OpenAI's client, clients on top of it, and a browser. ./dev sources this file, which uses its say, die,
-# need, provide and build. What comes from PyPI goes to build/clients; nothing of it is installed.
+# Programs of others that ask the server: OpenAI's client, clients on top of it, and a browser. ./dev sources this file,
+# which uses its say, die, need, provide and build. What comes from PyPI goes to build/clients; nothing of it is installed.
 
 openai_packages=(openai==3.57.0)
 other_packages=(langchain-openai==1.7.4 litellm==1.110.2 llm==0.36 openai==3.57.0)
@@ -38,7 +38,8 @@ clients() {
   fi
   if [[ "$which" == all || "$which" == others ]]; then
     fetch_packages "$folder/others" "${other_packages[@]}"
-    PYTHONPATH="$folder/others" python3 -B "$root/tests/clients/others_suite.py" "$root/build/release/tandem" "${filter[@]}" || status=1
+    PYTHONPATH="$folder/others" python3 -B "$root/tests/clients/others_suite.py" "$root/build/release/tandem" \
+      "${filter[@]}" || status=1
   fi
   if [[ "$which" == all || "$which" == page ]]; then
     provide probe_browser
