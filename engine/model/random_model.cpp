@@ -30,6 +30,13 @@ void fill(std::span<std::byte> bytes, std::mt19937_64& random) {
   }
 }
 
+// Random codes of whole blocks. No file has the fourth code of TQ2_0, which would be 2; here it becomes 0.
+void fill_blocks(std::span<std::byte> blocks, StorageType type, std::mt19937_64& random) {
+  fill(blocks, random);
+  if (type != StorageType::tq2_0) return;
+  for (std::byte& four : blocks) four &= ~((four & std::byte{0x55}) << 1);
+}
+
 // Writes the same scale and minimum into every block.
 void set_scales(std::span<std::byte> blocks, size_t block_bytes, const BlockScales& at, float scale, float minimum) {
   for (size_t begin = 0; begin < blocks.size(); begin += block_bytes) {
@@ -63,7 +70,7 @@ Normal normal_of(const BlockScales& at) {
   const StorageTypeInfo& type = info(at.type);
   std::vector<std::byte> blocks(kBlocks * type.block_bytes);
   std::mt19937_64 random(0);
-  fill(blocks, random);
+  fill_blocks(blocks, at.type, random);
   std::vector<float> values(kBlocks * type.block_values);
   const auto moments = [&](float scale, float minimum) {
     set_scales(blocks, type.block_bytes, at, scale, minimum);
@@ -344,7 +351,7 @@ void RandomModel::write(const std::function<void(std::span<const std::byte>)>& t
       if (scales == nullptr) {
         fill_floats(chunk, tensor.type, tensor.mean, tensor.deviation, random);
       } else {
-        fill(chunk, random);
+        fill_blocks(chunk, tensor.type, random);
         set_scales(chunk, block, *scales, normal.scale * tensor.deviation, normal.minimum * tensor.deviation);
       }
       take(chunk);

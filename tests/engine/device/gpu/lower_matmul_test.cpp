@@ -143,6 +143,8 @@ TEST(PackedOptions, name_the_variant_of_every_format) {
             "-DGROUP=32 -DSUPER=0 -DMIN_KIND=1 -DZERO_POINT=8");
   EXPECT_EQ(packed_options({PackedKind::i8, ScaleKind::super, MinKind::none, 16, 0}),
             "-DGROUP=16 -DSUPER=1 -DMIN_KIND=0 -DZERO_POINT=0");
+  EXPECT_EQ(packed_options({PackedKind::i8, ScaleKind::eighths, MinKind::none, 32, 0}),
+            "-DGROUP=32 -DSUPER=2 -DMIN_KIND=0 -DZERO_POINT=0");
   EXPECT_EQ(packed_options({PackedKind::bf16, ScaleKind::none, MinKind::none, 0, 0}), "-DELEMENT=2");
 }
 
