@@ -47,8 +47,11 @@ namespace tandem {
   EACH(phimoe)                     \
   EACH(qwen2)                      \
   EACH(qwen2moe)                   \
+  EACH(qwen2vl)                    \
   EACH(qwen3)                      \
   EACH(qwen3moe)                   \
+  EACH(qwen3vl)                    \
+  EACH(qwen3vlmoe)                 \
   EACH(seed_oss)                   \
   EACH(smollm3)                    \
   EACH(stablelm)                   \

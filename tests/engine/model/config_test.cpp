@@ -123,6 +123,24 @@ TEST(ModelConfig, of_minicpm_has_the_published_scales_where_a_file_says_nothing)
 
 // The key is a factor in these files and a divisor in Granite's and MiniCPM's.
 // Nothing but the name is read, so files of these architectures need no key of their own here.
+// A text's tokens have one position in all three dimensions.
+TEST(ModelConfig, takes_positions_of_three_dimensions_as_one) {
+  for (const char* name : {"qwen2vl", "qwen3vl"}) {
+    const bool norms = std::string(name) == "qwen3vl";
+    GgufWriter writer = tiny_writer({.architecture = name, .heads = 4, .head_dim = 32, .qk_norm = norms});
+    const std::string key = std::string(name) + ".rope.dimension_sections";
+    writer.set(key, std::vector<int32_t>{4, 6, 6, 0});
+    EXPECT_EQ(config_of(writer).rope.dim, 32);
+    EXPECT_TRUE(config_of(writer).rope.halves);
+    expect_refused({{"a fourth dimension",
+                     [&](GgufWriter& w) {
+                       w.set(key, std::vector<int32_t>{4, 6, 4, 2});
+                     },
+                     "found 14 pairs"}},
+                   [&] { return writer; });
+  }
+}
+
 TEST(ModelConfig, names_the_operator_that_a_declined_architecture_needs) {
   const std::pair<const char*, const char*> declined[] = {{"mamba", "state-space layers"},
                                                           {"mamba2", "state-space layers"},
@@ -149,9 +167,6 @@ TEST(ModelConfig, names_the_operator_that_a_declined_architecture_needs) {
                                                           {"llada", "diffusion"},
                                                           {"llada-moe", "diffusion"},
                                                           {"rnd1", "diffusion"},
-                                                          {"qwen2vl", "pictures"},
-                                                          {"qwen3vl", "pictures"},
-                                                          {"qwen3vlmoe", "pictures"},
                                                           {"paddleocr", "pictures"},
                                                           {"hunyuan_vl", "pictures"},
                                                           {"cogvlm", "pictures"},

@@ -360,6 +360,21 @@ Rows bailingmoe(const Weights& w, std::span<const int32_t> ids) {
   return decode(w, ids, decoder);
 }
 
+// The text parts of Qwen2-VL (Wang et al. 2024, arXiv:2409.12191) and Qwen3-VL (Qwen 2025): heads of q and k are normed
+// in the second.
+Rows qwen_vl(const Weights& w, std::span<const int32_t> ids) {
+  Decoder decoder = llama(w, true);
+  if (w.has("blk.0.attn_q_norm.weight"))
+    decoder.attention = [&w](int64_t, const std::string& layer, const Rows& x) {
+      Projected p = projected(w, layer, w.norm(layer + "attn_norm.weight", x));
+      p.q = w.norm(layer + "attn_q_norm.weight", p.q);
+      p.k = w.norm(layer + "attn_k_norm.weight", p.k);
+      return self_attention(w, layer, w.heads(), w.rotation(true), p.q, p.k, p.v);
+    };
+  if (w.architecture() == "qwen3vlmoe") take_mixture(w, true, decoder);
+  return decode(w, ids, decoder);
+}
+
 // Granite 3 MoE (IBM 2024): Granite's scales, and the weights of the chosen experts are a softmax of their own.
 Rows granitemoe(const Weights& w, std::span<const int32_t> ids) {
   Decoder decoder = granite_decoder(w);
@@ -389,6 +404,9 @@ const std::map<std::string, Forward> kForwards = {
     {"olmo2", olmo2},
     {"phi2", phi2},
     {"phi3", phi3},
+    {"qwen2vl", qwen_vl},
+    {"qwen3vl", qwen_vl},
+    {"qwen3vlmoe", qwen_vl},
     {"seed_oss", seed_oss},
     {"smollm3", smollm3},
     {"stablelm", stablelm},
