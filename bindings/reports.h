@@ -1,4 +1,4 @@
-// What users of a binding ask about a machine, a model and its plans, as JSON.
+// Reports for users of a binding as JSON: a machine, a model, its plans, and a text.
 //
 // Contract: as for TextModel. Members are those of the program's --json where it has the same report.
 #pragma once

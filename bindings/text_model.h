@@ -94,7 +94,7 @@ class TextModel {
   // A text among others. on_end: as for TextService::ask(). sequence: null, or one that lives until on_end.
   TextTicket start(std::vector<int32_t> prompt, GenerateOptions options, Sequence* sequence,
                    std::function<void(Batcher::Result)> on_end);
-  // Waits for the text. What ended it with an error is thrown.
+  // Waits for the text. Throws the error of a text that failed.
   Generation write(std::vector<int32_t> prompt, GenerateOptions options, Sequence* sequence);
   // Runs work between two passes, and waits for it.
   void between_passes(const std::function<void(Engine& engine)>& work, const std::function<void()>& look = {}) const;

@@ -30,7 +30,7 @@ class TextStream {
   TextStream& operator=(const TextStream&) = delete;
 
   enum class Got { piece, nothing_yet, end };
-  // Waits at most so long. What ended the text with an error is thrown at its end.
+  // Waits at most so long. At the end of a text that failed, it throws the error.
   Got next(Piece& piece, std::chrono::milliseconds longest);
   void cancel();
   const Generation& result() const;  // UsageError before the end

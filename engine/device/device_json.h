@@ -1,4 +1,4 @@
-// What a device has proven about itself, as JSON: an entry of `tandem devices --json`.
+// A device's properties and proofs as JSON: an entry of `tandem devices --json`.
 //
 // Contract: pure.
 #pragma once

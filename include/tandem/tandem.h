@@ -4,8 +4,8 @@
  *   Status: a function that can fail returns a tandem_status. Everything but TANDEM_OK leaves the outputs as they were,
  *     and tandem_last_error() of the same thread has the sentence. No C++ exception leaves a function, and none of them
  *     calls exit() or abort().
- *   Handles: models, sequences and cancels are handles. They are never dereferenced outside the library, and no number
- *     is given twice. A handle that is null, was freed, or is of another kind is TANDEM_USAGE.
+ *   Handles: models, sequences and cancels are handles. The library gives each number once, and
+ *     no program may dereference one. A handle that is null, was freed, or is of another kind is TANDEM_USAGE.
  *   Memory: what a function hands out as a pointer to memory belongs to the caller, who frees it with tandem_free(),
  *     except where the function says something else. Inputs are borrowed for the call.
  *   Threads: any thread may call any function with any handle. Texts of several threads share passes of the devices.
@@ -29,27 +29,27 @@ extern "C" {
  * a smaller one means an older library under a newer header. */
 #define TANDEM_ABI_VERSION 1
 int tandem_abi_version(void);
-const char *tandem_version(void); /* "0.1.0"; lives as long as the library */
+const char* tandem_version(void); /* "0.1.0"; lives as long as the library */
 
 typedef enum tandem_status {
   TANDEM_OK = 0,
-  TANDEM_FAILED = 1,      /* the work failed, for none of the reasons below */
-  TANDEM_USAGE = 2,       /* a wrong argument, a handle that was freed, a wrong order of calls */
-  TANDEM_FILE = 3,        /* a file cannot be read or written, is no model, or is damaged */
-  TANDEM_DEVICE = 4,      /* a device is unknown, missing, or cannot be opened */
-  TANDEM_CONTEXT = 5,     /* tokens do not fit the context */
-  TANDEM_NO_MEMORY = 6,   /* too little memory */
-  TANDEM_INTERRUPTED = 7  /* a cancel ended the work, and nothing has failed */
+  TANDEM_FAILED = 1,     /* the work failed, for none of the reasons below */
+  TANDEM_USAGE = 2,      /* a wrong argument, a handle that was freed, a wrong order of calls */
+  TANDEM_FILE = 3,       /* a file cannot be read or written, is no model, or is damaged */
+  TANDEM_DEVICE = 4,     /* a device is unknown, missing, or cannot be opened */
+  TANDEM_CONTEXT = 5,    /* tokens do not fit the context */
+  TANDEM_NO_MEMORY = 6,  /* too little memory */
+  TANDEM_INTERRUPTED = 7 /* a cancel ended the work, and nothing has failed */
 } tandem_status;
 
 /* The last failure of this thread: one paragraph, and its three parts. Empty texts: nothing has failed yet. They live
  * until the thread's next failure. */
-const char *tandem_last_error(void);
-const char *tandem_last_error_what(void); /* "cannot open the model file" */
-const char *tandem_last_error_on(void);   /* "model.gguf" */
-const char *tandem_last_error_hint(void); /* what to do next; may be empty */
+const char* tandem_last_error(void);
+const char* tandem_last_error_what(void); /* "cannot open the model file" */
+const char* tandem_last_error_on(void);   /* "model.gguf" */
+const char* tandem_last_error_hint(void); /* what to do next; may be empty */
 
-void tandem_free(void *memory); /* null: nothing */
+void tandem_free(void* memory); /* null: nothing */
 
 /* ---- models ---- */
 
@@ -61,55 +61,55 @@ typedef struct tandem_cancel tandem_cancel;
  * sizeof, so that later versions can add members. */
 typedef struct tandem_load_options {
   size_t size;
-  const char *devices;    /* "opencl:0,npu:0"; null or empty: those that the plan needs */
-  const char *plan;       /* a name of `tandem run --plan list`; null: "auto" */
-  const char *act;        /* "f32", "f16", "i8"; null: f16 if the plan may use the NPU, else f32 */
-  const char *cache_type; /* of keys and values: "f16", "f32"; null: f16 */
+  const char* devices;    /* "opencl:0,npu:0"; null or empty: those that the plan needs */
+  const char* plan;       /* a name of `tandem run --plan list`; null: "auto" */
+  const char* act;        /* "f32", "f16", "i8"; null: f16 if the plan may use the NPU, else f32 */
+  const char* cache_type; /* of keys and values: "f16", "f32"; null: f16 */
   int64_t context;        /* most tokens of a text; 0: as trained, but not above 4096 */
   int64_t parallel;       /* texts that share a pass, 1 to 128; 4 */
   int64_t logit_rows;     /* tokens of a pass that get logits; 0: what fits into 64 MiB, at most 256 */
   int threads;            /* cores to use; 0: all */
 } tandem_load_options;
-void tandem_load_options_init(tandem_load_options *options, size_t size);
+void tandem_load_options_init(tandem_load_options* options, size_t size);
 
 /* Opens the devices and loads the model. options: null for the defaults. */
-tandem_status tandem_model_load(const char *path, const tandem_load_options *options, tandem_model **model);
+tandem_status tandem_model_load(const char* path, const tandem_load_options* options, tandem_model** model);
 /* Ends the model's texts (stop reason "interrupted") and frees it. Its sequences stay handles, of no use but to be
  * freed. */
-tandem_status tandem_model_free(tandem_model *model);
-tandem_status tandem_model_vocabulary(tandem_model *model, int64_t *tokens);
-tandem_status tandem_model_context(tandem_model *model, int64_t *tokens);
+tandem_status tandem_model_free(tandem_model* model);
+tandem_status tandem_model_vocabulary(tandem_model* model, int64_t* tokens);
+tandem_status tandem_model_context(tandem_model* model, int64_t* tokens);
 
 /* ---- texts and ids ---- */
 
 /* Ids of a text of so many bytes. with_start: the start token comes first if the model wants it. special: special
  * tokens in the text become their ids; 0: they are plain text. */
-tandem_status tandem_tokenize(tandem_model *model, const char *text, size_t bytes, int with_start, int special,
-                              int32_t **ids, size_t *count);
+tandem_status tandem_tokenize(tandem_model* model, const char* text, size_t bytes, int with_start, int special,
+                              int32_t** ids, size_t* count);
 /* The bytes of a text, followed by a null byte that is not counted. special: special tokens show. */
-tandem_status tandem_detokenize(tandem_model *model, const int32_t *ids, size_t count, int special, char **text,
-                                size_t *bytes);
+tandem_status tandem_detokenize(tandem_model* model, const int32_t* ids, size_t count, int special, char** text,
+                                size_t* bytes);
 /* The prompt of a conversation by the model's chat template. messages: a JSON list of {"role", "content"}, or an object
  * with "messages" and "tools". */
-tandem_status tandem_chat_prompt(tandem_model *model, const char *messages, int32_t **ids, size_t *count);
+tandem_status tandem_chat_prompt(tandem_model* model, const char* messages, int32_t** ids, size_t* count);
 
 /* ---- writing ---- */
 
 /* Ends work of another thread. One cancel may serve several calls; a set cancel stays set. */
-tandem_status tandem_cancel_new(tandem_cancel **cancel);
-tandem_status tandem_cancel_set(tandem_cancel *cancel); /* may be called from a signal's thread, not from a handler */
-tandem_status tandem_cancel_free(tandem_cancel *cancel);
+tandem_status tandem_cancel_new(tandem_cancel** cancel);
+tandem_status tandem_cancel_set(tandem_cancel* cancel); /* may be called from a signal's thread, not from a handler */
+tandem_status tandem_cancel_free(tandem_cancel* cancel);
 
 /* A piece of a text. Text comes in whole characters. A token whose text is not complete comes with the next one's. */
 typedef struct tandem_piece {
   size_t size;      /* of this structure */
   int32_t id;       /* the newest token; -1: text that was held back, at the end */
   float logprob;    /* of this token by the model's own logits; 0 without `logprobs` */
-  const char *text; /* not terminated; valid during the callback */
+  const char* text; /* not terminated; valid during the callback */
   size_t bytes;
 } tandem_piece;
 /* Not 0: the text ends, with the stop reason "interrupted". */
-typedef int (*tandem_on_piece)(void *user, const tandem_piece *piece);
+typedef int (*tandem_on_piece)(void* user, const tandem_piece* piece);
 
 typedef struct tandem_generate_options {
   size_t size;
@@ -125,69 +125,69 @@ typedef struct tandem_generate_options {
   int ignore_end;          /* not 0: go on behind an end token */
   int chat;                /* not 0: the text is an answer, and ends where the chat template ends one */
   int logprobs;            /* not 0: pieces have log-probabilities */
-  const char *const *stop; /* texts that end the text and are no part of it */
+  const char* const* stop; /* texts that end the text and are no part of it */
   size_t stop_count;
-  const char *json_schema; /* the text satisfies it; null or empty: anything. At most one of the three */
-  const char *grammar;     /* in the notation of GBNF */
+  const char* json_schema; /* the text satisfies it; null or empty: anything. At most one of the three */
+  const char* grammar;     /* in the notation of GBNF */
   int json_object;         /* not 0: any JSON object */
-  tandem_cancel *cancel;   /* null: none */
+  tandem_cancel* cancel;   /* null: none */
 } tandem_generate_options;
-void tandem_generate_options_init(tandem_generate_options *options, size_t size);
+void tandem_generate_options_init(tandem_generate_options* options, size_t size);
 
 typedef struct tandem_generation {
-  size_t size;             /* set it to sizeof before the call */
-  int32_t *ids;            /* generated tokens, an end token included; tandem_free() */
+  size_t size;  /* set it to sizeof before the call */
+  int32_t* ids; /* generated tokens, an end token included; tandem_free() */
   size_t id_count;
-  char *text;              /* terminated; tandem_free() */
+  char* text; /* terminated; tandem_free() */
   size_t text_bytes;
-  const char *stop_reason; /* "eos", "length", "stop", "context_full", "interrupted"; lives as long as the library */
+  const char* stop_reason; /* "eos", "length", "stop", "context_full", "interrupted"; lives as long as the library */
   int64_t prompt_tokens;
-  double prompt_seconds;   /* measured, until the first logits */
+  double prompt_seconds; /* measured, until the first logits */
   double predicted_seconds;
 } tandem_generation;
 
 /* Continues these tokens, and returns when the text has ended. on_piece: null for none. A set cancel ends the text
  * within one pass; the text so far is then the result. generation: null if it is not wanted. */
-tandem_status tandem_generate(tandem_model *model, const int32_t *ids, size_t count,
-                              const tandem_generate_options *options, tandem_on_piece on_piece, void *user,
-                              tandem_generation *generation);
+tandem_status tandem_generate(tandem_model* model, const int32_t* ids, size_t count,
+                              const tandem_generate_options* options, tandem_on_piece on_piece, void* user,
+                              tandem_generation* generation);
 
 /* Logits of every token of a text of its own, [count, vocabulary]. cancel: null for none. */
-tandem_status tandem_eval(tandem_model *model, const int32_t *ids, size_t count, tandem_cancel *cancel, float **logits);
+tandem_status tandem_eval(tandem_model* model, const int32_t* ids, size_t count, tandem_cancel* cancel, float** logits);
 /* exp of the mean negative log-likelihood of the second and later tokens. */
-tandem_status tandem_perplexity(tandem_model *model, const int32_t *ids, size_t count, tandem_cancel *cancel,
-                                double *perplexity);
+tandem_status tandem_perplexity(tandem_model* model, const int32_t* ids, size_t count, tandem_cancel* cancel,
+                                double* perplexity);
 
 /* ---- sequences: texts whose keys and values stay ---- */
 
 /* A sequence takes one call at a time (TANDEM_USAGE). It is freed by its own function, also behind its model. */
-tandem_status tandem_sequence_new(tandem_model *model, tandem_sequence **sequence);
-tandem_status tandem_sequence_free(tandem_sequence *sequence);
+tandem_status tandem_sequence_new(tandem_model* model, tandem_sequence** sequence);
+tandem_status tandem_sequence_free(tandem_sequence* sequence);
 /* Appends tokens. logits: the last token's, [vocabulary]. They belong to the sequence, and stay until its next extend
  * or its end; passes of others do not write there. Null: not wanted. */
-tandem_status tandem_sequence_extend(tandem_sequence *sequence, const int32_t *ids, size_t count, tandem_cancel *cancel,
-                                     const float **logits);
+tandem_status tandem_sequence_extend(tandem_sequence* sequence, const int32_t* ids, size_t count, tandem_cancel* cancel,
+                                     const float** logits);
 /* A sequence with the first `position` tokens, which share memory. */
-tandem_status tandem_sequence_fork(tandem_sequence *sequence, int64_t position, tandem_sequence **fork);
-tandem_status tandem_sequence_rewind(tandem_sequence *sequence, int64_t position); /* drops tokens from there on */
-tandem_status tandem_sequence_position(tandem_sequence *sequence, int64_t *position);
-tandem_status tandem_sequence_ids(tandem_sequence *sequence, int32_t **ids, size_t *count);
+tandem_status tandem_sequence_fork(tandem_sequence* sequence, int64_t position, tandem_sequence** fork);
+tandem_status tandem_sequence_rewind(tandem_sequence* sequence, int64_t position); /* drops tokens from there on */
+tandem_status tandem_sequence_position(tandem_sequence* sequence, int64_t* position);
+tandem_status tandem_sequence_ids(tandem_sequence* sequence, int32_t** ids, size_t* count);
 /* As tandem_generate(), behind the sequence's tokens. It has all tokens but the last generated one in the end. */
-tandem_status tandem_sequence_generate(tandem_sequence *sequence, const int32_t *ids, size_t count,
-                                       const tandem_generate_options *options, tandem_on_piece on_piece, void *user,
-                                       tandem_generation *generation);
-tandem_status tandem_sequence_save(tandem_sequence *sequence, const char *path);
-tandem_status tandem_sequence_load(tandem_model *model, const char *path, tandem_sequence **sequence);
+tandem_status tandem_sequence_generate(tandem_sequence* sequence, const int32_t* ids, size_t count,
+                                       const tandem_generate_options* options, tandem_on_piece on_piece, void* user,
+                                       tandem_generation* generation);
+tandem_status tandem_sequence_save(tandem_sequence* sequence, const char* path);
+tandem_status tandem_sequence_load(tandem_model* model, const char* path, tandem_sequence** sequence);
 
 /* ---- reports, as JSON ---- */
 
-tandem_status tandem_devices_json(char **json);                   /* the list `devices` of `tandem devices --json` */
-tandem_status tandem_model_json(tandem_model *model, char **json); /* architecture, sizes, devices, plan, notes */
+tandem_status tandem_devices_json(char** json);                    /* the list `devices` of `tandem devices --json` */
+tandem_status tandem_model_json(tandem_model* model, char** json); /* architecture, sizes, devices, plan, notes */
 /* The plan for a prompt of so many tokens, as `tandem plan --json`. Nothing runs. */
-tandem_status tandem_plan_json(tandem_model *model, int64_t prompt_tokens, char **json);
+tandem_status tandem_plan_json(tandem_model* model, int64_t prompt_tokens, char** json);
 /* Records what each device does in the passes between the two calls. The JSON opens in Perfetto. */
-tandem_status tandem_trace_start(tandem_model *model);
-tandem_status tandem_trace_stop(tandem_model *model, char **json);
+tandem_status tandem_trace_start(tandem_model* model);
+tandem_status tandem_trace_stop(tandem_model* model, char** json);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-// What a program can do wrong with the C interface: each is a status with a sentence, and the library goes on.
+// Mistakes of a program that uses the C interface: each is a status with a sentence, and the library goes on.
 #include <sys/wait.h>
 #include <unistd.h>
 

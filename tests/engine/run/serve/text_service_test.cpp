@@ -331,9 +331,11 @@ TEST_F(Texts, let_other_work_call_the_engine_between_their_passes) {
     const Logits logits = extend(*engine, text, ids);
     done.set_value({logits.begin(), logits.end()});
   }));
-  Sequence text = alone->cache().new_sequence();
-  const Logits expected = extend(*alone, text, ids);
-  EXPECT_EQ(done.get_future().get(), std::vector<float>(expected.begin(), expected.end()));
+  {
+    Sequence text = alone->cache().new_sequence();
+    const Logits expected = extend(*alone, text, ids);
+    EXPECT_EQ(done.get_future().get(), std::vector<float>(expected.begin(), expected.end()));
+  }
   EXPECT_EQ(first.get().ids, generate(*alone, some_ids(9), so_many(60)).ids);
   EXPECT_EQ(second.get().ids, generate(*alone, some_ids(4), so_many(60)).ids);
   service.close();
