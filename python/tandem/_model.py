@@ -37,6 +37,11 @@ def _ids(ids: Ids) -> list[int]:
     return [int(each) for each in array]
 
 
+def _token(chosen: Any) -> int:
+    token = int(chosen)
+    return token if 0 <= token < 2**31 else -1  # -1 is no token, which is an Error
+
+
 def _logits(values: Any) -> Any:
     return np.asarray(memoryview(values))
 
@@ -140,7 +145,7 @@ class Model:
         into 64 MiB. Errors: FileError, DeviceError, UsageError.
         """
         return cls(_tandem.Model(os.fspath(path), _names(device), plan, act, cache_type, context, parallel, logit_rows,
-                                 threads, machine._machine if machine else None))
+                                 threads, None if machine is None else machine._machine))
 
     def close(self) -> None:
         """Ends the model's texts and frees its memory. A second call does nothing."""
@@ -210,8 +215,8 @@ class Model:
         asked.keep_form(schema, grammar, json_object)
         if sampler is not None:
             choose = sampler
-            asked.choose = lambda values: int(choose(_logits(values)[0]))
-        return Stream(self._model.start(ids, asked, sequence._sequence if sequence else None), ids)
+            asked.choose = lambda values: _token(choose(_logits(values)[0]))
+        return Stream(self._model.start(ids, asked, None if sequence is None else sequence._sequence), ids)
 
     def generate(self, prompt: Any, **options: Any) -> Any:
         """Writes a text and returns a Generation; for a list of texts, a list of them, which share passes.

@@ -119,6 +119,11 @@ def test_a_sampler_sees_the_logits_and_chooses(model, told):
         model.generate("Once", sampler=broken)
     with pytest.raises(tandem.Error, match="may not come"):
         model.generate("Once", sampler=lambda logits: -1)
+    for wrong in (2**80, -(2**80), 512):
+        with pytest.raises(tandem.Error, match="may not come"):
+            model.generate("Once", sampler=lambda logits: wrong)
+    with pytest.raises(TypeError):
+        model.generate("Once", sampler=lambda logits: None)
     with pytest.raises(tandem.UsageError, match="callback"):
         model.generate("Once", sampler=lambda logits: model.eval([1]) is None)
     assert model.generate("Once upon a time", predict=24).ids == told["ids"]

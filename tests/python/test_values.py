@@ -2,6 +2,7 @@
 import json
 import os
 import subprocess
+import threading
 
 import numpy as np
 import pytest
@@ -59,6 +60,14 @@ def test_sequences_are_extended_forked_rewound_saved_and_continued(model, tmp_pa
     text.save(tmp_path / "text.state")
     loaded = model.load_sequence(tmp_path / "text.state")
     assert loaded.ids == IDS[:5]
+    empty = model.sequence()
+    go_on = threading.Event()
+    stream = model.stream(IDS, predict=40, ignore_end=True, sequence=empty, sampler=lambda _: 5 if go_on.wait(60) else -1)
+    with pytest.raises(tandem.UsageError, match="in use"):
+        empty.extend([5])
+    go_on.set()
+    list(stream)
+    assert len(empty) == len(IDS) + 39
     whole = model.generate(IDS, predict=6)
     assert loaded.generate(IDS[5:], predict=6).ids == whole.ids
     assert len(loaded.fork()) == len(loaded)
