@@ -19,6 +19,7 @@
 #include "engine/app/commands/serve/serve.h"
 #include "engine/app/commands/sync/bench_sync.h"
 #include "engine/app/commands/text/chat.h"
+#include "engine/app/commands/text/embed.h"
 #include "engine/app/commands/text/tokenize.h"
 #include "engine/app/common_flags.h"
 #include "engine/app/file_flags.h"
@@ -167,6 +168,7 @@ std::span<const Command> commands() {
       {kUse, "run", "let the model continue a text, or answer it (--chat)", add_run},
       {kUse, "chat", "a conversation with a model; what a chat template makes of one (--render)", add_chat},
       {kUse, "serve", "a server with OpenAI's interface, on the loopback address", add_serve},
+      {kUse, "embed", "vectors of texts: numbers that tell which texts are alike", add_embed},
       {kUse, "eval", "one forward pass over given tokens: logits, perplexity", add_eval},
       {kUse, "tokenize", "text to token ids and back", add_tokenize},
       {kUse, "devices", "what can compute here, and what was proven about it", add_devices},

@@ -30,7 +30,8 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
   const int64_t rows = std::max(s.tokens, s.rows),
                 logit_rows = std::max<int64_t>({s.logit_rows, s.padded_logit_rows, 1});
   ids = floats(s.tokens, 1, "ids");
-  positions = floats(s.tokens, 1, "positions");
+  positions = last_seen = floats(s.tokens, 1, "positions");
+  if (c.sees_all) last_seen = floats(s.tokens, 1, "last seen positions");
   segments.count = s.segments;
   segments.begins = floats(s.segments + 1, 1, "begins of segments");
   segments.pages = floats(s.segments, pages_of(s.positions), "pages of segments");
@@ -96,7 +97,7 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
       units.partials.push_back(floats(rows * e.used, c.hidden, "partial sums of a unit"));
   }
   if (c.experts && s.guess_layers > 0) guess_normed = floats(rows, c.hidden, "normed for guesses");
-  logits = floats(logit_rows, c.vocabulary, "logits");
+  logits = floats(logit_rows, s.hidden_states ? c.hidden : c.vocabulary, "logits");
   rope_table = floats(s.positions, c.rope.dim, "rope table");
   if (pool_ && c.rope.dim > 0) fill_rope_table(c.rope, s.positions, rope_table.as<float>());
   if (c.window_rope) window_rope_table = floats(s.positions, c.window_rope->dim, "rope table of windows");
@@ -199,6 +200,8 @@ size_t Activations::bytes() const {
 // One sequence has its pages in the order of the cache.
 void write_positions(const Activations& activations, int64_t first, int64_t count) {
   for (int64_t s = 0; s < count; ++s) activations.positions.as<int32_t>()[s] = static_cast<int32_t>(first + s);
+  if (activations.last_seen != activations.positions)
+    std::fill_n(activations.last_seen.as<int32_t>(), count, static_cast<int32_t>(first + count - 1));
   auto* pages = activations.segments.pages.as<int32_t>();
   std::iota(pages, pages + pages_of(activations.sizes.positions), 0);
 }
@@ -233,6 +236,9 @@ void write_runs(const Activations& activations, std::span<const TokenRun> runs, 
     TANDEM_CHECK(pages_of(places) <= std::min(std::ssize(run.pages), pages_each), "pages of a sequence");
     write_path(activations.segments, i, run);
     for (int64_t s = 0; s < run.tokens; ++s) *position++ = static_cast<int32_t>(run.first_position + s);
+    if (activations.last_seen != activations.positions)
+      std::fill_n(activations.last_seen.as<int32_t>() + token, run.tokens,
+                  static_cast<int32_t>(run.first_position + run.tokens - 1));
     std::ranges::copy(run.pages.first(static_cast<size_t>(std::min(std::ssize(run.pages), pages_each))),
                       activations.segments.pages.as<int32_t>() + i * pages_each);
     token += run.tokens;

@@ -28,8 +28,9 @@ struct ActivationSizes {
   int64_t pages = 0;       // pages of the KV cache, kCachePage positions each; 0: those of `positions`
   // Whether the last layer's routing has every token of a pass, and not only those with logits.
   bool routes_every_token = false;
-  int64_t guess_layers = 0;  // later layers whose experts each layer guesses
-  int64_t expert_rows = 0;   // rows of the static graphs of experts on an NPU; 0: no such graphs
+  bool hidden_states = false;  // passes end with the last norm's rows instead of logits
+  int64_t guess_layers = 0;    // later layers whose experts each layer guesses
+  int64_t expert_rows = 0;     // rows of the static graphs of experts on an NPU; 0: no such graphs
   bool experts_move = false;
   LaneSizes lanes{};  // of decisions about experts; slots 0: there are none
   // Sides that compute experts, if there are near-memory units: the GPU and the units behind it; 0: no units.
@@ -87,7 +88,10 @@ class Activations {
   Activations& operator=(const Activations&) = delete;
 
   const ActivationSizes sizes;
-  Operand ids, positions;    // int32 [tokens]
+  Operand ids, positions;  // int32 [tokens]
+  // int32 [tokens]: the last position that each token sees. Its own; where tokens see all of their text, the text's
+  // last one, in a buffer of its own.
+  Operand last_seen;
   Segments segments;         // room for sizes.segments
   Operand hidden;            // [rows, H], the residual stream
   Operand normed;            // [rows, H], a matmul's input
@@ -110,7 +114,7 @@ class Activations {
   ExpertRowBuffers expert_rows;
   LaneBuffers lanes;
   UnitBuffers units;
-  Operand logits;               // [padded_logit_rows, vocabulary]
+  Operand logits;               // [padded_logit_rows, vocabulary], or the states [padded_logit_rows, H]
   Operand rope_table;           // [positions, rope.dim / 2, 2]
   Operand window_rope_table;    // the table of layers with a window, if their rotation differs
   Operand query_rope_table;     // the table of queries, if they have a temperature

@@ -23,7 +23,7 @@ class Builder {
   // Layer by layer: projections and cache, attention, feed-forward network. In the last layer tokens without logits are
   // dropped after the cache is filled.
   std::vector<Operator> build() {
-    add("token_embd", Embed{batch_.S, c_.hidden, w_.embedding, b_.ids, b_.hidden, c_.embedding_scale});
+    embed();
     for (size_t layer = 0; layer < w_.layers.size(); ++layer) {
       window_ = c_.window_of(static_cast<int64_t>(layer));
       layer_ = static_cast<int64_t>(layer);
@@ -44,10 +44,23 @@ class Builder {
   }
 
  private:
+  // The embeddings of tokens. Encoders add those of positions and of the first type of tokens, and norm the sum.
+  void embed() {
+    const int64_t H = c_.hidden;
+    add("token_embd", Embed{S_, H, w_.embedding, b_.ids, b_.hidden, c_.embedding_scale});
+    if (c_.token_types > 0) add("token_embd_types", Bias{S_, H, b_.hidden, H, w_.token_types});
+    if (c_.position_rows > 0)
+      add("token_embd_positions", Embed{S_, H, w_.position_embedding, b_.positions, b_.projected});
+    if (!c_.sum_norms) return;
+    RmsNorm op = norm_of(w_.embedding_norm, w_.embedding_norm_bias);
+    if (c_.position_rows > 0) op.add = b_.projected;
+    add("token_embd_norm", of_sum(op));
+  }
+
   // Computes q, k and v of every token, and fills the cache.
   void project(const LayerWeights& layer, const KvCache& cache, bool has_residual) {
     norm("attn_norm", layer.attention_norm, layer.attention_norm_bias, has_residual);
-    matmul("attn_qkv", layer.qkv, b_.normed, S_, b_.qkv);
+    matmul("attn_qkv", layer.qkv, block_input(), S_, b_.qkv);
     if (c_.qkv_bias) add_bias("attn_qkv", layer.qkv, S_, b_.qkv);
     c_.latent ? keep_latents(layer, cache) : keep_keys_and_values(layer, cache);
   }
@@ -154,7 +167,8 @@ class Builder {
     op.q_stride = c_.latent ? c_.q_width() : c_.projected_width();
     op.y = b_.attended;
     op.y_stride = c_.heads * c_.head_dim_v;
-    op.positions = advanced(b_.positions, first_ * static_cast<int64_t>(sizeof(int32_t)));
+    op.positions = advanced(b_.last_seen, first_ * static_cast<int64_t>(sizeof(int32_t)));
+    op.sees_all = c_.sees_all;
     op.cache = cache;
     op.segments = segments();
     if (batch_.segments > 1) op.segments.first_token = first_;
@@ -168,6 +182,7 @@ class Builder {
     matmul("attn_output", layer.attention_output, c_.latent ? b_.values : b_.attended, S_, b_.projected);
     if (c_.output_bias) add_bias("attn_output", layer.attention_output, S_, b_.projected);
     if (c_.post_norms) post_norm("attn_post_norm", layer.attention_post_norm);
+    if (c_.sum_norms) sum_norm("attn_output_norm", layer.attention_post_norm, layer.attention_post_norm_bias);
   }
 
   // A key is a matrix times a latent. So query times key equals the query times that matrix, times the latent. Each
@@ -201,6 +216,7 @@ class Builder {
       dense("", layer, c_.feed_forward, feed_forward_input(), b_.projected);
     if (S_ == 0) return;  // only the routing of its tokens was wanted
     if (c_.post_norms) post_norm("ffn_post_norm", layer.ffn_post_norm);
+    if (c_.sum_norms) sum_norm("layer_output_norm", layer.ffn_post_norm, layer.ffn_post_norm_bias);
   }
 
   // Adds attention's result to the residual stream. A parallel network does not read the sum, so no norm can add it.
@@ -212,7 +228,7 @@ class Builder {
 
   // The rows of the norm that the network reads. A parallel one reads attention's norm, which has rows of tokens that
   // were dropped since.
-  Operand feed_forward_input() const { return c_.parallel ? column(b_.normed, first_ * c_.hidden) : b_.normed; }
+  Operand feed_forward_input() const { return c_.parallel ? column(b_.normed, first_ * c_.hidden) : block_input(); }
 
   // A feed-forward network that every token uses. `suffix` is added to the operators' names.
   void dense(const std::string& suffix, const LayerWeights& layer, int64_t I, const Operand& x, const Operand& y) {
@@ -303,11 +319,21 @@ class Builder {
 
   // Norm and logits of the last tokens. The norm adds the last block's result first.
   void output() {
+    if (c_.sum_norms) {  // the last layer's sum is normed already
+      TANDEM_CHECK(b_.sizes.hidden_states, "an encoder has no logits");
+      const int64_t H = c_.hidden, rows = batch_.logit_rows;
+      return add("output_states", Copy{rows, 1, H, column(b_.hidden, (batch_.S - rows) * H), b_.logits, H, 0, H, 0});
+    }
     RmsNorm op = norm_of(w_.output_norm, w_.output_norm_bias);
     op.S = batch_.logit_rows;
     // The residual stream keeps its rows, but the last block has written from row 0 on if tokens were dropped.
     op.x = column(b_.hidden, (batch_.S - op.S) * c_.hidden);
     op.add = column(b_.projected, (S_ - op.S) * c_.hidden);
+    if (b_.sizes.hidden_states) {
+      op.y = b_.logits;
+      op.round_f16 = false;
+      return add("output_norm", op);
+    }
     add("output_norm", op);
     matmul("output", w_.output, b_.normed, batch_.logit_rows, b_.logits);
     if (c_.logits_bias) add_bias("output", w_.output, batch_.logit_rows, b_.logits);
@@ -335,6 +361,10 @@ class Builder {
 
   // The norm before a block. First it adds the result of the block before to the residual stream.
   void norm(const char* name, const Operand& weight, const Operand& bias, bool has_residual) {
+    if (c_.sum_norms) {
+      if (options_.round_f16) take_unnormed(name, false);
+      return;
+    }
     if (!c_.pre_norms) return take_unnormed(name, has_residual);
     RmsNorm op = norm_of(weight, bias);
     if (has_residual) op.add = b_.projected;
@@ -348,6 +378,26 @@ class Builder {
     TANDEM_CHECK(c_.residual_scale == 1, "a scale on residual branches is a part of the norm");
     if (has_residual) add(name + "_residual", Add{S_, H, hidden, b_.projected, H, H});
     add(name + "_input", Copy{S_, 1, H, hidden, b_.normed, H, 0, H, 0, options_.round_f16});
+  }
+
+  // What a block multiplies. An encoder's residual stream is normed already, so it is read where it is unless it has to
+  // be rounded first.
+  Operand block_input() const {
+    return c_.sum_norms && !options_.round_f16 ? column(b_.hidden, first_ * c_.hidden) : b_.normed;
+  }
+
+  // The norm of the residual stream behind a block, whose result is added first. It is the new residual stream.
+  void sum_norm(const char* name, const Operand& weight, const Operand& bias) {
+    RmsNorm op = norm_of(weight, bias);
+    op.add = b_.projected;
+    add(name, of_sum(op));
+  }
+
+  // Written in place, and never rounded: the residual stream is f32.
+  static RmsNorm of_sum(RmsNorm op) {
+    op.y = op.x;
+    op.round_f16 = false;
+    return op;
   }
 
   // The norm after a block, before its result is added to the residual stream.

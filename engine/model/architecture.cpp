@@ -16,6 +16,7 @@ namespace tandem {
 #define TANDEM_ARCHITECTURES(EACH) \
   EACH(arcee)                      \
   EACH(bailingmoe)                 \
+  EACH(bert)                       \
   EACH(cohere2)                    \
   EACH(command_r)                  \
   EACH(deepseek)                   \
@@ -40,6 +41,7 @@ namespace tandem {
   EACH(minicpm)                    \
   EACH(mistral3)                   \
   EACH(nemotron)                   \
+  EACH(nomic_bert)                 \
   EACH(olmo2)                      \
   EACH(olmoe)                      \
   EACH(phi2)                       \
@@ -94,6 +96,13 @@ ModelSpec model_spec(const Architecture& architecture, const ModelConfig& config
   ModelSpec spec;
   spec.embedding = {"token_embd.weight", config.vocabulary, config.hidden};
   for (int64_t i = 0; i < config.layers; ++i) spec.layers.push_back(architecture.layer(config, i));
+  if (config.position_rows > 0) spec.position_embedding = {"position_embd.weight", config.position_rows, config.hidden};
+  if (config.token_types > 0) spec.token_types = {"token_types.weight", config.hidden, config.token_types};
+  if (config.sum_norms) {
+    spec.embedding_norm = {"token_embd_norm.weight", config.hidden};
+    spec.embedding_norm_bias = {"token_embd_norm.bias", config.hidden};
+  }
+  if (config.sees_all) return spec;  // an encoder ends with its last layer
   spec.output_norm = {"output_norm.weight", config.hidden};
   if (config.has_norm_bias()) spec.output_norm_bias = {"output_norm.bias", config.hidden};
   if (!config.tied_output) spec.output.weights = {{"output.weight", config.vocabulary, config.hidden}};

@@ -59,6 +59,8 @@ using LayerSpec = LayerParts<VectorSpec, GroupSpec, StackSpec>;
 
 struct ModelSpec {
   MatrixSpec embedding;
+  MatrixSpec position_embedding;  // no name: none
+  VectorSpec token_types, embedding_norm, embedding_norm_bias;
   std::vector<LayerSpec> layers;
   VectorSpec output_norm, output_norm_bias;
   GroupSpec output;  // no weights when tied

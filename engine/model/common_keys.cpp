@@ -93,6 +93,13 @@ std::optional<TemperatureConfig> temperature(const ConfigKeys& keys) {
   return TemperatureConfig{static_cast<float>(scale), 0};
 }
 
+// The key has the number of a kind. Decoder models have it too, if their states are meant to be used.
+std::optional<Pooling> pooling(const ConfigKeys& keys) {
+  constexpr int64_t kMost = static_cast<int64_t>(Pooling::rank);
+  if (!keys.number("pooling_type")) return std::nullopt;
+  return static_cast<Pooling>(keys.count("pooling_type", kMost));
+}
+
 // Reads the factors that the architecture declares. Other architectures keep the defaults, and require_known_keys()
 // refuses a file that states another value.
 void read_scales(const ConfigKeys& keys, const std::function<bool(std::string_view)>& is_known, ModelConfig& config) {
@@ -168,6 +175,7 @@ ModelConfig read_common_keys(const GgufFile& file, std::span<const char* const> 
   read_vocabulary(file, keys, config);
   read_rope(keys, config);
   read_scales(keys, is_known, config);
+  config.pooling = pooling(keys);
   if (is_known("attention.sliding_window"))
     read_window(keys, config);
   else

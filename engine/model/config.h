@@ -10,6 +10,7 @@
 
 #include "engine/tensor/activation.h"
 #include "engine/tensor/routing.h"
+#include "tandem/types.h"
 
 namespace tandem {
 
@@ -96,8 +97,12 @@ struct ModelConfig {
   std::optional<RopeConfig> window_rope;         // rotation of the layers with a window, if it differs
   std::vector<bool> has_rope;                    // [layers]; empty: if there is a rotation, all layers have it
   std::optional<TemperatureConfig> temperature;  // where heads are rotated, they are rotated as a whole
-  bool window_is_chunk = false;  // a token sees the positions of its chunk of `window` positions instead
-  int64_t widest_context = 0;    // a longer context needs a window, which is not computed; 0: no limit
+  // Encoders: tokens see all tokens of their text, also later ones. There are no logits.
+  bool sees_all = false;
+  std::optional<Pooling> pooling;  // that the file names
+  float alibi = 0.0f;              // the largest exponent of ALiBi's slopes (Press et al. 2021); 0: none
+  bool window_is_chunk = false;    // a token sees the positions of its chunk of `window` positions instead
+  int64_t widest_context = 0;      // a longer context needs a window, which is not computed; 0: no limit
   // Parts of a layer.
   bool qkv_bias = false;
   bool attention_sinks = false;  // each head has a score that takes weight from the others and has no value
@@ -113,6 +118,9 @@ struct ModelConfig {
   bool norm_bias = true;       // LayerNorms have a bias
   bool pre_norms = true;       // a norm on what a block reads of the residual stream
   bool post_norms = false;     // RMSNorm on what a block adds to the residual stream
+  bool sum_norms = false;      // a norm on each sum of the residual stream and a block's result, and on the embeddings
+  int64_t position_rows = 0;   // positions with an embedding of their own, which is added to the token's; 0: none
+  int64_t token_types = 0;     // types of tokens, whose embeddings are added; all tokens have the first one; 0: none
   bool parallel = false;       // the feed-forward network reads attention's norm, and both are added to the stream
   std::optional<ExpertsConfig> experts;
   std::optional<LatentConfig> latent;  // then kv_heads, head_dim and head_dim_v describe what the cache keeps

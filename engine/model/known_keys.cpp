@@ -70,7 +70,8 @@ double experts_each(const ModelConfig& config) { return config.experts && config
 
 // Each key with the value that this engine computes with, given the configuration.
 constexpr Known kComputed[] = {
-    {"attention.causal", always_one, false},
+    {"attention.causal", [](const ModelConfig& config) { return config.sees_all ? 0.0 : 1.0; }, false},
+    {"attention.max_alibi_bias", [](const ModelConfig& config) { return static_cast<double>(config.alibi); }},
     {"use_parallel_residual", [](const ModelConfig& config) { return config.parallel ? 1.0 : 0.0; }, false},
     {"attention.scale", [](const ModelConfig& config) { return static_cast<double>(config.attention_scale()); }},
     {"attention.output_scale", always_one},
@@ -100,7 +101,6 @@ constexpr const char* kNotComputed[] = {"activation_sparsity_scale",
                                         "attention.indexer.head_count",
                                         "attention.indexer.key_length",
                                         "attention.indexer.top_k",
-                                        "attention.max_alibi_bias",
                                         "attention.q_lora_rank",
                                         "attention.relative_buckets_count",
                                         "attention.shared_kv_layers",

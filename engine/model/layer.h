@@ -8,30 +8,32 @@ namespace tandem {
 // holds matrices that are multiplied with the same input. A Stack holds one matrix for each expert, or for each head.
 template <typename Vector, typename Group, typename Stack>
 struct LayerParts {
-  Vector attention_norm;       // [H]
-  Vector attention_norm_bias;  // [H]
-  Group qkv;                   // [q_width + k_width + v_width, H]; in latent attention [projected_width, H]
-  Vector query_norm;           // [query_rank], for the latent of queries
-  Group query_up;              // [query_width, query_rank]: turns that latent into queries
-  Vector q_norm, k_norm;       // [head_dim], for every head of q and of k; or for all heads together
-  Vector attention_sinks;      // [heads]
-  Vector latent_norm;          // [rank], for the latent that latent attention stores
-  Stack key_up;                // for each head [rank, nope]: turns a query into one for latents
-  Stack value_up;              // for each head [value, rank]: turns attention's result into a value
-  Group attention_output;      // [H, heads * head_dim_v]
-  Vector attention_post_norm;  // [H], for what attention adds to the residual stream
-  Vector ffn_norm;             // [H]
-  Vector ffn_norm_bias;        // [H]
-  Group gate_up;               // [2 I, H]: gate rows, then up rows; in a mixture of experts, the shared experts' rows
-                               // without a gate [I, H]
-  Group down;                  // [H, I]
-  Group router;                // [experts, H] scores, and below them [1, H] of the shared experts' gate
-  Vector router_bias;          // [experts], which enters choices and no weights
-  Stack expert_gate_up;        // for each expert [2 I, H]
+  Vector attention_norm;            // [H]
+  Vector attention_norm_bias;       // [H]
+  Group qkv;                        // [q_width + k_width + v_width, H]; in latent attention [projected_width, H]
+  Vector query_norm;                // [query_rank], for the latent of queries
+  Group query_up;                   // [query_width, query_rank]: turns that latent into queries
+  Vector q_norm, k_norm;            // [head_dim], for every head of q and of k; or for all heads together
+  Vector attention_sinks;           // [heads]
+  Vector latent_norm;               // [rank], for the latent that latent attention stores
+  Stack key_up;                     // for each head [rank, nope]: turns a query into one for latents
+  Stack value_up;                   // for each head [value, rank]: turns attention's result into a value
+  Group attention_output;           // [H, heads * head_dim_v]
+  Vector attention_post_norm;       // [H], for what attention adds to the residual stream, or for the sum of both
+  Vector attention_post_norm_bias;  // [H]
+  Vector ffn_norm;                  // [H]
+  Vector ffn_norm_bias;             // [H]
+  Group gate_up;         // [2 I, H]: gate rows, then up rows; in a mixture of experts, the shared experts' rows
+                         // without a gate [I, H]
+  Group down;            // [H, I]
+  Group router;          // [experts, H] scores, and below them [1, H] of the shared experts' gate
+  Vector router_bias;    // [experts], which enters choices and no weights
+  Stack expert_gate_up;  // for each expert [2 I, H]
   Vector expert_gate_bias, expert_up_bias;  // [experts, I]
   Stack expert_down;                        // for each expert [H, I]
   Vector expert_down_bias;                  // [experts, H]
-  Vector ffn_post_norm;                     // [H], for what the feed-forward network adds
+  Vector ffn_post_norm;                     // [H], for what the feed-forward network adds, or for the sum
+  Vector ffn_post_norm_bias;                // [H]
 };
 
 // Joins a function of vectors, one of groups and one of stacks into one object for each_part().
@@ -58,6 +60,7 @@ void each_part(const Each& each, Layers&... layers) {
   each(layers.value_up...);
   each(layers.attention_output...);
   each(layers.attention_post_norm...);
+  each(layers.attention_post_norm_bias...);
   each(layers.ffn_norm...);
   each(layers.ffn_norm_bias...);
   each(layers.gate_up...);
@@ -70,6 +73,7 @@ void each_part(const Each& each, Layers&... layers) {
   each(layers.expert_down...);
   each(layers.expert_down_bias...);
   each(layers.ffn_post_norm...);
+  each(layers.ffn_post_norm_bias...);
 }
 
 }  // namespace tandem

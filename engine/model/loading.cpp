@@ -535,6 +535,10 @@ void ModelLoading::State::list(int64_t most_layers) {
   const ModelSpec& spec = spec_;
   ModelWeights& weights = model_.weights;
   loader_.add(spec.embedding, weights.embedding);
+  if (!spec.position_embedding.name.empty()) loader_.add(spec.position_embedding, weights.position_embedding);
+  loader_.add(spec.token_types, weights.token_types);
+  loader_.add(spec.embedding_norm, weights.embedding_norm);
+  loader_.add(spec.embedding_norm_bias, weights.embedding_norm_bias);
   loader_.end_slot("embedding");
   weights.layers.resize(spec.layers.size());  // before items point into it
   for (size_t i = 0; i < spec.layers.size(); ++i) {
@@ -544,7 +548,7 @@ void ModelLoading::State::list(int64_t most_layers) {
   loader_.add(spec.output_norm, weights.output_norm);
   loader_.add(spec.output_norm_bias, weights.output_norm_bias);
   loader_.add(spec.output, weights.output);
-  loader_.end_slot("output");
+  if (!config.sees_all) loader_.end_slot("output");  // an encoder has none
   if (whole) loader_.refuse_unknown_tensors(config);
 }
 

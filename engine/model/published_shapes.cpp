@@ -44,6 +44,10 @@ constexpr PublishedShape kPublished[] = {
     {"falcon3-1b", "llama", 18, 2048, 8192, 8, 4, 256, 131072, 8192, 1000042},
     {"ministral-3-8b", "mistral3", 34, 4096, 14336, 32, 8, 128, 131072, 262144, 1000000},
     {"starcoder2-3b", "starcoder2", 30, 3072, 12288, 24, 2, 128, 49152, 16384, 999999.4420358813f, true},
+    // Encoders.
+    {"all-minilm-l6", "bert", 6, 384, 1536, 12, 12, 32, 30522, 512, 10000},
+    {"bge-small", "bert", 12, 384, 1536, 12, 12, 32, 30522, 512, 10000},
+    {"nomic-embed-text-v1.5", "nomic-bert", 12, 768, 3072, 12, 12, 64, 30522, 2048, 1000},
     // Some models rotate a part of each head only.
     with_rotated({"nemotron-mini-4b", "nemotron", 32, 3072, 9216, 24, 8, 128, 256000, 4096, 10000}, 64),
     with_rotated({"phi-2", "phi2", 32, 2560, 10240, 32, 32, 80, 51200, 2048, 10000}, 32),

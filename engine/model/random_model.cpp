@@ -104,6 +104,7 @@ StorageType type_for(StorageType wanted, int64_t columns) {
 
 // Writes the keys that read_rope() reads; keys of a scaling only if the model has that scaling.
 void set_rotation(GgufWriter& writer, const std::string& prefix, const ModelConfig& config) {
+  if (config.rope.dim == 0) return;
   writer.set(prefix + "rope.dimension_count", static_cast<uint32_t>(config.rope.dim));
   writer.set(prefix + "rope.freq_base", config.rope.base);
   if (!config.rope.long_factors.empty()) {
@@ -176,6 +177,31 @@ void set_latent_keys(GgufWriter& writer, const std::string& prefix, const Latent
   writer.set(prefix + "attention.value_length", static_cast<uint32_t>(latent.value));
 }
 
+// A WordPiece vocabulary in the form of other converters: special tokens, ASCII's characters at a word's beginning and
+// within it, then reserved tokens.
+void set_words(GgufWriter& writer, const ModelConfig& config) {
+  std::vector<std::string> tokens{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
+  const auto special = static_cast<int64_t>(tokens.size());
+  for (char c = '!'; c <= '~'; ++c)
+    if (c < 'A' || c > 'Z') tokens.push_back("\xe2\x96\x81" + std::string(1, c));
+  for (char c = '0'; c <= 'z'; ++c)
+    if (c <= '9' || c >= 'a') tokens.emplace_back(1, c);
+  for (int64_t i = 0; std::ssize(tokens) < config.vocabulary; ++i)
+    tokens.push_back("[unused" + std::to_string(i) + "]");
+  tokens.resize(static_cast<size_t>(config.vocabulary));
+  constexpr int32_t kNormal = 1, kControl = 3;
+  std::vector<int32_t> types(tokens.size(), kNormal);
+  std::fill_n(types.begin(), std::min(special, config.vocabulary), kControl);
+  writer.set("tokenizer.ggml.model", "bert").set("tokenizer.ggml.tokens", tokens);
+  writer.set("tokenizer.ggml.token_type", types).set("tokenizer.ggml.pre", "jina-v2-en");
+  writer.set("tokenizer.ggml.token_type_count", static_cast<uint32_t>(config.token_types));
+  const std::pair<const char*, uint32_t> ids[] = {
+      {"padding_token_id", 0},   {"unknown_token_id", 1}, {"cls_token_id", 2}, {"bos_token_id", 2},
+      {"seperator_token_id", 3}, {"eos_token_id", 3},     {"mask_token_id", 4}};
+  for (const auto& [key, id] : ids)
+    if (id < tokens.size()) writer.set(std::string("tokenizer.ggml.") + key, id);
+}
+
 // Everything of the file but the tensors: the configuration's keys and the vocabulary.
 GgufWriter keys_of(const ModelConfig& config) {
   GgufWriter writer;
@@ -195,11 +221,17 @@ GgufWriter keys_of(const ModelConfig& config) {
              config.norm_eps);
   set_rotation(writer, prefix, config);
   set_variants(writer, prefix, config);
+  if (config.sees_all) writer.set(prefix + "attention.causal", false);
+  if (config.pooling) writer.set(prefix + "pooling_type", static_cast<uint32_t>(*config.pooling));
   if (config.experts)
     set_experts(writer, prefix, *config.experts,
                 architecture_named(config.architecture, config.name).knows(kExpertStep));
   // Comes after the common widths, because it replaces two of them.
   if (config.latent) set_latent_keys(writer, prefix, *config.latent);
+  if (config.sees_all) {
+    set_words(writer, config);
+    return writer;
+  }
   const MadeUpVocabulary vocabulary = made_up_vocabulary(config.vocabulary);
   writer.set("tokenizer.ggml.model", "llama").set("tokenizer.ggml.tokens", vocabulary.tokens);
   writer.set("tokenizer.ggml.scores", vocabulary.scores).set("tokenizer.ggml.token_type", vocabulary.types);
@@ -297,14 +329,20 @@ void RandomModel::add_tensors(const ModelConfig& config, StorageType type) {
     const GroupSpec* router = &layer.router;  // F32 in files of every type
     const auto matrices = [&](const GroupSpec& one) { group(one, &one == router ? StorageType::f32 : type); };
     const auto vectors = [&](const VectorSpec& one) {
-      const VectorSpec* const biases[] = {&layer.attention_norm_bias, &layer.ffn_norm_bias,    &layer.router_bias,
-                                          &layer.attention_sinks,     &layer.expert_gate_bias, &layer.expert_up_bias,
-                                          &layer.expert_down_bias};
+      const VectorSpec* const biases[] = {
+          &layer.attention_norm_bias, &layer.ffn_norm_bias,  &layer.router_bias,      &layer.attention_sinks,
+          &layer.expert_gate_bias,    &layer.expert_up_bias, &layer.expert_down_bias, &layer.attention_post_norm_bias,
+          &layer.ffn_post_norm_bias};
       const bool is_bias = std::ranges::find(biases, &one) != std::end(biases);
       is_bias ? bias(one) : norm(one);
     };
     each_part(Overloaded{vectors, matrices, stack}, layer);
   }
+  if (const MatrixSpec& positions = spec.position_embedding; !positions.name.empty())
+    add_matrix(positions.name, positions.columns, positions.rows, type);
+  bias(spec.token_types);
+  norm(spec.embedding_norm);
+  bias(spec.embedding_norm_bias);
   norm(spec.output_norm);
   bias(spec.output_norm_bias);
   group(spec.output, type);

@@ -216,6 +216,17 @@ std::optional<LatentConfig> parse_latent(Keys& keys) {
   return latent;
 }
 
+// Absent if the shape names none.
+std::optional<Pooling> parse_pooling(Keys& keys) {
+  constexpr std::pair<const char*, Pooling> kNames[] = {
+      {"mean", Pooling::mean}, {"cls", Pooling::cls}, {"last", Pooling::last}};
+  const std::string name = keys.text("pooling", "none");
+  for (const auto& [text, pooling] : kNames)
+    if (name == text) return pooling;
+  if (name != "none") keys.fail("pooling", "mean, cls or last");
+  return std::nullopt;
+}
+
 }  // namespace
 
 // Reads every key once, each with its range, then refuses the rest. Order matters only for defaults that follow
@@ -250,6 +261,7 @@ ModelConfig parse_shape(std::string_view text, const std::string& source) {
   config.window = keys.optional_count("sliding_window", kMaxContext);
   config.experts = parse_experts(keys, config);
   config.latent = parse_latent(keys);
+  config.pooling = parse_pooling(keys);
   keys.finish();
   describe(config, source);
   return config;
@@ -275,6 +287,10 @@ Model shape_only_model(const ModelConfig& c, const PackedFormat& format, bool se
   ModelWeights& weights = model.weights;
   weights.embedding = {format, spec.embedding.rows, spec.embedding.columns, {}};
   weights.bytes = weights.embedding.bytes();
+  if (const MatrixSpec& positions = spec.position_embedding; !positions.name.empty()) {
+    weights.position_embedding = {format, positions.rows, positions.columns, {}};
+    weights.bytes += weights.position_embedding.bytes();
+  }
   const Overloaded shape{[&](const GroupSpec& from, MatrixGroup& to) {
                            to = group_of(format, from, separate);
                            weights.bytes += to.bytes();

@@ -47,7 +47,10 @@ struct MatrixStack {
 using LayerWeights = LayerParts<Operand, MatrixGroup, MatrixStack>;  // vectors are f32
 
 struct ModelWeights {
-  PackedMatrix embedding;  // [vocabulary, H]
+  PackedMatrix embedding;                       // [vocabulary, H]
+  PackedMatrix position_embedding;              // [position_rows, H], or absent
+  Operand token_types;                          // f32 [token_types, H], or absent
+  Operand embedding_norm, embedding_norm_bias;  // f32 [H], or absent
   std::vector<LayerWeights> layers;
   // One for each layer if experts move, else empty. A layer's stacks of experts have its slots then.
   std::vector<MovingExperts> moving;

@@ -11,11 +11,11 @@ namespace {
 constexpr int64_t kLayersOfABlock = 5;  // the paper does not say; figures of it suggest four to seven
 constexpr int64_t kFewestBlocks = 4;    // one of them is loaded beside the others, so few blocks need much memory
 
-// The embedding is the only operator before the layers.
+// Operators of the embedding come before the layers. Other operators without a layer come behind them.
 bool belongs_to(const Operator& op, std::span<const int64_t> blocks, size_t block) {
   const int64_t begin = blocks[block], end = blocks[block + 1];
   if (op.layer >= 0) return op.layer >= begin && op.layer < end;
-  return std::holds_alternative<Embed>(op.body) ? begin == 0 : end == blocks.back();
+  return op.name.starts_with("token_embd") ? begin == 0 : end == blocks.back();
 }
 
 // The largest size of a decode graph that the tokens fill; without such a size as many tokens as a graph may have.

@@ -56,6 +56,9 @@ void give_room_for_units(ActivationSizes& sizes, const Machine& machine, const M
 int64_t context_of(const TextOptions& options, const ModelConfig& config) {
   const int64_t trained = config.context_length > 0 ? config.context_length : kDefaultContext;
   const int64_t context = options.context > 0 ? options.context : std::min(kDefaultContext, trained);
+  if (config.position_rows > 0 && context > config.position_rows)
+    throw Error("the model has no embeddings for so many positions", std::to_string(context) + " tokens",
+                "Take at most " + std::to_string(config.position_rows) + " (--ctx-size)");
   if (config.widest_context > 0 && context > config.widest_context)
     throw Error("so long a context needs attention to a window, which this architecture does not have here",
                 std::to_string(context) + " tokens",
@@ -73,6 +76,8 @@ ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& 
   sizes.tokens = std::min(sizes.context, options.chunk > 0 ? options.chunk : kDefaultChunk);
   sizes.rows = graph_size_for(sizes.tokens, {options.graph_tokens});
   sizes.logit_rows = std::min(std::max(options.logit_rows, options.sequences), sizes.tokens);
+  sizes.hidden_states = options.hidden_states;
+  if (sizes.hidden_states) sizes.logit_rows = sizes.tokens;
   // List kernels are compiled for passes that get logits for all of their tokens.
   if (options.drafts) sizes.logit_rows = std::min(std::max(sizes.logit_rows, kListedTokens), sizes.tokens);
   sizes.padded_logit_rows = graph_size_for(sizes.logit_rows, {options.graph_tokens});

@@ -38,6 +38,20 @@ class CompileClock {
   const double start_ = now_seconds();
 };
 
+// An encoder's tokens see later ones, so it cannot continue a text.
+void require_logits(const ModelConfig& config, const TextOptions& options, const std::string& path) {
+  if (config.sees_all && !options.hidden_states)
+    throw Error("the model is an encoder, which writes no text", path + " (" + config.architecture + ")",
+                "`tandem embed` makes vectors of texts with it");
+}
+
+// Tokens of a text that come later would have to be seen by the earlier ones.
+void require_whole(const Extension& each) {
+  if (each.sequence->position() == 0 && each.parents.empty()) return;
+  throw Error("an encoder reads a text as one piece", std::to_string(each.sequence->position()) + " tokens are there",
+              "Begin a new sequence");
+}
+
 }  // namespace
 
 // The members of an engine, and a user of its machine's devices.
@@ -53,6 +67,7 @@ class Engine::State : public DeviceUser {
   std::optional<std::string> where_not_finite();
   // every_token: also the tokens of the last layer that were routed and then dropped.
   std::vector<RoutedLayer> routing(bool every_token) const;
+  int64_t width() const { return sizes().hidden_states ? model_->config().hidden : model_->config().vocabulary; }
 
   const std::shared_ptr<LoadedModel> model_;
   const std::shared_ptr<Machine> machine_;  // the model's
@@ -86,6 +101,7 @@ class Engine::State : public DeviceUser {
 std::unique_ptr<Engine> Engine::open(const EngineOptions& options) {
   const Strategy* asked = chosen_strategy(options.plan);  // Error for an unknown name, before anything is loaded
   GgufFile file = GgufFile::open(options.model_path);
+  if (!options.hidden_states) require_logits(read_config(file), options, file.path());
   MachineOptions machine_options = options;
   if (options.sequences > 1 || (options.drafts && has_kernels_of_many(options, file)))
     machine_options.listed_tokens = std::max(options.listed_tokens, kListedTokens);
@@ -111,6 +127,7 @@ Engine::State::State(std::shared_ptr<LoadedModel> model, const TextOptions& opti
 // The type of activations comes first, because it depends on the devices and decides about bits. Then the sizes follow
 // from options and model, and the buffers from the sizes. rebuild() makes the planner, which needs all of them.
 void Engine::State::set_up() {
+  require_logits(model_->config(), options_, model_->file().path());
   if (!options_.act) options_.act = default_act(*machine_, asked_);
   contract_ = find_contract(machine_->infos());
   if (const std::string note = note_on_act(*options_.act, matrix_formats(model_->model().weights)); !note.empty())
@@ -211,14 +228,15 @@ Logits Engine::extend(std::span<const Extension> extensions) {
 Logits Engine::State::run(std::span<const Extension> extensions) {
   const bool trees = std::ranges::any_of(extensions, [](const Extension& each) { return !each.parents.empty(); });
   check_extensions(extensions, limits(trees));
+  if (model_->config().sees_all)
+    for (const Extension& each : extensions) require_whole(each);
   machine_->admit_gpu_when_warm();
   for (const Extension& each : extensions) cache_->make_room(*each.sequence, std::ssize(each.ids));
   cache_->require_memory();
   const PassTokens pass = tokens_of_pass(extensions);
   PassPlans::Entry& entry = plans_->prepare(
       {std::ssize(pass.ids), pass.logit_rows, segment_class(std::ssize(pass.runs)), trees}, pass.position);
-  Logits logits = logits_.lend(
-      {activations_->logits.as<float>(), static_cast<size_t>(pass.logit_rows * model_->config().vocabulary)});
+  Logits logits = logits_.lend({activations_->logits.as<float>(), static_cast<size_t>(pass.logit_rows * width())});
   write_runs(*activations_, pass.runs, entry.batch.segments);
   run_batch(entry, pass);
   if (watch_routing_ && model_->config().experts) {
@@ -314,8 +332,10 @@ PassPlans& Engine::plans() { return *state_->plans_; }
 const PassPlans& Engine::plans() const { return *state_->plans_; }
 AcceptanceRates& Engine::draft_rates() { return state_->draft_rates_; }
 LoadedModel& Engine::model() const { return *state_->model_; }
+const std::shared_ptr<LoadedModel>& Engine::shared_model() const { return state_->model_; }
 Machine& Engine::machine() const { return *state_->machine_; }
 const TextOptions& Engine::options() const { return state_->options_; }
+int64_t Engine::width() const { return state_->width(); }
 const ActivationSizes& Engine::sizes() const { return state_->activations_->sizes; }
 size_t Engine::activation_bytes() const { return state_->activations_->bytes(); }
 const BitsContract& Engine::contract() const { return state_->contract_; }

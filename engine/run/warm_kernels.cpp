@@ -6,6 +6,8 @@
 
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/registry.h"
+#include "engine/model/gguf.h"
+#include "engine/model/weights.h"
 #include "engine/run/pass/timeline.h"
 
 namespace tandem {
@@ -62,6 +64,7 @@ EngineOptions options_to_warm(const std::string& model, const std::string& gpu, 
   options.context = 512;
   options.logit_rows = *std::ranges::max_element(kTokens);
   options.only_layers_of_every_kind = true;
+  options.hidden_states = read_config(GgufFile::open(model)).sees_all;  // an encoder has no logits
   options.program_folder = gpu::default_cache_folder();
   options.measurements = "";  // the model is not whole, so its times are not kept
   return options;

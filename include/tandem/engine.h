@@ -57,7 +57,7 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Appends to each of these sequences in one pass. Returns logits [logit_rows, vocabulary], in the order of the
+  // Appends to each of these sequences in one pass. Returns logits [logit_rows, width()], in the order of the
   // extensions and of their tokens. Errors before anything runs:
   //   - A sequence stands in the list twice, its context is full, or the cache has no free page.
   //   - There are more sequences than TextOptions::sequences.
@@ -65,6 +65,7 @@ class Engine {
   //   - More tokens want logits than the larger one of TextOptions::logit_rows and TextOptions::sequences.
   //   - There are more runs of tokens than a pass has segments. Each token of a tree is one run. Another sequence has
   //     two runs if it is not alone and a part of its tokens gets logits, else one.
+  //   - The model is an encoder, and a sequence has tokens already: a text of an encoder is one piece.
   //   - The parents make no tree, or a device keeps the cache in memory of its own and there is a tree.
   // After a device's Error each sequence has the tokens that it had, but no tree.
   // A tree's tokens lie behind the text, each at a place of its own, so the context must have room for all of
@@ -81,8 +82,11 @@ class Engine {
   TextCache& cache();  // makes sequences, forks them, and keeps them in files
   const TextCache& cache() const;
   LoadedModel& model() const;
+  const std::shared_ptr<LoadedModel>& shared_model() const;  // for another engine of it
   Machine& machine() const;
   const TextOptions& options() const;  // as given; `act` has a value
+  // Values of a row that a pass returns: the vocabulary's, or those of a state (TextOptions::hidden_states).
+  int64_t width() const;
   // Whether other plans and passes give the same bits on the present devices.
   const BitsContract& contract() const;
   std::vector<std::string> diagnostics() const;  // texts for users: fallbacks and choices of the machine and of plans

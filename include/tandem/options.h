@@ -88,6 +88,9 @@ struct TextOptions {
   // The last layer chooses experts for every token, so that the routing of tokens without logits is known too. Only
   // tokens with logits use them.
   bool route_every_token = false;
+  // Passes return the rows of the last norm, [rows, hidden], in the place of logits (tandem/embed.h). Every token of a
+  // pass may have a row. An encoder needs it, because it has no logits.
+  bool hidden_states = false;
   // Y3: in each layer, passes also guess the experts of so many later layers: their norms and routers read the present
   // residual stream.
   int64_t guess_layers = 0;

@@ -31,6 +31,10 @@ constexpr const char* to_string(ActType type) {
 
 enum class KvType : uint8_t { f16, f32 };  // of keys and values in the KV cache
 
+// How the vectors of a text's tokens become the text's vector: their mean, the first one, or the last one. The values
+// are those of GGUF's key `pooling_type`. none: the text has no vector. rank: the model compares two texts.
+enum class Pooling : uint8_t { none, mean, cls, last, rank };
+
 // How steps reach the GPU (--submit). ahead: as if the GPU dominated every pass. follow: as if the NPU did. dominant:
 // like `ahead` for few tokens (up to four) and like `follow` for prompts.
 enum class Submit : uint8_t { ahead, follow, dominant };

@@ -66,6 +66,7 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   if (options.chunk == 0) options.chunk = needs.chunk;
   options.logit_rows = needs.logit_rows;
   options.drafts = needs.drafts;
+  options.hidden_states = needs.hidden_states;
   options.route_every_token = !flags.routing_out.empty();
   options.sequences = needs.sequences;
   options.spare_texts = needs.spare_texts;

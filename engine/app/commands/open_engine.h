@@ -21,6 +21,7 @@ struct EngineNeeds {
   int64_t chunk = 0;    // 0: from the flags or the engine
   int64_t logit_rows = 1;
   bool drafts = false;          // passes may have drafts
+  bool hidden_states = false;   // as TextOptions has it
   int64_t sequences = 1;        // texts that share passes
   int64_t spare_texts = 0;      // as TextOptions has it
   bool may_join_later = false;  // a GPU may join later if its kernels are not compiled yet (--compile background)

@@ -37,6 +37,7 @@ SeenPositions Attention::seen(Past past) const {
     begin = std::max(begin, splits.begin * kAttentionSplit);
     end = std::min(splits.end * kAttentionSplit, end);
   }
+  if (sees_all) return {static_cast<double>(S * (end - begin)), static_cast<double>(std::max<int64_t>(0, end - begin))};
   int64_t pairs = 0;
   for (int64_t last = *past; last < *past + S; ++last) {
     const int64_t first = std::max(begin, first_seen(window, last));

@@ -39,8 +39,9 @@ struct SeenPositions {
 // whole 64-byte lines.
 size_t attention_scratch_bytes(int64_t S, int64_t heads, int64_t head_dim_v, int64_t capacity);
 
-// Causal attention over the cache: token s sees its sequence's positions 0 .. positions[s], or the last `window` of
-// them, or those of its chunk, at their places (segments.h). Query head h reads KV head h / (heads / kv_heads).
+// Attention over the cache: token s sees its sequence's positions 0 .. positions[s], or the last `window` of them, or
+// those of its chunk, at their places (segments.h). It is causal if these are the tokens' own positions, and without a
+// mask if they are the last of the text. Query head h reads KV head h / (heads / kv_heads).
 //   score_p = scale * (q . k_p), or the score of another ScoreRule; y = sum_p softmax(score)_p * v_p. All sums are f32,
 //   in an order that depends only on absolute positions. With sinks, softmax's sum also has exp(sinks[head]), which
 //   weighs nothing (Xiao et al. 2023, arXiv:2309.17453).
@@ -50,7 +51,9 @@ struct Attention {
   int64_t q_stride = 0;
   Operand y;  // [S, heads * head_dim_v], stride y_stride
   int64_t y_stride = 0;
-  Operand positions;  // int32 [S], strictly ascending in a segment
+  // int32 [S]: the last position that each token sees. Its own, strictly ascending in a segment; with sees_all that of
+  // the segment's last token in the batch.
+  Operand positions;
   KvCache cache;
   Segments segments;
   ScoreRule score;
@@ -61,7 +64,8 @@ struct Attention {
   int64_t window = 0;                                     // as in first_seen()
   int64_t share_begin = 0, share_end = kAttentionShares;  // for part `splits`: see splits_of()
   bool has_sinks = false;
-  Operand sinks = {};  // f32 [heads]; not read by part `splits`
+  Operand sinks = {};     // f32 [heads]; not read by part `splits`
+  bool sees_all = false;  // every token sees the whole text, which is in this pass
 
   bool operator==(const Attention&) const = default;
   const char* kind() const { return part == AttentionPart::merge ? "attention_merge" : "attention"; }

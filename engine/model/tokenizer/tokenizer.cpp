@@ -7,6 +7,7 @@
 #include "engine/model/tokenizer/special_tokens.h"
 #include "engine/model/tokenizer/spm.h"
 #include "engine/model/tokenizer/vocabulary.h"
+#include "engine/model/tokenizer/wordpiece.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -97,6 +98,7 @@ class GgufTokenizer : public Tokenizer {
  private:
   static std::unique_ptr<TextModel> make_model(const Vocabulary& vocabulary) {
     if (vocabulary.model == TokenizerModel::spm) return std::make_unique<SpmModel>(vocabulary);
+    if (vocabulary.model == TokenizerModel::wordpiece) return std::make_unique<WordPieceModel>(vocabulary);
     return std::make_unique<BpeModel>(vocabulary);
   }
 

@@ -54,9 +54,11 @@ void read_model(const GgufFile& file, Vocabulary& vocabulary) {
     vocabulary.model = TokenizerModel::spm;
   } else if (*model == "gpt2") {
     vocabulary.model = TokenizerModel::bpe;
+  } else if (*model == "bert") {
+    vocabulary.model = TokenizerModel::wordpiece;
   } else {
     throw Error("unknown tokenizer model \"" + *model + "\"", vocabulary.file + ": " + key_of("model"),
-                "supported: llama (SentencePiece BPE), gpt2 (byte-level BPE)");
+                "supported: llama (SentencePiece BPE), gpt2 (byte-level BPE), bert (WordPiece)");
   }
 }
 
@@ -155,12 +157,34 @@ int32_t read_id(const GgufFile& file, const Vocabulary& vocabulary, std::string_
   return static_cast<int32_t>(*id);
 }
 
+// Texts of BERT are between [CLS] and [SEP]. Files name these tokens by keys of their own, whose second one is spelt as
+// here, or in the way of other vocabularies, or by their texts alone. Tokens with these texts are special.
+void read_ids_of_bert(const GgufFile& file, Vocabulary& vocabulary) {
+  const auto id_of = [&](std::string_view text) {
+    const auto at = std::ranges::find(vocabulary.texts, text);
+    return at == vocabulary.texts.end() ? -1 : static_cast<int32_t>(at - vocabulary.texts.begin());
+  };
+  const auto named = [&](std::string_view key, int32_t other, std::string_view text) {
+    const int32_t id = read_id(file, vocabulary, key, -1);
+    return id >= 0 ? id : other >= 0 ? other : id_of(text);
+  };
+  vocabulary.bos = named("cls_token_id", vocabulary.bos, "[CLS]");
+  vocabulary.eos = named("seperator_token_id", vocabulary.eos, "[SEP]");
+  vocabulary.unknown = named("unknown_token_id", -1, "[UNK]");
+  for (const int32_t id :
+       {vocabulary.bos, vocabulary.eos, id_of("[PAD]"), id_of("[MASK]"), id_of("[CLS]"), id_of("[SEP]")})
+    if (id >= 0) vocabulary.kinds[static_cast<size_t>(id)] = TokenKind::control;
+  // An unknown word is no text, so its token is none either.
+  if (vocabulary.unknown >= 0) vocabulary.kinds[static_cast<size_t>(vocabulary.unknown)] = TokenKind::control;
+}
+
 // Ids of the special tokens, and the ends that the file names by id.
 void read_ids(const GgufFile& file, Vocabulary& vocabulary) {
   const bool spm = vocabulary.model == TokenizerModel::spm;  // llama's ids have defaults
   vocabulary.bos = read_id(file, vocabulary, "bos_token_id", spm ? 1 : -1);
   vocabulary.eos = read_id(file, vocabulary, "eos_token_id", spm ? 2 : -1);
   vocabulary.unknown = read_id(file, vocabulary, "unknown_token_id", spm ? 0 : -1);
+  if (vocabulary.model == TokenizerModel::wordpiece) read_ids_of_bert(file, vocabulary);
   for (const int32_t id :
        {vocabulary.eos, read_id(file, vocabulary, "eot_token_id", -1), read_id(file, vocabulary, "eom_token_id", -1)}) {
     if (id >= 0) vocabulary.ends.insert(id);
@@ -199,9 +223,9 @@ Vocabulary load_vocabulary(const GgufFile& file) {
   Vocabulary vocabulary;
   vocabulary.file = file.path();
   read_model(file, vocabulary);
-  const bool spm = vocabulary.model == TokenizerModel::spm;
-  bool adds_bos = spm;
-  if (!spm) {
+  const bool spm = vocabulary.model == TokenizerModel::spm, bert = vocabulary.model == TokenizerModel::wordpiece;
+  bool adds_bos = spm || bert;
+  if (vocabulary.model == TokenizerModel::bpe) {
     vocabulary.pre_tokenizer = file.get_string(key_of("pre")).value_or("default");
     adds_bos = find_pre_tokenizer(vocabulary.pre_tokenizer, vocabulary.file).adds_bos;
   }
@@ -211,13 +235,15 @@ Vocabulary load_vocabulary(const GgufFile& file) {
     read_byte_tokens(vocabulary);
     vocabulary.add_space_prefix = file.get_bool(key_of("add_space_prefix")).value_or(true);
     vocabulary.remove_extra_whitespaces = file.get_bool(key_of("remove_extra_whitespaces")).value_or(false);
+  } else if (bert) {
+    vocabulary.add_space_prefix = true;  // a text's first word has no blank before it
   } else {
     read_merges(file, vocabulary);
   }
   read_ids(file, vocabulary);
   find_ends_by_text(vocabulary);
   vocabulary.add_bos = read_add(file, vocabulary, "add_bos_token", vocabulary.bos, adds_bos);
-  vocabulary.add_eos = read_add(file, vocabulary, "add_eos_token", vocabulary.eos, false);
+  vocabulary.add_eos = read_add(file, vocabulary, "add_eos_token", vocabulary.eos, bert);
   return vocabulary;
 }
 

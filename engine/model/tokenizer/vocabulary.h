@@ -19,7 +19,7 @@ namespace tandem {
 
 enum class TokenKind : uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 
-enum class TokenizerModel { spm, bpe };
+enum class TokenizerModel { spm, bpe, wordpiece };
 
 struct Vocabulary {
   std::string file;  // for errors
@@ -35,7 +35,7 @@ struct Vocabulary {
   int32_t bos = -1, eos = -1, unknown = -1;  // -1: none
   std::unordered_set<int32_t> ends;          // generation stops at these ids
   bool add_bos = false, add_eos = false;
-  bool add_space_prefix = false;          // spm only
+  bool add_space_prefix = false;          // spm and wordpiece only
   bool remove_extra_whitespaces = false;  // spm only
 
   int64_t size() const { return static_cast<int64_t>(texts.size()); }

@@ -64,7 +64,7 @@ void extend_all(Engine& engine, Sequence& sequence, std::span<const int32_t> ids
 // One test covers all rows, and the rows are searched only if it fails.
 void require_finite(Engine& engine, std::span<const float> logits, int64_t first) {
   if (all_finite(logits)) return;
-  const auto V = static_cast<size_t>(engine.model().config().vocabulary);
+  const auto V = static_cast<size_t>(engine.width());
   for (size_t row = 0; all_finite(logits.subspan(row * V, V)); ++row) ++first;
   throw engine.not_finite(first);
 }

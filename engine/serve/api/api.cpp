@@ -12,11 +12,13 @@
 #include "engine/model/tokenizer/utf8.h"
 #include "engine/run/engine.h"
 #include "engine/serve/api/answer.h"
+#include "engine/serve/api/embeddings.h"
 #include "engine/serve/api/text_group.h"
 #include "engine/serve/http/access.h"
 #include "engine/serve/openai/messages.h"
 #include "engine/serve/page/page.h"
 #include "engine/serve/timeline/feed.h"
+#include "tandem/embed.h"
 
 namespace tandem::serve {
 namespace {
@@ -62,8 +64,9 @@ void add_stops(GenerateOptions& options, const Prompts& prompts) {
 
 // The parts that need the loaded model.
 struct Api::Served {
-  Served(Engine& engine, const Templates& templates, const ApiOptions& options, ChipClock chip)
+  Served(Engine& engine, const Templates& templates, const ApiOptions& options, ChipClock chip, Engine* embedder)
       : engine(engine),
+        embedder(embedder),
         prompts(engine.model().tokenizer(), templates, engine.sizes().context),
         constraints(engine.model().tokenizer()),
         feed({watched(engine, options), [this] { return load(); }, std::move(chip)}),
@@ -80,6 +83,7 @@ struct Api::Served {
     return {now.waiting, now.active};
   }
   Engine& engine;
+  Engine* const embedder;  // nullptr: none
   const Prompts prompts;
   const ConstraintMaker constraints;
   Feed feed;
@@ -87,16 +91,20 @@ struct Api::Served {
 };
 
 Api::Api(ApiOptions options)
-    : options_(std::move(options)), created_(std::time(nullptr)), reader_(std::make_unique<sync::Worker>()) {}
+    : options_(std::move(options)),
+      created_(std::time(nullptr)),
+      reader_(std::make_unique<sync::Worker>()),
+      embedding_(std::make_unique<sync::Worker>()) {}
 
 Api::~Api() {
   *is_ending_ = true;
   reader_.reset();        // its jobs use what is served
+  embedding_.reset();     // likewise
   served_store_.reset();  // ends all texts
 }
 
-void Api::ready(Engine& engine, const Templates& templates, ChipClock chip) {
-  served_store_ = std::make_shared<Served>(engine, templates, options_, std::move(chip));
+void Api::ready(Engine& engine, const Templates& templates, ChipClock chip, Engine* embedder) {
+  served_store_ = std::make_shared<Served>(engine, templates, options_, std::move(chip), embedder);
   served_ = served_store_.get();
 }
 
@@ -172,7 +180,8 @@ void Api::handle(std::shared_ptr<http::Exchange> exchange) {
     if (*is_ending_) throw server_ends();
     if (reading_ >= kMostReading) throw too_many("Too many requests are waiting.");
     ++reading_;
-    reader_->push([this, route, exchange] {
+    const auto& thread = route == &Api::embeddings ? embedding_ : reader_;
+    thread->push([this, route, exchange] {
       run(route, exchange);
       --reading_;
     });
@@ -280,6 +289,8 @@ std::shared_ptr<const Constraint> Api::constraint_of(const Ask& ask) {
 void Api::write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseHead> response) {
   Served& served = *served_;
   if (*is_ending_) throw server_ends();
+  if (served.engine.model().config().sees_all)
+    throw ApiError(501, "The model is an encoder, which writes no text. Ask /v1/embeddings.", "", "not_implemented");
   GroupOptions group;
   group.head = {ask.is_chat, new_id(ask.is_chat), served_name(ask.model), std::time(nullptr)};
   for (const std::string& name : ask.ignored)
@@ -322,9 +333,44 @@ void Api::write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseH
       ->begin(served.service);
 }
 
-void Api::embeddings(const Exchange&) {
-  throw ApiError(501, "This server gives no embeddings: the engine has no pass that returns hidden states.", "",
-                 "not_implemented");
+void Api::embeddings(const Exchange& exchange) {
+  if (served_.load()->embedder == nullptr)
+    throw ApiError(501, "This server gives no embeddings. Start it with `tandem serve --embeddings`.", "",
+                   "not_implemented");
+  if (*is_ending_) throw server_ends();
+  exchange->answer(json_response(embeddings_of(exchange->request().body)));
+}
+
+// Texts that cannot have a vector are refused before any of them runs.
+Json Api::embeddings_of(const std::string& body) {
+  const Served& served = *served_;
+  Engine& engine = *served.embedder;
+  const EmbeddingAsk ask = read_embeddings(parse_body(body), rules(), engine.width());
+  for (const std::string& name : ask.ignored)
+    spdlog::warn("a request has the member {}, which is not known here", name);
+  const std::string name = served_name(ask.model);
+  std::vector<std::vector<int32_t>> texts;
+  int64_t tokens = 0;
+  for (const Ask::Prompt& each : ask.texts) {
+    texts.push_back(each.ids.empty() ? served.prompts.tokenizer().encode(each.text, {true, false}) : each.ids);
+    const int64_t length = std::ssize(texts.back()),
+                  most = std::min(engine.sizes().context,
+                                  engine.model().config().sees_all ? engine.sizes().tokens : engine.sizes().context);
+    if (length > most)
+      throw ApiError(400,
+                     "A text has " + std::to_string(length) + " tokens; this server takes at most " +
+                         std::to_string(most) + " of each.",
+                     "input", "context_length_exceeded");
+    if (texts.back().empty()) throw ApiError(400, "A text without tokens has no vector.", "input", "invalid_value");
+    tokens += length;
+  }
+  const auto is_ending = is_ending_;
+  const EmbedOptions options{.pooling = options_.pooling, .interrupted = [is_ending] { return is_ending->load(); }};
+  try {
+    return embeddings_answer(embed(engine, texts, options), ask.base64, name, tokens);
+  } catch (const Interrupted&) {
+    throw server_ends();
+  }
 }
 
 void Api::tokenize(const Exchange& exchange) {

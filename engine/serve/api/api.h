@@ -2,8 +2,9 @@
 //
 // Contract: handle() is an http::Handler. It answers at once while the model is being loaded: 503, also for /health.
 // ready() says that it is there. Requests are read on a thread of the Api's own, so that neither the HTTP server's
-// thread nor the engine's waits for a long prompt. finish() refuses new texts; when its time is over, it ends the
-// others. Ownership: borrows the engine, which must outlive it. The Api must outlive the server that calls it.
+// thread nor the engine's waits for a long prompt. Another thread of its own makes vectors of texts. finish() refuses
+// new texts; when its time is over, it ends the others. Ownership: borrows the engine, which must outlive it. The Api
+// must outlive the server that calls it.
 #pragma once
 
 #include <atomic>
@@ -31,13 +32,14 @@
 namespace tandem::serve {
 
 struct ApiOptions {
-  std::vector<std::string> names;  // of the model; the first one is its own
-  bool any_model = false;          // every name is the model's
-  bool lenient = false;            // unknown members of requests are ignored, and logged once each
-  int64_t width = 4;               // texts at a time
-  int64_t most_waiting = 256;      // texts that wait for a turn
-  bool has_page = true;            // at "/"
-  GenerateOptions usual;           // what requests do not say
+  std::vector<std::string> names;    // of the model; the first one is its own
+  bool any_model = false;            // every name is the model's
+  bool lenient = false;              // unknown members of requests are ignored, and logged once each
+  int64_t width = 4;                 // texts at a time
+  int64_t most_waiting = 256;        // texts that wait for a turn
+  bool has_page = true;              // at "/"
+  GenerateOptions usual;             // what requests do not say
+  std::optional<Pooling> pooling{};  // of /v1/embeddings; nothing: the model's
 };
 
 class Api {
@@ -48,7 +50,8 @@ class Api {
   Api& operator=(const Api&) = delete;
 
   void handle(std::shared_ptr<http::Exchange> exchange);
-  void ready(Engine& engine, const Templates& templates, ChipClock chip = {});
+  // embedder: the engine of /v1/embeddings (TextOptions::hidden_states), which may be the only one; nullptr: none.
+  void ready(Engine& engine, const Templates& templates, ChipClock chip = {}, Engine* embedder = nullptr);
   void finish(std::chrono::milliseconds grace);
 
  private:
@@ -68,6 +71,7 @@ class Api {
   void chat(const Exchange& exchange);
   void responses(const Exchange& exchange);
   void embeddings(const Exchange& exchange);
+  Json embeddings_of(const std::string& body);
   void tokenize(const Exchange& exchange);
   void detokenize(const Exchange& exchange);
   void apply_template(const Exchange& exchange);
@@ -87,6 +91,7 @@ class Api {
   std::atomic<int64_t> reading_ = 0;  // requests that wait for the reader
   std::set<std::string> told_;        // unknown members that were logged; of the reader
   std::unique_ptr<sync::Worker> reader_;
+  std::unique_ptr<sync::Worker> embedding_;  // runs requests for vectors, beside the reader
 };
 
 }  // namespace tandem::serve

@@ -56,7 +56,8 @@ Rows attend(const Rows& q, const Rows& k, const Rows& v, const Heads& heads) {
       const int64_t g = h / (heads.count / heads.kv);
       Row weights;
       const int64_t first = std::max<int64_t>(0, s + 1 - std::min(heads.window, s + 1));
-      for (int64_t p = first; p <= s; ++p) {
+      const int64_t last = heads.sees_all ? S - 1 : s;
+      for (int64_t p = first; p <= last; ++p) {
         double score = 0;
         for (int64_t i = 0; i < heads.dim; ++i) score += q[s][h * heads.dim + i] * k[p][g * heads.dim + i];
         weights.push_back(capped(score * heads.scale, heads.cap));
@@ -64,7 +65,7 @@ Rows attend(const Rows& q, const Rows& k, const Rows& v, const Heads& heads) {
       const double top = *std::ranges::max_element(weights);
       double sum = 0;
       for (double& weight : weights) sum += weight = std::exp(weight - top);
-      for (int64_t p = first; p <= s; ++p)
+      for (int64_t p = first; p <= last; ++p)
         for (int64_t i = 0; i < heads.dim_v; ++i)
           y[s][h * heads.dim_v + i] += weights[p - first] / sum * v[p][g * heads.dim_v + i];
     }

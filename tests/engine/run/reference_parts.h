@@ -39,6 +39,7 @@ struct Heads {
   int64_t count = 0, kv = 0, dim = 0, dim_v = 0;
   double scale = 1, cap = 0;                             // cap 0: none
   int64_t window = std::numeric_limits<int64_t>::max();  // the positions that a token sees, including its own
+  bool sees_all = false;                                 // also the later ones
 };
 double capped(double x, double cap);
 Rows attend(const Rows& q, const Rows& k, const Rows& v, const Heads& heads);

@@ -10,6 +10,7 @@
 
 #include "engine/app/commands/bench/soc_clock.h"
 #include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/text/embed.h"
 #include "engine/app/commands/text/generation.h"
 #include "engine/app/commands/text/prompting.h"
 #include "engine/app/file_flags.h"
@@ -21,6 +22,7 @@
 #include "engine/serve/http/access.h"
 #include "engine/serve/http/server.h"
 #include "sync/error.h"
+#include "tandem/embed.h"
 
 namespace tandem::app {
 
@@ -48,7 +50,8 @@ void require_safe(const ServeFlags& flags) {
 namespace {
 
 using Milliseconds = std::chrono::milliseconds;
-constexpr Milliseconds kGrace{7000};  // for texts in work when the server ends; all of it takes 10 s at most
+constexpr int64_t kMostOfEncoder = 2048;  // tokens of a text, if the user says no other number
+constexpr Milliseconds kGrace{7000};      // for texts in work when the server ends; all of it takes 10 s at most
 
 http::ServerOptions server_options(const ServeFlags& flags) {
   http::ServerOptions options;
@@ -76,6 +79,7 @@ serve::ApiOptions api_options(const CommonFlags& flags, const ServeFlags& own) {
   options.width = own.parallel;
   options.most_waiting = own.queue;
   options.has_page = !own.no_page;
+  options.pooling = own.pooling;
   options.usual = generate_options(flags);
   options.usual.interrupted = {};  // a signal lets texts end (Api::finish())
   return options;
@@ -96,6 +100,32 @@ serve::ChipClock chip_clock(const CommonFlags& flags, const Engine& engine) {
           }};
 }
 
+// An encoder makes vectors alone, with its texts in one piece each.
+EngineNeeds needs_of_server(const CommonFlags& flags, const ServeFlags& own) {
+  const ModelConfig config = read_config(GgufFile::open(flags.model));
+  if (!own.embeddings || !config.sees_all) return needs_of_texts(flags, own.parallel);
+  EngineNeeds needs;
+  needs.hidden_states = true;
+  needs.sequences = own.parallel;
+  needs.context = flags.ctx_size > 0 ? flags.ctx_size : std::min<int64_t>(config.context_length, kMostOfEncoder);
+  needs.chunk = needs.context;
+  return needs;
+}
+
+// A model that writes texts has a second engine for vectors, which shares its weights. null: not wanted, or the engine
+// itself makes them.
+std::unique_ptr<Engine> open_embedder(const Engine& engine, const ServeFlags& own) {
+  if (!own.embeddings || engine.sizes().hidden_states) return nullptr;
+  TextOptions options = engine.options();
+  options.hidden_states = true;
+  options.drafts = false;
+  options.spare_texts = 0;
+  options.warming_program.clear();
+  options.context = engine.sizes().context;
+  options.sequences = own.parallel;
+  return std::make_unique<Engine>(engine.shared_model(), options);
+}
+
 void wait_for_interrupt() {
   while (!interrupted()) std::this_thread::sleep_for(Milliseconds(50));
 }
@@ -109,7 +139,7 @@ void wait_for_clients(const http::Server& server) {
 // The engine outlives the texts, and the texts outlive the server.
 int serve_command(const CommonFlags& flags, const ServeFlags& own) {
   apply_verbosity(flags);
-  std::unique_ptr<Engine> engine;
+  std::unique_ptr<Engine> engine, embedder;
   serve::Api api(api_options(flags, own));
   http::Server server(server_options(own),
                       [&api](std::shared_ptr<http::Exchange> exchange) { api.handle(std::move(exchange)); });
@@ -118,7 +148,8 @@ int serve_command(const CommonFlags& flags, const ServeFlags& own) {
     std::fprintf(stderr, "note: other machines may use this server, and need no key (--no-api-key)\n");
   if (!flags.quiet())
     std::fprintf(stderr, "listening on %s; loading %s\n", server.address().c_str(), flags.model.c_str());
-  engine = open_engine(flags, needs_of_texts(flags, own.parallel));
+  engine = open_engine(flags, needs_of_server(flags, own));
+  embedder = open_embedder(*engine, own);
   print_notes(flags, *engine);
   const serve::Templates templates{chosen_template(flags, &engine->model().file(), false),
                                    chosen_template(flags, &engine->model().file(), true)};
@@ -126,7 +157,9 @@ int serve_command(const CommonFlags& flags, const ServeFlags& own) {
     std::fprintf(stderr, "note: the model has no chat template, so /v1/chat/completions refuses (--chat-template)\n");
   serve::ChipClock chip = chip_clock(flags, *engine);
   TraceFile trace(flags, *engine);
-  api.ready(*engine, templates, std::move(chip));
+  Engine* const embeds = own.embeddings ? embedder ? embedder.get() : engine.get() : nullptr;
+  if (embeds != nullptr) pooling_of(embeds->model(), own.pooling);  // its Error comes before the first request
+  api.ready(*engine, templates, std::move(chip), embeds);
   if (!flags.quiet())
     std::fprintf(stderr, "ready: %lld texts at a time, of at most %lld tokens each\n",
                  static_cast<long long>(own.parallel), static_cast<long long>(engine->sizes().context));
@@ -180,6 +213,8 @@ void add_serve(CLI::App& app, Action& action) {
   app.add_flag("--any-model", own.any_model, "answer to every name of a model");
   app.add_flag("--lenient", own.lenient, "ignore what is not known in requests (it is logged once); without: 400");
   app.add_flag("--no-page", own.no_page, "leave out the page at / (a chat, and what the devices do)");
+  app.add_flag("--embeddings", own.embeddings, "answer /v1/embeddings too; an encoder answers nothing else");
+  add_pooling_flag(app, own.pooling)->needs("--embeddings");
   add_template_flags(app, common);
   {
     const FlagGroup group(app, "Who may ask");

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/app/command.h"
 #include "engine/app/common_flags.h"
+#include "tandem/types.h"
 
 namespace tandem::app {
 
@@ -16,7 +18,9 @@ struct ServeFlags {
   int64_t parallel = 4;  // texts at a time
   int64_t queue = 256;   // requests that wait for a turn
   std::vector<std::string> aliases, keys, hosts, origins;
-  std::string key_file;  // "": none
+  std::string key_file;            // "": none
+  bool embeddings = false;         // /v1/embeddings
+  std::optional<Pooling> pooling;  // of these; nothing: the model's
   bool no_key = false, no_page = false, any_model = false, lenient = false;
 };
 

@@ -21,6 +21,7 @@ const std::map<std::string, std::vector<std::string>> kTestsOf = {
     {"serve",
      {"serve", "run_chat", "run_text", "run_sampling", "run_spec", "run_devices", "run_lines", "interrupt", "warm",
       "moe_plans", "moving_experts", "near_memory"}},
+    {"embed", {"embed", "run_text", "run_devices", "warm", "moe_plans", "moving_experts", "near_memory"}},
     {"eval", {"eval", "moe_plans", "moving_experts", "near_memory", "expert_use"}},
     {"tokenize", {"tokenize"}},
     {"completion", {"completion"}},

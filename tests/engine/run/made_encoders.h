@@ -1,0 +1,24 @@
+// Random models of encoders.
+#pragma once
+
+#include <span>
+
+#include "tests/engine/run/made_models.h"
+
+namespace tandem::testing {
+
+inline std::span<const MadeModel> made_encoders() {
+  static const MadeModel kEncoders[] = {
+      {"bert",
+       R"({"schema": 1, "architecture": "bert", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "vocabulary": 320, "context_length": 300, "pooling": "cls"})",
+       [](ModelConfig&) {}},
+      {"nomic-bert",
+       R"({"schema": 1, "architecture": "nomic-bert", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "vocabulary": 320, "context_length": 512, "rope_base": 1000, "pooling": "mean"})",
+       [](ModelConfig&) {}},
+  };
+  return kEncoders;
+}
+
+}  // namespace tandem::testing
