@@ -331,6 +331,20 @@ void add_lane_flags(CLI::App& app, CommonFlags& flags) {
                  "mrs, lru, lfu or ema")
       ->check(CLI::IsMember({"auto", "mrs", "lru", "lfu", "ema"}))
       ->capture_default_str();
+  app.add_option_function<std::string>(
+         "--insert", [&flags](const std::string& which) { flags.engine.insert_misses = which == "miss"; },
+         "Y4: which of a text's missing experts get slots: transfer (those that the link copied) or miss (those that "
+         "the host computed too)")
+      ->check(CLI::IsMember({"transfer", "miss"}))
+      ->default_str("transfer");
+  using Prefetching = ExpertPrefetching;
+  add_named<Prefetching>(app, "--expert-prefetch", flags.engine.expert_prefetch,
+                         {{"auto", Prefetching::automatic}, {"on", Prefetching::on}, {"off", Prefetching::off}},
+                         "Y3: text copies experts ahead that the next layer is guessed to choose: auto (where measured "
+                         "passes say that it pays), on or off");
+  app.add_option("--disk-gbps", flags.engine.disk_gbps,
+                 "reads of experts that move take as long as at so many GB/s, by waits: to study another machine")
+      ->check(finite_range(0.001, 1000));
   app.add_option("--host-slower", flags.engine.host_slower,
                  "products on the host take so many times as long, by waits: to study another machine")
       ->check(finite_range(1, 1000));

@@ -30,6 +30,7 @@
 #include "engine/device/operators/expert_fetch.h"
 #include "engine/device/operators/expert_lists.h"
 #include "engine/device/operators/expert_move.h"
+#include "engine/device/operators/expert_prefetch.h"
 #include "engine/device/operators/expert_sides.h"
 #include "engine/device/operators/expert_slots.h"
 #include "engine/device/operators/expert_sum.h"
@@ -49,8 +50,8 @@
 namespace tandem {
 
 using OperatorBody = std::variant<MatMul, Embed, RmsNorm, Rope, KvAppend, Attention, Glu, Add, Bias, Scale, Softmax,
-                                  ArgMax, TopK, Route, ExpertLists, ExpertFetch, ExpertDecide, ExpertMove, ExpertSides,
-                                  ExpertSlots, GatherRows, GroupedMatMul, ExpertSum, Copy>;
+                                  ArgMax, TopK, Route, ExpertLists, ExpertFetch, ExpertDecide, ExpertMove,
+                                  ExpertPrefetch, ExpertSides, ExpertSlots, GatherRows, GroupedMatMul, ExpertSum, Copy>;
 
 struct Operator {
   std::string name;  // "blk.3.attn_qkv": for timelines and errors

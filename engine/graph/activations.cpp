@@ -96,7 +96,8 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
     for (int64_t u = 0; u < s.expert_partials; ++u)
       units.partials.push_back(floats(rows * e.used, c.hidden, "partial sums of a unit"));
   }
-  if (c.experts && s.guess_layers > 0) guess_normed = floats(rows, c.hidden, "normed for guesses");
+  const int64_t guesses = std::max(s.guess_layers, s.prefetch_layers);
+  if (c.experts && guesses > 0) guess_normed = floats(rows, c.hidden, "normed for guesses");
   logits = floats(logit_rows, s.hidden_states ? c.hidden : c.vocabulary, "logits");
   rope_table = floats(s.positions, c.rope.dim, "rope table");
   if (pool_ && c.rope.dim > 0) fill_rope_table(c.rope, s.positions, rope_table.as<float>());
@@ -132,7 +133,7 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
     routes.scores = floats(rows, routes.width, "scores of experts");
     routes.ids = floats(rows, e.used, "ids of experts");
     routes.weights = floats(rows, e.used, "weights of experts");
-    for (int64_t l = layer + 1; l < c.layers && std::ssize(routes.guesses) < s.guess_layers; ++l)
+    for (int64_t l = layer + 1; l < c.layers && std::ssize(routes.guesses) < guesses; ++l)
       if (c.has_experts(l)) routes.guesses.push_back(floats(rows, routes.width, "guessed scores of experts"));
   }
 }

@@ -28,9 +28,10 @@ struct ActivationSizes {
   int64_t pages = 0;       // pages of the KV cache, kCachePage positions each; 0: those of `positions`
   // Whether the last layer's routing has every token of a pass, and not only those with logits.
   bool routes_every_token = false;
-  bool hidden_states = false;  // passes end with the last norm's rows instead of logits
-  int64_t guess_layers = 0;    // later layers whose experts each layer guesses
-  int64_t expert_rows = 0;     // rows of the static graphs of experts on an NPU; 0: no such graphs
+  bool hidden_states = false;   // passes end with the last norm's rows instead of logits
+  int64_t guess_layers = 0;     // later layers whose experts each layer guesses
+  int64_t prefetch_layers = 0;  // the same in passes whose link copies ahead (Batch::prefetch)
+  int64_t expert_rows = 0;      // rows of the static graphs of experts on an NPU; 0: no such graphs
   bool experts_move = false;
   LaneSizes lanes{};  // of decisions about experts; slots 0: there are none
   // Sides that compute experts, if there are near-memory units: the GPU and the units behind it; 0: no units.

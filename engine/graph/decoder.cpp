@@ -305,7 +305,9 @@ class Builder {
   // Y3: the next layers' norms and routers read the residual stream as it is now, in this layer.
   void guess_later_layers(const LayerRouting& routing) {
     auto later = static_cast<size_t>(layer_);
-    for (size_t ahead = 0; ahead < routing.guesses.size(); ++ahead) {
+    const int64_t asked = std::max(b_.sizes.guess_layers, batch_.prefetch ? b_.sizes.prefetch_layers : 0);
+    const size_t count = std::min(routing.guesses.size(), static_cast<size_t>(asked));
+    for (size_t ahead = 0; ahead < count; ++ahead) {
       do ++later;
       while (!c_.has_experts(static_cast<int64_t>(later)));
       const LayerWeights& layer = w_.layers[later];

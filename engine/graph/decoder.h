@@ -23,6 +23,7 @@ struct Batch {
   int64_t segments = 1;    // most runs of tokens of one sequence; Activations has their begins and pages
   bool trees = false;      // tokens may belong to trees of drafts; Activations has their paths
   bool link = true;        // plans with lanes of experts may hand copies to the link
+  bool prefetch = false;   // Y3: layers guess the experts of later ones, and the link copies those ahead
   bool operator==(const Batch&) const = default;
 };
 

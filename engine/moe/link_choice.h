@@ -32,6 +32,7 @@ class LinkChoice {
   // expected: of the first pass. If the link is expected to save much, the text begins with it.
   void begin(const ExpectedExperts& expected);
   bool uses_link() const { return uses_; }
+  bool is_settled() const { return period_ == Period::stay; }  // with the link, for longer than a trial
   // expected: by the laws, for the experts of this pass. seconds: of the whole pass. If passes differ in length, both
   // count seconds of a token.
   void took(const ExpectedExperts& expected, double seconds);

@@ -104,10 +104,13 @@ class LanePlanner {
     if (absent <= layout_.sizes.places || is_text) layout_.sizes.turns = std::min(layout_.sizes.turns, kTurnsOfText);
     const std::string_view schedule = is_text ? rules_.text_schedule : rules_.prompt_schedule;
     if (!copies(schedule) || (schedule.empty() && !from_.uses_link)) layout_.sizes.turns = 0;
+    const bool inserts = moving_->inserts_misses && is_text && rules_.keeps && layout_.sizes.turns > 0;
+    layout_.sizes.inserts = inserts ? moving_->places : 0;
     place_decision(is_text);
     const double share = 1.0 / static_cast<double>(2 + layout_.sizes.turns);
     for (int64_t t = 0; t < layout_.sizes.turns; ++t) placer_.place_quietly(move("copy", t, false), on_.link);
     place_kept();
+    if (is_text && rules_.prefetches && layout_.sizes.turns > 0) place_prefetch();
     // The two lanes have rows of their own, so neither waits for the other.
     const Rows on_gpu = rows_of_gpu(), on_host{from_.buffers.gate_up, from_.buffers.activated, from_.buffers.found};
     place_products("_slots", on_.gpu, on_gpu,
@@ -125,6 +128,7 @@ class LanePlanner {
     // The copies of the next layer go first, because its products wait for them. If there is one landing, they wait for
     // it, so they cannot.
     for (int64_t t = 0; is_text && rules_.keeps && t < layout_.sizes.turns; ++t) kept_.push_back(move("keep", t, true));
+    if (inserts) kept_.push_back(insert());
     if (std::ssize(moving_->landings) < 2) place_kept();
   }
 
@@ -181,7 +185,41 @@ class LanePlanner {
     op.to = keeps ? moving_->experts : landing, op.to_count = keeps ? moving_->slots : moving_->places;
     // The sum waits for the GPU, so the link waits for a thread, which wakes it; a kernel does not.
     if (keeps) op.keeper = moving_->lanes, op.behind = std::get<ExpertSum>(block_.sum->body).y;
+    op.stays_on_gpu = keeps;
     return named(what + std::to_string(turn), op);
+  }
+
+  // Copies of experts that the host computed, into slots.
+  Operator insert() const {
+    ExpertMove op;
+    op.S = fetch_of(block_).S, op.layer = fetch_of(block_).layer, op.most = layout_.sizes.inserts;
+    op.expert_bytes = moving_->slot_bytes;
+    op.expected = 1;
+    op.table = table(layout_.inserts());
+    op.from = moving_->host, op.from_count = moving_->count;
+    op.to = moving_->experts, op.to_count = moving_->slots;
+    op.keeper = moving_->lanes, op.behind = std::get<ExpertSum>(block_.sum->body).y;
+    return named("insert", op);
+  }
+
+  // Y3: experts of the next layer that has any, by this layer's guess.
+  void place_prefetch() {
+    const ExpertFetch& from = fetch_of(block_);
+    const auto layer = static_cast<size_t>(from.layer);
+    if (from_.guessed.empty() || from_.guessed[layer].guesses.empty()) return;
+    const LayerRouting& guessed = from_.guessed[layer];
+    ExpertPrefetch op;
+    op.S = from.S, op.E = from.E, op.k = from.k;
+    op.layer = op.next = from.layer;
+    do ++op.next;
+    while (from_.moving[static_cast<size_t>(op.next)].lanes == nullptr);
+    const MovingExperts& next = from_.moving[static_cast<size_t>(op.next)];
+    op.slots = next.slots, op.scores_stride = guessed.width, op.expert_bytes = next.slot_bytes;
+    op.schedule = rules_.text_schedule;
+    op.scores = guessed.guesses.front(), op.decided = table(layout_.in_slots());
+    op.from = next.host, op.to = next.experts;
+    op.lanes = next.lanes;
+    placer_.place_quietly(named("prefetch", op), on_.link);
   }
 
   void place_products(const std::string& suffix, int device, const Rows& rows, const Stack& stack) {

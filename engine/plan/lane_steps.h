@@ -7,7 +7,8 @@
 // Everything else runs on the GPU. A pass decides which expert goes where (ExpertDecide), so no plan depends on it. The
 // sum adds a token's experts in the order of every other plan. Copies and products wait for each other like
 // any other write and read of memory (engine/plan/schedule.h). The link may then copy a turn's experts from the landing
-// into slots, behind the copies of the next layer.
+// into slots, behind the copies of the next layer. In between it may copy experts that the next layer is guessed to
+// choose (ExpertPrefetch).
 //
 // Contract: pure functions. Error if experts are not copied, or if the GPU, the host or the link is not there.
 #pragma once
@@ -20,10 +21,11 @@
 namespace tandem {
 
 // Names of engine/moe/schedules/ for prompts and for text; empty: the best one. keeps: text keeps copied experts.
+// prefetches: the link copies experts of text ahead, if the pass guesses them.
 struct LaneRules {
   const char* prompt_schedule = "";
   const char* text_schedule = "";
-  bool keeps = false;
+  bool keeps = false, prefetches = false;
 };
 
 Plan plan_with_lanes(const PlanRequest& request, const char* name, const LaneRules& rules);

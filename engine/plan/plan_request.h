@@ -31,6 +31,8 @@ struct LanesRequest {
   std::span<const MovingExperts> moving;  // of each layer of the model; those without lanes stay where they are
   LaneBuffers buffers;
   bool uses_link = true;  // false: plans that may choose have no copies (Strategy::chooses_link)
+  // Y3: of each layer of the model, with guesses; empty: the link copies nothing ahead (Strategy::prefetches).
+  std::span<const LayerRouting> guessed;
 };
 
 // Further input for strategies that put experts on near-memory units (GPU-NDP).

@@ -42,6 +42,7 @@ struct Strategy {
   // G3 to G5: only for strategies that put experts on near-memory units (request.units): how experts are divided.
   const NearMemoryRules* near_memory = nullptr;
   bool chooses_link = false;         // Y1: has lanes of experts, and passes without the link where it does not pay
+  bool prefetches = false;           // Y3: has lanes of experts, and text may copy guessed experts ahead
   std::optional<DeviceRole> only{};  // everything runs on one device with this role: no other is opened for the plan
   bool may_give_way = false;         // even if asked for by name, gives way to a faster plan that `auto` tries
   bool tried_by_auto = false;        // `auto` tries it if auto_needs are met; users can name it in any case

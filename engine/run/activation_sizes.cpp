@@ -92,7 +92,10 @@ ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& 
   sizes.expert_rows = rows_for_experts(machine, config, asked, options.experts, sizes.tokens);
   sizes.experts_move = !moving.empty();
   for (const MovingExperts& each : moving)
-    if (each.lanes != nullptr) sizes.lanes = {each.slots, each.places, std::ssize(each.landings)};
+    if (each.lanes != nullptr)
+      sizes.lanes = {each.slots, each.places, std::ssize(each.landings), each.inserts_misses ? each.places : 0};
+  const bool may_prefetch = options.expert_prefetch != ExpertPrefetching::off && (!asked || asked->prefetches);
+  sizes.prefetch_layers = sizes.lanes.slots > 0 && may_prefetch ? 1 : 0;
   give_room_for_units(sizes, machine, config, asked, options.units);
   return sizes;
 }

@@ -13,6 +13,7 @@
 #include "engine/run/cache/extension.h"
 #include "engine/run/choice/contract.h"
 #include "engine/run/choice/draft_rates.h"
+#include "engine/run/machine/expert_store.h"
 #include "engine/run/machine/kernel_preparation.h"
 #include "engine/run/machine/missing_kernels.h"
 #include "engine/run/pass/logits.h"
@@ -140,6 +141,9 @@ void Engine::State::set_up() {
       config, activation_sizes(options_, config, *machine_, asked_, model_->model().weights.moving), &machine_->pool());
   cache_ = std::make_unique<TextCache>(*model_, *activations_, *options_.act);
   expert_use_ = std::make_unique<ExpertUse>(config, calibrated_counts(options_.calibration, model_->file(), config));
+  if (ExpertStore* store = model_->expert_store();
+      store != nullptr && store->lanes() != nullptr && !options_.calibration.empty())
+    store->hold_most_used(expert_use_->counts());
   plans_ = std::make_unique<PassPlans>(*model_, *activations_, options_, asked_,
                                        config.experts ? &expert_use_->counts() : nullptr);
 
@@ -317,7 +321,9 @@ std::vector<RoutedLayer> Engine::State::routing(bool every_token) const {
     layer.scores = some(from.scores.as<const float>(), from.width);
     layer.ids = some(from.ids.as<const int32_t>(), experts.used);
     layer.weights = some(from.weights.as<const float>(), experts.used);
-    for (const Operand& guess : from.guesses) layer.guesses.push_back(some(guess.as<const float>(), from.width));
+    for (const Operand& guess : from.guesses)
+      if (std::ssize(layer.guesses) < sizes().guess_layers)
+        layer.guesses.push_back(some(guess.as<const float>(), from.width));
     layers.push_back(layer);
   }
   return layers;

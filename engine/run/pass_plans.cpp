@@ -122,10 +122,14 @@ LaneDecider* PassPlans::lanes() const {
   return model_.expert_store() != nullptr ? model_.expert_store()->lanes() : nullptr;
 }
 
-// Y1: a plan that may choose has a variant that does not wait for the link.
+// Y1, Y3: a plan that may choose has a variant that does not wait for the link, and one whose text copies guessed
+// experts ahead.
 Batch PassPlans::with_link(Batch batch) const {
-  const bool chooses = lanes() != nullptr && (asked_ == nullptr || asked_->chooses_link);
+  if (lanes() == nullptr) return batch;
+  const bool chooses = asked_ == nullptr || asked_->chooses_link;
   if (chooses) batch.link = lanes()->uses_link(batch.S, model_.config().experts->used);
+  const bool may_prefetch = activations_.sizes.prefetch_layers > 0 && batch.S <= kSmallBatch && batch.link;
+  if (may_prefetch) batch.prefetch = options_.expert_prefetch == ExpertPrefetching::on || lanes()->prefetches(chooses);
   return batch;
 }
 
@@ -155,8 +159,12 @@ void PassPlans::run_whole(Entry& entry, int64_t position) {
   LaneDecider* const lanes = this->lanes();
   if (lanes) lanes->begin_pass();
   const double seconds = is_measured(entry) ? run_measured(entry, position) : machine_.executor().run(*entry.prepared);
-  if (lanes && find_strategy(entry.prepared->plan().name).chooses_link)
-    lanes->took(entry.batch.S, model_.config().experts->used, entry.batch.link, seconds);
+  if (lanes == nullptr) return;
+  const Strategy& ran = find_strategy(entry.prepared->plan().name);
+  const bool chooses_prefetch = ran.prefetches && options_.expert_prefetch == ExpertPrefetching::automatic;
+  lanes->took({entry.batch.S, model_.config().experts->used, ran.chooses_link, entry.batch.link, chooses_prefetch,
+               entry.batch.prefetch},
+              seconds);
 }
 
 double PassPlans::run_measured(Entry& entry, int64_t position) {

@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -24,9 +25,9 @@ inline constexpr int64_t kMostTurns = 8;
 // A table of copies: their number n, then n times (from, to, expert), counted in experts.
 constexpr int64_t move_table_words(int64_t places) { return 1 + 3 * places; }
 
-// Sizes of a decision. places: of each landing.
+// Sizes of a decision. places: of each landing. inserts: most experts that are inserted behind the layer.
 struct LaneSizes {
-  int64_t slots = 0, places = 0, turns = 0;
+  int64_t slots = 0, places = 0, turns = 0, inserts = 0;
   bool operator==(const LaneSizes&) const = default;
 };
 
@@ -45,15 +46,34 @@ struct LaneTables {
   std::span<int32_t> in_slots, on_host, row_of;                 // [S, k]: a slot; an expert; a row
   std::array<std::span<int32_t>, kMostTurns> landed;            // [S, k] by turn: a place of the landing
   std::array<std::span<int32_t>, kMostTurns> copies, keepings;  // by turn: to the landing; from it to slots
+  std::span<int32_t> inserts;  // copies from the host's memory to slots; empty: there are none
 };
 
-// Contract: decide() before the copies of a layer, one layer at a time. kept() when an expert is in its slot for good;
-// other threads may call it beside decide(). Errors: none but broken invariants.
+// Y3: what a layer guesses about a later one. scores: [tokens, E] of its router, `stride` from row to row.
+struct GuessRequest {
+  int64_t layer = 0, next = 0, k = 0, tokens = 0;
+  std::span<const float> scores;
+  int64_t stride = 0;
+  std::string schedule;  // as in LaneRequest
+};
+// A copy that nobody has asked for yet.
+struct CopyAhead {
+  int32_t expert = 0, slot = 0;
+  bool operator==(const CopyAhead&) const = default;
+};
+
+// Contract: decide() before the copies of a layer, one layer at a time. kept() when an expert is in its slot for good.
+// next_ahead() behind the decision of the layer that guesses: the expert whose copy comes next, or nothing, once the
+// guessed layer has been decided. may_go_on() between pieces of that copy, and copied_ahead() at its end. Other threads
+// may call all but decide() beside decide(). Errors: none but broken invariants.
 class ExpertLanes {
  public:
   virtual ~ExpertLanes() = default;
   virtual void decide(const LaneRequest& request, const LaneTables& tables) = 0;
   virtual void kept(int64_t layer, int32_t expert, int32_t slot) = 0;
+  virtual std::optional<CopyAhead> next_ahead(const GuessRequest& guess) = 0;
+  virtual bool may_go_on(int64_t next) const = 0;
+  virtual void copied_ahead(int64_t next, const CopyAhead& copy, size_t done_bytes, size_t bytes) = 0;
 };
 
 }  // namespace tandem

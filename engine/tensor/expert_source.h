@@ -56,6 +56,7 @@ struct MovingExperts {
   // and the landings, with `places` places each.
   ExpertLanes* lanes = nullptr;  // borrowed
   int64_t count = 0, places = 0;
+  bool inserts_misses = false;  // a text's experts that the host computes get slots too
   Operand host;
   std::vector<Operand> landings;
 };

@@ -53,7 +53,7 @@ class LoadedModel {
   const GgufFile& file() const;
   void require_weights() const;
   GraphMemory* graph_memory() const;                    // nullptr: without ModelOptions::npu_memory_bytes
-  const ExpertStore* expert_store() const;              // nullptr: all experts are in memory
+  ExpertStore* expert_store() const;                    // nullptr: all experts are in memory
   const std::vector<std::string>& diagnostics() const;  // texts for users
 
  private:

@@ -35,7 +35,8 @@ struct MachineOptions {
   bool expert_copies = false;
   // Waits in real time that make this machine's ratios those of another one. link_gbps: 1e9 bytes a second; 0: none.
   // host_slower: products on the host take so many times as long.
-  double link_gbps = 0, host_slower = 1;
+  // disk_gbps: reads of experts that move take so long; 0: none.
+  double link_gbps = 0, host_slower = 1, disk_gbps = 0;
   DeviceHooks device_hooks;
 };
 
@@ -53,12 +54,15 @@ struct ModelOptions {
   // Y4, with MachineOptions::expert_copies: the policy that says which expert leaves a slot, a name of
   // engine/moe/expert_policies.cpp that knows no future.
   std::string expert_policy = "auto";
-  std::string packed_file;  // a file of `tandem pack`, which is used instead of those in the folders; empty: none
+  bool insert_misses = false;  // Y4: a text's experts that the host computed get slots too, not only copied ones
+  std::string packed_file;     // a file of `tandem pack`, which is used instead of those in the folders; empty: none
   // For the packed file of experts that move, if pack_cache_folder is empty.
   std::string expert_folder;
   bool only_layers_of_every_kind = false;  // only the layers that need all of the model's kernels, to compile them
   LoadProgress load_progress;
 };
+
+enum class ExpertPrefetching : uint8_t { automatic, on, off };
 
 struct TextOptions {
   bool strict_device = false;  // true: an operator that has to fall back is an Error
@@ -94,6 +98,9 @@ struct TextOptions {
   // Y3: in each layer, passes also guess the experts of so many later layers: their norms and routers read the present
   // residual stream.
   int64_t guess_layers = 0;
+  // Y3, in plans with lanes of experts: text copies guessed experts ahead. automatic: where measured passes say that it
+  // pays.
+  ExpertPrefetching expert_prefetch = ExpertPrefetching::automatic;
   ExpertRules experts;      // for plans that put experts on the NPU (NPUMoE)
   UnitOptions units;        // for plans with near-memory units (GPU-NDP)
   std::string calibration;  // a file of `calibrate-moe`; empty: the engine counts choices of experts as it runs

@@ -193,10 +193,24 @@ nlohmann::json lanes_json(const Engine& engine, const ExpertStore& store) {
             {"deciding_ms", totals.deciding_seconds * 1e3},
             {"expected_ms", totals.expected_seconds * 1e3},
             {"passes_with_link", totals.passes_with_link},
-            {"passes_without_link", totals.passes_without}};
+            {"passes_without_link", totals.passes_without},
+            {"evictions", totals.evictions},
+            {"passes_with_prefetch", totals.passes_with_prefetch},
+            {"prefetch_useful_bytes", totals.useful_bytes},
+            {"prefetch_late_bytes", totals.late_bytes},
+            {"prefetch_wasted_bytes", totals.wasted_bytes},
+            {"measured",
+             {{"passes", totals.measured_passes},
+              {"expected_ms", totals.measured_expected * 1e3},
+              {"experts_ms", totals.measured.experts * 1e3},
+              {"gpu_ms", totals.measured.gpu * 1e3},
+              {"host_ms", totals.measured.host * 1e3},
+              {"link_ms", totals.measured.link * 1e3},
+              {"stalls_ms", totals.measured.stalls * 1e3}}}};
   };
   const ExpertCosts& costs = lanes.costs();
   return {{"policy", store.policy()},
+          {"insert", store.inserts_misses() ? "miss" : "transfer"},
           {"link_gbps", engine.machine().link_gbps()},
           {"host_slower", engine.machine().host_slower()},
           {"landing_bytes", store.landing_bytes()},
@@ -225,6 +239,19 @@ void print_lanes(const ExpertStore& store) {
         what, percent(totals.in_slots), percent(totals.landed),
         static_cast<double>(totals.landed_experts) * static_cast<double>(store.expert_bytes()) / (1 << 20),
         percent(totals.on_host), static_cast<long long>(totals.kept), totals.deciding_seconds * 1e3);
+    constexpr double kMebibyte = 1 << 20;
+    if (totals.passes_with_prefetch > 0)
+      std::fprintf(
+          stderr, "  copied ahead in %lld passes: %.1f MiB useful, %.1f MiB late, %.1f MiB wasted\n",
+          static_cast<long long>(totals.passes_with_prefetch), static_cast<double>(totals.useful_bytes) / kMebibyte,
+          static_cast<double>(totals.late_bytes) / kMebibyte, static_cast<double>(totals.wasted_bytes) / kMebibyte);
+    if (totals.measured_passes > 0)
+      std::fprintf(
+          stderr,
+          "  %lld measured passes: experts took %.1f ms (%.1f ms expected), %.1f ms of them waiting for copies "
+          "alone\n",
+          static_cast<long long>(totals.measured_passes), totals.measured.experts * 1e3, totals.measured_expected * 1e3,
+          totals.measured.stalls * 1e3);
   };
   print("prompts", store.lanes()->of_prompts());
   print("the text", store.lanes()->of_text());
@@ -273,14 +300,10 @@ nlohmann::json expert_store_json(const Engine& engine) {
   };
   nlohmann::json lanes = nullptr;
   if (store->lanes() != nullptr) lanes = lanes_json(engine, *store);
-  return {{"lanes", std::move(lanes)},
-          {"slots_per_layer", store->slots()},
-          {"experts_per_layer", store->experts()},
-          {"bytes", store->bytes()},
-          {"evictions", store->evictions()},
-          {"reader", store->how()},
-          {"prompts", of(store->of_prompts())},
-          {"text", of(store->of_text())}};
+  return {
+      {"lanes", std::move(lanes)}, {"slots_per_layer", store->slots()},  {"experts_per_layer", store->experts()},
+      {"bytes", store->bytes()},   {"evictions", store->evictions()},    {"disk_gbps", engine.machine().disk_gbps()},
+      {"reader", store->how()},    {"prompts", of(store->of_prompts())}, {"text", of(store->of_text())}};
 }
 
 // Prompts and text apart: a prompt asks for nearly all experts, so its hits say nothing about the text's.

@@ -29,6 +29,7 @@ struct Lowering {
   auto operator()(const ExpertFetch& op) const { return refused(op.kind()); }
   auto operator()(const ExpertDecide& op) const { return refused(op.kind()); }
   auto operator()(const ExpertMove& op) const { return refused(op.kind()); }
+  auto operator()(const ExpertPrefetch& op) const { return refused(op.kind()); }
   auto operator()(const ExpertSides& op) const { return refused(op.kind()); }
   auto operator()(const ExpertSlots& op) const { return refused(op.kind()); }
   auto operator()(const GatherRows& op) const { return refused(op.kind()); }

@@ -1,6 +1,7 @@
 // The two ways in which the host computes an operator: the reference and the numeric contract.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "engine/device/host/loops.h"
@@ -31,6 +32,8 @@ void run_copy(const Copy& op);
 void run_expert_fetch(const ExpertFetch& op);
 void run_expert_decide(const ExpertDecide& op);
 size_t run_expert_move(const ExpertMove& op);  // returns the bytes that were copied
+// behind_piece: called behind each piece with its bytes, if there is any function.
+void run_expert_prefetch(const ExpertPrefetch& op, const std::function<void(size_t bytes)>& behind_piece);
 void run_expert_sides(const ExpertSides& op);
 void run_expert_slots(const ExpertSlots& op);
 void run_gather_rows(const GatherRows& op);

@@ -214,6 +214,7 @@ struct Contract {
   void operator()(const ExpertFetch& op) const { run_expert_fetch(op); }
   void operator()(const ExpertDecide& op) const { run_expert_decide(op); }
   void operator()(const ExpertMove& op) const { run_expert_move(op); }
+  void operator()(const ExpertPrefetch& op) const { run_expert_prefetch(op, {}); }
   void operator()(const ExpertSides& op) const { run_expert_sides(op); }
   void operator()(const ExpertSlots& op) const { run_expert_slots(op); }
   void operator()(const GatherRows& op) const { run_gather_rows(op); }

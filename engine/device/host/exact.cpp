@@ -231,6 +231,8 @@ void run_expert_decide(const ExpertDecide& op) {
     tables.copies[i] = table(at.copies(t), moves);
     tables.keepings[i] = table(at.keepings(t), moves);
   }
+  if (op.sizes.inserts > 0)
+    tables.inserts = table(at.inserts(), static_cast<size_t>(move_table_words(op.sizes.inserts)));
   op.lanes->decide({op.layer,
                     op.k,
                     {op.ids.as<const int32_t>(), choices},
@@ -258,6 +260,25 @@ size_t run_expert_move(const ExpertMove& op) {
     if (op.keeper != nullptr) op.keeper->kept(op.layer, expert, to);
   }
   return static_cast<size_t>(n) * op.expert_bytes;
+}
+
+// An exception leaves the slot as an empty one.
+void run_expert_prefetch(const ExpertPrefetch& op, const std::function<void(size_t bytes)>& behind_piece) {
+  const auto scores = static_cast<size_t>((op.S - 1) * op.scores_stride + op.E);
+  const GuessRequest guess{op.layer,         op.next,    op.k, op.S, {op.scores.as<const float>(), scores},
+                           op.scores_stride, op.schedule};
+  while (const auto copy = op.lanes->next_ahead(guess)) {
+    const std::byte* from = op.from.as<const std::byte>() + static_cast<size_t>(copy->expert) * op.expert_bytes;
+    std::byte* to = op.to.as<std::byte>() + static_cast<size_t>(copy->slot) * op.expert_bytes;
+    size_t done = 0;
+    while (done < op.expert_bytes && op.lanes->may_go_on(op.next)) {
+      const size_t piece = std::min(kPrefetchPiece, op.expert_bytes - done);
+      std::memcpy(to + done, from + done, piece);
+      done += piece;
+      if (behind_piece) behind_piece(piece);
+    }
+    op.lanes->copied_ahead(op.next, *copy, done, op.expert_bytes);
+  }
 }
 
 // For each expert in turn: chooses which of its choices get a row, writes both tables, and lists the rest unless it

@@ -1,5 +1,6 @@
 #include "engine/device/link/link_device.h"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -20,7 +21,7 @@ class LinkProcessor final : public Processor {
       : bytes_per_second_(options.link_gbps * 1e9), copies_until_failure_(options.link_fails_after) {}
 
   Support supports(const Operator& op) const override {
-    if (std::holds_alternative<ExpertMove>(op.body)) return {};
+    if (std::holds_alternative<ExpertMove>(op.body) || std::holds_alternative<ExpertPrefetch>(op.body)) return {};
     return {false, "the link copies experts alone"};
   }
   Cost estimate(std::span<const Operator> operators) const override {
@@ -33,7 +34,10 @@ class LinkProcessor final : public Processor {
     return cost;
   }
   std::unique_ptr<ThreadWork> prepare(std::span<const Operator> operators) override {
-    return one_by_one(operators, [this](const Operator& op) { move(std::get<ExpertMove>(op.body), op.layer >= 0); });
+    return one_by_one(operators, [this](const Operator& op) {
+      if (const auto* ahead = std::get_if<ExpertPrefetch>(&op.body)) return prefetch(*ahead);
+      move(std::get<ExpertMove>(op.body), op.layer >= 0);
+    });
   }
 
  private:
@@ -41,10 +45,21 @@ class LinkProcessor final : public Processor {
   void move(const ExpertMove& op, bool in_model) {
     const double start = now_seconds();
     const size_t bytes = host::run_expert_move(op);
-    if (op.keeper != nullptr || bytes == 0) return;
-    if (in_model && copies_until_failure_ > 0 && --copies_until_failure_ == 0)
-      throw Error("a copy of experts failed", "link:0");
+    if (op.stays_on_gpu || bytes == 0) return;
+    if (in_model) fail_if_asked();
     if (bytes_per_second_ > 0) sync::wait_until(start + static_cast<double>(bytes) / bytes_per_second_);
+  }
+  void prefetch(const ExpertPrefetch& op) {
+    double end = now_seconds();
+    host::run_expert_prefetch(op, [&](size_t bytes) {
+      fail_if_asked();
+      if (bytes_per_second_ == 0) return;
+      end = std::max(end + static_cast<double>(bytes) / bytes_per_second_, now_seconds());
+      sync::wait_until(end);
+    });
+  }
+  void fail_if_asked() {
+    if (copies_until_failure_ > 0 && --copies_until_failure_ == 0) throw Error("a copy of experts failed", "link:0");
   }
 
   const double bytes_per_second_;  // 0: not slowed down

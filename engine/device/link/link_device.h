@@ -2,9 +2,9 @@
 //
 // On devices that share the host's memory it copies within that memory, so that a card can be studied without one.
 //
-// Contract: as engine/device/thread_device.h. It runs ExpertMove alone. A copy into a landing takes at least its bytes
-// over `gbps`, in real time (0: as fast as the memory is). A copy from a landing into slots stays in the GPU's memory,
-// and is not slowed down.
+// Contract: as engine/device/thread_device.h. It runs ExpertMove and ExpertPrefetch alone. A copy into a landing takes
+// at least its bytes over `gbps`, in real time (0: as fast as the memory is). A copy from a landing into slots stays in
+// the GPU's memory, and is not slowed down.
 #pragma once
 
 #include <memory>

@@ -29,7 +29,8 @@ struct LaneLayout {
   int64_t landed_lists(int64_t t) const { return turn(t) + choices(); }
   int64_t copies(int64_t t) const { return landed_lists(t) + S * expert_list_words(sizes.places, k); }
   int64_t keepings(int64_t t) const { return copies(t) + move_table_words(sizes.places); }
-  int64_t words() const { return turn(sizes.turns); }
+  int64_t inserts() const { return turn(sizes.turns); }
+  int64_t words() const { return inserts() + (sizes.inserts > 0 ? move_table_words(sizes.inserts) : 0); }
   bool operator==(const LaneLayout&) const = default;
 };
 

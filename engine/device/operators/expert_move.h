@@ -19,6 +19,7 @@ struct ExpertMove {
   Operand from, to;               // experts, side by side
   Operand behind;                 // optional, f32 [1]: the copies begin when it is written
   ExpertLanes* keeper = nullptr;  // is told of each expert that is in its slot; nullptr: `to` is a landing
+  bool stays_on_gpu = false;      // from a landing to slots: not over the link
 
   bool operator==(const ExpertMove&) const = default;
   const char* kind() const { return "expert_move"; }

@@ -167,8 +167,9 @@ constexpr Strategy kBaselines[] = {
      .explains = "Y7: all experts on the GPU, copied when they are needed; text keeps them",
      .make =
          [](Request request) {
-           return plan_with_lanes(request, "moe-lru", {"gpu-only", "gpu-only", true});
+           return plan_with_lanes(request, "moe-lru", {"gpu-only", "gpu-only", true, true});
          },
+     .prefetches = true,
      .auto_needs = {.experts = true}},
     {.name = "moe-fiddler",
      .explains = "Y7: each missing expert where it ends sooner by itself; slots never change",

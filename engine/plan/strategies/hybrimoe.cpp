@@ -6,7 +6,9 @@
 namespace tandem::plans {
 namespace {
 
-Plan make_hybrimoe(const PlanRequest& request) { return plan_with_lanes(request, "hybrimoe", {.keeps = true}); }
+Plan make_hybrimoe(const PlanRequest& request) {
+  return plan_with_lanes(request, "hybrimoe", {.keeps = true, .prefetches = true});
+}
 
 }  // namespace
 
@@ -16,6 +18,7 @@ const Strategy hybrimoe{
     .explains = "Y2: each layer's experts on the GPU, on the host and over the link, by measured costs",
     .make = make_hybrimoe,
     .chooses_link = true,
+    .prefetches = true,
     .auto_needs = {.experts = true},
 };
 

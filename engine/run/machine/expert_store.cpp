@@ -28,11 +28,12 @@ constexpr double kFirstHandOver = 30e-6;  // seconds, also a first guess: a thre
 
 // Slots are of activations, because they are written while passes run.
 ExpertStore::ExpertStore(sync::Pool& pool, const PackedFile& file, std::span<const ExpertRecords> records,
-                         int64_t layers, int64_t slots, const std::optional<ExpertCopies>& copies)
+                         int64_t layers, int64_t slots, const std::optional<ExpertCopies>& copies, double disk_gbps)
     : pool_(pool),
       file_(file),
       slots_(slots),
       copies_(copies),
+      disk_bytes_per_second_(disk_gbps * 1e9),
       index_of_(static_cast<size_t>(layers), -1),
       moving_(static_cast<size_t>(layers)),
       reader_(file.descriptor(), file.path(), sync::kBlockReads, usable_cores()) {
@@ -68,6 +69,27 @@ void ExpertStore::hold_all_experts() {
   }
 }
 
+// Slots then have the experts that were chosen most. Without counts they keep those that they have.
+void ExpertStore::hold_most_used(const RoutingCounts& counts) {
+  if (counts.tokens == 0) return;
+  for (size_t i = 0; i < counts.layers.size(); ++i) {
+    Layer& layer = layers_[static_cast<size_t>(index_of_.at(static_cast<size_t>(counts.layers[i])))];
+    const std::vector<int64_t> order = by_popularity(counts.counts[i]);
+    for (int32_t slot = 0; slot < layer.residents.slots(); ++slot) layer.residents.clear(slot);
+    for (int32_t slot = 0; slot < layer.residents.slots(); ++slot) {
+      const auto expert = static_cast<int32_t>(order[static_cast<size_t>(slot)]);
+      const size_t bytes = layer.records.bytes;
+      std::memcpy(layer.memory->data() + static_cast<size_t>(slot) * bytes,
+                  layer.host->data() + static_cast<size_t>(expert) * bytes, bytes);
+      layer.residents.put(expert, slot);
+    }
+  }
+}
+
+std::span<const int32_t> ExpertStore::in_slots(int64_t layer) const {
+  return layers_[static_cast<size_t>(index_of_.at(static_cast<size_t>(layer)))].residents.in_slot();
+}
+
 // The landings of all layers are the same. Their places hold the experts of a layer that have no slot, in at most
 // kMostTurns turns, and at least as many as a few tokens choose. Text alternates between two landings.
 void ExpertStore::make_lanes() {
@@ -101,6 +123,7 @@ void ExpertStore::make_lanes() {
     MovingExperts& moving = moving_[static_cast<size_t>(layer.records.layer)];
     moving.lanes = lanes_.get();
     moving.count = layer.records.count, moving.places = places;
+    moving.inserts_misses = copies_->insert_misses;
     moving.host = {layer.host, 0};
     for (sync::Slot* landing : landings_) moving.landings.push_back({landing, 0});
   }
@@ -193,6 +216,9 @@ void ExpertStore::start_reading(const Layer& layer, std::vector<ResidentExperts:
   std::vector<sync::BlockRead> blocks;
   for (const auto& [expert, slot] : loads)
     blocks.push_back({file_.offset_of(layer.records, expert), to + static_cast<size_t>(slot) * bytes, bytes});
+  if (disk_bytes_per_second_ > 0)
+    reads_end_ =
+        std::max(reads_end_, now_seconds()) + static_cast<double>(blocks.size() * bytes) / disk_bytes_per_second_;
   reader_.start(std::move(blocks), [this, to, bytes, number = layer.records.layer, loads = std::move(loads)](size_t i) {
     const std::byte* const record = to + static_cast<size_t>(loads[i].slot) * bytes;
     if (!is_intact({record, bytes}, number, loads[i].expert))
@@ -211,6 +237,7 @@ void ExpertStore::read(const Layer& layer, std::vector<ResidentExperts::Load> lo
 void ExpertStore::wait_for_reads() {
   try {
     reader_.wait();
+    sync::wait_until(reads_end_);
   } catch (const Error&) {
     file_.require_unchanged();
     throw;

@@ -26,6 +26,7 @@
 
 #include "engine/model/packed_file.h"
 #include "engine/moe/resident_experts.h"
+#include "engine/moe/routing_counts.h"
 #include "engine/run/machine/lane_decider.h"
 #include "engine/tensor/expert_source.h"
 #include "sync/block_reader.h"
@@ -38,6 +39,7 @@ namespace tandem {
 struct ExpertCopies {
   double gbps = 0, host_slower = 1;
   std::string policy = "auto";
+  bool insert_misses = false;  // as in ModelOptions
 };
 
 class ExpertStore final : public ExpertSource {
@@ -54,7 +56,7 @@ class ExpertStore final : public ExpertSource {
 
   // layers: of the model. slots: of each layer that has experts.
   ExpertStore(sync::Pool& pool, const PackedFile& file, std::span<const ExpertRecords> records, int64_t layers,
-              int64_t slots, const std::optional<ExpertCopies>& copies = std::nullopt);
+              int64_t slots, const std::optional<ExpertCopies>& copies = std::nullopt, double disk_gbps = 0);
   ~ExpertStore() override;
   ExpertStore(const ExpertStore&) = delete;
   ExpertStore& operator=(const ExpertStore&) = delete;
@@ -63,7 +65,12 @@ class ExpertStore final : public ExpertSource {
   void fetch(const WaveRequest& request, std::span<int32_t> places) override;
 
   LaneDecider* lanes() const { return lanes_.get(); }  // nullptr: without copies
+  // With copies, before the first pass: slots begin with the experts of the highest counts.
+  void hold_most_used(const RoutingCounts& counts);
+  // By slot: its expert, or -1. layer: of the model, one with experts.
+  std::span<const int32_t> in_slots(int64_t layer) const;
   std::string policy() const { return copies_ ? copies_->policy : "lru"; }
+  bool inserts_misses() const { return copies_ && copies_->insert_misses; }
   int64_t slots() const { return slots_; }
   int64_t experts() const { return experts_; }  // of a layer, the most
   size_t bytes() const { return bytes_; }       // of all slots
@@ -99,8 +106,10 @@ class ExpertStore final : public ExpertSource {
   int64_t experts_ = 0;
   size_t bytes_ = 0, landing_bytes_ = 0;
   const std::optional<ExpertCopies> copies_;
-  std::deque<Layer> layers_;       // those with experts; lanes borrow their residents
-  std::vector<int64_t> index_of_;  // by the model's layer: its index in layers_; -1: it has no experts
+  const double disk_bytes_per_second_;  // 0: reads are not slowed down
+  double reads_end_ = 0;                // reads that began so far end no sooner
+  std::deque<Layer> layers_;            // those with experts; lanes borrow their residents
+  std::vector<int64_t> index_of_;       // by the model's layer: its index in layers_; -1: it has no experts
   std::vector<MovingExperts> moving_;
   Totals of_text_, of_prompts_;
   // Experts that are being read while a wave is computed: those of the next wave, or behind the last wave those for

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/device/operators/matmul.h"
+#include "engine/moe/prefetch_choice.h"
 #include "sync/clock.h"
 #include "sync/error.h"
 
@@ -18,6 +19,16 @@ namespace {
 constexpr int64_t kTokensForPolicies = 16;
 // The newest hand-over counts so much.
 constexpr double kNewestHandOver = 0.2;
+// So does the newest time that a guess had until its layer was decided.
+constexpr double kNewestWindow = 0.2;
+// Copies ahead are tried without an expectation: any gain will do.
+constexpr ExpectedExperts kSomeGain{0, 1e-9};
+
+const ScheduleRule* named_rule(const std::string& schedule) {
+  const ScheduleRule* rule = schedule.empty() ? nullptr : find_schedule_rule(schedule);
+  TANDEM_CHECK(schedule.empty() || rule != nullptr, "a schedule of that name");
+  return rule;
+}
 
 void count_loads(std::span<const int32_t> ids, size_t experts, std::vector<int64_t>& loads) {
   loads.assign(experts, 0);
@@ -55,18 +66,19 @@ void LaneDecider::decide(const LaneRequest& request, const LaneTables& tables) {
   Layer& layer = layer_of(request.layer);
   const bool keeps = request.keeps && request.sizes.turns > 0;
   if (keeps) take_tokens(layer, request);
-  const ScheduleRule* rule = request.schedule.empty() ? nullptr : find_schedule_rule(request.schedule);
-  TANDEM_CHECK(request.schedule.empty() || rule != nullptr, "a schedule of that name");
+  const ScheduleRule* rule = named_rule(request.schedule);
   const std::span<const int32_t> slot_of = layer.residents->slot_of();
   count_loads(request.ids, slot_of.size(), loads_);
+  end_guess(layer);
   find_active(loads_, slot_of, active_);
   const LaneDivision& division = this->division(request, rule);
   decide_lanes(active_, division, slot_of, request.sizes, decision_);
   write_decision(decision_, request.ids, request.sizes.turns, tables);
-  const bool of_text = is_text(std::ssize(request.ids) / request.k);
+  const bool of_text = pass_is_text_ = is_text(std::ssize(request.ids) / request.k);
   if (keeps && of_text) keep(layer, request, tables);
   LaneTotals& totals = of_text ? of_text_ : of_prompts_;
   for (LaneTotals* each : {&totals, &pass_}) count(division, *each);
+  if (&layer != &layers_.back()) (&layer)[1].decided_at_guess = (&layer)[1].decided;
   const double took = now_seconds() - start;
   totals.deciding_seconds += took, pass_.deciding_seconds += took;
 }
@@ -106,40 +118,120 @@ const LaneDivision& LaneDecider::division(const LaneRequest& request, const Sche
   return division;
 }
 
-// A copied expert takes an empty slot, or that of the policy's victim among the experts that this pass does not use.
-void LaneDecider::keep(Layer& layer, const LaneRequest& request, const LaneTables& tables) {
+// Free slots are the empty ones, and those of experts that nobody chose.
+void LaneDecider::find_free_slots(const Layer& layer, std::span<const int64_t> loads) {
   empty_.clear(), may_leave_.clear();
   const std::span<const int32_t> in_slot = layer.residents->in_slot();
   for (size_t slot = 0; slot < in_slot.size(); ++slot) {
     const int32_t expert = in_slot[slot];
     if (expert < 0)
       empty_.push_back(static_cast<int32_t>(slot));
-    else if (loads_[static_cast<size_t>(expert)] == 0)
+    else if (loads[static_cast<size_t>(expert)] == 0)
       may_leave_.push_back(expert);
   }
-  const auto take_slot = [&]() -> std::optional<int32_t> {
-    if (empty_.empty()) {
-      if (may_leave_.empty()) return std::nullopt;
-      const int32_t victim = layer.policy->victim(may_leave_);
-      std::erase(may_leave_, victim);
-      empty_.push_back(layer.residents->slot_of()[static_cast<size_t>(victim)]);
-      layer.residents->clear(empty_.back());
-    }
-    const int32_t slot = empty_.back();
-    empty_.pop_back();
-    return slot;
-  };
+}
+
+// An empty slot, or that of the policy's victim.
+std::optional<int32_t> LaneDecider::take_slot(Layer& layer) {
+  if (empty_.empty()) {
+    if (may_leave_.empty()) return std::nullopt;
+    const int32_t victim = layer.policy->victim(may_leave_);
+    std::erase(may_leave_, victim);
+    empty_.push_back(layer.residents->slot_of()[static_cast<size_t>(victim)]);
+    layer.residents->clear(empty_.back());
+    ++of_text_.evictions;
+  }
+  const int32_t slot = empty_.back();
+  empty_.pop_back();
+  return slot;
+}
+
+// Copied experts get slots, and then those that the host computed, if they are inserted too.
+void LaneDecider::keep(Layer& layer, const LaneRequest& request, const LaneTables& tables) {
+  find_free_slots(layer, loads_);
   for (size_t t = 0; t < static_cast<size_t>(request.sizes.turns); ++t) {
     const std::span<int32_t> table = tables.keepings[t];
     for (size_t place = 0; place < decision_.moved[t].size(); ++place) {
-      const std::optional<int32_t> slot = take_slot();
-      if (!slot) return;
+      const std::optional<int32_t> slot = take_slot(layer);
+      if (!slot) break;
       const auto at = static_cast<size_t>(1 + 3 * table[0]++);
       table[at] = static_cast<int32_t>(place);
       table[at + 1] = *slot;
       table[at + 2] = decision_.moved[t][place];
     }
   }
+  if (!tables.inserts.empty()) insert(layer, tables.inserts);
+}
+
+// The host may also compute experts that have slots.
+void LaneDecider::insert(Layer& layer, std::span<int32_t> table) {
+  table[0] = 0;
+  for (const int32_t expert : active_.ids) {
+    const bool is_on_host = decision_.place[static_cast<size_t>(expert)] == ExpertPlace::host;
+    if (!is_on_host || layer.residents->is_resident(expert)) continue;
+    const auto at = static_cast<size_t>(1 + 3 * table[0]);
+    if (at + 3 > table.size()) return;
+    const std::optional<int32_t> slot = take_slot(layer);
+    if (!slot) return;
+    ++table[0];
+    table[at] = table[at + 2] = expert;
+    table[at + 1] = *slot;
+  }
+}
+
+// The layer's own choices are known: its guess ends, and what was copied ahead was useful or not.
+void LaneDecider::end_guess(Layer& layer) {
+  ++layer.decided;
+  for (const int32_t expert : layer.ahead)
+    (loads_[static_cast<size_t>(expert)] > 0 ? of_text_.useful_bytes : of_text_.wasted_bytes) += layer.ahead_bytes;
+  layer.ahead.clear();
+  if (layer.guess_began == 0) return;
+  const double window = now_seconds() - std::exchange(layer.guess_began, 0);
+  layer.window = layer.window < 0 ? window : layer.window + kNewestWindow * (window - layer.window);
+}
+
+// The choice is made without the lock, so that no decision waits for it.
+std::optional<CopyAhead> LaneDecider::next_ahead(const GuessRequest& guess) {
+  std::vector<int32_t> slot_of;
+  {
+    const std::scoped_lock lock(mutex_);
+    Layer& next = layer_of(guess.next);
+    if (!next.is_guessed()) return std::nullopt;
+    const double now = now_seconds();
+    if (next.guess_began == 0) next.guess_began = now;
+    if (next.window >= 0 && now - next.guess_began + costs().transfer > next.window) return std::nullopt;
+    slot_of.assign(next.residents->slot_of().begin(), next.residents->slot_of().end());
+  }
+  const std::vector<int64_t> loads =
+      guessed_loads(guess.scores, guess.stride, guess.tokens, std::ssize(slot_of), guess.k);
+  const auto best = best_prefetch(loads, slot_of, costs(), named_rule(guess.schedule));
+  if (!best) return std::nullopt;
+  const std::scoped_lock lock(mutex_);
+  Layer& next = layer_of(guess.next);
+  if (!next.is_guessed()) return std::nullopt;
+  find_free_slots(next, loads);
+  const std::optional<int32_t> slot = take_slot(next);
+  if (!slot) return std::nullopt;
+  return CopyAhead{best->expert, *slot};
+}
+
+bool LaneDecider::may_go_on(int64_t next) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = std::ranges::find(layers_, next, &Layer::layer);
+  return found != layers_.end() && found->is_guessed();
+}
+
+// A copy that ends behind the decision is late, whole or not: its slot stays empty.
+void LaneDecider::copied_ahead(int64_t next, const CopyAhead& copy, size_t done_bytes, size_t bytes) {
+  const std::scoped_lock lock(mutex_);
+  Layer& layer = layer_of(next);
+  if (done_bytes < bytes || !layer.is_guessed()) {
+    of_text_.late_bytes += done_bytes;
+    return;
+  }
+  layer.residents->put(copy.expert, copy.slot);
+  layer.ahead.push_back(copy.expert);
+  layer.ahead_bytes = bytes;
 }
 
 void LaneDecider::kept(int64_t layer, int32_t expert, int32_t slot) {
@@ -198,17 +290,42 @@ LinkChoice& LaneDecider::link_of(int64_t tokens, int64_t used) {
 
 bool LaneDecider::uses_link(int64_t tokens, int64_t used) { return link_of(tokens, used).uses_link(); }
 
+// An unknown link has not won.
+bool LaneDecider::prefetches(bool chooses_link) const {
+  const auto text = links_.find(0);
+  if (chooses_link && (text == links_.end() || !text->second.is_settled())) return false;
+  return prefetch_.uses_link();
+}
+
+void LaneDecider::took(const LanePass& pass, double seconds) {
+  LaneTotals& totals = is_text(pass.tokens) ? of_text_ : of_prompts_;
+  if (pass.with_prefetch) ++totals.passes_with_prefetch;
+  if (pass.chooses_prefetch) choose_prefetch(pass, seconds);
+  if (!pass.chooses_link) return;
+  ++(pass.with_link ? totals.passes_with_link : totals.passes_without);
+  choose_link(pass, seconds);
+}
+
+// Only passes of one token are compared. While the link itself is tried, nothing is copied ahead.
+void LaneDecider::choose_prefetch(const LanePass& pass, double seconds) {
+  if (pass.tokens != 1 || !pass.with_link || pass.with_prefetch != prefetches(pass.chooses_link)) return;
+  const auto text = links_.find(0);
+  if (pass.chooses_link && (text == links_.end() || !text->second.is_settled())) return;
+  prefetch_.took(kSomeGain, seconds);
+  if (prefetch_.uses_link() != pass.with_prefetch)
+    spdlog::debug("text goes on {} copies of guessed experts; the latest pass took {:.3f} ms",
+                  pass.with_prefetch ? "without" : "with", seconds * 1e3);
+}
+
 // Passes of 2 to 8 tokens belong to text, and are not compared.
-void LaneDecider::took(int64_t tokens, int64_t used, bool with_link, double seconds) {
-  LaneTotals& totals = is_text(tokens) ? of_text_ : of_prompts_;
-  ++(with_link ? totals.passes_with_link : totals.passes_without);
-  if (is_text(tokens) && tokens != 1) return;
-  const auto each = static_cast<double>(tokens);
-  LinkChoice& link = link_of(tokens, used);
+void LaneDecider::choose_link(const LanePass& pass, double seconds) {
+  if (is_text(pass.tokens) && pass.tokens != 1) return;
+  const auto each = static_cast<double>(pass.tokens);
+  LinkChoice& link = link_of(pass.tokens, pass.used);
   link.took({pass_.expected.with_link / each, pass_.expected.without / each}, seconds / each);
-  if (link.uses_link() != with_link)
-    spdlog::debug("passes of about {} tokens go on {} copies of experts; the latest took {:.3f} ms", tokens,
-                  with_link ? "without" : "with", seconds * 1e3);
+  if (link.uses_link() != pass.with_link)
+    spdlog::debug("passes of about {} tokens go on {} copies of experts; the latest took {:.3f} ms", pass.tokens,
+                  pass.with_link ? "without" : "with", seconds * 1e3);
 }
 
 void LaneDecider::learn(const LaneSeconds& seconds) {
@@ -218,6 +335,12 @@ void LaneDecider::learn(const LaneSeconds& seconds) {
   costs_.link.add(number(pass_.landed_experts), number(pass_.landed_experts), seconds.link);
   if (seconds.hand_over > 0) costs_.hand_over += kNewestHandOver * (seconds.hand_over - costs_.hand_over);
   divisions_.set_costs(expert_costs());
+  LaneTotals& totals = pass_is_text_ ? of_text_ : of_prompts_;
+  ++totals.measured_passes;
+  totals.measured_expected += pass_.expected_seconds;
+  LaneSeconds& sum = totals.measured;
+  sum.gpu += seconds.gpu, sum.host += seconds.host, sum.link += seconds.link;
+  sum.experts += seconds.experts, sum.stalls += seconds.stalls;
 }
 
 }  // namespace tandem

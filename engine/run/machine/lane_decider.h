@@ -3,6 +3,9 @@
 // The costs begin with a rough rate of memory and follow measured passes (learn()). The policy of each layer says which
 // expert leaves a slot. A prompt keeps nothing of what it copies, so that the text behind it finds its experts.
 //
+// Y3: the link asks which guessed expert of the next layer it may copy ahead (engine/moe/prefetch_choice.h). A copy
+// begins only if the next decision is expected later than its end. It takes the place of an expert that is not guessed.
+//
 // Contract: decide() and kept() run on device threads while a pass runs; kept() of one layer ends before the next
 // pass decides about that layer. Other methods are called while no pass runs. Ownership: borrows the residents.
 #pragma once
@@ -11,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,23 +27,41 @@
 
 namespace tandem {
 
+// Measured seconds of the lanes in one pass. experts: from the decisions of layers to their sums. stalls: other lanes
+// waited for copies alone. hand_over: from the decision of a layer to the link's beginning, the mean over layers; 0: no
+// layer shows it.
+struct LaneSeconds {
+  double gpu = 0, host = 0, link = 0;
+  double experts = 0, stalls = 0;
+  double hand_over = 0;
+};
+
+// How a pass ran. chooses_link, chooses_prefetch: its plan may do either way.
+struct LanePass {
+  int64_t tokens = 0, used = 0;  // used: experts of a token
+  bool chooses_link = false, with_link = false;
+  bool chooses_prefetch = false, with_prefetch = false;
+};
+
 // Sums over passes of one kind: prompts, or text.
 struct LaneTotals {
   int64_t decisions = 0;
   int64_t choices = 0, in_slots = 0, landed = 0, on_host = 0;  // pairs of a token and an expert
   int64_t slot_experts = 0, landed_experts = 0, host_experts = 0;
-  int64_t kept = 0;  // copied experts that got slots
+  int64_t kept = 0;  // experts that got slots, but for those copied ahead
+  int64_t evictions = 0;
   double deciding_seconds = 0;
   double expected_seconds = 0;                       // of the experts, by the schedules
   ExpectedExperts expected;                          // the same with the link and without it, if the plan may choose
   int64_t passes_with_link = 0, passes_without = 0;  // if the plan may choose
-};
-
-// Measured seconds of the lanes in one pass. hand_over: from the decision of a layer to the link's beginning, the mean
-// over layers; 0: no layer shows it.
-struct LaneSeconds {
-  double gpu = 0, host = 0, link = 0;
-  double hand_over = 0;
+  // Y3: bytes that were copied ahead. useful: of experts that were then chosen. late: of copies that a decision
+  // stopped. wasted: of all others.
+  int64_t passes_with_prefetch = 0;
+  uint64_t useful_bytes = 0, late_bytes = 0, wasted_bytes = 0;
+  // Of the passes that were measured: the seconds of their lanes, and those that the schedules expected of them.
+  int64_t measured_passes = 0;
+  LaneSeconds measured;
+  double measured_expected = 0;
 };
 
 class LaneDecider final : public ExpertLanes {
@@ -50,6 +72,13 @@ class LaneDecider final : public ExpertLanes {
     ResidentExperts* residents = nullptr;
     std::unique_ptr<ExpertPolicy> policy;
     int64_t tokens = 0;  // that the policy has seen
+    // Y3. A decision of the layer in front sets decided_at_guess. The guess holds until this layer's own decision.
+    int64_t decided = 0, decided_at_guess = 0;
+    double guess_began = 0;        // when the link began with the guess of this pass; 0: it did not
+    double window = -1;            // seconds from there to the decision, a running mean; -1: unknown
+    std::vector<int32_t> ahead{};  // experts of this pass that were copied ahead
+    uint64_t ahead_bytes = 0;      // of each of them
+    bool is_guessed() const { return decided == decided_at_guess; }
   };
   struct Costs {
     CostLaw gpu, host, link;
@@ -60,6 +89,9 @@ class LaneDecider final : public ExpertLanes {
 
   void decide(const LaneRequest& request, const LaneTables& tables) override;
   void kept(int64_t layer, int32_t expert, int32_t slot) override;
+  std::optional<CopyAhead> next_ahead(const GuessRequest& guess) override;
+  bool may_go_on(int64_t next) const override;
+  void copied_ahead(int64_t next, const CopyAhead& copy, size_t done_bytes, size_t bytes) override;
 
   // Learns from the last measured pass. begin_pass() comes before that pass.
   void begin_pass() { pass_ = {}; }
@@ -67,8 +99,10 @@ class LaneDecider final : public ExpertLanes {
 
   // Y1: whether the next pass of so many tokens hands copies to the link, if its plan may choose.
   bool uses_link(int64_t tokens, int64_t used);
-  // Such a pass ended. used: experts of a token. with_link: how it ran.
-  void took(int64_t tokens, int64_t used, bool with_link, double seconds);
+  // Y3: whether the next pass of text copies experts ahead. chooses_link: its plan may leave the link; experts are then
+  // copied ahead once the link has won.
+  bool prefetches(bool chooses_link) const;
+  void took(const LanePass& pass, double seconds);
 
   const ExpertCosts& costs() const { return divisions_.costs(); }
   const LaneTotals& of_text() const { return of_text_; }
@@ -79,7 +113,13 @@ class LaneDecider final : public ExpertLanes {
   ExpertCosts expert_costs() const;
   void take_tokens(Layer& layer, const LaneRequest& request);
   const LaneDivision& division(const LaneRequest& request, const ScheduleRule* rule);
+  void end_guess(Layer& layer);
   void keep(Layer& layer, const LaneRequest& request, const LaneTables& tables);
+  void insert(Layer& layer, std::span<int32_t> table);
+  void find_free_slots(const Layer& layer, std::span<const int64_t> loads);
+  std::optional<int32_t> take_slot(Layer& layer);
+  void choose_link(const LanePass& pass, double seconds);
+  void choose_prefetch(const LanePass& pass, double seconds);
   void count(const LaneDivision& division, LaneTotals& totals) const;
   LinkChoice& link_of(int64_t tokens, int64_t used);
   ExpectedExperts expected_of_even_loads(int64_t tokens, int64_t used) const;
@@ -88,8 +128,10 @@ class LaneDecider final : public ExpertLanes {
   Costs costs_;
   LaneDivisions divisions_;
   std::map<int, LinkChoice> links_;  // by length class: 0 is text
+  LinkChoice prefetch_;              // the same choice about copies ahead, of text that uses the link
   LaneTotals of_text_, of_prompts_, pass_;
-  std::mutex mutex_;  // protects the residents, whom two threads change
+  bool pass_is_text_ = false;
+  mutable std::mutex mutex_;  // protects layers and totals, which two threads change
   // Of the present decision; kept, so that none of them allocates memory.
   std::vector<int64_t> loads_;
   ActiveExperts active_;

@@ -35,9 +35,9 @@ std::unique_ptr<Tokenizer> make_tokenizer_for(const GgufFile& file, const ModelC
   return tokenizer;
 }
 
-std::optional<ExpertCopies> copies_of(const Machine& machine, const std::string& policy) {
+std::optional<ExpertCopies> copies_of(const Machine& machine, const ModelOptions& options) {
   if (!machine.copies_experts()) return std::nullopt;
-  return ExpertCopies{machine.link_gbps(), machine.host_slower(), policy};
+  return ExpertCopies{machine.link_gbps(), machine.host_slower(), options.expert_policy, options.insert_misses};
 }
 
 std::string note_on_copies(const Machine& machine, const ExpertStore& store) {
@@ -179,9 +179,11 @@ void LoadedModel::State::load_with_moving_experts(const ModelOptions& options, M
                 "Add the host: --device " + machine_->device_names() + ",host");
   pack_records(options, loading);
   expert_store_ = std::make_unique<ExpertStore>(machine_->pool(), *packed_, loading.records(), loading.config().layers,
-                                                slots, copies_of(*machine_, options.expert_policy));
+                                                slots, copies_of(*machine_, options), machine_->disk_gbps());
   loading.take(*packed_, machine_->maps_files() ? PackedUse::mapped : PackedUse::read, expert_store_->moving());
   model_ = loading.finish(1);
+  if (machine_->disk_gbps() > 0)
+    diagnostics_.push_back(fmt::format("reads of experts are slowed down to {:g} GB/s", machine_->disk_gbps()));
   if (machine_->copies_experts()) {
     diagnostics_.push_back(note_on_copies(*machine_, *expert_store_));
     return;
@@ -271,7 +273,7 @@ void LoadedModel::require_weights() const {
   if (state_->packed_) state_->packed_->require_unchanged();
 }
 
-const ExpertStore* LoadedModel::expert_store() const { return state_->expert_store_.get(); }
+ExpertStore* LoadedModel::expert_store() const { return state_->expert_store_.get(); }
 const std::vector<std::string>& LoadedModel::diagnostics() const { return state_->diagnostics_; }
 GraphMemory* LoadedModel::graph_memory() const { return state_->graph_memory_.get(); }
 

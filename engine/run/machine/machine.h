@@ -103,6 +103,7 @@ class Machine {
   bool copies_experts() const { return options_.expert_copies || options_.link_gbps > 0; }
   double link_gbps() const { return options_.link_gbps; }
   double host_slower() const { return options_.host_slower; }
+  double disk_gbps() const { return options_.disk_gbps; }
   bool maps_files() const;  // whether all devices read the pages of a mapped file
   const CoreLayout& layout() const { return layout_; }
   // The thread on which engines run. No other thread is pinned, unless it calls take_orchestrators_core(): a program

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "engine/tensor/routing.h"
+#include "sync/error.h"
 #include "tests/engine/device/op_case.h"
 #include "tests/engine/tensor/random_blocks.h"
 
@@ -324,6 +325,28 @@ class ThirdsOfTheExperts : public ExpertLanes {
       tables.copies[t][0] = tables.keepings[t][0] = static_cast<int32_t>(t);
   }
   void kept(int64_t, int32_t, int32_t) override {}
+  std::optional<CopyAhead> next_ahead(const GuessRequest&) override { return std::nullopt; }
+  bool may_go_on(int64_t) const override { return true; }
+  void copied_ahead(int64_t, const CopyAhead&, size_t, size_t) override {}
+};
+
+// Copies two experts ahead, and stops the second one behind its first piece.
+class OneCopyAndAPiece final : public ThirdsOfTheExperts {
+ public:
+  std::optional<CopyAhead> next_ahead(const GuessRequest& guess) override {
+    TANDEM_CHECK(guess.next == 2 && guess.scores[1] == 4, "the guess of the case");
+    begun_ = begun_ % 3 + 1, asked_ = 0;
+    if (begun_ == 3) return std::nullopt;
+    return begun_ == 1 ? CopyAhead{4, 1} : CopyAhead{2, 0};
+  }
+  bool may_go_on(int64_t) const override { return begun_ == 1 || asked_++ == 0; }
+  void copied_ahead(int64_t, const CopyAhead& copy, size_t done, size_t bytes) override {
+    TANDEM_CHECK(done == (copy.expert == 4 ? bytes : kPrefetchPiece), "bytes of a copy");
+  }
+
+ private:
+  int begun_ = 0;
+  mutable int asked_ = 0;
 };
 
 BuiltCase build_decide(CaseMemory& memory, const Choices& shape) {
@@ -354,6 +377,22 @@ BuiltCase build_move(CaseMemory& memory, int64_t most) {
   op.to = memory.take(3 * op.expert_bytes, sync::SlotUse::activations, true, "to");
   std::memset(op.to.as<std::byte>(), 0, 3 * op.expert_bytes);
   return {{"expert_move", op}, {{"to", op.to, 3, 32, 32, ElementType::i32, exact}}};
+}
+
+BuiltCase build_prefetch(CaseMemory& memory) {
+  static OneCopyAndAPiece lanes;
+  constexpr int64_t kWords = kPrefetchPiece / sizeof(int32_t) + 32;
+  ExpertPrefetch op;
+  op.S = 1, op.E = 5, op.k = 2, op.layer = 1, op.next = 2, op.slots = 3, op.scores_stride = 5;
+  op.expert_bytes = kWords * sizeof(int32_t);
+  op.scores = memory.floats({1, 4, 2, 0, 3}, "scores");
+  op.decided = memory.ids({0}, "decided");
+  op.from = memory.floats(std::vector<float>(static_cast<size_t>(5 * kWords), 0.0F), "from");
+  for (int32_t i = 0; i < 5 * kWords; ++i) op.from.as<int32_t>()[i] = i;
+  op.to = memory.take(3 * op.expert_bytes, sync::SlotUse::activations, true, "to");
+  std::memset(op.to.as<std::byte>(), 0, 3 * op.expert_bytes);
+  op.lanes = &lanes;
+  return {{"expert_prefetch", op}, {{"to", op.to, 3, kWords, kWords, ElementType::i32, exact}}};
 }
 
 // Every other expert has rows. The rows of the last one come first, with gaps in between.
@@ -621,6 +660,7 @@ std::vector<OpCase> expert_row_cases() {
   for (const int64_t most : {2, 7})
     cases.push_back(
         {"expert_move" + size_text("most", most), [most](CaseMemory& memory) { return build_move(memory, most); }});
+  cases.push_back({"expert_prefetch", build_prefetch});
   for (const int64_t sides : {1, 2, 4})
     for (const Choices& shape : {Choices{1, 5, 3}, Choices{33, 8, 2}, Choices{7, 4, 1, true}})
       cases.push_back({"expert_sides" + size_text("S", shape.S) + size_text("E", shape.E) + size_text("sides", sides),

@@ -98,6 +98,68 @@ TEST_F(ExpertLanesTest, change_no_bit_between_opencl_and_the_host) {
 }
 
 // Sums that are not fused give other bits than the host's, as everywhere. They stay near.
+TEST_F(ExpertLanesTest, change_no_bit_where_experts_are_copied_ahead_or_inserted) {
+  for (const MadeModel& model : kDivided) {
+    const std::string file = model.file();
+    const std::vector<float> expected = logits_of(*Engine::open(options(file, "host-only", {"host"}, 0, 1)));
+    for (const char* plan : {"hybrimoe", "moe-lru"})
+      for (const double slots : {1, 3, 7})
+        for (const bool inserts : {false, true}) {
+          EngineOptions ahead = options(file, plan, {"host"}, slots, std::string(model.name) == "mixtral" ? 8 : 12);
+          ahead.expert_prefetch = ExpertPrefetching::on;
+          ahead.insert_misses = inserts;
+          const auto engine = Engine::open(ahead);
+          EXPECT_EQ(different_bits(logits_of(*engine), expected), 0u) << model.name << ", " << plan << ", " << slots;
+          const LaneTotals& text = lanes_of(*engine).of_text();
+          const bool always = std::string(plan) == "moe-lru";
+          EXPECT_GE(text.passes_with_prefetch, always ? 7 : 0) << "passes of text";
+          EXPECT_EQ(lanes_of(*engine).of_prompts().passes_with_prefetch, 0);
+        }
+  }
+}
+
+TEST_F(ExpertLanesTest, copy_nothing_ahead_where_that_is_off_or_slots_never_change) {
+  const auto totals = [&](const char* plan, ExpertPrefetching mode) {
+    EngineOptions options = this->options(kDivided[0].file(), plan, {"host"}, 3, 8);
+    options.expert_prefetch = mode;
+    const auto engine = Engine::open(options);
+    logits_of(*engine);
+    return lanes_of(*engine).of_text();
+  };
+  for (const auto& [plan, mode] : {std::pair{"moe-lru", ExpertPrefetching::off},
+                                   {"moe-on-demand", ExpertPrefetching::on},
+                                   {"moe-fixed", ExpertPrefetching::on}}) {
+    const LaneTotals text = totals(plan, mode);
+    EXPECT_EQ(text.passes_with_prefetch, 0) << plan;
+    EXPECT_EQ(text.useful_bytes + text.late_bytes + text.wasted_bytes, 0u) << plan;
+  }
+}
+
+TEST_F(ExpertLanesTest, measure_experts_and_stalls) {
+  const auto engine = Engine::open(options(kDivided[0].file(), "moe-on-demand", {"host"}, 2, 8));
+  logits_of(*engine);
+  const LaneTotals& text = lanes_of(*engine).of_text();
+  EXPECT_GT(text.measured_passes, 0);
+  EXPECT_GT(text.measured.experts, 0);
+  EXPECT_GT(text.measured.link, 0);
+  EXPECT_GE(text.measured.stalls, 0);
+  EXPECT_LE(text.measured.stalls, 2 * text.measured.experts);
+}
+
+// The slots of moe-fixed then have the two experts that the calibration counts most.
+TEST_F(ExpertLanesTest, begin_with_the_most_used_experts_of_a_calibration) {
+  const auto engine = Engine::open(options(kDivided[0].file(), "moe-fixed", {"host"}, 2, 8));
+  ExpertStore& store = *engine->model().expert_store();
+  RoutingCounts counts = empty_counts(8, 2, {0, 1, 2});
+  counts.tokens = 4;
+  for (ExpertCounts& layer : counts.counts) layer = {0, 0, 1, 0, 0, 4, 3, 0};
+  store.hold_most_used(counts);
+  const auto plain = Engine::open(options(kDivided[0].file(), "host-only", {"host"}, 0, 1));
+  EXPECT_EQ(different_bits(logits_of(*engine), logits_of(*plain)), 0u);
+  for (int64_t layer = 0; layer < 3; ++layer)
+    EXPECT_THAT(store.in_slots(layer), ::testing::ElementsAre(5, 6)) << "layer " << layer;
+}
+
 TEST_F(ExpertLanesTest, keep_the_contract_between_vulkan_and_the_host) {
   need_devices({"", {}, "simd", ActType::f32, KvType::f16, false, "predict", {"vulkan:0", "host"}});
   const std::string file = kDivided[0].file();
@@ -246,14 +308,18 @@ TEST_F(ExpertLanesTest, need_no_order_but_that_of_their_waits) {
   need_devices({"", {}, "simd", ActType::f32, KvType::f16, false, "predict", {"opencl:0", "host"}});
   std::mt19937 random(49);
   for (const char* name : {"hybrimoe", "moe-lru"}) {
-    const auto engine = Engine::open(options(kDivided[0].file(), name, {"opencl:0", "host"}, 3, 8));
+    EngineOptions ahead = options(kDivided[0].file(), name, {"opencl:0", "host"}, 3, 8);
+    ahead.expert_prefetch = ExpertPrefetching::on;
+    ahead.insert_misses = true;
+    const auto engine = Engine::open(ahead);
     Sequence text = engine->cache().new_sequence();
     for (const int64_t tokens : {40, 1, 5, 1}) {
       const int64_t position = text.position();
       const std::vector<int32_t> ids = some_ids(static_cast<int>(position + tokens));
       const Logits logits = extend(*engine, text, std::span(ids).subspan(static_cast<size_t>(position)));
       const std::vector<float> expected(logits.begin(), logits.end());
-      const Plan plan = engine->plans().planner().make(find_strategy(name), {tokens, 1}, position);
+      const Plan plan =
+          engine->plans().planner().make(find_strategy(name), {.S = tokens, .prefetch = tokens <= 8}, position);
       ASSERT_EQ(plan.devices.size(), 3u);
       for (int order = 0; order < 20; ++order) {
         run_in_random_order(plan, random);
@@ -261,6 +327,8 @@ TEST_F(ExpertLanesTest, need_no_order_but_that_of_their_waits) {
             << name << ", " << tokens << " tokens, order " << order;
       }
     }
+    const uint64_t useful = lanes_of(*engine).of_text().useful_bytes;
+    EXPECT_TRUE(useful > 0 || std::string(name) != "moe-lru") << "experts were copied ahead and chosen";
   }
 }
 

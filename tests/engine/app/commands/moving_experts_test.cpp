@@ -99,8 +99,10 @@ TEST_F(MovingExpertsCommands, divide_experts_between_lanes_and_write_the_same_te
   EXPECT_THAT(slow.err, HasSubstr("the link is slowed down to 0.5 GB/s"));
   EXPECT_THAT(slow.err, HasSubstr("products on the host are slowed down 3 times"));
   EXPECT_THAT(slow.err, HasSubstr("copied to it"));
-  for (const Arguments& bad : {Arguments{"--link-gbps", "0"}, Arguments{"--host-slower", "0.5"},
-                               Arguments{"--expert-policy", "belady"}, Arguments{"--link-gbps", "fast"}})
+  for (const Arguments& bad :
+       {Arguments{"--link-gbps", "0"}, Arguments{"--host-slower", "0.5"}, Arguments{"--expert-policy", "belady"},
+        Arguments{"--link-gbps", "fast"}, Arguments{"--expert-prefetch", "maybe"}, Arguments{"--insert", "all"},
+        Arguments{"--disk-gbps", "0"}, Arguments{"--disk-gbps", "nan"}})
     EXPECT_EQ(tandem(divided_run(bad), caches_).status, 2) << ::testing::PrintToString(bad);
   for (const Arguments& needs : {Arguments{"--plan", "hybrimoe"}, Arguments{"--plan", "hybrimoe", "--expert-copies"},
                                  Arguments{"--plan", "moe-lru", "--expert-budget", "38%"}}) {
@@ -108,6 +110,33 @@ TEST_F(MovingExpertsCommands, divide_experts_between_lanes_and_write_the_same_te
     EXPECT_EQ(refused.status, 1) << ::testing::PrintToString(needs);
     EXPECT_THAT(refused.err, HasSubstr("needs experts that are copied into slots of the GPU"));
   }
+}
+
+TEST_F(MovingExpertsCommands, copy_experts_ahead_and_insert_misses_without_another_text) {
+  const Arguments copies{"--expert-copies", "--expert-budget", "38%", "--plan", "moe-lru"};
+  const json plain = answer({});
+  const json ahead = json_of(divided_run(copies + Arguments{"--expert-prefetch", "on", "--insert", "miss"}), caches_);
+  EXPECT_EQ(ahead.at("text"), plain.at("text"));
+  const json& lanes = ahead.at("expert_store").at("lanes");
+  EXPECT_EQ(lanes.at("insert"), "miss");
+  EXPECT_GT(lanes.at("text").at("passes_with_prefetch"), 0);
+  EXPECT_EQ(lanes.at("prompts").at("passes_with_prefetch"), 0);
+  EXPECT_GE(lanes.at("text").at("measured").at("experts_ms"), 0);
+  const json off = json_of(divided_run(copies + Arguments{"--expert-prefetch", "off"}), caches_);
+  EXPECT_EQ(off.at("text"), plain.at("text"));
+  EXPECT_EQ(off.at("expert_store").at("lanes").at("text").at("passes_with_prefetch"), 0);
+  EXPECT_EQ(off.at("expert_store").at("lanes").at("insert"), "transfer");
+}
+
+TEST_F(MovingExpertsCommands, read_experts_no_faster_than_a_slow_disk) {
+  const json slow = answer({"--expert-budget", "25%", "--disk-gbps", "0.01"});
+  const json& text = slow.at("expert_store").at("text");
+  EXPECT_EQ(slow.at("expert_store").at("disk_gbps"), 0.01);
+  EXPECT_EQ(slow.at("text"), answer({}).at("text"));
+  // Some reads begin while another wave is computed.
+  EXPECT_GE(text.at("waited_ms").get<double>(), 0.5 * text.at("read_bytes").get<double>() / 0.01e9 * 1e3);
+  EXPECT_THAT(tandem(run({"--expert-budget", "25%", "--disk-gbps", "0.01"}), caches_).err,
+              HasSubstr("reads of experts are slowed down to 0.01 GB/s"));
 }
 
 // A state that was saved with all experts in memory goes on with a quarter of them, and the other way round.

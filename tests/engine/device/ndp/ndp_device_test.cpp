@@ -72,6 +72,7 @@ TEST(NdpDevice, refuses_everything_but_products_and_units_by_the_name_of_the_fea
                                                           {ExpertFetch(), "that move"},
                                                           {ExpertDecide(), "that move"},
                                                           {ExpertMove(), "copies of experts"},
+                                                          {ExpertPrefetch(), "copies of experts"},
                                                           {ExpertSides(), "capacities"},
                                                           {ExpertSlots(), "capacities"},
                                                           {GatherRows(), "capacities"},

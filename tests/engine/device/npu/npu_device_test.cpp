@@ -409,6 +409,7 @@ TEST(NpuDevice, refuses_every_operator_but_matmul_with_a_reason) {
                                                           {ExpertFetch(), "experts that move"},
                                                           {ExpertDecide(), "experts that move"},
                                                           {ExpertMove(), "copies of experts"},
+                                                          {ExpertPrefetch(), "copies of experts"},
                                                           {ExpertSides(), "capacities"},
                                                           {ExpertSlots(), "capacities"},
                                                           {GatherRows(), "capacities"},
