@@ -57,11 +57,20 @@ struct Row {
   double hits = -1;             // choices in slots; -1: the plan has no lanes
   double expected = -1;         // seconds of a token's experts
   double predicted = -1;
+  double useful = 0, late = 0, wasted = 0;  // Y3: bytes of a token that were copied ahead
   double milliseconds() const { return 1e3 * tandem::median(seconds); }
 };
 
-std::unique_ptr<Engine> open(const Options& options, const std::string& plan, double budget, const Throttle& throttle) {
+// Y3: "hybrimoe:off" copies no experts ahead, and "hybrimoe:on" always does.
+tandem::ExpertPrefetching prefetching_of(const std::string& row) {
+  if (row.ends_with(":on")) return tandem::ExpertPrefetching::on;
+  return row.ends_with(":off") ? tandem::ExpertPrefetching::off : tandem::ExpertPrefetching::automatic;
+}
+
+std::unique_ptr<Engine> open(const Options& options, const std::string& row, double budget, const Throttle& throttle) {
+  const std::string plan = row.substr(0, row.find(':'));
   tandem::EngineOptions engine;
+  engine.expert_prefetch = prefetching_of(row);
   engine.model_path = options.model;
   engine.devices = options.devices;
   engine.plan = plan;
@@ -144,6 +153,9 @@ std::vector<Row> measure(const Options& options, std::vector<std::unique_ptr<Eng
     const auto choices = static_cast<double>(after.choices - before[i].choices);
     if (choices == 0) continue;
     rows[i].hits = static_cast<double>(after.in_slots - before[i].in_slots) / choices;
+    rows[i].useful = static_cast<double>(after.useful_bytes - before[i].useful_bytes) / tokens;
+    rows[i].late = static_cast<double>(after.late_bytes - before[i].late_bytes) / tokens;
+    rows[i].wasted = static_cast<double>(after.wasted_bytes - before[i].wasted_bytes) / tokens;
     rows[i].expected = (after.expected_seconds - before[i].expected_seconds) / tokens;
   }
   const auto fixed = std::ranges::find(rows, kFixed, &Row::plan);
@@ -164,14 +176,17 @@ void print_table(const Options& options, double budget, const Throttle& throttle
   std::printf("\n%s, %g %% of the experts in slots, measured; host %.2f times as slow, link %s\n\n",
               options.is_text() ? "text" : "prompts", budget, throttle.host_slower,
               throttle.link_gbps > 0 ? (std::to_string(throttle.link_gbps) + " GB/s").c_str() : "not slowed down");
-  std::printf("| plan | ms a token | hybrimoe is faster | choices in slots | predicted ms |\n");
-  std::printf("| --- | ---: | ---: | ---: | ---: |\n");
+  std::printf(
+      "| plan | ms a token | hybrimoe is faster | choices in slots | predicted ms | ahead, MB a token: useful, late, "
+      "wasted |\n");
+  std::printf("| --- | ---: | ---: | ---: | ---: | ---: |\n");
   for (const Row& row : rows) {
     std::printf("| `%s` | %.3f | %.2f x |", row.plan.c_str(), row.milliseconds(), ratio(row, rows.front()));
     if (row.hits >= 0)
-      std::printf(" %.1f %% | %.3f |\n", 100 * row.hits, 1e3 * row.predicted);
+      std::printf(" %.1f %% | %.3f | %.1f, %.1f, %.1f |\n", 100 * row.hits, 1e3 * row.predicted, row.useful / 1e6,
+                  row.late / 1e6, row.wasted / 1e6);
     else
-      std::printf(" | |\n");
+      std::printf(" | | |\n");
   }
   std::fflush(stdout);
 }
@@ -184,6 +199,7 @@ nlohmann::json to_json(const Options& options, double budget, const Throttle& th
                            {"clock", "measured"},      {"link_gbps", throttle.link_gbps},
                            {"seconds", row.seconds},   {"hybrimoe_faster", ratio(row, rows.front())}};
     if (row.hits >= 0) each["hit_rate"] = row.hits, each["predicted_seconds"] = row.predicted;
+    each["ahead_bytes"] = {{"useful", row.useful}, {"late", row.late}, {"wasted", row.wasted}};
     list.push_back(std::move(each));
   }
   return list;
@@ -239,7 +255,9 @@ int main(int argc, char** argv) {
   app.add_option("--ratio", options.ratio,
                  "slows host and link down: times of an expert on host, GPU and link, as 4,1,1")
       ->delimiter(',');
-  app.add_option("--plans", options.plans, "beside hybrimoe; default: all of Y7")->delimiter(',');
+  app.add_option("--plans", options.plans,
+                 "beside hybrimoe; default: all of Y7. PLAN:off copies no experts ahead (Y3), and PLAN:on always does")
+      ->delimiter(',');
   app.add_option("--device", options.devices, "as tandem's --device")->delimiter(',');
   app.add_option("--folder", options.folder, "for packed experts; default: that of temporary files");
   app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
