@@ -185,7 +185,7 @@ TextModel::TextModel(std::unique_ptr<Engine> engine, int64_t parallel, std::stri
       end_id_(engine->model().tokenizer().eos()),
       open_(std::make_shared<Open>(std::move(engine), parallel)) {}
 
-// In a child of fork() the threads that would have to end do not exist. Everything that the model owns belongs to the parent.
+// In a child of fork() the threads that would have to end do not exist. The model's things belong to the parent.
 TextModel::~TextModel() {
   if (::getpid() == process_)
     close();

@@ -1,4 +1,4 @@
-// Sequences.
+// Sequences of tokens for callers in C.
 #include <utility>
 
 #include "bindings/c/text_calls.h"
