@@ -56,7 +56,7 @@ struct PackedFormat {
 
   bool dense() const { return scale == ScaleKind::none; }
   bool super_blocks() const { return scale == ScaleKind::super || scale == ScaleKind::eighths; }
-  // What a super block's integer scales are multiples of, in units of its half.
+  // A super block's integer scales are multiples of its half times this.
   float scale_step() const { return scale == ScaleKind::eighths ? 0.125F : 1.0F; }
   int groups() const { return group == 16 ? 2 : 1; }  // of a tile; a division would cost as much as 20 columns
   // f32 and bf16 values do not fit the NPU's 16-bit float operands.

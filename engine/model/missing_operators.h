@@ -7,7 +7,8 @@
 
 namespace tandem {
 
-// What a model of the architecture needs: "state-space layers (Mamba)". nullptr: nothing is known to be missing.
+// The operator that a model of the architecture needs: "state-space layers (Mamba)". nullptr: nothing is known to be
+// missing.
 const char* missing_operator(std::string_view architecture);
 
 }  // namespace tandem

@@ -23,7 +23,7 @@ inline constexpr int8_t kE2m1Values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -
 inline constexpr uint8_t kE8m0Nan = 255;
 constexpr int mxfp4_exponent(uint8_t scale) { return static_cast<int>(scale) - 128; }
 
-// What a scale of NVFP4 multiplies twice the 4-bit floats by: half of a float of 8 bits (E4M3) without a sign. The byte
+// A scale of NVFP4 as a factor of twice the 4-bit floats: half of a float of 8 bits (E4M3) without a sign. The byte
 // that would be NaN is 0. Steps below the smallest normal number, 2^-6, are 2^-9; halved, 2^-10.
 constexpr float nvfp4_scale(uint8_t scale) {
   const int exponent = scale >> 3 & 15, mantissa = scale & 7;

@@ -2,7 +2,7 @@
 //
 // Eight neighbouring values of a block (four for IQ3) are one point of the cube {0, 1, 2}^8 ({0 .. 7}^4), and a block
 // stores the point's number. Only some points of the cube are in a code book. They are numbered in ascending order,
-// where the first value is the least significant digit. What a digit stands for is a matter of each type
+// where the first value is the least significant digit. Each type says what a digit stands for
 // (engine/tensor/decode.h). The points are facts of the GGUF format; tests/data/storage-types has a checksum of every
 // type's values.
 //
