@@ -136,7 +136,9 @@ TEST_F(ExpertLanesTest, copy_nothing_ahead_where_that_is_off_or_slots_never_chan
 }
 
 TEST_F(ExpertLanesTest, measure_experts_and_stalls) {
-  const auto engine = Engine::open(options(kDivided[0].file(), "moe-on-demand", {"host"}, 2, 8));
+  EngineOptions learning = options(kDivided[0].file(), "moe-on-demand", {"host"}, 2, 8);
+  learning.plan_hooks.learns = true;
+  const auto engine = Engine::open(learning);
   logits_of(*engine);
   const LaneTotals& text = lanes_of(*engine).of_text();
   EXPECT_GT(text.measured_passes, 0);
