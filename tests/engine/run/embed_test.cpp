@@ -4,6 +4,7 @@
 #include "tests/engine/run/golden.h"
 #include "tests/engine/run/made_encoders.h"
 #include "tests/engine/run/reference_encoders.h"
+#include "tests/support/message_of.h"
 
 namespace tandem::testing {
 namespace {
@@ -50,8 +51,9 @@ TEST_P(Encoders, give_the_vectors_of_their_descriptions) {
       const Row expected = pooled(reference_states(file, texts[i]), *engine->model().config().pooling);
       EXPECT_LE(cosine_distance(expected, vectors[i]), 1e-4) << "text " << i;
       // A text alone has the same bits.
-      if (!engine->contract().bits_depend_on_passes)
+      if (!engine->contract().bits_depend_on_passes) {
         EXPECT_EQ(embed(*engine, std::span(&texts[i], 1)).front(), vectors[i]) << "text " << i;
+      }
     }
   }
 }
@@ -109,8 +111,8 @@ TEST(Embed, makes_a_text_of_its_first_token_its_last_or_their_mean) {
     const auto vector = embed(*engine, texts, {.pooling = pooling}).front();
     EXPECT_LE(cosine_distance(pooled(states, pooling), vector), 1e-6);
   }
-  EXPECT_THAT(message_of([&] { embed(*engine, texts, {.pooling = Pooling::none}); }), HasSubstr("--pooling"));
-  EXPECT_THAT(message_of([&] { embed(*engine, texts, {.pooling = Pooling::rank}); }), HasSubstr("compares two texts"));
+  EXPECT_THAT(test::message_of([&] { embed(*engine, texts, {.pooling = Pooling::none}); }), HasSubstr("--pooling"));
+  EXPECT_THAT(test::message_of([&] { embed(*engine, texts, {.pooling = Pooling::rank}); }), HasSubstr("compares two texts"));
 }
 
 TEST(Embed, keeps_the_length_of_a_vector_when_asked) {
@@ -124,10 +126,10 @@ TEST(Embed, keeps_the_length_of_a_vector_when_asked) {
 
 TEST(Embed, refuses_what_no_pass_of_an_encoder_takes) {
   const auto engine = embedding_engine(made_encoders()[0].file(), kHost, 40);
-  EXPECT_THAT(message_of([&] { embed(*engine, Texts{std::vector<int32_t>(41, 5)}); }), HasSubstr("--chunk 41"));
-  EXPECT_THAT(message_of([&] { embed(*engine, Texts{std::vector<int32_t>(301, 5)}); }), HasSubstr("context"));
-  EXPECT_THAT(message_of([&] { embed(*engine, Texts{{}}); }), HasSubstr("without tokens"));
-  EXPECT_THAT(message_of([&] { embed(*engine, Texts{{320}}); }), HasSubstr("outside the vocabulary"));
+  EXPECT_THAT(test::message_of([&] { embed(*engine, Texts{std::vector<int32_t>(41, 5)}); }), HasSubstr("--chunk 41"));
+  EXPECT_THAT(test::message_of([&] { embed(*engine, Texts{std::vector<int32_t>(301, 5)}); }), HasSubstr("context"));
+  EXPECT_THAT(test::message_of([&] { embed(*engine, Texts{{}}); }), HasSubstr("without tokens"));
+  EXPECT_THAT(test::message_of([&] { embed(*engine, Texts{{320}}); }), HasSubstr("outside the vocabulary"));
   EXPECT_EQ(embed(*engine, Texts{std::vector<int32_t>(40, 5)}).size(), 1u);
   EXPECT_TRUE(embed(*engine, Texts{}).empty());
 }
@@ -137,11 +139,11 @@ TEST(Embed, reads_a_text_of_an_encoder_as_one_piece) {
   const std::vector<int32_t> ids{5, 9};
   Sequence text = engine->cache().new_sequence();
   engine->extend(std::vector<Extension>{{&text, ids, 2}});
-  EXPECT_THAT(message_of([&] { engine->extend(std::vector<Extension>{{&text, ids, 2}}); }), HasSubstr("one piece"));
+  EXPECT_THAT(test::message_of([&] { engine->extend(std::vector<Extension>{{&text, ids, 2}}); }), HasSubstr("one piece"));
 }
 
 TEST(Embed, says_that_an_encoder_writes_no_text) {
-  EXPECT_THAT(message_of([] { open_engine(made_encoders()[0].file(), kHost); }), HasSubstr("`tandem embed`"));
+  EXPECT_THAT(test::message_of([] { open_engine(made_encoders()[0].file(), kHost); }), HasSubstr("`tandem embed`"));
 }
 
 TEST(Embed, takes_the_states_of_a_decoder_whatever_its_passes_are) {

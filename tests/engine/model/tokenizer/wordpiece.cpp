@@ -71,7 +71,7 @@ TEST(WordPiece, finds_the_tokens_that_the_file_names) {
   EXPECT_EQ(tokenizer->eos(), 7);
   EXPECT_THAT(tokenizer->encode("\xE2\x98\x83", kTextAlone), ElementsAre(8));  // a snowman is in no word
   file["cls_token_id"] = uint32_t{5000};
-  EXPECT_THAT(message_of([&] { file.tokenizer(); }), HasSubstr("out of range"));
+  EXPECT_THAT(test::message_of([&] { file.tokenizer(); }), HasSubstr("out of range"));
 }
 
 TEST(WordPiece, takes_special_tokens_of_a_text_only_when_asked) {
