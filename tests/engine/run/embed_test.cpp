@@ -112,7 +112,8 @@ TEST(Embed, makes_a_text_of_its_first_token_its_last_or_their_mean) {
     EXPECT_LE(cosine_distance(pooled(states, pooling), vector), 1e-6);
   }
   EXPECT_THAT(test::message_of([&] { embed(*engine, texts, {.pooling = Pooling::none}); }), HasSubstr("--pooling"));
-  EXPECT_THAT(test::message_of([&] { embed(*engine, texts, {.pooling = Pooling::rank}); }), HasSubstr("compares two texts"));
+  EXPECT_THAT(test::message_of([&] { embed(*engine, texts, {.pooling = Pooling::rank}); }),
+              HasSubstr("compares two texts"));
 }
 
 TEST(Embed, keeps_the_length_of_a_vector_when_asked) {
@@ -139,7 +140,10 @@ TEST(Embed, reads_a_text_of_an_encoder_as_one_piece) {
   const std::vector<int32_t> ids{5, 9};
   Sequence text = engine->cache().new_sequence();
   engine->extend(std::vector<Extension>{{&text, ids, 2}});
-  EXPECT_THAT(test::message_of([&] { engine->extend(std::vector<Extension>{{&text, ids, 2}}); }), HasSubstr("one piece"));
+  EXPECT_THAT(test::message_of([&] {
+                engine->extend(std::vector<Extension>{{&text, ids, 2}});
+              }),
+              HasSubstr("one piece"));
 }
 
 TEST(Embed, says_that_an_encoder_writes_no_text) {

@@ -29,7 +29,8 @@ VocabularyFile words(bool marks_words, bool has_upper = false) {
   file["model"] = std::string("bert");
   file["tokens"] = std::vector<std::string>();
   file["token_type"] = std::vector<int32_t>();
-  for (const std::string token : golden_words().at("tokens")) {
+  const nlohmann::json golden = golden_words();
+  for (const std::string token : golden.at("tokens")) {
     const bool is_plain = !marks_words || is_reserved(token);
     file.add(is_plain                  ? token
              : token.starts_with("##") ? token.substr(2)
