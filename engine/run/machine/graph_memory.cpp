@@ -22,7 +22,7 @@ std::optional<size_t> slot_of(const ModelWeights& weights, const Operand& weight
   return static_cast<size_t>(found - weights.slots.begin());
 }
 
-std::string mebibytes(uint64_t bytes) { return std::to_string((bytes + kMebibyte - 1) / kMebibyte); }
+std::string mebibytes_rounded_up(uint64_t bytes) { return std::to_string((bytes + kMebibyte - 1) / kMebibyte); }
 
 }  // namespace
 
@@ -81,7 +81,7 @@ void GraphMemory::choose_kept(uint64_t budget_bytes) {
   if (budget_bytes < bytes_for(0))
     throw Error("the NPU's graphs do not fit its memory", "--npu-memory " + std::to_string(budget_bytes / kMebibyte),
                 "One graph of each block of layers and the one that is loaded need at least --npu-memory " +
-                    mebibytes(bytes_for(0)));
+                    mebibytes_rounded_up(bytes_for(0)));
   totals_.budget_bytes = budget_bytes;
   kept_ = blocks_.size();
   while (bytes_for(kept_) > budget_bytes) --kept_;
