@@ -156,7 +156,9 @@ TEST(PackedFormat, bytes_change_with_the_packing_version_only) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const StorageTypeInfo& type : storage_types()) {
     if (type.type == StorageType::mxfp4) continue;  // not every byte is a scale that can be packed
-    if (type.type == StorageType::nvfp4) EXPECT_EQ(hash, 3623627674994912866u) << "of the types that came first";
+    if (type.type == StorageType::nvfp4) {
+      EXPECT_EQ(hash, 3623627674994912866u) << "of the types that came first";
+    }
     std::mt19937 random(11);
     std::vector<uint8_t> source(70 * row_bytes(type.type, 256));  // a whole panel and a part of one
     for (uint8_t& byte : source) byte = static_cast<uint8_t>(random() >> 24);
