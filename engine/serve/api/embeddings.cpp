@@ -20,14 +20,18 @@ std::vector<Ask::Prompt> read_input(Fields& fields, int64_t vocabulary) {
     return Ask::Prompt{"", std::move(*found)};
   };
   if (input == nullptr) fields.refuse("input", expected);
-  if (input->is_string()) return {{input->get<std::string>()}};
+  const auto text = [&](const Json& one) {
+    if (one.get_ref<const std::string&>().empty()) fields.refuse("input", "no empty text");
+    return Ask::Prompt{one.get<std::string>()};
+  };
+  if (input->is_string()) return {text(*input)};
   if (!input->is_array() || input->empty()) fields.refuse("input", expected);
   if (input->front().is_number()) return {ids(*input)};
   if (input->size() > kMostEmbeddings) fields.refuse("input", expected);
   std::vector<Ask::Prompt> texts;
   for (const Json& each : *input) {
     if (each.is_string())
-      texts.push_back({each.get<std::string>()});
+      texts.push_back(text(each));
     else
       texts.push_back(ids(each));
   }

@@ -14,8 +14,8 @@ namespace {
 class ServerProcess {
  public:
   explicit ServerProcess(const Arguments& flags = {}, const ChildSettings& settings = {},
-                         const Arguments& where = on_host())
-      : child_(Arguments{"serve", "-m", stories(), "--port", "0"} + where + flags, settings) {
+                         const Arguments& where = on_host(), const std::string& model = stories())
+      : child_(Arguments{"serve", "-m", model, "--port", "0"} + where + flags, settings) {
     EXPECT_TRUE(child_.wait_until([this] { return child_.err().find("ready: ") != std::string::npos; }))
         << child_.err();
     const size_t at = child_.err().find("listening on http://"), end = child_.err().find(';', at);
@@ -170,6 +170,65 @@ TEST(Serve, logs_no_texts) {
   EXPECT_THAT(ended.err, HasSubstr("POST /v1/completions: 200"));
   EXPECT_THAT(ended.err, Not(HasSubstr("a-secret-word")));
   EXPECT_THAT(ended.err, Not(HasSubstr("\x1b")));
+}
+
+TEST(Serve, gives_the_vectors_of_embed_beside_texts) {
+  ServerProcess server({"--embeddings", "--pooling", "mean"});
+  const Answered answer =
+      server.post("/v1/embeddings", {{"input", {"Once upon a time", "a dog"}}, {"encoding_format", "float"}});
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const json vectors = json::parse(answer.body);
+  ASSERT_EQ(vectors.at("data").size(), 2u);
+  const json embed =
+      json_of(Arguments{"embed", "-m", stories(), "-p", "Once upon a time", "--pooling", "mean"} + on_host());
+  EXPECT_EQ(vectors.at("data").at(0).at("embedding"), embed.at("data").at(0).at("embedding"));
+  EXPECT_EQ(vectors.at("data").at(1).at("index"), 1);
+  EXPECT_EQ(vectors.at("object"), "list");
+  EXPECT_GT(vectors.at("usage").at("prompt_tokens"), 4);
+  EXPECT_EQ(server.post("/v1/completions", kShort).status, 200);
+}
+
+TEST(Serve, refuses_what_has_no_vector_and_names_the_member) {
+  ServerProcess server({"--embeddings"});
+  const auto refused = [&](const json& body, int status, const std::string& parameter) {
+    const Answered answer = server.post("/v1/embeddings", body);
+    EXPECT_EQ(answer.status, status) << answer.body;
+    EXPECT_EQ(json::parse(answer.body).at("error").at("param"), parameter) << answer.body;
+  };
+  for (const json& input : {json(), json(""), json::array(), json(1), json({1, "a"}), json::array({json::array()}),
+                            json::array({-1}), json({{"a", 1}})})
+    refused({{"input", input}}, 400, "input");
+  refused({{"input", "a"}, {"encoding_format", "hex"}}, 400, "encoding_format");
+  refused({{"input", "a"}, {"dimensions", 3}}, 400, "dimensions");
+  refused({{"input", "a"}, {"colour", 1}}, 400, "colour");
+  const json ids = json::parse(server.post("/v1/embeddings", {{"input", {1, 2, 3}}}).body);
+  EXPECT_EQ(ids.at("usage").at("prompt_tokens"), 3);
+}
+
+TEST(Serve, says_how_it_would_give_vectors) {
+  ServerProcess server;
+  const Answered answer = server.post("/v1/embeddings", {{"input", "a"}});
+  EXPECT_EQ(answer.status, 501);
+  EXPECT_THAT(answer.body, HasSubstr("--embeddings"));
+  EXPECT_EQ(tandem({"serve", "-m", stories(), "--port", "0", "--pooling", "cls"}).status, 2);
+}
+
+TEST(Serve, of_an_encoder_gives_vectors_alone) {
+  const Folder folder;
+  const std::string shape =
+      folder.write("shape.json",
+                   R"({"schema": 1, "architecture": "bert", "layers": 2, "hidden": 64, "feed_forward": 96, "heads": 4,
+             "vocabulary": 320, "context_length": 64, "pooling": "mean"})");
+  const std::string encoder = folder.file("encoder.gguf");
+  ASSERT_EQ(tandem({"make-random", "--shape", shape, "--type", "F32", "-o", encoder}).status, 0);
+  EXPECT_EQ(tandem(Arguments{"serve", "-m", encoder, "--port", "0"} + on_host()).status, 1);
+  ServerProcess server({"--embeddings"}, {}, on_host(), encoder);
+  EXPECT_EQ(server.post("/v1/embeddings", {{"input", "hello"}}).status, 200);
+  EXPECT_EQ(server.post("/v1/completions", kShort).status, 501);
+  const json long_text = {{"input", std::string(400, 'a') + " " + std::string(400, '.')}};
+  const Answered answer = server.post("/v1/embeddings", long_text);
+  EXPECT_EQ(answer.status, 400);
+  EXPECT_THAT(answer.body, HasSubstr("context_length_exceeded"));
 }
 
 TEST(Serve, of_a_broken_model_fails) {
