@@ -81,7 +81,7 @@ void require_one_text(const CLI::App& app) {
   int given = 0;
   for (const char* name : {"--prompt", "--file", "--ids", "--jsonl"}) {
     const CLI::Option* option = app.get_option_no_throw(name);
-    if (option == nullptr) continue;
+    if (option == nullptr || option->get_items_expected_max() == 0) continue;  // a switch names no text
     names += (names.empty() ? "" : ", ") + option->get_name(false, true);
     given += option->empty() ? 0 : 1;
   }

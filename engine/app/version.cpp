@@ -2,7 +2,6 @@
 
 #include <filesystem>
 
-#include "commit.h"  // written by every build: kCommit
 #include "engine/device/host/loops.h"
 #include "engine/device/proof/driver_files.h"
 #include "engine/lab/machine.h"

@@ -8,6 +8,10 @@
 
 namespace tandem::app {
 
+// The commit that the program was built from: "1aa97eec0d3f", with "-dirty" for changed files; empty: unknown. Each
+// build writes the source that defines it (cmake/EmbedCommit.cmake).
+extern const char kCommit[];
+
 // Lines: version and commit; compiler; processor and the loops chosen for it; the installed drivers of GPUs.
 std::string version_text();
 

@@ -35,7 +35,7 @@ constexpr const char* kRead[] = {"block_count",
                                  "rope.scaling.yarn_ext_factor"};
 
 // Keys about how a file was made, or about other uses of the model's hidden states.
-constexpr const char* kNoComputation[] = {"attention.layer_norm_epsilon", "classifier.output_labels", "pooling_type",
+constexpr const char* kNoComputation[] = {"attention.layer_norm_epsilon", "classifier.output_labels",
                                           "rope.scaling.finetuned", "tensor_data_layout"};
 
 // Read by architectures that declare the first key of the list. For others, or if that key is 0, the rest

@@ -111,11 +111,11 @@ std::string refusal(const std::vector<std::string>& arguments) {
 }
 
 TEST(CommandLine, a_word_that_is_no_command_is_named_with_those_that_there_are) {
-  EXPECT_THAT(refusal({"foo"}), HasSubstr("there is no command 'foo'; there are: run, chat, serve, eval, tokenize"));
+  EXPECT_THAT(refusal({"foo"}), HasSubstr("there is no command 'foo'; there are: run, chat, serve, embed, eval, tokenize"));
   EXPECT_THAT(refusal({"foo", "run", "-m", "x"}), HasSubstr("there is no command 'foo'"));
   EXPECT_THAT(refusal({"help", "foo"}), HasSubstr("there is no command 'foo'"));
   EXPECT_THAT(refusal({""}), HasSubstr("a command is missing"));
-  EXPECT_THAT(refusal({}), HasSubstr("a command is missing; there are: run, chat, serve, eval"));
+  EXPECT_THAT(refusal({}), HasSubstr("a command is missing; there are: run, chat, serve, embed, eval"));
   EXPECT_THAT(refusal({"--json", "run"}), HasSubstr("the flag '--json' is before the command"));
 }
 

@@ -143,7 +143,7 @@ TEST(KnownKeys, what_carries_no_computation_is_taken_whatever_its_value) {
   GgufWriter writer = tiny_writer({});
   const ModelConfig plain = config_of(writer);
   writer.set("llama.tensor_data_layout", "Meta AI original pth").set("llama.rope.scaling.finetuned", true);
-  writer.set("llama.attention.layer_norm_epsilon", 1e-3f).set("llama.pooling_type", uint32_t{3});
+  writer.set("llama.attention.layer_norm_epsilon", 1e-3f);
   writer.set("general.some_new_thing", 7.0f).set("tokenizer.chat_template", "x").set("quantize.imatrix.file", "y");
   writer.set("split.no", uint16_t{0}).set("split.count", uint16_t{1}).set("mradermacher.quantized_by", "z");
   writer.set("clip.has_vision_encoder", false).set("qwen3.attention.causal", false).set("llama_extra", 1.0f);
