@@ -32,7 +32,8 @@ constexpr const char* kRead[] = {"block_count",
                                  "rope.scaling.original_context_length",
                                  "rope.scaling.yarn_beta_fast",
                                  "rope.scaling.yarn_beta_slow",
-                                 "rope.scaling.yarn_ext_factor"};
+                                 "rope.scaling.yarn_ext_factor",
+                                 "pooling_type"};
 
 // Keys about how a file was made, or about other uses of the model's hidden states.
 constexpr const char* kNoComputation[] = {"attention.layer_norm_epsilon", "classifier.output_labels",

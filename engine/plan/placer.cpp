@@ -65,7 +65,11 @@ int host_beside_npu(const PlanRequest& request) {
 // Ends at the first operator with another number of tokens (behind the last layer's cache).
 std::span<const Operator> whole_batch(std::span<const Operator> operators) {
   const int64_t S = tokens_of(operators.front());
-  if (S < kFewestTokens || fetches_experts(operators)) return {};
+  const bool sees_later_tokens = std::ranges::any_of(operators, [](const Operator& op) {
+    const auto* attention = std::get_if<Attention>(&op.body);
+    return attention != nullptr && attention->sees_all;
+  });
+  if (S < kFewestTokens || fetches_experts(operators) || sees_later_tokens) return {};
   const auto rest = std::ranges::find_if(operators, [S](const Operator& op) { return tokens_of(op) != S; });
   return operators.first(static_cast<size_t>(rest - operators.begin()));
 }

@@ -30,7 +30,8 @@ inline constexpr int64_t kTokenBlock = 8;     // tokens that kernels take at onc
 inline constexpr int64_t kFewestTokens = 16;  // smaller batches are not cut by tokens
 
 // The first operators, which run for all tokens of the batch. The operators behind them run for the last tokens alone.
-// Empty if the batch has fewer than kFewestTokens tokens, or if experts move in it.
+// Empty if the batch has fewer than kFewestTokens tokens, or if experts move in it. Empty too if tokens see later ones,
+// whose keys the first part would not have.
 std::span<const Operator> whole_batch(std::span<const Operator> operators);
 
 // Limits for cutting a batch of S tokens into sums of the NPU's sizes. The step is the NPU's token_step. It is

@@ -153,6 +153,7 @@ def test_a_chat_answers_as_the_program_does():
 
 INTERRUPTED = """
 import os, signal, sys, threading, time, tandem
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore the signal
 model = tandem.Model.load(sys.argv[1], device="host", plan="host-only")
 def stop(): os.kill(os.getpid(), signal.SIGINT)
 for work in (lambda: model.generate("Once", predict=-1, ignore_end=True, sampler=lambda logits: time.sleep(0.01) or 5),

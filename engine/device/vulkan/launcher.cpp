@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "sync/clock.h"
-#include "sync/deadline.h"
 #include "sync/error.h"
 
 namespace tandem::vulkan {
@@ -182,11 +181,9 @@ void Launcher::outlive(Flying& late, const std::string& failure) {
 bool Launcher::wait_for_end(const Flying& oldest, std::chrono::milliseconds deadline) {
   const std::string object = "program '" + oldest.job.program->name + "' on " + handle_.id();
   if (oldest.fence) {
-    sync::Deadline end(deadline);
-    VkResult code = VK_TIMEOUT;
-    do {
-      code = vkWaitForFences(handle_.device(), 1, &oldest.fence.get(), VK_TRUE, nanoseconds(end.slice()));
-    } while (code == VK_TIMEOUT && !end.passed());
+    const VkResult code = wait_in_slices(deadline, [&](uint64_t time) {
+      return vkWaitForFences(handle_.device(), 1, &oldest.fence.get(), VK_TRUE, time);
+    });
     if (code == VK_TIMEOUT) throw did_not_finish(deadline, object);
     check(code, "vkWaitForFences", object);
     return false;

@@ -1,7 +1,6 @@
 #include "engine/device/vulkan/timeline.h"
 
 #include "engine/device/step_waits.h"
-#include "sync/deadline.h"
 
 namespace tandem::vulkan {
 namespace {
@@ -36,11 +35,7 @@ VkResult Timeline::wait(uint64_t value, std::chrono::milliseconds deadline) cons
   info.semaphoreCount = 1;
   info.pSemaphores = &semaphore_.get();
   info.pValues = &value;
-  sync::Deadline end(deadline);
-  while (true) {
-    const VkResult code = vkWaitSemaphores(handle_.device(), &info, nanoseconds(end.slice()));
-    if (code != VK_TIMEOUT || end.passed()) return code;
-  }
+  return wait_in_slices(deadline, [&](uint64_t time) { return vkWaitSemaphores(handle_.device(), &info, time); });
 }
 
 void Timeline::wait(uint64_t value, std::chrono::milliseconds deadline, const std::string& object) const {

@@ -14,12 +14,26 @@
 #include <string>
 
 #include "engine/device/vulkan/handle.h"
+#include "sync/clock.h"
+#include "sync/deadline.h"
 
 namespace tandem::vulkan {
 
 // A time as Vulkan's waits take it.
 inline uint64_t nanoseconds(std::chrono::milliseconds time) {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+}
+
+// Waits in slices, because time in which the process is stopped does not count. wait: a call of Vulkan that gets
+// nanoseconds. VK_TIMEOUT: the deadline passed, or the driver gave up before its time.
+template <typename Wait>
+VkResult wait_in_slices(std::chrono::milliseconds deadline, const Wait& wait) {
+  for (sync::Deadline end(deadline);;) {
+    const std::chrono::milliseconds slice = end.slice();
+    const auto begin = Clock::now();
+    const VkResult code = wait(nanoseconds(slice));
+    if (code != VK_TIMEOUT || Clock::now() - begin < slice / 2 || end.passed()) return code;
+  }
 }
 
 class Timeline {

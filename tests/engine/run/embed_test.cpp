@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(
     Plans, Encoders,
     ::testing::Values(Way{"host-only", {}}, Way{"gpu-only", {}, "simd"}, Way{"gpu-only", {}, "simt"},
                       Way{"gpu-only", {}, "simd", {}, KvType::f16}, Way{"npu-only", {}}, Way{"layer", {}},
-                      Way{"tensor", {0.5}}, Way{"staggered", {}},
+                      Way{"tensor", {0.5}}, Way{"staggered", {}}, Way{"sequence", {}},
                       Way{"gpu-only", {}, "simd", {}, KvType::f32, false, "predict", {"vulkan:0"}}),
     test_name);
 

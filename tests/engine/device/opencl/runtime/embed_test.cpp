@@ -19,7 +19,7 @@ TEST_P(EmbedBits, rows_are_decoded_exactly_for_every_storage_type) {
   std::mt19937 random(4);
   for (const StorageTypeInfo& type : storage_types()) {
     const PackedFormat format = packed_format(type.type);
-    const int64_t vocabulary = 70, H = format.dense() ? 77 : format.super_blocks() ? 512 : 96, S = 5;
+    const int64_t vocabulary = 70, H = format.dense() ? 77 : type.block_values > 32 ? 512 : 96, S = 5;
     sync::Pool pool;
     sync::Slot& w = pool.acquire(packed_bytes(format, vocabulary, H), sync::SlotUse::weights, "w");
     const auto rows = test::random_rows(type.type, vocabulary, H, random);
