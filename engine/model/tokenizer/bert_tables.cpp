@@ -1,4 +1,5 @@
 // The tables of BertCharacters. tests/engine/model/tokenizer/record_characters.py wrote this file.
+// clang-format off
 #include "engine/model/tokenizer/bert_characters.h"
 
 namespace tandem::bert_characters {

@@ -71,7 +71,7 @@ def function(kind, name, items):
 def main(path):
     cased, lower, punctuation = observed()
     fold = {c: lower[c].strip() for c in lower if lower[c].strip() != cased[c].strip()}
-    text = ["// The tables of BertCharacters. tests/engine/model/tokenizer/record_characters.py wrote this file.\n"
+    text = ["// The tables of BertCharacters. tests/engine/model/tokenizer/record_characters.py wrote this file.\n// clang-format off\n"
             '#include "engine/model/tokenizer/bert_characters.h"\n\nnamespace tandem::bert_characters {\n']
     for name, points in (("removed", [c for c in cased if cased[c] == ""]),
                          ("ideographs", [c for c in cased if cased[c] == f" {chr(c)} "]), ("punctuation", punctuation),
