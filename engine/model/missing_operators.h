@@ -7,8 +7,7 @@
 
 namespace tandem {
 
-// The operator that a model of the architecture needs: "state-space layers (Mamba)". nullptr: nothing is known to be
-// missing.
+// The operator that a model of the architecture needs: "state-space layers (Mamba)". nullptr: no missing one is known.
 const char* missing_operator(std::string_view architecture);
 
 }  // namespace tandem

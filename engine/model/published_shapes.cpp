@@ -44,7 +44,7 @@ constexpr PublishedShape kPublished[] = {
     {"falcon3-1b", "llama", 18, 2048, 8192, 8, 4, 256, 131072, 8192, 1000042},
     {"ministral-3-8b", "mistral3", 34, 4096, 14336, 32, 8, 128, 131072, 262144, 1000000},
     {"starcoder2-3b", "starcoder2", 30, 3072, 12288, 24, 2, 128, 49152, 16384, 999999.4420358813f, true},
-    // Encoders.
+    // Encoders, which make vectors.
     {"all-minilm-l6", "bert", 6, 384, 1536, 12, 12, 32, 30522, 512, 10000},
     {"bge-small", "bert", 12, 384, 1536, 12, 12, 32, 30522, 512, 10000},
     {"nomic-embed-text-v1.5", "nomic-bert", 12, 768, 3072, 12, 12, 64, 30522, 2048, 1000},

@@ -23,8 +23,8 @@ struct PrefetchChoice {
 std::optional<PrefetchChoice> best_prefetch(std::span<const int64_t> guessed, std::span<const int32_t> slot_of,
                                             const ExpertCosts& costs, const ScheduleRule* rule);
 
-// The choices of each of E experts, if every token chooses the k best of its scores: [tokens, E], `stride` from row to
-// row.
+// The choices of each of E experts, if every token chooses the k best of its scores. scores: [tokens, E], with `stride`
+// from one row to the next.
 std::vector<int64_t> guessed_loads(std::span<const float> scores, int64_t stride, int64_t tokens, int64_t E, int64_t k);
 
 }  // namespace tandem

@@ -98,8 +98,7 @@ struct TextOptions {
   // Y3: in each layer, passes also guess the experts of so many later layers: their norms and routers read the present
   // residual stream.
   int64_t guess_layers = 0;
-  // Y3, in plans with lanes of experts: text copies guessed experts ahead. automatic: where measured passes say that it
-  // pays.
+  // Y3, in plans with lanes of experts: text copies guessed experts ahead. automatic: where it pays by measured passes.
   ExpertPrefetching expert_prefetch = ExpertPrefetching::automatic;
   ExpertRules experts;      // for plans that put experts on the NPU (NPUMoE)
   UnitOptions units;        // for plans with near-memory units (GPU-NDP)

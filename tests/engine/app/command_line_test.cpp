@@ -111,7 +111,8 @@ std::string refusal(const std::vector<std::string>& arguments) {
 }
 
 TEST(CommandLine, a_word_that_is_no_command_is_named_with_those_that_there_are) {
-  EXPECT_THAT(refusal({"foo"}), HasSubstr("there is no command 'foo'; there are: run, chat, serve, embed, eval, tokenize"));
+  EXPECT_THAT(refusal({"foo"}),
+              HasSubstr("there is no command 'foo'; there are: run, chat, serve, embed, eval, tokenize"));
   EXPECT_THAT(refusal({"foo", "run", "-m", "x"}), HasSubstr("there is no command 'foo'"));
   EXPECT_THAT(refusal({"help", "foo"}), HasSubstr("there is no command 'foo'"));
   EXPECT_THAT(refusal({""}), HasSubstr("a command is missing"));

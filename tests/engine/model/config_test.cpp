@@ -288,7 +288,8 @@ TEST(ModelConfig, refuses_what_it_would_have_to_guess) {
   const float kNan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<Refusal> refusals = {
       {"unknown architecture", [](auto& w) { w.set("general.architecture", "mamba"); },
-       "supported are arcee, bailingmoe, bert, cohere2, command-r, deepseek, deepseek2, ernie4_5, ernie4_5-moe, exaone, "
+       "supported are arcee, bailingmoe, bert, cohere2, command-r, deepseek, deepseek2, ernie4_5, ernie4_5-moe, "
+       "exaone, "
        "exaone4, gemma, "
        "gemma2"},
       {"no architecture", [](auto& w) { w.remove("general.architecture"); }, "'general.architecture'"},

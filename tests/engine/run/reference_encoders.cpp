@@ -17,8 +17,8 @@ Rows embedded(const Weights& w, std::span<const int32_t> ids) {
   return w.norm("token_embd_norm.weight", x);
 }
 
-// BERT (Devlin et al. 2018): biases, no rotation, a GELU without a gate. Nomic (Nussbaum et al. 2024): a rotation and a
-// gate.
+// BERT (Devlin et al. 2018): biases, no rotation, a GELU without a gate. Nomic (Nussbaum et al. 2024) has a rotation
+// and a gate.
 bool is_gated(const Weights& w) { return w.has("blk.0.ffn_gate.weight"); }
 
 }  // namespace
