@@ -134,7 +134,7 @@ Candidates flags_of(CLI::App& command, std::span<const std::string> before) {
   return found;
 }
 
-// What may stand where no flag waits for a value: an argument without a flag, or the next flag.
+// Candidates where no flag waits for a value: arguments without a flag, or the next flag.
 Candidates next_argument(CLI::App& command, std::span<const std::string> before, const std::string& word) {
   Candidates found;
   if (!word.starts_with('-'))

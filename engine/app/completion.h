@@ -1,4 +1,4 @@
-// What may come next on a command line of the program: for a shell's completion.
+// The words that may come next on a command line of the program, for a shell's completion.
 //
 // Contract: candidates() declares the named command as the parser does and reads its flags. So a new command, flag or
 // name completes without a further line. No file, driver or model is looked at.

@@ -62,7 +62,7 @@ void LayerLines::require_same_tokens() const {
 }
 
 // Joins lines that came layer by layer into tokens. The k-th line of each layer belongs to the k-th token. Positions
-// count within a sequence. Weights are kept only if each layer has them.
+// count within a sequence. Weights are kept only if each layer has some.
 void LayerLines::put_together(RecordedRouting& routing, const RoutingHints& stated, const RoutingHints& hints) const {
   if (used_ == 0) throw Error("the recorded routing has no tokens", source_, "docs/hybrimoe.md has the forms");
   for (const int64_t k : {stated.used, hints.used})

@@ -112,8 +112,8 @@ std::optional<Value> sequence_method(Maker& maker, const Value& self, const std:
   return std::nullopt;
 }
 
-// Attributes of ranges, views of dicts, generators, and of Jinja's cycler and joiner. What Python knows and this
-// program does not is an error that names it.
+// Attributes of ranges, views of dicts, generators, and of Jinja's cycler and joiner. An attribute that
+// Python has and this program has not is an error that names it.
 std::optional<Value> object_method(Maker& maker, const Value& value, const std::string& name) {
   if (const auto* range = value.object<Range>()) {
     if (name == "start") return Value(Integer(range->start));

@@ -155,8 +155,8 @@ Ask read_completion(const Json& body, const AskRules& rules) {
   return ask;
 }
 
-// Reads a chat's own members behind the common ones. What is left at the end is unknown, and finish() refuses it or
-// keeps its name.
+// Reads a chat's own members behind the common ones. The members left at the end are unknown, and finish() refuses
+// them or keeps their names.
 Ask read_chat(const Json& body, const AskRules& rules) {
   Fields fields(body);
   Ask ask;

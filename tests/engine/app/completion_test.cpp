@@ -1,4 +1,4 @@
-// What may come next on a command line: commands, flags, and names for their values.
+// Candidates for the next word of a command line: commands, flags, and names for their values.
 #include "engine/app/completion.h"
 
 #include <gmock/gmock.h>

@@ -19,7 +19,7 @@ std::string output_of(const std::string& command) {
   return pclose(child) == 0 ? said : "FAILED";
 }
 
-// What bash's function answers to a line, sorted. compopt works only while a user types, so its complaint is dropped.
+// The sorted answers of bash's function to a line. compopt works only while a user types, so its complaint is dropped.
 std::string bash_answers(const std::string& line) {
   const std::string script = "source <(" + path_of_tandem() + " completion bash); COMP_LINE=\"" + path_of_tandem() +
                              " " + line + "\" COMP_POINT=9999; _tandem 2>/dev/null; " +
