@@ -114,8 +114,11 @@ CLI::Option* flag_named(CLI::App& command, const std::string& word) {
   return all.empty() ? nullptr : all.front();
 }
 
-// Explanations are sentences; a list shows their first part.
-std::string in_short(const std::string& explained) { return explained.substr(0, explained.find_first_of(";:(")); }
+// Explanations are sentences; a list shows their first part, without a paper's id before it ("Y3: ").
+std::string in_short(std::string explained) {
+  if (const size_t id = explained.find(": "); id <= 3) explained.erase(0, id + 2);
+  return explained.substr(0, explained.find_first_of(";:("));
+}
 
 bool may_come_again(const CLI::Option& option) {
   return option.get_items_expected_max() > 1 || option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;

@@ -114,6 +114,7 @@ TEST(Completion, is_a_candidate_a_line_with_its_explanation) {
   EXPECT_EQ(plan.out, "auto\tthe fastest by measured times\n");
   EXPECT_THAT(tandem_program({"completion", "words", "--", "run", "-m", ""}).out, HasSubstr(":files\n"));
   EXPECT_THAT(tandem_program({"completion", "words", "--", "run", "-n"}).out, HasSubstr("-n\t"));
+  EXPECT_THAT(tandem_program({"completion", "words", "--", "run", "--expert-pre"}).out, Not(HasSubstr("Y3")));
 }
 
 TEST(Completion, has_a_script_for_each_shell) {
