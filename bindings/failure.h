@@ -26,4 +26,14 @@ class ContextError : public Error {
   using Error::Error;
 };
 
+// Errors of `work` become errors of a kind that users tell apart.
+template <typename Kind, typename Work>
+auto as_kind(const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    throw Kind(error.failure(), error.object(), error.hint());
+  }
+}
+
 }  // namespace tandem::bindings

@@ -30,16 +30,6 @@ constexpr int64_t kMostContext = int64_t{1} << 31;
 
 thread_local int callbacks_here = 0;
 
-// Errors of `work` become errors of a kind that users tell apart.
-template <typename Kind, typename Work>
-auto as_kind(const Work& work) {
-  try {
-    return work();
-  } catch (const Error& error) {
-    throw Kind(error.failure(), error.object(), error.hint());
-  }
-}
-
 // A library's log lines go to standard error, and only warnings unless TANDEM_LOG says more.
 void set_up_log_once() {
   static const bool is_set_up = [] {

@@ -34,6 +34,12 @@ Sequence new_sequence(const TextModel& model) {
   return std::move(*made);
 }
 
+void require_within(const Sequence& sequence, int64_t position, const char* failure) {
+  if (position < 0 || position > sequence.position())
+    throw UsageError(failure, "position " + std::to_string(position),
+                     "It has " + std::to_string(sequence.position()) + " tokens");
+}
+
 }  // namespace
 
 TextSequence::TextSequence(std::shared_ptr<TextModel> model) : TextSequence(model, new_sequence(*model)) {}
@@ -82,9 +88,7 @@ std::vector<float> TextSequence::extend(std::span<const int32_t> ids, const Pati
 std::shared_ptr<TextSequence> TextSequence::fork(int64_t position) const {
   std::optional<Sequence> forked;
   between([&](Engine& engine, Sequence& sequence) {
-    if (position < 0 || position > sequence.position())
-      throw UsageError("a sequence cannot be forked there", "position " + std::to_string(position),
-                       "It has " + std::to_string(sequence.position()) + " tokens");
+    require_within(sequence, position, "a sequence cannot be forked there");
     forked = engine.cache().fork(sequence, position);
   });
   return std::make_shared<TextSequence>(model_, std::move(*forked));
@@ -92,32 +96,20 @@ std::shared_ptr<TextSequence> TextSequence::fork(int64_t position) const {
 
 void TextSequence::rewind(int64_t position) {
   between([&](Engine&, Sequence& sequence) {
-    if (position < 0 || position > sequence.position())
-      throw UsageError("a sequence cannot be rewound to there", "position " + std::to_string(position),
-                       "It has " + std::to_string(sequence.position()) + " tokens");
+    require_within(sequence, position, "a sequence cannot be rewound to there");
     sequence.rewind(position);
   });
 }
 
 void TextSequence::save(const std::string& path) const {
-  between([&](Engine& engine, Sequence& sequence) {
-    try {
-      engine.cache().save(path, sequence);
-    } catch (const Error& error) {
-      throw FileError(error.failure(), error.object(), error.hint());
-    }
-  });
+  between(
+      [&](Engine& engine, Sequence& sequence) { as_kind<FileError>([&] { engine.cache().save(path, sequence); }); });
 }
 
 std::shared_ptr<TextSequence> TextSequence::load(std::shared_ptr<TextModel> model, const std::string& path) {
   std::optional<Sequence> loaded;
-  model->between_passes([&](Engine& engine) {
-    try {
-      loaded = engine.cache().load(path);
-    } catch (const Error& error) {
-      throw FileError(error.failure(), error.object(), error.hint());
-    }
-  });
+  model->between_passes(
+      [&](Engine& engine) { loaded = as_kind<FileError>([&] { return engine.cache().load(path); }); });
   return std::make_shared<TextSequence>(std::move(model), std::move(*loaded));
 }
 

@@ -35,7 +35,7 @@ class Fragments : public ::testing::Test {
 
   Fragments() {
     placed_.push_back(
-        {1, {"token_embd", Embed{kTokens, 64, {packed_format(StorageType::f16), 64, 64, slot()}, slot(), x_}}});
+        {1, {"embed", Embed{kTokens, 64, {packed_format(StorageType::f16), 64, 64, slot()}, slot(), x_}}});
     for (int64_t layer = 0; layer < 4; ++layer) {
       const std::string prefix = "blk." + std::to_string(layer) + ".";
       placed_.push_back({0, {prefix + "product", product(kTokens), layer}});
@@ -80,7 +80,7 @@ class Fragments : public ::testing::Test {
 };
 
 TEST_F(Fragments, have_the_operators_of_their_layers_and_the_outer_ones_what_lies_outside) {
-  EXPECT_THAT(names(fragment({0, GraphKind::prefill})), ElementsAre("token_embd", "blk.0.product", "blk.0.add"));
+  EXPECT_THAT(names(fragment({0, GraphKind::prefill})), ElementsAre("embed", "blk.0.product", "blk.0.add"));
   EXPECT_THAT(names(fragment({1, GraphKind::prefill})), ElementsAre("blk.1.product", "blk.1.add"));
   EXPECT_THAT(names(fragment({3, GraphKind::prefill})), ElementsAre("blk.3.product", "blk.3.add", "output"));
 }
