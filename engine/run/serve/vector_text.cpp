@@ -1,7 +1,9 @@
-#include "engine/run/serve/base64.h"
+#include "engine/run/serve/vector_text.h"
 
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 
 namespace tandem {
 
@@ -18,5 +20,12 @@ std::string base64_of(std::span<const float> vector) {
   }
   return text;
 }
+
+std::string shortest_digits(float value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+double written_double(float value) { return std::strtod(shortest_digits(value).c_str(), nullptr); }
 
 }  // namespace tandem

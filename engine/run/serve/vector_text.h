@@ -1,4 +1,4 @@
-// Vectors in base64: their values as little-endian f32, one after the other (RFC 4648, with padding).
+// A text's vector in words: as digits, or in base64.
 #pragma once
 
 #include <span>
@@ -6,6 +6,11 @@
 
 namespace tandem {
 
+// The values as little-endian f32, one after the other (RFC 4648, with padding).
 std::string base64_of(std::span<const float> vector);
+// The shortest digits that give the same f32 again.
+std::string shortest_digits(float value);
+// The double of these digits. A number of JSON is a double, and then the same digits are written.
+double written_double(float value);
 
 }  // namespace tandem

@@ -1,10 +1,8 @@
 #include "engine/serve/api/embeddings.h"
 
-#include <charconv>
-#include <cstdlib>
 #include <utility>
 
-#include "engine/run/serve/base64.h"
+#include "engine/run/serve/vector_text.h"
 
 namespace tandem::serve {
 namespace {
@@ -38,13 +36,6 @@ std::vector<Ask::Prompt> read_input(Fields& fields, int64_t vocabulary) {
   return texts;
 }
 
-// A number of JSON is a double. It is read from the shortest digits of the f32, so that these are written.
-double written(float value) {
-  char text[32];
-  *std::to_chars(text, text + sizeof text - 1, value).ptr = '\0';
-  return std::strtod(text, nullptr);
-}
-
 }  // namespace
 
 EmbeddingAsk read_embeddings(const Json& body, const AskRules& rules, int64_t width) {
@@ -70,7 +61,7 @@ Json embeddings_answer(const std::vector<std::vector<float>>& vectors, bool base
     if (base64)
       embedding = base64_of(vector);
     else
-      for (const float value : vector) embedding.push_back(written(value));
+      for (const float value : vector) embedding.push_back(written_double(value));
     data.push_back({{"object", "embedding"}, {"index", data.size()}, {"embedding", std::move(embedding)}});
   }
   return {{"object", "list"},

@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -20,7 +19,7 @@
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
 #include "engine/app/text_input.h"
-#include "engine/run/serve/base64.h"
+#include "engine/run/serve/vector_text.h"
 #include "sync/clock.h"
 #include "sync/error.h"
 #include "sync/json_text.h"
@@ -144,24 +143,17 @@ void embed_all(Engine& engine, const EmbedOptions& options, std::span<Embedded> 
     if (!text.error) text.vector = std::move(*next++);
 }
 
-// The shortest digits that give the same f32 again.
-std::string digits(float value) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, value).ptr};
-}
-
 nlohmann::json vector_json(const std::vector<float>& vector, bool base64) {
   if (base64) return base64_of(vector);
   nlohmann::json numbers = nlohmann::json::array();
-  // A number of JSON is a double here. It is read from the shortest digits, so that these are printed.
-  for (const float value : vector) numbers.push_back(std::strtod(digits(value).c_str(), nullptr));
+  for (const float value : vector) numbers.push_back(written_double(value));
   return numbers;
 }
 
 std::string vector_text(const std::vector<float>& vector, bool base64) {
   if (base64) return base64_of(vector);
   std::string text;
-  for (const float value : vector) text += (text.empty() ? "" : " ") + digits(value);
+  for (const float value : vector) text += (text.empty() ? "" : " ") + shortest_digits(value);
   return text;
 }
 

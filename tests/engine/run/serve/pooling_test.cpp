@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "engine/run/serve/base64.h"
+#include "engine/run/serve/vector_text.h"
 
 namespace tandem {
 namespace {
