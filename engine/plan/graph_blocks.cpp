@@ -11,11 +11,13 @@ namespace {
 constexpr int64_t kLayersOfABlock = 5;  // the paper does not say; figures of it suggest four to seven
 constexpr int64_t kFewestBlocks = 4;    // one of them is loaded beside the others, so few blocks need much memory
 
-// Operators of the embedding come before the layers. Other operators without a layer come behind them.
+// Operators of the embedding come before the layers: an encoder also adds and norms there. Other operators without a
+// layer come behind the layers.
 bool belongs_to(const Operator& op, std::span<const int64_t> blocks, size_t block) {
   const int64_t begin = blocks[block], end = blocks[block + 1];
   if (op.layer >= 0) return op.layer >= begin && op.layer < end;
-  return op.name.starts_with("token_embd") ? begin == 0 : end == blocks.back();
+  const bool embeds = std::holds_alternative<Embed>(op.body) || op.name.starts_with("token_embd");
+  return embeds ? begin == 0 : end == blocks.back();
 }
 
 // The largest size of a decode graph that the tokens fill; without such a size as many tokens as a graph may have.
