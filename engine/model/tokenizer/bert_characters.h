@@ -1,6 +1,6 @@
-// What BERT's tokenizer does with single characters before it looks for tokens (Devlin et al. 2018, arXiv:1810.04805):
-// it removes control characters, parts ideographs and punctuation from their neighbours, and, for vocabularies without
-// upper case, lowers letters and removes their accents.
+// BERT's rules for single characters, which come before the search for tokens (Devlin et al. 2018, arXiv:1810.04805).
+// Control characters are removed. Ideographs and punctuation are parted from their neighbours. For vocabularies without
+// upper case, letters are lowered and lose their accents.
 //
 // Contract: the tables have the values that PyPI's `tokenizers` gives, character by character. Decomposed Hangul
 // follows from arithmetic. Thread-safe.
