@@ -8,6 +8,7 @@ namespace tandem {
 Constraint::Constraint(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Constraint::~Constraint() = default;
 
+// A maker keeps the vocabulary's tree of tokens, which takes long to build, for all constraints that it makes.
 class ConstraintMaker::State {
  public:
   explicit State(const Tokenizer& tokenizer) : tokens_(std::make_shared<constraint::TokenTexts>(tokenizer)) {}
@@ -23,6 +24,7 @@ class ConstraintMaker::State {
 ConstraintMaker::ConstraintMaker(const Tokenizer& tokenizer) : state_(std::make_unique<State>(tokenizer)) {}
 ConstraintMaker::~ConstraintMaker() = default;
 
+// Each kind of constraint becomes the same net of rules. Only the reader of its text differs.
 std::shared_ptr<const Constraint> ConstraintMaker::json_schema(std::string_view schema, const std::string& name) const {
   return state_->of(constraint::schema_rules(schema, name), name);
 }

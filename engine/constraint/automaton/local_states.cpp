@@ -12,6 +12,8 @@ namespace tandem::constraint {
 LocalStates::LocalStates(TrimmedNet net)
     : net_(std::move(net)), starts_(net_.starts.size(), -1), seen_(net_.is_end.size()) {}
 
+// A state without an end, a byte or a call only leads on by edges that read nothing. closed() has followed those
+// already, so such a state says nothing in a set.
 bool LocalStates::matters(StateId state) const {
   const auto s = static_cast<size_t>(state);
   return net_.is_end[s] || net_.byte_begin[s] != net_.byte_begin[s + 1] || net_.call_begin[s] != net_.call_begin[s + 1];
@@ -21,6 +23,7 @@ bool LocalStates::matters(StateId state) const {
 LocalId LocalStates::closed(std::span<const StateId> seeds) {
   ++round_;
   std::vector<StateId> members;
+  // A state of this round was seen before. The number of the round saves clearing `seen_` for each call.
   const auto reach = [&](StateId state) {
     if (seen_[static_cast<size_t>(state)] == round_) return;
     seen_[static_cast<size_t>(state)] = round_;
@@ -39,6 +42,8 @@ LocalId LocalStates::closed(std::span<const StateId> seeds) {
   return intern(std::move(members));
 }
 
+// Sets with equal members get one number, so later steps compare numbers and not sets. The limit bounds the memory that
+// an ambiguous grammar can take.
 LocalId LocalStates::intern(std::vector<StateId> members) {
   uint64_t hash = members.size();
   for (const StateId state : members) hash = mixed(hash, static_cast<uint64_t>(state));
@@ -65,6 +70,7 @@ LocalId LocalStates::start(RuleId rule) {
   return start;
 }
 
+// A union is remembered by both numbers, the smaller first, so either order of arguments finds it.
 LocalId LocalStates::joined(LocalId a, LocalId b) {
   if (a == b) return a;
   if (a > b) std::swap(a, b);
@@ -75,6 +81,7 @@ LocalId LocalStates::joined(LocalId a, LocalId b) {
   return joined_[key] = intern(std::move(members));
 }
 
+// Segments and calls are made when a text first needs them. The deque never moves a local state, so spans stay valid.
 std::span<const LocalStates::Segment> LocalStates::segments(LocalId local) {
   if (!at(local).has_segments) make_segments(local);
   return at(local).segments;
@@ -108,6 +115,7 @@ void LocalStates::make_segments(LocalId local) {
       if (edge.low > borders[i]) break;
       if (edge.high >= borders[i]) targets.push_back(edge.to);
     }
+    // Two borders next to each other enclose bytes that no edge tells apart. Their targets are collected once.
     if (targets.empty()) continue;
     const auto low = static_cast<uint8_t>(borders[i]), high = static_cast<uint8_t>(borders[i + 1] - 1);
     const LocalId to = closed(targets);
@@ -134,6 +142,7 @@ void LocalStates::make_calls(LocalId local) {
     const RuleId rule = edges[i].rule;
     targets.clear();
     for (; i < edges.size() && edges[i].rule == rule; ++i) targets.push_back(edges[i].to);
+    // A call is a tail call if nothing but the end follows it. StackSets then pushes no return for it.
     const LocalId to = closed(targets);
     const bool only_ends = std::ranges::all_of(at(to).members, [this](StateId state) {
       const auto s = static_cast<size_t>(state);

@@ -7,6 +7,7 @@
 namespace tandem::constraint {
 namespace {
 
+// A text that has met so many sets starts again with its present set alone, which bounds its memory.
 constexpr int64_t kMostSetsOfText = 50'000;
 constexpr size_t kMostMasks = 96;  // more than a text's drafts
 
@@ -25,6 +26,7 @@ Matcher::Matcher(std::shared_ptr<Automaton> automaton, bool may_stop)
   at_ = stacks_->begin();
 }
 
+// The set behind a token is the set behind its bytes. A token without a text (a special one) leads nowhere.
 SetId Matcher::behind(SetId set, int32_t id) {
   const std::string_view text = automaton_->tokens().text(id);
   if (text.empty()) return kNoStack;
@@ -40,11 +42,13 @@ const TokenBits& Matcher::mask_of(SetId set) {
   if (const auto known = masks_.find(set); known != masks_.end()) return known->second;
   if (masks_.size() >= kMostMasks) masks_.clear();
   const TokenTexts& tokens = automaton_->tokens();
+  // End tokens are decided by the whole stack, so no frame's tokens have them.
   TokenBits mask = may_stop_ && stacks_->may_end(set) ? tokens.ends : TokenBits(tokens.size());
   const auto entries = stacks_->entries(set);
   for (const StackSets::Entry& entry : std::vector(entries.begin(), entries.end())) {
     const std::shared_ptr<const LocalTokens> local = automaton_->sets_.of(entry.local);
     mask.add(local->allowed);
+    // A token that leaves the frame is read on by the frames below. The walk goes on from the node where it left.
     if (local->exits.empty()) continue;
     const SetId below = stacks_->behind(entry.node);
     if (stacks_->entries(below).empty()) continue;
@@ -73,6 +77,7 @@ bool Matcher::accept(int32_t id) {
   return true;
 }
 
+// The masks of drafts are made before the pass whose logits they are for. They are ready when the sampler asks.
 void Matcher::prepare(std::span<const int32_t> ids) {
   const std::lock_guard lock(automaton_->mutex_);
   SetId set = at_;

@@ -7,6 +7,7 @@
 namespace tandem::constraint {
 namespace {
 
+// Both limits have one message. A user can only make the grammar smaller, whichever limit is met.
 [[noreturn]] void refuse_size(const std::string& what, int64_t most) {
   throw Error("the grammar is too large", "it needs more than " + std::to_string(most) + " " + what,
               "Make lengths, numbers of items or repetitions smaller, or write fewer alternatives");
@@ -15,6 +16,7 @@ namespace {
 }  // namespace
 
 RuleId RuleNet::add_rule(std::string name) {
+  // A rule has one start and one end from the beginning, so it may be called before its body is there.
   const StateId start = add_state(), end = add_state();
   rules_.push_back({std::move(name), start, end});
   return static_cast<RuleId>(rules_.size()) - 1;
@@ -42,6 +44,7 @@ void RuleNet::add_nothing(StateId from, StateId to) { add({from, to, -1, 0, 0, E
 
 void RuleNet::add_call(StateId from, RuleId rule, StateId to) { add({from, to, rule, 0, 0, Edge::Kind::call}); }
 
+// An empty text reads nothing. Otherwise each byte but the last leads to a state of its own.
 void RuleNet::add_text(StateId from, std::string_view bytes, StateId to) {
   if (bytes.empty()) return add_nothing(from, to);
   for (size_t i = 0; i < bytes.size(); ++i) {

@@ -11,6 +11,7 @@
 namespace tandem::constraint {
 namespace {
 
+// Tables of a set's next sets make a step one look-up. Their number is limited, because each takes a KiB.
 constexpr int64_t kMostRows = 32'768;  // of 1 KiB
 constexpr uint8_t kVisitsOfRow = 2;    // a set that is left more often gets a table of all bytes
 constexpr NodeId kBottom = 0;
@@ -49,6 +50,7 @@ NodeId StackSets::intern_node(std::vector<Return>& list) {
   }
   list.resize(kept);
   uint64_t hash = kept;
+  // The hash covers both halves of each return: where the frame goes on, and the node below it.
   for (const Return& one : list)
     hash = mixed(hash, static_cast<uint64_t>(static_cast<uint32_t>(one.to)) << 32 | static_cast<uint32_t>(one.parent));
   if (const NodeId known = node_table_.find(hash, [&](NodeId node) { return std::ranges::equal(returns(node), list); });
@@ -63,6 +65,7 @@ NodeId StackSets::intern_node(std::vector<Return>& list) {
 
 // Entries of one node are one entry with the union of their states. Entries that read nothing were followed already.
 SetId StackSets::intern_set(std::vector<Entry>& list, bool may_end) {
+  // An entry that reads no byte has been followed by close(). Only its calls and returns mattered.
   std::erase_if(list, [this](const Entry& entry) { return !locals_.reads(entry.local); });
   std::ranges::sort(list, {}, [](const Entry& entry) { return std::pair(entry.node, entry.local); });
   size_t kept = 0;
@@ -76,6 +79,7 @@ SetId StackSets::intern_set(std::vector<Entry>& list, bool may_end) {
   if (std::ssize(list) > kMostEntries || std::ssize(sets_) > kMostSets)
     throw Error("the grammar is too ambiguous", "the text so far can be read in too many ways",
                 "Write alternatives that differ in their first characters");
+  // Two sets with the same entries differ if only one of them may end the text, so the hash has a bit for it.
   uint64_t hash = kept * 2 + (may_end ? 1 : 0);
   for (const Entry& one : list)
     hash = mixed(hash, static_cast<uint64_t>(static_cast<uint32_t>(one.local)) << 32 | static_cast<uint32_t>(one.node));
@@ -125,6 +129,7 @@ void StackSets::call_all(LocalId local, NodeId node) {
 // comes, all its callers are known, so its node is complete. A rule that may be empty is also stepped over by its
 // callers, so a frame that has just begun need not return.
 SetId StackSets::close() {
+  // First the frames that a byte led to are followed: what they call, and where they return to when they may end.
   while (!pending_.empty()) {
     const Entry entry = pending_.back();
     pending_.pop_back();
@@ -138,6 +143,7 @@ SetId StackSets::close() {
         take({one.to, one.parent});
     }
   }
+  // Then the called rules begin. The heap gives the smallest rank first, so a caller stands before what it calls.
   while (!called_.empty()) {
     std::ranges::pop_heap(called_, std::greater<>());
     const RuleId rule = called_.back().second;
@@ -154,6 +160,7 @@ SetId StackSets::close() {
   return set;
 }
 
+// A text begins in the root rule, whose frame returns to the bottom.
 SetId StackSets::begin() {
   const LocalId start = locals_.start(0);
   made_.push_back({start, kBottom});
@@ -162,11 +169,13 @@ SetId StackSets::begin() {
   return close();
 }
 
+// TokenSets asks for one frame by itself, so no rule that the frame calls is begun.
 SetId StackSets::alone(LocalId local) {
   std::vector<Entry> entries{{local, kBottom}};
   return intern_set(entries, false);
 }
 
+// The answer is kept in the node: many tokens leave one frame, and each asks for what is below.
 SetId StackSets::behind(NodeId node) {
   if (const SetId known = nodes_[static_cast<size_t>(node)].behind; known >= 0) return known;
   for (int32_t i = 0; i < nodes_[static_cast<size_t>(node)].count; ++i) {
@@ -181,6 +190,7 @@ SetId StackSets::behind(NodeId node) {
   return set;
 }
 
+// A step by one byte: each entry reads it in its own frame, and close() follows the calls and returns behind it.
 SetId StackSets::step_once(SetId set, uint8_t byte) {
   const Set of = sets_[static_cast<size_t>(set)];
   for (int64_t i = of.first; i < of.first + of.count; ++i) {
@@ -211,6 +221,7 @@ void StackSets::make_row(SetId set) {
 }
 
 SetId StackSets::step(SetId set, uint8_t byte) {
+  // A set that is left for the first times is stepped by its segments. A table pays only for sets that texts return to.
   Set& of = sets_[static_cast<size_t>(set)];
   if (of.row) return (*of.row)[byte];
   if (of.count == 0) return kNoStack;
@@ -236,6 +247,7 @@ SetId StackSets::follow(SetId set, uint8_t low, uint8_t high, int more) {
     if (end == kNoStack || (only != kNoStack && end != only)) return kNoStack;
     only = end;
   }
+  // All bytes have led to one set.
   return only;
 }
 
@@ -243,6 +255,7 @@ SetId StackSets::follow(SetId set, uint8_t low, uint8_t high, int more) {
 SetId StackSets::plain_next(SetId set) {
   if (const SetId known = sets_[static_cast<size_t>(set)].plain_next; known >= 0) return known;
   const SetId next = step(set, 'a');
+  // The letter 'a' stands for all plain characters. Each other range must lead to where the letter leads.
   const auto leads_there = [&](uint8_t low, uint8_t high) { return follow(set, low, high, 0) == next; };
   const auto through = [&](uint8_t low, uint8_t high, uint8_t second_low, uint8_t second_high, int more) {
     SetId last = -1;
@@ -264,6 +277,7 @@ SetId StackSets::plain_next(SetId set) {
   return sets_[static_cast<size_t>(set)].plain_next = is_plain ? next : kNoStack;
 }
 
+// The run is followed character by character until a character matters. A set that leads to itself never ends.
 int32_t StackSets::plain_run(SetId set) {
   for (int32_t run = 0; run < kMostPlainRun; ++run) {
     const SetId next = plain_next(set);
@@ -278,6 +292,7 @@ int32_t StackSets::plain_run(SetId set) {
 SetId StackSets::taken_from(const StackSets& other, SetId set) {
   std::map<NodeId, NodeId> own;
   std::vector<NodeId> work;
+  // First the nodes below the set's entries are collected, down to the bottom.
   const auto need = [&](NodeId node) {
     if (node >= 0 && own.emplace(node, -1).second) work.push_back(node);
   };

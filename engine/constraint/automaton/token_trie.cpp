@@ -14,7 +14,8 @@ namespace {
 
 constexpr size_t kMostTokenBytes = 4096;  // a longer token is never allowed
 
-// The characters of a token that has plain ones alone.
+// The characters of a token that has plain ones alone. The count is null for a token with a control character, a quote,
+// a backslash or broken UTF-8.
 std::optional<int32_t> plain_characters(std::string_view text) {
   int32_t count = 0;
   for (; !text.empty(); ++count) {
@@ -25,11 +26,14 @@ std::optional<int32_t> plain_characters(std::string_view text) {
   return count;
 }
 
+// Bytes 10xxxxxx continue a character of UTF-8.
 bool continues_character(uint8_t byte) { return (byte & 0xC0) == 0x80; }
 
 // Puts sorted texts into a tree. `path` has the nodes of the last text.
 class TrieBuilder {
  public:
+  // The texts come sorted, so a text shares its beginning with the one before it. Nodes behind that beginning are
+  // finished: their subtrees get their ends.
   void add(std::string_view text, int32_t id) {
     size_t common = 0;
     while (common < text.size() && common < last_.size() && text[common] == last_[common]) ++common;
@@ -98,6 +102,7 @@ bool TokenBits::any() const {
   return std::ranges::any_of(words_, [](uint64_t word) { return word != 0; });
 }
 
+// The tokens of a subtree lie together. Its range ends where that of the next subtree begins.
 std::span<const int32_t> TokenTrie::below(size_t node) const {
   const auto first = static_cast<size_t>(nodes[node].first_token);
   const auto behind = static_cast<size_t>(nodes[node].end);
@@ -105,6 +110,8 @@ std::span<const int32_t> TokenTrie::below(size_t node) const {
   return std::span(tokens).subspan(first, end - first);
 }
 
+// Reads the vocabulary once: end tokens by themselves, then texts by their bytes. Special tokens keep an empty text, so
+// no grammar can write them.
 TokenTexts::TokenTexts(const Tokenizer& tokenizer)
     : texts(static_cast<size_t>(tokenizer.size())), ends(tokenizer.size()) {
   std::vector<int32_t> order;
@@ -139,6 +146,7 @@ TokenTexts::TokenTexts(const Tokenizer& tokenizer)
     plain_tree.add(text(id), id);
     plain_up_to[static_cast<size_t>(*characters)].set(id);
   }
+  // A token of few characters is also one of at most more characters.
   for (size_t n = 1; n < plain_up_to.size(); ++n) plain_up_to[n].add(plain_up_to[n - 1]);
   plain = plain_tree.finish();
   other = other_tree.finish();

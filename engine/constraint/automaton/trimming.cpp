@@ -71,12 +71,14 @@ void Trimming::drop_unusable_bytes() {
 
 // Goes backwards from the ends of the rules. A call becomes usable when the start of its rule has been reached.
 void Trimming::drop_dead_ends() {
+  // The search starts at the ends of all rules and goes against the edges.
   std::vector<int32_t> begin;
   const std::vector<int32_t> incoming = edges_by(&Edge::to, begin);
   std::vector<bool> seen(static_cast<size_t>(net_.states()));
   std::vector<StateId> work;
   possible_.assign(static_cast<size_t>(net_.rules()), false);
   std::vector<std::vector<int32_t>> waiting(possible_.size());  // calls, whose end is reached
+  // The start of a rule that is reached makes calls of that rule possible. Calls that were met earlier wait for it.
   std::vector<RuleId> rule_of_start(static_cast<size_t>(net_.states()), -1);
   for (RuleId rule = 0; rule < net_.rules(); ++rule) rule_of_start[static_cast<size_t>(net_.start(rule))] = rule;
   const auto reach = [&](StateId state) {
@@ -102,6 +104,7 @@ void Trimming::drop_dead_ends() {
         reach(edge.from);
     }
   }
+  // An edge stays if both its states are on a way to an end, and if the rule that it calls can be read.
   for (size_t i = 0; i < edges_.size(); ++i) {
     const Edge& edge = edges_[i];
     alive_[i] = seen[static_cast<size_t>(edge.to)] && seen[static_cast<size_t>(edge.from)] &&
@@ -148,6 +151,7 @@ void Trimming::find_nullable() {
   const auto reach = [&](StateId state) {
     if (seen[static_cast<size_t>(state)]) return;
     seen[static_cast<size_t>(state)] = true;
+    // Only edges that read nothing count here, so bytes are left out of the search.
     work.push_back(state);
   };
   for (RuleId rule = 0; rule < net_.rules(); ++rule) reach(net_.end(rule));
@@ -206,6 +210,8 @@ TrimmedNet Trimming::lists() const {
 // Orders the rules by a depth-first search over the calls that a rule can make before it has read a byte. A rule that
 // is met again on its own way calls itself without reading: a left recursion, on which a text would never begin.
 std::vector<int32_t> Trimming::ranks(const std::string& on) const {
+  // First each rule's calls before its first byte are found. The search passes a call only if the called rule
+  // may be empty.
   std::vector<int32_t> begin;
   const std::vector<int32_t> outgoing = edges_by(&Edge::from, begin);
   const auto rules = static_cast<size_t>(net_.rules());
@@ -228,6 +234,8 @@ std::vector<int32_t> Trimming::ranks(const std::string& on) const {
       }
     }
   }
+  // Then a depth-first search numbers the rules from behind. A stack of its own replaces recursion, so a deep grammar
+  // needs no deep stack.
   std::vector<int32_t> ranks(rules, -1);
   std::vector<uint8_t> open(rules);
   int32_t next = static_cast<int32_t>(rules);
@@ -249,6 +257,7 @@ std::vector<int32_t> Trimming::ranks(const std::string& on) const {
         continue;
       }
       const RuleId called = first_calls[rule][top.call++];
+      // The called rule is open: the way from it back to itself is the message.
       if (open[static_cast<size_t>(called)]) {
         std::string way;
         for (size_t i = stack.size(); i-- > 0;) {
@@ -266,6 +275,7 @@ std::vector<int32_t> Trimming::ranks(const std::string& on) const {
   return ranks;
 }
 
+// The order matters: dead ends can only be found when unusable bytes are gone, and ranks when empty rules are known.
 TrimmedNet trimmed(const RuleNet& net, const ByteSet& usable, const std::string& on) {
   Trimming trimming(net, usable);
   trimming.drop_unusable_bytes();

@@ -6,6 +6,8 @@
 namespace tandem::constraint {
 namespace {
 
+// Equal values have equal digits: no leading zero in front of the point, no trailing one behind it, and
+// no negative zero.
 void tidy(Decimal& value) {
   value.whole.erase(0, std::min(value.whole.find_first_not_of('0'), value.whole.size()));
   const size_t last = value.fraction.find_last_not_of('0');
@@ -32,6 +34,7 @@ void shift(Decimal& value, int exponent, bool up) {
   std::string digits = value.whole;
   int place = exponent;  // of the last digit
   if (exponent < 0) {
+    // A fraction is written behind the whole digits, so the carry below runs over both.
     std::string fraction = value.fraction;
     fraction.resize(static_cast<size_t>(-exponent), '0');
     digits += fraction;
@@ -43,6 +46,7 @@ void shift(Decimal& value, int exponent, bool up) {
     }
     place = 0;
   }
+  // The zero in front takes the carry of 99 to 100.
   digits.insert(0, 1, '0');
   auto i = static_cast<std::ptrdiff_t>(digits.size()) - 1 - std::max(exponent, 0);
   for (; i >= 0; --i) {
@@ -59,6 +63,7 @@ void shift(Decimal& value, int exponent, bool up) {
   tidy(value);
 }
 
+// Zero has no sign.
 Decimal negated(Decimal value) {
   if (!value.is_zero()) value.negative = !value.negative;
   return value;
@@ -85,6 +90,7 @@ Decimal read_decimal(std::string_view text) {
   const size_t point = std::min(text.find('.'), text.size());
   value.whole = text.substr(0, point);
   if (point < text.size()) value.fraction = text.substr(point + 1);
+  // The point moves to the right for a positive exponent, and a zero is written where the fraction has ended.
   for (; exponent > 0; --exponent) {
     value.whole += value.fraction.empty() ? '0' : value.fraction[0];
     if (!value.fraction.empty()) value.fraction.erase(0, 1);
@@ -99,12 +105,14 @@ Decimal read_decimal(std::string_view text) {
 
 std::strong_ordering compare(const Decimal& a, const Decimal& b) {
   if (a.negative != b.negative) return a.negative ? std::strong_ordering::less : std::strong_ordering::greater;
+  // The smaller of two negative numbers has the larger magnitude.
   if (a.negative) return compare(negated(b), negated(a));
   if (a.whole.size() != b.whole.size()) return a.whole.size() <=> b.whole.size();
   if (const auto by_whole = a.whole.compare(b.whole); by_whole != 0) return by_whole <=> 0;
   return a.fraction.compare(b.fraction) <=> 0;  // a longer one with equal beginning is larger
 }
 
+// Cutting a positive number leads below it, so one step up is the next multiple above. Negative numbers mirror this.
 Decimal next_above(const Decimal& value, int exponent) {
   if (value.negative) return negated(next_below(negated(value), exponent));
   Decimal next = value;
@@ -115,6 +123,7 @@ Decimal next_above(const Decimal& value, int exponent) {
 
 Decimal next_below(const Decimal& value, int exponent) {
   if (value.negative || value.is_zero()) return negated(next_above(negated(value), exponent));
+  // A number that was no multiple is below its own cut already.
   Decimal next = value;
   if (!cut(next, exponent)) shift(next, exponent, false);
   return next;

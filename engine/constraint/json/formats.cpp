@@ -3,7 +3,8 @@
 namespace tandem::constraint {
 namespace {
 
-// Leap years end in 04, 08 ... 96, or are such a number of centuries.
+// Leap years end in 04, 08 ... 96, or are such a number of centuries. A date is a pattern, so that the days of each
+// month and February 29 are part of the automaton.
 std::string date() {
   const std::string fours = "(0[48]|[2468][048]|[13579][26])";
   const std::string year = "([0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)";
@@ -20,6 +21,8 @@ std::string time() {
 
 }  // namespace
 
+// A format that is not in this list is refused by the caller. Reading it as any string would break
+// the schema's promise.
 std::optional<std::string> pattern_of_format(std::string_view format) {
   if (format == "date") return "^" + date() + "$";
   if (format == "time") return "^" + time() + "$";

@@ -13,6 +13,7 @@ namespace {
 const CharacterSet kRaw{{0x20, 0x21}, {0x23, 0x5B}, {0x5D, kLastCharacter}};  // may stand without an escape
 const CharacterSet kPrintable{{0x20, 0x7E}};
 
+// JSON's short escapes. The slash is not among them, because no usual spelling escapes it.
 struct ShortEscape {
   char32_t code;
   char letter;
@@ -57,6 +58,8 @@ void add_hex(RuleNet& net, StateId from, const CharacterSet& set, StateId to) {
 
 }  // namespace
 
+// A character stands as itself where JSON allows it, and behind a backslash otherwise. The state behind the backslash
+// is made only if some character needs it.
 void JsonStrings::add_character(StateId from, const CharacterSet& set, Spelling spelling, StateId to) {
   add_characters(net_, from, set.common_with(kRaw), to);
   const CharacterSet in_hex = spelling == Spelling::any ? set : set.without(kPrintable);
@@ -88,6 +91,7 @@ void JsonStrings::add_any_character(StateId from, StateId to) {
   net_.add_call(backslash, escape_, to);
 }
 
+// Any string is one rule for the whole net, made when it is first needed.
 void JsonStrings::add_any(StateId from, StateId to) {
   if (any_ < 0) {
     any_ = net_.add_rule("string");
@@ -96,6 +100,7 @@ void JsonStrings::add_any(StateId from, StateId to) {
   net_.add_call(from, any_, to);
 }
 
+// Characters are counted and not bytes, as maxLength asks.
 void JsonStrings::add_of_length(StateId from, int64_t least, int64_t most, StateId to) {
   const StateId first = net_.add_state(), last = net_.add_state();
   net_.add_byte(from, '"', '"', first);
@@ -104,6 +109,7 @@ void JsonStrings::add_of_length(StateId from, int64_t least, int64_t most, State
   net_.add_byte(last, '"', '"', to);
 }
 
+// Each state of the pattern's automaton becomes one of the net. The closing quote leaves from its ends.
 void JsonStrings::add_accepted(StateId from, const CharAutomaton& automaton, StateId to) {
   std::vector<StateId> states;
   for (size_t i = 0; i < automaton.states.size(); ++i) states.push_back(net_.add_state());
@@ -118,6 +124,7 @@ void JsonStrings::add_accepted(StateId from, const CharAutomaton& automaton, Sta
   }
 }
 
+// A given text is written character by character in its usual spelling.
 void JsonStrings::add_text(StateId from, const std::string& text, StateId to) {
   StateId state = net_.add_state();
   net_.add_byte(from, '"', '"', state);
@@ -148,6 +155,7 @@ void JsonStrings::add_other_than(StateId from, const std::vector<std::string>& t
     }
     tree[at].is_text = true;
   }
+  // The state `free` is for strings that differ already: anything may follow.
   const StateId free = net_.add_state();
   add_any_character(free, free);
   net_.add_byte(free, '"', '"', to);

@@ -2,6 +2,7 @@
 
 namespace tandem::constraint {
 
+// Makes a shared rule when it is first called for. `known` is the rule's number, -1 before.
 RuleId JsonValues::rule(RuleId& known, const char* name, const std::function<void(StateId, StateId)>& body) {
   if (known < 0) {
     known = net_.add_rule(name);  // known before its body, which may call it
@@ -10,6 +11,7 @@ RuleId JsonValues::rule(RuleId& known, const char* name, const std::function<voi
   return known;
 }
 
+// At most one blank: the model chooses its layout, and cannot write blanks for ever.
 void JsonValues::add_blank(StateId from, StateId to) {
   net_.add_nothing(from, to);
   net_.add_byte(from, ' ', ' ', to);
@@ -27,6 +29,7 @@ void JsonValues::add_before_blank(StateId from, char byte, StateId to) {
   add_blank(behind, to);
 }
 
+// A value is one rule for the whole net. It calls itself through objects and arrays.
 void JsonValues::add_any(StateId from, StateId to) {
   net_.add_call(from,
                 rule(value_, "value",
@@ -40,6 +43,7 @@ void JsonValues::add_any(StateId from, StateId to) {
                 to);
 }
 
+// The members of any object come in any order and number. The state `key` is entered behind { and behind each comma.
 void JsonValues::add_any_object(StateId from, StateId to) {
   net_.add_call(from,
                 rule(object_, "object",

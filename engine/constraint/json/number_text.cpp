@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kDigitsOfDouble = 15;  // decimals of so many digits are different doubles
 
+// An empty range adds nothing, so callers may compute ranges without looking at their ends.
 void add_digit(RuleNet& net, StateId from, int low, int high, StateId to) {
   if (low <= high) net.add_byte(from, static_cast<uint8_t>('0' + low), static_cast<uint8_t>('0' + high), to);
 }
@@ -30,6 +31,8 @@ class Magnitudes {
         to_(to) {}
 
   void add(StateId from) {
+    // Numbers of each length between the bounds' lengths are tried. A longer number is larger, since no zero
+    // stands in front.
     const size_t least = low_whole_.size(), most = has_high_ ? high_whole_.size() : least;
     for (size_t length = least; length <= most; ++length) {
       const bool at_low = length == least, at_high = has_high_ && length == most;
@@ -49,7 +52,8 @@ class Magnitudes {
   }
 
  private:
-  // The state with `left` more digits, whatever they are, is one for all lengths.
+  // The state with `left` more digits, whatever they are, is one for all lengths. The bounds matter only while a
+  // number's digits are equal to theirs. `at_low` and `at_high` say so.
   StateId before_digit(size_t length, size_t place, bool at_low, bool at_high) {
     if (place == length) return behind_whole(at_low, at_high);
     const bool is_free = !at_low && !at_high;
@@ -62,6 +66,7 @@ class Magnitudes {
   }
 
   void add_digits(StateId from, size_t length, size_t place, bool at_low, bool at_high) {
+    // Several digits cannot begin with a zero.
     const int least = place == 0 && length > 1 ? 1 : 0;
     const int low = std::max(least, at_low ? low_whole_[place] - '0' : 0),
               high = at_high ? high_whole_[place] - '0' : 9;
@@ -80,6 +85,8 @@ class Magnitudes {
     if (first <= last) add_digit(net_, from, first, last, next(false, false));
   }
 
+  // Behind the whole digits, the number may end if it is not below the lower bound. Its fraction can still
+  // lift it there.
   StateId behind_whole(bool at_low, bool at_high) {
     StateId& state = behind_whole_[at_low][at_high];
     if (state >= 0) return state;
@@ -113,6 +120,7 @@ class Magnitudes {
   StateId behind_whole_[2][2] = {{-1, -1}, {-1, -1}};
 };
 
+// JSON's integer: a zero alone, or digits without a leading zero.
 void add_integer(RuleNet& net, StateId from, StateId to) {
   net.add_byte(from, '0', '0', to);
   const StateId digits = net.add_state();
@@ -137,6 +145,7 @@ void add_exponent(RuleNet& net, StateId from, bool is_long, StateId to) {
   if (!is_long)
     return add_repeated(
         net, digits, 1, 2, [](RuleNet& into, StateId a, StateId b) { add_digit(into, a, 0, 9, b); }, to);
+  // Behind a single digit the exponent has three digits up to 307: 000 to 299, or 300 to 307.
   const StateId low = net.add_state(), three = net.add_state(), zero = net.add_state(), last = net.add_state();
   add_digit(net, digits, 0, 2, low);
   add_digit(net, low, 0, 9, last);
@@ -146,6 +155,7 @@ void add_exponent(RuleNet& net, StateId from, bool is_long, StateId to) {
   add_digit(net, zero, 0, 7, to);
 }
 
+// A number without bounds has two forms. Many digits take an exponent of two digits; one digit takes one of up to 307.
 void add_any_number(RuleNet& net, StateId from, bool is_integer, StateId to) {
   const StateId sign = net.add_state();
   net.add_nothing(from, sign);
@@ -176,6 +186,7 @@ Decimal magnitude(Decimal value) {
 
 }  // namespace
 
+// A bound from another keyword counts if it is narrower, or if it excludes the same value.
 void Bounds::raise(const Decimal& value, bool is_open) {
   const auto order = low ? compare(value, *low) : std::strong_ordering::greater;
   if (order > 0 || (order == 0 && is_open)) low = value, low_is_open = is_open;
@@ -211,6 +222,7 @@ void add_number(RuleNet& net, StateId from, const Bounds& bounds, bool is_intege
     const Decimal least = low && !low->negative ? *low : zero;
     Magnitudes(net, least, high ? &*high : nullptr, is_integer, to).add(from);
   }
+  // Negative numbers are magnitudes behind a minus, with the bounds swapped. Minus zero counts as a fraction alone.
   const auto of_zero = low ? compare(*low, zero) : std::strong_ordering::less;
   if (of_zero < 0 || (of_zero == 0 && !is_integer)) {
     const Decimal least = high && high->negative ? magnitude(*high) : zero;

@@ -11,11 +11,13 @@ class ObjectGrid {
   ObjectGrid(JsonValues& values, const ObjectMembers& object, StateId to)
       : values_(values), net_(values.net()), object_(object), to_(to) {
     const auto& count = object.count;
+    // Counts above the bounds never matter. Without other members, no count exceeds the number of names.
     last_ = std::max<int64_t>(1, std::max(count.least, count.most));
     const auto named = static_cast<int64_t>(object.members.size());
     if (object.other < 0) last_ = std::min(last_, std::max<int64_t>(1, named));
   }
 
+  // A row of states stands for each place between members, and a column for each count of members so far.
   void add(StateId from) {
     std::vector<StateId> row = new_row();
     values_.add_before_blank(from, '{', row[0]);
@@ -44,6 +46,7 @@ class ObjectGrid {
     return name;
   }
 
+  // An optional member may be left out: an edge that reads nothing leads to the next row in the same column.
   std::vector<StateId> add_member(const std::vector<StateId>& row, const ObjectMembers::Member& member) {
     std::vector<StateId> behind = new_row();
     for (int64_t written = 0; written <= last_; ++written) {

@@ -6,6 +6,7 @@
 namespace tandem::constraint {
 namespace {
 
+// Deeper schemas count as not disjoint, which is the safe answer: the compiler refuses them.
 constexpr int kDeepest = 8;
 
 bool ends_nowhere(const CharAutomaton& automaton) {
@@ -14,6 +15,7 @@ bool ends_nowhere(const CharAutomaton& automaton) {
 
 }  // namespace
 
+// Two schemas exclude each other if their conjunction has no value.
 bool SchemaParts::excludes(const Parts& a, const Parts& b) {
   Parts together = a;
   together.insert(together.end(), b.begin(), b.end());
@@ -33,6 +35,7 @@ bool SchemaParts::is_empty(const Facts& facts, int depth) {
   if (facts.values) return accepted_values(facts).empty();
   if (facts.types & (kNull | kBoolean)) return false;
   if (facts.types & (kInteger | kFraction) && !facts.numbers.is_empty()) return false;
+  // A string type is empty only by its pattern and lengths together.
   if (facts.types & kString && !facts.characters.is_empty()) {
     const auto automaton = string_automaton(facts);
     if (!automaton || !ends_nowhere(*automaton)) return false;
@@ -44,6 +47,7 @@ bool SchemaParts::is_empty(const Facts& facts, int depth) {
       has_empty = is_empty(item(facts, static_cast<size_t>(i)), depth + 1);
     if (!has_empty) return false;
   }
+  // An object is impossible if one of its required members is.
   if (!(facts.types & kObject) || facts.members.is_empty()) return true;
   return std::ranges::any_of(facts.required,
                              [&](const std::string& name) { return is_empty(member(facts, name), depth + 1); });

@@ -13,6 +13,7 @@
 namespace tandem::constraint {
 namespace {
 
+// Larger counts say nothing that a text could reach.
 constexpr int64_t kMostCount = 1'000'000'000;
 
 std::string child(const std::string& at, const std::string& key) { return at + "/" + pointer_part(key); }
@@ -36,6 +37,7 @@ uint8_t type_named(const Json& name, const std::string& at) {
   return found->second;
 }
 
+// A count may be written as 3.0 or 3e0, which JSON Schema takes for 3.
 int64_t count_of(const Json& value, const std::string& at) {
   const bool is_whole = value.is_number() && value.get<double>() >= 0 && value.get<double>() <= 1e18 &&
                         value.get<double>() == static_cast<double>(static_cast<int64_t>(value.get<double>()));
@@ -43,6 +45,7 @@ int64_t count_of(const Json& value, const std::string& at) {
   return std::min(kMostCount, static_cast<int64_t>(value.get<double>()));
 }
 
+// A bound is read from the digits of its text, so that it stays exact.
 Decimal number_of(const Json& value, const std::string& at) {
   if (!value.is_number()) refuse_schema("a number is expected", at);
   return read_decimal(value.dump());
@@ -53,6 +56,7 @@ const std::string& text_of(const Json& value, const std::string& at) {
   return value.get_ref<const std::string&>();
 }
 
+// Several lists of values hold together: only values of both lists stay.
 void keep_values(Facts& facts, const std::vector<const Json*>& values) {
   if (!facts.values) {
     facts.values = values;
@@ -103,6 +107,7 @@ Keyword ignored() {
 
 Keyword for_others() { return ignored(); }  // read by SchemaParts, or as part of another keyword
 
+// A keyword that restricts nothing while it is false may stand in a schema. Any other value of it is refused.
 Keyword only_if_false(const char* name) {
   return [name](const Json& value, const std::string& at, Facts&) {
     if (value != Json(false)) refuse_schema("the keyword \"" + std::string(name) + "\" is not known", at);
@@ -165,6 +170,7 @@ const std::map<std::string, Keyword, std::less<>>& keywords() {
   return table;
 }
 
+// prefixItems gives a schema for each of the first items, and items one for all further.
 void add_array_shape(const Place& place, Facts& facts) {
   const Json& schema = *place.schema;
   if (!schema.contains("items") && !schema.contains("prefixItems")) return;
@@ -186,6 +192,7 @@ void add_array_shape(const Place& place, Facts& facts) {
   facts.arrays.push_back(std::move(shape));
 }
 
+// The order of members is that of the schema's text, which the grammar asks of the model.
 void add_object_shape(const Place& place, Facts& facts) {
   const Json& schema = *place.schema;
   if (!schema.contains("properties") && !schema.contains("additionalProperties")) return;
@@ -207,6 +214,7 @@ void add_object_shape(const Place& place, Facts& facts) {
 
 }  // namespace
 
+// A keyword is read by the table, and an unknown one is an error: a constraint that is only half kept would be worse.
 void add_facts(const Place& place, Facts& facts) {
   for (const auto& [key, value] : place.schema->items()) {
     const auto found = keywords().find(key);
@@ -226,6 +234,7 @@ uint8_t type_of(const Json& value) {
   return read_decimal(value.dump()).is_whole() ? kInteger : kFraction;
 }
 
+// Numbers are written by their value and keys in order, so equal values have equal texts.
 std::string canonical_text(const Json& value) {
   if (value.is_number()) return read_decimal(value.dump()).text();
   if (!value.is_structured()) return value.dump();
@@ -238,6 +247,7 @@ std::string canonical_text(const Json& value) {
   return text;
 }
 
+// Several patterns hold together as the product of their automata. Lengths are one more automaton.
 std::optional<CharAutomaton> string_automaton(const Facts& facts) {
   if (facts.patterns.empty()) return std::nullopt;
   std::optional<CharAutomaton> all;

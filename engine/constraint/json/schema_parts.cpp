@@ -20,6 +20,7 @@ Parts list_of(const Json& schema, const char* key, const std::string& at) {
   return parts;
 }
 
+// A long list of values costs work at each visit, so it is paid for like parts.
 constexpr int64_t kValuesOfPart = 8;  // so many values of enum count as one part
 
 void add(Parts& parts, const std::optional<Place>& place) {
@@ -35,6 +36,7 @@ Parts SchemaParts::tidied(Parts parts) {
   return parts;
 }
 
+// Each visit of a part is paid for. Alternatives within alternatives multiply, and the limit ends them with an error.
 void SchemaParts::spend(int64_t parts) {
   spent_ += parts;
   if (spent_ > kMostParts)
@@ -42,6 +44,7 @@ void SchemaParts::spend(int64_t parts) {
 }
 
 // $ref and allOf are followed at once. A schema that is met again while it is followed would never come to an end.
+// `open` has the schemas on the present way and `done` those that were expanded before, for one meaning.
 void SchemaParts::expand(const Part& part, Meaning& meaning, std::vector<const Json*>& open,
                          std::vector<const Json*>& done) {
   spend();
@@ -51,6 +54,7 @@ void SchemaParts::expand(const Part& part, Meaning& meaning, std::vector<const J
     return;
   }
   if (!schema.is_object()) refuse_schema("a schema is an object, true or false", part.at);
+  // A group of alternatives stays as it is here. alternatives() multiplies it out when the meaning is used.
   if (part.mode == Part::Mode::any_of || part.mode == Part::Mode::one_of) {
     meaning.groups.push_back(part);
     return;
@@ -75,6 +79,7 @@ void SchemaParts::expand(const Part& part, Meaning& meaning, std::vector<const J
   meaning.own.push_back({&schema, Part::Mode::own, part.at});
 }
 
+// A meaning is the facts of all parts that hold, and the groups of which one alternative each must hold as well.
 SchemaParts::Meaning SchemaParts::meaning_of(const Parts& parts) {
   Meaning meaning;
   std::vector<const Json*> open, done;
@@ -91,6 +96,7 @@ SchemaParts::Meaning SchemaParts::meaning_of(const Parts& parts) {
   return meaning;
 }
 
+// Each alternative of the first group makes a conjunction with the rest. The other groups wait for their turn in it.
 std::vector<Parts> SchemaParts::alternatives(const Meaning& meaning) {
   const Part& group = meaning.groups[0];
   std::vector<Parts> all;
@@ -110,6 +116,7 @@ size_t SchemaParts::prefix_length(const Facts& facts) {
   return most;
 }
 
+// An item has the schemas of each array shape: that of its place in the prefix, or that of the rest.
 Parts SchemaParts::item(const Facts& facts, size_t index) {
   Parts parts;
   for (const auto& shape : facts.arrays)
@@ -117,6 +124,7 @@ Parts SchemaParts::item(const Facts& facts, size_t index) {
   return tidied(std::move(parts));
 }
 
+// A member has the schemas of each object shape: its own by name, or that of the others.
 Parts SchemaParts::member(const Facts& facts, const std::string& name) {
   Parts parts;
   for (const auto& shape : facts.objects) {

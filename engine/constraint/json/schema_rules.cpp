@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t kMostSchemaRules = 10'000;
 
+// Makes one rule for each conjunction of schemas that is met. Equal conjunctions share a rule, so recursion ends.
 class SchemaCompiler {
  public:
   explicit SchemaCompiler(const Json& root) : parts_(root) {}
@@ -29,6 +30,7 @@ class SchemaCompiler {
   }
 
  private:
+  // The place in the schema is the rule's name, which errors show.
   RuleId rule_of(const Parts& parts) {
     std::vector<std::pair<const Json*, Part::Mode>> key;
     for (const Part& part : parts) key.emplace_back(part.schema, part.mode);
@@ -42,12 +44,14 @@ class SchemaCompiler {
     return found->second;
   }
 
+  // A rule either calls one rule for each alternative, or it is a leaf whose facts become edges.
   void fill(const Parts& parts, RuleId rule) {
     const StateId from = net_.start(rule), to = net_.end(rule);
     const SchemaParts::Meaning meaning = parts_.meaning_of(parts);
     if (meaning.is_impossible) return;
     if (meaning.groups.empty()) return fill_leaf(parts, meaning.facts, from, to);
     const std::vector<Parts> all = parts_.alternatives(meaning);
+    // "Exactly one of" can be written only if no value satisfies two alternatives.
     if (meaning.groups[0].mode == Part::Mode::one_of) require_disjoint(all, meaning.groups[0].at);
     for (const Parts& one : all) net_.add_call(from, rule_of(one), to);
   }
@@ -61,6 +65,7 @@ class SchemaCompiler {
                         at + "/oneOf", "Write anyOf, or a member with another const in each");
   }
 
+  // A list of values is written out. Otherwise each type that is left adds its own ways.
   void fill_leaf(const Parts& parts, const Facts& facts, StateId from, StateId to) {
     if (facts.values) {
       for (const Json* value : parts_.accepted_values(facts)) values_.add_value(from, *value, to);
@@ -89,6 +94,7 @@ class SchemaCompiler {
     add_number(net_, from, facts.numbers, is_integer, to);
   }
 
+  // A chain of states counts items as far as their number matters, and a loop stands for all further items.
   void add_array(const Facts& facts, StateId from, StateId to) {
     if (facts.arrays.empty() && !facts.items.is_given()) return values_.add_any_array(from, to);
     const auto [least, most] = facts.items;

@@ -8,7 +8,8 @@
 namespace tandem::constraint {
 namespace {
 
-// One part of a pointer as a key: %41 and ~1 are written out.
+// One part of a pointer as a key: %41 and ~1 are written out. A pointer in a URI's fragment is escaped twice: bytes as
+// %41, and / and ~ within a key as ~1 and ~0.
 std::string key_of(std::string_view part, const std::string& at) {
   std::string key;
   for (size_t i = 0; i < part.size(); ++i) {
@@ -38,6 +39,7 @@ void refuse_schema(const std::string& what, const std::string& at, const std::st
               hint.empty() ? "docs/constrained.md lists what a schema may have" : hint);
 }
 
+// The flaws are found by one scan of the text before it is parsed. The parser would nest as deep as the text.
 Json parse_schema(std::string_view text, const std::string& on) {
   if (text.size() > kMostSchemaBytes)
     refuse_schema("it is too large", on, "It may have " + std::to_string(kMostSchemaBytes) + " bytes");

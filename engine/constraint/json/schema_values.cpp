@@ -5,6 +5,7 @@
 
 namespace tandem::constraint {
 
+// The facts must accept the value, and of each group enough alternatives: one or more for anyOf, exactly one for oneOf.
 bool SchemaParts::accepts(const Parts& parts, const Json& value) {
   const Meaning meaning = meaning_of(parts);
   if (meaning.is_impossible) return false;
@@ -21,6 +22,7 @@ bool SchemaParts::accepts(const Parts& parts, const Json& value) {
   });
 }
 
+// The automaton of the strings is made once for all values.
 std::vector<const Json*> SchemaParts::accepted_values(const Facts& facts) {
   const auto strings = string_automaton(facts);
   std::vector<const Json*> accepted;

@@ -21,6 +21,7 @@ void CharAutomaton::check(std::string_view on) const {
   throw Error("a pattern is too large", std::string(on), "Make its repetitions, or the string's lengths, smaller");
 }
 
+// A chain of states counts characters. Without an upper bound its last state has a loop.
 CharAutomaton of_length(int64_t least, int64_t most) {
   CharAutomaton chain;
   const int64_t last = most < 0 ? least : most;
@@ -59,6 +60,7 @@ CharAutomaton both(const CharAutomaton& a, const CharAutomaton& b, std::string_v
           pairs.emplace_back(one.to, other.to);
         }
         product.states[i].steps.push_back({std::move(common), found->second});
+        // The limits are checked on the way, before a product fills the memory.
         if (++edges > kMostPatternEdges) product.check(on);
       }
     if (std::ssize(product.states) > kMostPatternStates) product.check(on);
@@ -66,6 +68,7 @@ CharAutomaton both(const CharAutomaton& a, const CharAutomaton& b, std::string_v
   return product;
 }
 
+// All states that the text may be in are followed together, so nothing is tried twice.
 bool accepts(const CharAutomaton& automaton, std::u32string_view text) {
   std::set<int32_t> here{0};
   for (const char32_t code : text) {

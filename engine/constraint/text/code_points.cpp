@@ -17,6 +17,7 @@ std::optional<Character> first_character(std::string_view text) {
     if ((byte & 0xC0) != 0x80) return std::nullopt;
     code = code << 6 | (byte & 0x3F);
   }
+  // A character must need its number of bytes: longer forms of it are not UTF-8.
   constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
   if (code < kLeast[bytes] || code > kLastCharacter || is_surrogate(code)) return std::nullopt;
   return Character{code, bytes};
@@ -38,6 +39,7 @@ void append_character(std::string& text, char32_t code) {
     text += static_cast<char>(code);
     return;
   }
+  // The first byte says by its leading ones how many bytes follow; each of those carries six bits.
   const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
   constexpr int kLead[] = {0, 0xC0, 0xE0, 0xF0};
   text += static_cast<char>(static_cast<uint32_t>(kLead[more]) | code >> (6 * more));
@@ -76,6 +78,7 @@ void CharacterSet::tidy() {
   }
 }
 
+// The gaps between the ranges are the complement, without the surrogates, which tidy() takes out.
 CharacterSet CharacterSet::complement() const {
   CharacterSet rest;
   char32_t next = 0;
@@ -88,6 +91,7 @@ CharacterSet CharacterSet::complement() const {
   return rest;
 }
 
+// Both lists are sorted, so one walk along both finds what they share.
 CharacterSet CharacterSet::common_with(const CharacterSet& other) const {
   CharacterSet common;
   size_t a = 0, b = 0;

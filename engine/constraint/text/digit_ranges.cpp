@@ -3,6 +3,8 @@
 namespace tandem::constraint {
 namespace {
 
+// Splits a range by its first digit. The first and the last digit may leave the rest bounded, and digits between them
+// leave it free. So a range of n digits needs at most 2n - 1 pieces.
 void find(uint64_t low, uint64_t high, std::span<const uint32_t> bases, DigitRanges& front,
           std::vector<DigitRanges>& found) {
   if (bases.empty()) {

@@ -18,6 +18,7 @@ constexpr int kDeepestBrackets = 100;
 constexpr int kMostQuantifiers = 8;  // of one item: (x+)? is written without brackets
 constexpr int64_t kMostTimes = 100'000;
 
+// The tree of one rule's body. A leaf has a text, a set or the number of a rule, and other kinds have parts.
 struct Item {
   enum class Kind { text, set, rule, sequence, choice, repeat } kind = Kind::sequence;
   std::string text{};
@@ -65,6 +66,8 @@ void lay(RuleNet& net, StateId from, const Item& item, StateId to) {
   }
 }
 
+// A reader by recursive descent: one function for each level of the notation. Bodies are laid into the net at the end,
+// when all rules have their numbers.
 class GrammarReader {
  public:
   GrammarReader(std::string_view text, const std::string& on) : text_(text), on_(on) {}
@@ -80,6 +83,8 @@ class GrammarReader {
   }
 
  private:
+  // A rule is known from its first use or from its definition, whichever comes first. A body that is missing at the end
+  // is reported at the first use.
   struct Known {
     RuleId rule = -1;
     size_t first_use = 0;
@@ -116,7 +121,8 @@ class GrammarReader {
     }
   }
 
-  // Behind a whole sequence: whether an alternative follows, perhaps on a later line.
+  // Behind a whole sequence: whether an alternative follows, perhaps on a later line. The end of a line ends a rule
+  // unless the next line begins with |.
   bool next_alternative(bool in_brackets) {
     skip_blanks(in_brackets);
     const size_t here = place_;
@@ -141,6 +147,7 @@ class GrammarReader {
     return name;
   }
 
+  // A rule is its name, ::= and its alternatives.
   void rule() {
     const size_t begin = place_;
     const std::string name = this->name();
@@ -176,6 +183,7 @@ class GrammarReader {
     }
   }
 
+  // Repetitions may follow each other: (x+)? may be written x+?.
   ItemPointer repeated(int depth) {
     ItemPointer one = item(depth);
     for (int quantifiers = 0;; ++quantifiers) {
@@ -198,6 +206,7 @@ class GrammarReader {
     }
   }
 
+  // The numbers of {m}, {m,} and {m,n}.
   void times(Item& all) {
     skip_blanks(true);
     all.least = all.most = number();
@@ -221,6 +230,7 @@ class GrammarReader {
     return value;
   }
 
+  // The kind of an item is clear from its first character.
   ItemPointer item(int depth) {
     const size_t begin = place_;
     if (take('"')) return literal(begin);
@@ -253,6 +263,7 @@ class GrammarReader {
     return text;
   }
 
+  // A minus in front of ] is a character and no range.
   ItemPointer char_class(size_t begin) {
     auto item = item_of(Item::Kind::set);
     const bool is_negated = take('^');

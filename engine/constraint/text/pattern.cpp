@@ -21,6 +21,7 @@ const CharacterSet kSpace{{0x09, 0x0D},     {0x20, 0x20},     {0xA0, 0xA0},     
                           {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
 const CharacterSet kLineEnds{{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
 
+// The tree of a pattern. Only a set reads a character, and ^ and $ read nothing.
 struct Part;
 using PartPointer = std::unique_ptr<Part>;
 struct Part {
@@ -42,6 +43,8 @@ PartPointer part_of(CharacterSet set) {
   return part;
 }
 
+// A reader by recursive descent, from alternatives down to single characters. Whatever it does not know is an error: a
+// pattern that is read differently from the schema's author would break a promise.
 class PatternReader {
  public:
   PatternReader(std::u32string text, const std::string& on) : text_(std::move(text)), on_(on) {}
@@ -78,6 +81,7 @@ class PatternReader {
     return all;
   }
 
+  // A quantifier belongs to the atom before it. ^ and $ take none.
   PartPointer repeated(int depth) {
     if (take('^')) return part_of(Part::Kind::begin);
     if (take('$')) return part_of(Part::Kind::end);
@@ -118,6 +122,7 @@ class PatternReader {
     return value;
   }
 
+  // An atom is a group, a class, the dot, an escape or a character that stands for itself.
   PartPointer atom(int depth) {
     if (take('(')) return group(depth);
     if (take('[')) return part_of(char_class());
@@ -128,6 +133,7 @@ class PatternReader {
     return part_of(CharacterSet::of(text_[place_++]));
   }
 
+  // Groups only bracket, since nothing reads what they captured. A name of a group is skipped.
   PartPointer group(int depth) {
     if (take('?')) {
       if (take('<')) {
@@ -157,6 +163,7 @@ class PatternReader {
     return value;
   }
 
+  // The forms are \u{...} and \uXXXX. Two of the latter may be a surrogate pair, which is one character.
   char32_t unicode_escape() {
     if (take('{')) {
       char32_t value = 0;
@@ -175,6 +182,7 @@ class PatternReader {
     return 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
   }
 
+  // A class knows \b as a backspace. Outside of one it would be a word's border, which is refused.
   CharacterSet escape(bool in_class) {
     if (at_end()) fail("a \\ at the end");
     const char32_t c = text_[place_++];
@@ -234,6 +242,7 @@ class PatternReader {
   // One character, or a set such as \d, which begins no range.
   CharacterSet class_atom() { return take('\\') ? escape(true) : CharacterSet::of(text_[place_++]); }
 
+  // A range needs one character on either side. A minus in front of ] stands for itself.
   CharacterSet char_class() {
     const bool is_negated = take('^');
     CharacterSet all;
@@ -278,6 +287,8 @@ class Positions {
     next_.emplace_back();
     return {{place}, {place}, false};
   }
+  // A part behind another one: each end of the first leads to each beginning of the second. If one may be empty, the
+  // other's ends count as well.
   Ends in_order(Ends a, const Ends& b) {
     link(a.last, b.first);
     if (a.may_be_empty) a.first.insert(a.first.end(), b.first.begin(), b.first.end());
@@ -299,6 +310,7 @@ class Positions {
   }
   Ends anything() { return any_number(set(CharacterSet::all())); }
 
+  // Each part is counted when it is built, so nested repetitions end with an error before they fill the memory.
   Ends part(const Part& part) {
     if (++parts_ > kMostParts) too_large();
     switch (part.kind) {
@@ -338,6 +350,7 @@ class Positions {
     return in_order(std::move(all), optional);
   }
 
+  // State 0 is the start, and state i + 1 is behind place i. All edges into a state read the same set.
   CharAutomaton finish(const Ends& whole) const {
     CharAutomaton automaton;
     automaton.states.resize(sets_.size() + 1);
@@ -354,6 +367,7 @@ class Positions {
 
  private:
   [[noreturn]] void too_large() const { throw Error("a pattern is too large", on_, "Make its repetitions smaller"); }
+  // The number of edges is checked first: a product of two long lists would be made before the check otherwise.
   void link(const std::vector<int32_t>& last, const std::vector<int32_t>& first) {
     edges_ += std::ssize(last) * std::ssize(first);
     if (edges_ > kMostPatternEdges) too_large();

@@ -6,6 +6,7 @@
 
 namespace tandem::constraint {
 
+// Equal rests lead to the end by the same states, so they share one state in front.
 StateId SharedEnds::state_before(const std::vector<Bytes>& rest) {
   if (rest.empty()) return end_;
   if (const auto known = states_.find(rest); known != states_.end()) return known->second;
@@ -21,7 +22,8 @@ void SharedEnds::add(StateId from, const std::vector<Bytes>& way) {
     net_.add_byte(from, static_cast<uint8_t>(range.low), static_cast<uint8_t>(range.high), next);
 }
 
-// UTF-8 (RFC 3629): 7 bits in one byte; 11, 16 and 21 bits in a lead byte and continuation bytes of 6 bits.
+// UTF-8 (RFC 3629): 7 bits in one byte; 11, 16 and 21 bits in a lead byte and continuation bytes of 6 bits. A range is
+// cut where the number of bytes changes, and each part into ranges of its bytes.
 void add_characters(RuleNet& net, StateId from, const CharacterSet& set, StateId to) {
   static constexpr std::array<uint32_t, 4> kBases[] = {{128}, {32, 64}, {16, 64, 64}, {8, 64, 64, 64}};
   static constexpr char32_t kLast[] = {0x7F, 0x7FF, 0xFFFF, kLastCharacter};
@@ -48,6 +50,8 @@ void add_characters(RuleNet& net, StateId from, const CharacterSet& set, StateId
 // States of their own stand before and behind a loop, so it cannot be entered from elsewhere. A loop that is too
 // large is refused after two pieces. The first one may add rules that the others share.
 void add_repeated(RuleNet& net, StateId from, int64_t least, int64_t most, const Piece& piece, StateId to) {
+  // The numbers of the pieces that must be there come first; pieces that may be there can each be left out with
+  // all that follow.
   const int64_t times = std::max(least, most);
   int64_t laid = 0;
   const auto lay = [&](StateId begin) {
