@@ -18,6 +18,8 @@ std::optional<int64_t> index_in(const Value& key, int64_t count) {
   return at >= 0 && at < count ? std::optional(at) : std::nullopt;
 }
 
+// In a text of ASCII alone a character's index is its byte. Any other text is walked from its beginning, which the
+// account counts as work.
 Value character_at(Maker& maker, const String& string, int64_t index) {
   const std::string& bytes = string.text.bytes();
   size_t begin = static_cast<size_t>(index), end = begin + 1;
@@ -52,6 +54,7 @@ std::optional<Value> element(Maker& maker, const Value& value, const Value& key)
   return std::nullopt;
 }
 
+// The words that Jinja puts in front of its messages about missing parts.
 std::string described(const Value& value) {
   return value.is_none() ? "None" : std::string("'") + value.type() + " object'";
 }
@@ -60,6 +63,7 @@ Value missing_attribute(Maker& maker, const Value& value, const std::string& nam
   return maker.undefined(described(value) + " has no attribute '" + name + "'");
 }
 
+// Names that begin with an underscore are refused: Jinja's sandbox hides Python's inner attributes in this way.
 std::optional<Value> own_attribute(Maker& maker, const Value& value, const std::string& name) {
   if (name.starts_with("_")) return std::nullopt;
   if (auto* with = value.object<WithAttributes>()) return with->attribute(maker, name);
@@ -76,6 +80,7 @@ struct Bounds {
 
 // Python's rules for the bounds of a slice.
 Bounds bounds_of(const Value& begin, const Value& end, const Value& step, int64_t count) {
+  // The distance is far beyond any length, and adding a length to it does not overflow.
   static constexpr int64_t kFar = int64_t{1} << 62;
   const auto number = [](const Value& value, int64_t otherwise) {
     if (value.is_none()) return otherwise;
@@ -86,6 +91,7 @@ Bounds bounds_of(const Value& begin, const Value& end, const Value& step, int64_
   };
   const int64_t by = number(step, 1);
   if (by == 0) fail("a slice with a step of 0");
+  // A slice that goes backwards may stop before the first element, which is place -1.
   const int64_t lowest = by > 0 ? 0 : -1, highest = by > 0 ? count : count - 1;
   const auto place = [&](const Value& value, int64_t otherwise) {
     if (value.is_none()) return otherwise;
@@ -116,6 +122,7 @@ Value slice_of_string(Maker& maker, const String& string, const Bounds& bounds) 
     };
     return maker.string(string.text.slice(place(bounds.begin), place(bounds.end)), string.is_safe);
   }
+  // The table of places takes eight bytes for each character, so the account is asked first.
   maker.work(bytes.size() / 16);
   maker.require_room(bytes.size() * sizeof(size_t));
   const std::vector<size_t> places = places_of(bytes);
@@ -128,6 +135,7 @@ Value slice_of_string(Maker& maker, const String& string, const Bounds& bounds) 
   return maker.string(std::move(result), string.is_safe);
 }
 
+// Each round gives one character, whose authors stay with it. The iterator keeps the text alive.
 Iterator over_string(Maker& maker, const Value& value) {
   return [&maker, value, at = size_t{0}](Value& out) mutable {
     const String& string = *value.string();
@@ -139,6 +147,7 @@ Iterator over_string(Maker& maker, const Value& value) {
   };
 }
 
+// The dict's entries are asked anew in each round, because the iterator holds only the dict.
 Iterator over_view(Maker& maker, const Value& dict, DictView::Part part) {
   return [&maker, dict, part, at = size_t{0}](Value& out) mutable {
     const auto& entries = dict.dict()->entries;
@@ -151,6 +160,7 @@ Iterator over_view(Maker& maker, const Value& dict, DictView::Part part) {
 
 }  // namespace
 
+// `value.name`: first the type's own attributes and methods, then a dict's key, as Jinja looks for them.
 Value attribute(Maker& maker, const Value& value, const std::string& name) {
   if (value.undefined()) fail(value.undefined()->message);
   if (auto own = own_attribute(maker, value, name)) return *own;
@@ -159,6 +169,7 @@ Value attribute(Maker& maker, const Value& value, const std::string& name) {
   return missing_attribute(maker, value, name);
 }
 
+// `value[key]`: first an element, then an attribute of that name. A number that is no index is undefined.
 Value item(Maker& maker, const Value& value, const Value& key) {
   if (value.undefined()) fail(value.undefined()->message);
   if (auto found = element(maker, value, key)) return *found;
@@ -183,6 +194,7 @@ Value slice(Maker& maker, const Value& value, const Value& begin, const Value& e
   }
   if (const auto* range = value.object<Range>()) {
     const Bounds bounds = bounds_of(begin, end, step, range->count());
+    // A slice of a range is a range. Its step is the product of both.
     auto part = std::make_shared<Range>();
     part->start = range->start + bounds.begin * range->step;
     part->stop = range->start + bounds.end * range->step;
@@ -192,6 +204,7 @@ Value slice(Maker& maker, const Value& value, const Value& begin, const Value& e
   fail(std::string("a slice of a ") + value.type());
 }
 
+// Digits between two dots are an index and any other part is a key, as in the filters' `attribute`.
 Value item_by_path(Maker& maker, Value value, const Value& path) {
   if (path.is_none()) return value;
   if (!path.string()) return item(maker, value, path);
@@ -209,6 +222,8 @@ bool can_iterate(const Value& value) {
          value.object<DictView>() || value.object<Generator>();
 }
 
+// An iterator holds its value, so the value may be a temporary one. Values that give their elements one at a time are
+// asked only as far as somebody reads.
 Iterator iterate(Maker& maker, const Value& value) {
   if (value.undefined()) return [](Value&) { return false; };
   if (value.sequence())
@@ -231,6 +246,7 @@ Iterator iterate(Maker& maker, const Value& value) {
   fail(std::string("a loop over a ") + value.type() + ", which has no elements");
 }
 
+// A generator may be long, so room is asked for on the way.
 Values all_of(Maker& maker, const Value& value) {
   Values all;
   const Iterator next = iterate(maker, value);
@@ -252,6 +268,7 @@ std::optional<int64_t> length_of(const Value& value) {
   return std::nullopt;
 }
 
+// Functions are pure and shared; macros and loops are objects with a state of their own.
 Value call(Maker& maker, const Value& callee, Arguments arguments) {
   maker.work(4);
   if (callee.undefined()) fail(callee.undefined()->message);

@@ -6,6 +6,8 @@
 
 namespace tandem::chat {
 
+// Binds arguments to places as Python does: by place first, then by name. Everything that Python refuses is a Fault
+// here, so filters need not check their arguments.
 Taken::Taken(const Arguments& arguments, std::string of, std::initializer_list<const char*> names, size_t required)
     : of_(std::move(of)), values_(names.size()) {
   if (arguments.positional.size() > names.size())

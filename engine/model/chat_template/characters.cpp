@@ -33,6 +33,7 @@ struct SpecialCase {
   std::string upper, title;
 };
 
+// The table is parsed when the first text beyond ASCII changes its case.
 const std::map<char32_t, SpecialCase>& special_cases() {
   static const std::map<char32_t, SpecialCase> table = [] {
     std::map<char32_t, SpecialCase> made;
@@ -68,6 +69,7 @@ struct FreeMatch {
   void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
 };
 
+// The texts come from this folder and are valid UTF-8, so PCRE2 need not check them again.
 bool matches(const Pattern& code, std::string_view text) {
   const std::unique_ptr<pcre2_match_data, FreeMatch> data(pcre2_match_data_create(1, nullptr));
   return pcre2_match(code.get(), unicode_bytes(text), text.size(), 0, PCRE2_NO_UTF_CHECK, data.get(), nullptr) >= 0;
@@ -117,6 +119,7 @@ bool is_final(std::string_view before, std::string_view behind) {
 
 }  // namespace
 
+// The lead byte tells the length, and each further byte carries six bits.
 char32_t next_character(std::string_view text, size_t& place) {
   const auto lead = static_cast<unsigned char>(text[place]);
   const size_t length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
@@ -145,15 +148,18 @@ std::vector<size_t> places_of(std::string_view text) {
   return places;
 }
 
+// The characters that Python's str.isspace() knows, which include the four separators from 0x1C on.
 bool is_space(char32_t c) {
   return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
+// The characters at which str.splitlines() cuts.
 bool ends_line(char32_t c) {
   return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
 }
 
+// A character that repr() shows as itself: neither a control character nor a separator other than the blank.
 bool is_printable(char32_t c) {
   if (c < 0x7F) return c >= 0x20;
   static const Pattern hidden = compiled("[\\p{C}\\p{Z}]");
@@ -176,6 +182,8 @@ bool is(CharacterClass wanted, char32_t c) {
   return matches(patterns[static_cast<size_t>(wanted)], utf8_of(c));
 }
 
+// Most texts are ASCII, so PCRE2 is asked only beyond it. Two characters need their context: Σ, and İ,
+// which becomes two.
 std::string in_case(std::string_view text, size_t begin, size_t end, Case wanted) {
   size_t at = begin;
   const char32_t c = next_character(text, at);
@@ -202,6 +210,7 @@ std::string in_case(std::string_view text, Case wanted) {
   return result;
 }
 
+// The first letter of a word has a form of its own for some characters: ǆ becomes ǅ and not Ǆ.
 std::string titled(char32_t c) {
   const auto special = special_cases().find(c);
   if (special != special_cases().end()) return special->second.title;

@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kMostSource = size_t{1} << 20;
 
+// Turns a Fault into an Error with the template's name and line, and a hint that fits its kind.
 [[noreturn]] void report(const Fault& fault, const std::string& name, int line) {
   const std::string place = name + ": line " + std::to_string(fault.line > 0 ? fault.line : line);
   switch (fault.kind) {
@@ -43,6 +44,7 @@ struct ChatTemplate::Parsed {
 ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
 ChatTemplate::~ChatTemplate() = default;
 
+// A template is checked, parsed and scoped once. Renderings share the tree and have an account each.
 ChatTemplate::ChatTemplate(std::string_view source, std::string name) {
   auto parsed = std::make_unique<Parsed>();
   parsed->name = std::move(name);
@@ -60,6 +62,7 @@ ChatTemplate::ChatTemplate(std::string_view source, std::string name) {
   parsed_ = std::move(parsed);
 }
 
+// The options come behind the conversation's values, so they replace them.
 Text ChatTemplate::render(const Conversation& conversation, const RenderOptions& options) const {
   Account account;
   Maker maker(account);
@@ -83,6 +86,7 @@ std::tm local_time() {
   return local;
 }
 
+// A time without a zone, as `--chat-time` takes it. A date that the calendar lacks is refused: timegm() would move it.
 std::optional<std::tm> read_time(std::string_view text) {
   std::tm time{};
   const std::string copy(text);

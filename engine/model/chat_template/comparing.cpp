@@ -31,12 +31,14 @@ std::optional<std::partial_ordering> by_number(const Value& a, const Value& b) {
   return std::nullopt;
 }
 
+// Two texts of different sizes differ, which costs no work.
 bool equal_texts(Maker& maker, const std::string& a, const std::string& b) {
   if (a.size() != b.size()) return false;
   maker.work_on(a.size());
   return a == b;
 }
 
+// Two dicts are equal whatever the order of their keys.
 bool equal_dicts(Maker& maker, const Dict& a, const Dict& b) {
   if (a.entries.size() != b.entries.size()) return false;
   return std::ranges::all_of(a.entries, [&](const auto& entry) {
@@ -47,6 +49,7 @@ bool equal_dicts(Maker& maker, const Dict& a, const Dict& b) {
 
 }  // namespace
 
+// Empty values, zero and none are false in Python, and everything else is true.
 bool is_true(const Value& value) {
   if (value.is_none() || value.undefined()) return false;
   if (value.truth()) return *value.truth();
@@ -101,6 +104,7 @@ bool same(const Value& a, const Value& b) {
   fail_unknown("the test `sameas` of two numbers or texts");
 }
 
+// Lists compare by their first different elements, and by their lengths if there are none.
 bool less(Maker& maker, const Value& a, const Value& b) {
   maker.work(1);
   if (a.undefined()) fail(a.undefined()->message);
@@ -121,6 +125,7 @@ bool less(Maker& maker, const Value& a, const Value& b) {
   fail(std::string("a ") + a.type() + " and a " + b.type() + " have no order");
 }
 
+// `in` finds a part of a text, a key of a dict, or an equal element. A generator is read up to that element.
 bool contains(Maker& maker, const Value& whole, const Value& part) {
   if (whole.string()) {
     if (!part.string()) fail(std::string("`in` a text needs a text, not a ") + part.type());

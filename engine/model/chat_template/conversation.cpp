@@ -11,6 +11,7 @@
 namespace tandem::chat {
 namespace {
 
+// Limits of what a request may hold. They keep a hostile conversation from filling the memory before a template runs.
 constexpr size_t kMostJson = size_t{32} << 20;
 constexpr size_t kMostValues = size_t{1} << 19;
 constexpr size_t kMostDepth = 128;
@@ -49,6 +50,7 @@ class ValueSink : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
+  // A list or an object whose end has not come yet.
   struct Open {
     bool is_object;
     Value key;
@@ -65,6 +67,7 @@ class ValueSink : public nlohmann::json_sax<nlohmann::json> {
     open_.pop_back();
     return add(done.is_object ? maker_.dict(std::move(done.entries)) : maker_.list(std::move(done.items)));
   }
+  // A value belongs to the innermost list or object that is open. The first value is the whole.
   bool add(Value value) {
     if (++count_ > kMostValues) fail("it has more than " + std::to_string(kMostValues) + " values");
     if (open_.empty())
@@ -105,6 +108,7 @@ Value with_known_roles(const Value& messages, Maker& maker) {
 
 using Named = std::vector<std::pair<std::string, Value>>;
 
+// A later value of a name replaces the earlier one.
 void set(Named& values, std::string_view name, const Value& value) {
   const auto known = std::ranges::find(values, name, &Named::value_type::first);
   if (known != values.end())
@@ -148,6 +152,7 @@ Named named_values(const Value& root, Maker& maker) {
     }
   }
   if (!has_messages) fail("it has no `messages`");
+  // The template's own arguments come last, so they replace values of the same name.
   if (const Value* more = find_key(*root.dict(), "chat_template_kwargs"); more && !more->is_none()) {
     if (!more->dict()) fail("`chat_template_kwargs` is no object");
     for (const auto& [key, value] : more->dict()->entries) set(values, key.bytes(), value);
@@ -184,6 +189,7 @@ Conversation Conversation::read(std::string_view json, const std::string& name) 
   return Conversation(std::move(given));
 }
 
+// Messages of the program become the same values as those of a JSON text, with the same limits.
 Conversation Conversation::of(const std::vector<Message>& messages) {
   auto given = std::make_unique<Given>();
   Maker maker(given->account);
@@ -208,6 +214,7 @@ bool Conversation::gives(std::string_view name) const {
 
 bool Conversation::has_tools() const { return is_true(value_of(*given_, "tools")); }
 
+// The last message is continued rather than answered if the assistant wrote it.
 bool Conversation::ends_with_assistant() const {
   const Value& messages = value_of(*given_, "messages");
   if (!messages.list() || messages.list()->items.empty() || !messages.list()->items.back().dict()) return false;

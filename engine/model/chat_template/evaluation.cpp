@@ -10,6 +10,7 @@
 namespace tandem::chat {
 namespace {
 
+// The account's estimate of a loop that outlives its statement.
 constexpr size_t kBytesOfLoop = 512;
 
 }  // namespace
@@ -94,6 +95,7 @@ Value Interpreter::dict(const Expression& expression) {
   return maker_.dict(std::move(entries));
 }
 
+// `a if test else b`. Only the branch that is chosen is evaluated.
 Value Interpreter::choice(const Expression& expression) {
   const Level level(*this);
   if (is_true(evaluate(*expression.parts[1]))) return evaluate(*expression.parts[0]);
@@ -101,6 +103,7 @@ Value Interpreter::choice(const Expression& expression) {
   return maker_.undefined("the `if` without `else` on line " + std::to_string(expression.line) + " has no value");
 }
 
+// `and` and `or` give one of their sides, and the right one is evaluated only if the left one does not decide.
 Value Interpreter::logical(const Expression& expression) {
   const Level level(*this);
   Value left = evaluate(*expression.parts[0]);
@@ -108,6 +111,7 @@ Value Interpreter::logical(const Expression& expression) {
   return decides ? left : evaluate(*expression.parts[1]);
 }
 
+// Each comparison is made of equality and of one order, with the sides swapped where needed.
 bool Interpreter::holds(Expression::Comparison comparison, const Value& a, const Value& b) {
   using Comparison = Expression::Comparison;
   switch (comparison) {
@@ -131,6 +135,7 @@ bool Interpreter::holds(Expression::Comparison comparison, const Value& a, const
   return false;
 }
 
+// A chain a < b < c holds if each neighbouring pair does. Every part is evaluated once at most.
 bool Interpreter::compare(const Expression& expression) {
   const Level level(*this);
   Value left = evaluate(*expression.parts[0]);
@@ -147,10 +152,12 @@ Value Interpreter::compute(const Expression& expression) {
   const Level level(*this);
   const Value left = evaluate(*expression.parts[0]);
   const Value right = evaluate(*expression.parts[1]);
+  // The line is set again because the parts may have come from other lines. A Fault then names the operator's line.
   line_ = expression.line;
   return computed(maker_, expression.what, left, right);
 }
 
+// The operator ~ prints its parts one behind the other.
 Value Interpreter::concat(const Expression& expression) {
   const Level level(*this);
   Text text;
@@ -182,6 +189,8 @@ Value Interpreter::item_or_slice(const Expression& expression) {
   return slice(maker_, value, begin, end, evaluate_or_none(expression.parts[3]));
 }
 
+// The order is Jinja's: places, names, then the elements of `*` and the entries of `**`. A name that comes twice
+// is an error.
 Arguments Interpreter::arguments_of(const CallArguments& arguments) {
   Arguments result;
   for (const auto& each : arguments.positional) result.positional.push_back(evaluate(*each));
@@ -204,6 +213,7 @@ Arguments Interpreter::arguments_of(const CallArguments& arguments) {
   return result;
 }
 
+// The object of a `call` block reaches the macro as the argument `caller`.
 Value Interpreter::call(const Expression& expression, const Value* caller) {
   const Level level(*this);
   const Expression& of = *expression.parts[0];
@@ -214,6 +224,7 @@ Value Interpreter::call(const Expression& expression, const Value* caller) {
   return chat::call(maker_, callee, std::move(arguments));
 }
 
+// A filter without a value in front stands in a block. Its value is the text that the block has caught.
 Value Interpreter::filter(const Expression& expression) {
   const Level level(*this);
   const Value value = expression.parts[0] ? evaluate(*expression.parts[0]) : *block_text_;

@@ -26,6 +26,7 @@ struct FieldForm {
   int64_t width = 0, precision = -1;
 };
 
+// Digits beyond the limit are read, too, so that the message is about the number and not about its rest.
 int64_t take_number(std::string_view& rest, int64_t most) {
   int64_t number = 0;
   while (!rest.empty() && is_ascii_digit(rest.front())) {
@@ -73,12 +74,15 @@ FieldForm field_form(std::string_view spec) {
   return form;
 }
 
+// A comma stands before each three digits, counted from the point to the left.
 std::string grouped(std::string digits) {
   const size_t point = std::min(digits.find_first_not_of("0123456789"), digits.size());
   for (size_t at = point; at > 3; at -= 3) digits.insert(at - 3, ",");
   return digits;
 }
 
+// The C library writes the digits, since Python defines them by the same rules. The form is put together here, with `#`
+// only where the field has one.
 std::string real_digits(double value, char type, int64_t precision, bool alternate) {
   const char form[] = {
       '%', alternate ? '#' : '.', alternate ? '.' : '*', alternate ? '*' : type, alternate ? type : '\0', '\0'};
@@ -116,6 +120,7 @@ Signed signed_number(const Value& value, FieldForm& form) {
     const double number = value.real() ? *value.real() : whole->to_double();
     negative = std::signbit(number) && !std::isnan(number);
     const double magnitude = std::abs(number);
+    // Without a type and a precision, Python writes the shortest digits that read back as the same number.
     if (form.type == '\0' && form.precision < 0) {
       result.digits = real_text(magnitude);
     } else if (std::string_view("eEfFgG").find(form.type) != std::string_view::npos && form.type != '\0') {
@@ -135,6 +140,7 @@ Signed signed_number(const Value& value, FieldForm& form) {
   return result;
 }
 
+// Padding counts characters and not bytes. `^` puts the larger half on the right.
 Text padded(Maker& maker, const Text& text, const FieldForm& form, char usual) {
   const auto count = static_cast<int64_t>(count_characters(text.bytes()));
   if (count >= form.width) return text;
@@ -147,6 +153,7 @@ Text padded(Maker& maker, const Text& text, const FieldForm& form, char usual) {
   return result;
 }
 
+// `=` pads between the sign and the digits, so both are padded by themselves.
 Text number_in_form(Maker& maker, const Value& value, FieldForm form) {
   maker.work(256);
   if (form.zero && form.comma) fail_unknown("a format with both `0` and `,`");
@@ -161,6 +168,7 @@ Text number_in_form(Maker& maker, const Value& value, FieldForm form) {
   return result;
 }
 
+// A precision cuts a text, and a zero in front of the width pads it on the right.
 Text text_in_form(Maker& maker, const Text& text, const FieldForm& form) {
   if (form.type != '\0' && form.type != 's') fail(std::string("the format `") + form.type + "` of a text");
   if (form.sign != '-' || form.alternate || form.comma || form.align == '=') fail("a format of numbers for a text");
@@ -184,6 +192,7 @@ struct Field {
   std::string_view spec;
 };
 
+// A field is a path, then `!` and a conversion, then `:` and a form. Each may be left out but the path.
 Field field_of(std::string_view inside) {
   Field field;
   const size_t end = std::min(inside.find_first_of("!:"), inside.size());
@@ -199,6 +208,7 @@ Field field_of(std::string_view inside) {
   return field;
 }
 
+// Runs str.format(): copies text, and writes a value in the place of each field. {{ and }} are braces.
 class Formatting {
  public:
   Formatting(Maker& maker, const Arguments& arguments) : maker_(maker), arguments_(arguments) {}
@@ -238,6 +248,7 @@ class Formatting {
     return in_form(maker_, value, field.spec);
   }
 
+  // A path begins with a number or a name, and goes on with attributes (.) and items ([...]).
   Value find_value(std::string_view path) {
     const size_t end = std::min(path.find_first_of(".["), path.size());
     Value value = first(std::string(path.substr(0, end)));
@@ -258,6 +269,7 @@ class Formatting {
     return value;
   }
 
+  // Fields without a number count themselves. Python refuses to mix both kinds, and so does this.
   Value first(const std::string& name) {
     const bool is_number = !name.empty() && std::ranges::all_of(name, is_ascii_digit);
     if (name.empty() || is_number) {
@@ -282,6 +294,7 @@ class Formatting {
 // The operator %.
 class PercentFormatting {
  public:
+  // Values in a tuple are used one by one. Any other value is a single one, and some kinds of it may stay unused.
   PercentFormatting(Maker& maker, const Value& values) : maker_(maker), values_(values) {
     is_tuple_ = values.sequence() && !values.list();
     may_be_left_ = !is_tuple_ && (values.dict() || values.list() || values.undefined() || values.object<Range>());
@@ -306,6 +319,7 @@ class PercentFormatting {
   }
 
  private:
+  // A field is %, a name in brackets, flags, a width, a precision and a type.
   Text field(std::string_view& rest) {
     FieldForm form;
     std::optional<Value> keyed;
@@ -335,6 +349,7 @@ class PercentFormatting {
     return shown(value, form);
   }
 
+  // The type decides what a value must be. `%d` cuts a fraction off, which the other types of whole numbers refuse.
   Text shown(const Value& value, FieldForm form) {
     if (form.align == '<') form.zero = false;
     switch (form.type) {

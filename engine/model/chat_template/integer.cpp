@@ -11,6 +11,7 @@
 namespace tandem::chat {
 namespace {
 
+// A magnitude in base 2^32, the lowest limb first and without zeros at the end.
 using Limbs = std::vector<uint32_t>;
 
 constexpr size_t kMostLimbs = 447;  // 14,304 bits: 4,300 digits need 14,285
@@ -53,6 +54,7 @@ Limbs difference(const Limbs& a, const Limbs& b) {
   return result;
 }
 
+// The school's multiplication. Numbers are at most 447 limbs long, so a faster one would not pay.
 Limbs product(const Limbs& a, const Limbs& b) {
   Limbs result(a.size() + b.size());
   for (size_t i = 0; i < a.size(); ++i) {
@@ -129,6 +131,8 @@ Quotient long_division(const Limbs& a, const Limbs& b) {
   Quotient result;
   result.quotient.resize(rest.size() - n);
   for (size_t j = result.quotient.size(); j-- > 0;) {
+    // A digit is estimated from the two highest limbs, and corrected by the third. After that it is at most
+    // one too large.
     const uint64_t top = static_cast<uint64_t>(rest[j + n]) << 32 | rest[j + n - 1];
     uint64_t digit = top / divisor[n - 1], left = top % divisor[n - 1];
     while (digit >> 32 != 0 || digit * divisor[n - 2] > (left << 32 | rest[j + n - 2])) {
@@ -136,6 +140,7 @@ Quotient long_division(const Limbs& a, const Limbs& b) {
       left += divisor[n - 1];
       if (left >> 32 != 0) break;
     }
+    // The digit times the divisor is taken away from the rest. A borrow says that the digit was too large.
     int64_t borrow = 0;
     uint64_t carry = 0;
     for (size_t i = 0; i <= n; ++i) {
@@ -176,6 +181,7 @@ double rounded(const Limbs& limbs, bool more, int exponent) {
 
 }  // namespace
 
+// A small number as limbs. The most negative one has no positive counterpart, so its magnitude is made without a sign.
 Integer::Large Integer::widened(const Integer& value) {
   if (value.large_) return *value.large_;
   const uint64_t magnitude =
@@ -185,6 +191,7 @@ Integer::Large Integer::widened(const Integer& value) {
   return large;
 }
 
+// Each result passes here: it becomes small if it fits into 64 bits, and is a Fault if it is too long.
 Integer Integer::narrowed(Large large) {
   trim(large.limbs);
   if (large.limbs.size() > kMostLimbs) fail_too_large("a number of more than 4,300 digits");
@@ -200,6 +207,7 @@ Integer Integer::narrowed(Large large) {
   return result;
 }
 
+// Reads a number digit by digit: what was read so far times the base, plus the digit.
 std::optional<Integer> Integer::parse(std::string_view digits, int base) {
   Large large;
   if (digits.empty()) return std::nullopt;
@@ -221,6 +229,7 @@ std::optional<Integer> Integer::parse(std::string_view digits, int base) {
   return narrowed(std::move(large));
 }
 
+// A double is its mantissa of 53 bits times a power of two, so its whole part is exact.
 Integer Integer::of(double whole) {
   int exponent = 0;
   const double fraction = std::frexp(std::abs(whole), &exponent);  // 0.5 to 1, times 2^exponent
@@ -230,6 +239,7 @@ Integer Integer::of(double whole) {
   return whole < 0 ? -magnitude : magnitude;
 }
 
+// The digits come from behind, as remainders of divisions by the base.
 std::string Integer::to_string(int base) const {
   if (!large_ && base == 10) return std::to_string(small_);
   Large rest = widened(*this);
@@ -282,6 +292,7 @@ Integer operator*(const Integer& a, const Integer& b) {
   return Integer::narrowed({left.negative != right.negative, product(left.limbs, right.limbs)});
 }
 
+// The division of magnitudes cuts towards zero. Python rounds down, so a negative quotient with a rest is one less.
 Integer::Division Integer::divide(const Integer& a, const Integer& b) {
   if (b.is_zero()) fail("a division by zero");
   const Large left = widened(a), right = widened(b);
@@ -295,6 +306,8 @@ Integer::Division Integer::divide(const Integer& a, const Integer& b) {
   return result;
 }
 
+// Numbers up to 2^53 are exact as doubles. A larger dividend gets at least 66 bits more than the divisor has, so the
+// quotient has more bits than a double and is rounded once.
 double Integer::true_divide(const Integer& a, const Integer& b) {
   if (b.is_zero()) fail("a division by zero");
   const auto exact = [](const Integer& x) {
@@ -309,6 +322,7 @@ double Integer::true_divide(const Integer& a, const Integer& b) {
   return left.negative != right.negative ? -value : value;
 }
 
+// Powers by squaring. The size of the result is estimated first, because an exponent is quickly too large.
 Integer Integer::power(const Integer& base, const Integer& exponent) {
   if (exponent.is_zero()) return 1;
   const bool trivial = base.fits() && base.small() >= -1 && base.small() <= 1;

@@ -68,11 +68,13 @@ Interpreter::~Interpreter() {
   }
 }
 
+// Only names that the template has are kept, so unknown variables of a conversation cost nothing.
 void Interpreter::set(std::string_view name, Value value) {
   const auto known = tree_.names.find(name);  // a name that the template does not have makes no difference
   if (known != tree_.names.end()) scope_->set(&*known, std::move(value));
 }
 
+// The begin of the stack is taken here. Each level compares with it how deep the recursion is.
 Text Interpreter::run() {
   stack_begin_ = __builtin_frame_address(0);
   Text text;
@@ -82,6 +84,7 @@ Text Interpreter::run() {
   return text;
 }
 
+// A statement that leaves a loop ends the blocks around it, up to the loop.
 Interpreter::Flow Interpreter::execute(const Block& block) {
   const Level level(*this);
   for (const auto& statement : block) {
@@ -91,6 +94,7 @@ Interpreter::Flow Interpreter::execute(const Block& block) {
   return Flow::normal;
 }
 
+// Each kind is a function of its own, which keeps this frame small: templates recurse through it.
 Interpreter::Flow Interpreter::execute(const Statement& statement) {
   using Kind = Statement::Kind;
   maker_.work(1);
@@ -136,6 +140,7 @@ void Interpreter::output(const Statement& statement) {
     print(value->kind == Expression::Kind::constant ? value->value : evaluate(*value));
 }
 
+// Printed text counts as work by pieces, so a loop that prints little does not pay for each output.
 void Interpreter::print(const Value& value) {
   maker_.work(1);
   const size_t before = out_->size();
@@ -157,6 +162,7 @@ Interpreter::Flow Interpreter::choose(const Statement& statement) {
   return execute(statement.other);
 }
 
+// A loop by itself has depth 0. `loop(...)` inside it runs the same statement one level deeper.
 Interpreter::Flow Interpreter::loop(const Statement& statement) {
   return run_loop(statement, evaluate(*statement.values[0]), 0);
 }
@@ -200,6 +206,7 @@ Interpreter::Flow Interpreter::run_loop(const Statement& statement, const Value&
   return execute(statement.other);
 }
 
+// A recursive call runs the loop on other values, in the scope of the loop itself, and gives what it prints.
 Value Interpreter::repeat_loop(const Loop& loop, const Value& values) {
   const Inner scope(*this, loop.scope, {});
   Caught text(*this);
@@ -207,6 +214,7 @@ Value Interpreter::repeat_loop(const Loop& loop, const Value& values) {
   return text.take();
 }
 
+// The text of a block is caught in a scope of its own, and the name is set outside of it.
 Interpreter::Flow Interpreter::set_block(const Statement& statement) {
   Value value;
   {
@@ -243,6 +251,7 @@ Interpreter::Flow Interpreter::filter_block(const Statement& statement) {
   return Flow::normal;
 }
 
+// All values of `with` are evaluated before its names exist, so one cannot read another.
 Interpreter::Flow Interpreter::with(const Statement& statement) {
   Values values;
   for (const auto& value : statement.values) values.push_back(evaluate(*value));
@@ -261,6 +270,7 @@ void Interpreter::generation(const Statement& statement) {
   execute(statement.body);
 }
 
+// A scope that a macro keeps may hold the macro itself. The interpreter empties such scopes in the end.
 void Interpreter::keep_scope() {
   if (std::exchange(scope_->is_kept, true)) return;
   maker_.account().hold(kBytesKept);
@@ -325,6 +335,7 @@ Value Interpreter::call_macro(const Macro& macro, Arguments arguments) {
   return text.take();
 }
 
+// A name is looked for in the present scope, then in those around it.
 Value* Interpreter::find(Name name) {
   for (Scope* scope = scope_.get(); scope != nullptr; scope = scope->outer.get())
     if (Value* value = scope->find(name)) return value;
@@ -333,6 +344,7 @@ Value* Interpreter::find(Name name) {
 
 Value Interpreter::missing(Name name) { return maker_.undefined("'" + *name + "' is undefined"); }
 
+// Variables come first, then functions that are known to every template. Functions are made once for each rendering.
 Value Interpreter::name(const Expression& expression) {
   if (const Value* value = find(expression.name)) return *value;
   const auto known = globals_.find(expression.name);
@@ -345,6 +357,7 @@ Value Interpreter::name(const Expression& expression) {
   return globals_[expression.name] = *made;
 }
 
+// A namespace takes its fields as dict() takes its entries.
 Value Interpreter::make_namespace(const Arguments& arguments) {
   const auto made = std::make_shared<Namespace>();
   const Value fields = chat::call(maker_, *global_function("dict", now_), arguments);
@@ -357,6 +370,7 @@ Value Interpreter::make_namespace(const Arguments& arguments) {
   return std::shared_ptr<Object>(made);
 }
 
+// A target is a name, a field of a namespace, or a list of targets for the elements of a value.
 void Interpreter::assign(const Target& target, Value value) {
   if (!target.name) {
     const Values values = all_of(maker_, value);

@@ -24,6 +24,7 @@ bool is_base_digit(char c, int base) {
   return c >= '0' && c < '0' + base;
 }
 
+// Jinja's rules for line ends: each kind becomes \n, and one \n at the end of the source is dropped.
 std::string with_plain_newlines(std::string_view source) {
   std::string text;
   text.reserve(source.size());
@@ -139,6 +140,7 @@ class Lexer {
  private:
   bool at(std::string_view text) const { return source_.substr(at_).starts_with(text); }
   void add(Kind kind, std::string text) { tokens_.push_back({kind, std::move(text), {}, 0, line_}); }
+  // Moves to a place and counts the lines on the way there.
   void move(size_t end) {
     line_ += static_cast<int>(std::count(source_.begin() + static_cast<std::ptrdiff_t>(at_),
                                          source_.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
@@ -197,6 +199,7 @@ class Lexer {
     return behind + (trims ? 1 : 0);
   }
 
+  // A comment may hold anything but its own end.
   void comment() {
     for (size_t place = at_;; ++place) {
       place = source_.find("#}", place);
@@ -224,6 +227,7 @@ class Lexer {
     return true;
   }
 
+  // Nothing within a raw block is a tag but its own end.
   void raw() {
     const int begin_line = line_;
     for (size_t open = at_; (open = source_.find("{%", open)) != std::string_view::npos; ++open) {
@@ -262,6 +266,7 @@ class Lexer {
     }
   }
 
+  // Numbers come before names, because a name may hold digits but not begin with one.
   void token(std::string& brackets) {
     const char c = source_[at_];
     if (c == '\'' || c == '"') return quoted(c);
@@ -278,6 +283,7 @@ class Lexer {
     fail("the character " + std::string(source_.substr(at_, end - at_)) + " in an expression", line_);
   }
 
+  // The stack of closing brackets that are expected. `}}` within brackets closes two of them and not the tag.
   void balance(char mark, std::string& brackets) const {
     if (mark == '(') brackets += ')';
     if (mark == '[') brackets += ']';
@@ -287,6 +293,7 @@ class Lexer {
     brackets.pop_back();
   }
 
+  // A backslash hides the character behind it, so an escaped quote does not end the text.
   void quoted(char quote) {
     size_t end = at_ + 1;
     while (end < source_.size() && source_[end] != quote) end += source_[end] == '\\' ? 2 : 1;
@@ -312,6 +319,7 @@ class Lexer {
     return text;
   }
 
+  // A number behind a dot is an index, as in `a.0.1`, and no fraction.
   bool number() {
     const size_t whole = end_of_digits(at_, 10);
     if (at_ == 0 || source_[at_ - 1] != '.') {
@@ -360,6 +368,7 @@ class Lexer {
     return end;
   }
 
+  // A name has letters, digits and underscores of any script, by Unicode's classes for identifiers.
   bool name() {
     size_t end = at_;
     while (end < source_.size()) {

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kMostRange = 100000;  // of Jinja's sandbox
 
+// Wraps a condition on one value as a test that refuses arguments.
 template <typename Of>
 Test without_arguments() {
   return [](Maker&, const Value& value, const Arguments& arguments) {
@@ -44,6 +45,7 @@ TANDEM_CHAT_TEST(IsSequence,
 TANDEM_CHAT_TEST(IsCallable, value.undefined() || value.object<Function>() || value.object<Callable>());
 #undef TANDEM_CHAT_TEST
 
+// The same for a test that compares with one other value.
 template <typename Compare>
 Test with_other() {
   return [](Maker& maker, const Value& value, const Arguments& arguments) {
@@ -77,6 +79,7 @@ struct Same {
   bool operator()(Maker&, const Value& a, const Value& b) const { return same(a, b); }
 };
 
+// `even`, `odd` and `divisibleby` are remainders by Python's rules, so they hold for negative and real numbers.
 bool leaves(Maker& maker, const Value& value, const Value& divisor, int64_t rest) {
   return equal(maker, computed(maker, Operator::modulo, value, divisor), Integer(rest));
 }
@@ -94,6 +97,7 @@ bool is_in(Maker& maker, const Value& value, const Arguments& arguments) {
   return contains(maker, taken.at(0), value);
 }
 
+// The case of any value is that of its printed text.
 template <bool upper>
 bool has_case(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "a test of one value", {});
@@ -108,6 +112,7 @@ bool names_test(Maker&, const Value& value, const Arguments&) {
   return value.string() && find_test(value.bytes()) != nullptr;
 }
 
+// A range is kept as three numbers. Its limit is that of Jinja's sandbox, so templates fail in both alike.
 Value range(Maker&, const Arguments& arguments) {
   const Taken taken(arguments, "range()", {"", "", ""}, 1);
   auto made = std::make_shared<Range>();
@@ -121,6 +126,7 @@ Value range(Maker&, const Arguments& arguments) {
   return std::shared_ptr<Object>(std::move(made));
 }
 
+// The entries of dict() and namespace(): those of a dict or of a list of pairs, then the named arguments.
 std::vector<std::pair<Value, Value>> entries_of(Maker& maker, const Arguments& arguments, const char* of) {
   if (arguments.positional.size() > 1) fail(std::string(of) + " takes at most one value by place");
   std::vector<std::pair<Value, Value>> entries;
@@ -185,6 +191,7 @@ std::string without_zones(const std::string& form) {
   return result;
 }
 
+// strftime() gives the number of characters that it wrote, and 0 both for none and for too many.
 Value show_time(Maker& maker, const Arguments& arguments, const std::tm& now) {
   const Taken taken(arguments, "strftime_now()", {"format"}, 1);
   // A blank in front tells a date without characters from one without room.
@@ -198,6 +205,7 @@ Value show_time(Maker& maker, const Arguments& arguments, const std::tm& now) {
 
 }  // namespace
 
+// Jinja's tests by name, with its short names for comparisons. A test that is missing here is reported by name.
 Test find_test(std::string_view name) {
   static const std::map<std::string_view, Test> table = {
       {"!=", with_other<Unequal>()},
@@ -259,6 +267,8 @@ Test required_test(std::string_view name) {
   fail_unknown("the test `" + std::string(name) + "`");
 }
 
+// Functions that a template may call without a definition of its own. `lipsum` exists in Jinja and makes random text,
+// so it is refused by name.
 std::optional<Value> global_function(std::string_view name, const std::tm& now) {
   if (name == "range") return function("range", range);
   if (name == "dict") return function("dict", make_dict);

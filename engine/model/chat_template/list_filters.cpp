@@ -59,6 +59,7 @@ struct Keyed {
   Value key, value;
 };
 
+// Stability matters: templates sort by one attribute after another.
 void sort_by_key(Maker& maker, std::vector<Keyed>& all, bool reverse) {
   // Equal elements keep their order, also in a reversed one.
   const auto before = [&maker, reverse](const Keyed& a, const Keyed& b) {
@@ -81,6 +82,7 @@ Value values_of(Maker& maker, std::vector<Keyed> all) {
   return maker.list(std::move(values));
 }
 
+// Several attributes, divided by commas, are compared in their order.
 Value sort(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `sort`", {"reverse", "case_sensitive", "attribute"});
   const KeyOf key(maker, taken.or_none(2), taken.truth(1, false));
@@ -102,6 +104,7 @@ Value dictsort(Maker& maker, const Value& value, const Arguments& arguments) {
   return values_of(maker, std::move(all));
 }
 
+// Values are sorted by their key first, so equal keys stand together. The group shows the key as it was written.
 Value groupby(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `groupby`", {"attribute", "default", "case_sensitive"}, 1);
   const bool has_case = taken.truth(2, false);
@@ -131,6 +134,7 @@ Value extreme(Maker& maker, const Value& value, const Arguments& arguments) {
   return best->value;
 }
 
+// Python's sum() refuses texts as its start, and so does this.
 Value sum(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `sum`", {"attribute", "start"});
   Value total = taken.has(1) ? taken.at(1) : Value(Integer(0));
@@ -140,6 +144,7 @@ Value sum(Maker& maker, const Value& value, const Arguments& arguments) {
   return total;
 }
 
+// The generator gives values one by one, and skips a value whose key was seen before.
 Value unique(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `unique`", {"case_sensitive", "attribute"});
   auto seen = std::make_shared<std::set<std::string>>();
@@ -189,6 +194,7 @@ Iterator over(Values values) {
   };
 }
 
+// A reversed text is a text, a reversed generator a list, and all else a generator, as Python's reversed() gives them.
 Value reverse(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `reverse`", {});
   if (value.string()) return slice(maker, value, Value(), Value(), Integer(-1));
@@ -228,6 +234,7 @@ Value items(Maker& maker, const Value& value, const Arguments& arguments) {
       value.nesting() + 1);
 }
 
+// `default` replaces what is undefined, and with a second argument all that is false.
 Value otherwise(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `default`", {"default_value", "boolean"});
   const bool replaces = value.undefined() || (taken.truth(1, false) && !is_true(value));
@@ -235,6 +242,7 @@ Value otherwise(Maker& maker, const Value& value, const Arguments& arguments) {
   return taken.has(0) ? taken.at(0) : maker.string("");
 }
 
+// `attr` asks for an attribute alone: the key of a dict is none.
 Value attr(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `attr`", {"name"}, 1);
   const std::string& name = taken.string(0).text.bytes();
@@ -254,6 +262,7 @@ Value made_later(const Value& value, const Make& make) {
       value.nesting() + 1);
 }
 
+// Lists of `size` values each. The last list is filled up if a value to fill it with was named.
 Values batches_of(Maker& maker, const Value& value, int64_t size, const Value& fill) {
   Values batches, now;
   for (Value& each : all_of(maker, value)) {
@@ -279,6 +288,7 @@ Value batch(Maker& maker, const Value& value, const Arguments& arguments) {
 Values slices_of(Maker& maker, const Value& value, int64_t count, const Value& fill) {
   if (count == 0) fail("the filter `slice` into 0 parts");
   const Values all = all_of(maker, value);
+  // The longer parts come first, and the fill makes the others as long. A negative count makes no part.
   const int64_t each = std::ssize(all) / std::max<int64_t>(count, 1),
                 longer = std::ssize(all) % std::max<int64_t>(count, 1);
   Values parts;
@@ -311,6 +321,7 @@ Arguments without_first(const Arguments& arguments, size_t count) {
 // counted when it is asked for.
 Value map(Maker& maker, const Value& value, const Arguments& arguments) {
   if (!is_true(value)) return generator([](Value&) { return false; }, 0);
+  // Nothing is read from the source before the first value of the result is wanted.
   const Iterator source = later(maker, value);
   if (arguments.positional.empty()) {
     const Taken taken(arguments, "the filter `map`", {"", "attribute", "default"});
@@ -337,6 +348,8 @@ Value map(Maker& maker, const Value& value, const Arguments& arguments) {
       value.nesting());
 }
 
+// `select`, `reject` and their forms for attributes are one loop: an element passes if its test, or its truth without
+// one, is the wanted answer.
 template <bool by_attribute, bool wanted>
 Value select(Maker& maker, const Value& value, const Arguments& arguments) {
   constexpr size_t kFirst = by_attribute ? 1 : 0;
@@ -365,6 +378,7 @@ Value select(Maker& maker, const Value& value, const Arguments& arguments) {
 
 }  // namespace
 
+// The filters of this file by name. `d` and `count` are Jinja's short names.
 Filter list_filter(std::string_view name) {
   static const std::map<std::string_view, Filter> table = {
       {"attr", attr},

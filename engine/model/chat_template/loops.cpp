@@ -18,6 +18,7 @@ std::shared_ptr<Loop> living(const std::weak_ptr<Loop>& loop) {
 
 }  // namespace
 
+// A value that look_ahead() has read already comes first.
 bool Loop::next(Value& value) {
   if (after) {
     value = *std::exchange(after, std::nullopt);
@@ -29,6 +30,7 @@ bool Loop::next(Value& value) {
   return true;
 }
 
+// Reading ahead happens only if a template asks, because a generator does its work when it is read.
 bool Loop::look_ahead() {
   if (after) return true;
   Value value;
@@ -45,6 +47,7 @@ int64_t Loop::count(Maker& maker) {
     rest->push_back(each);
     if (rest->size() % 4096 == 0) maker.require_room(rest->capacity() * sizeof(Value));
   }
+  // The values that were read for the count are the source from here on.
   source = [rest, at = size_t{0}](Value& out) mutable {
     if (at >= rest->size()) return false;
     out = (*rest)[at++];
@@ -92,6 +95,7 @@ std::optional<Value> Loop::attribute(Maker& maker, std::string_view name) {
   return std::nullopt;
 }
 
+// Attributes of a macro describe its parameters. `__repr__` is what printing a macro shows.
 std::optional<Value> Macro::attribute(Maker& maker, std::string_view name) {
   const bool is_macro = node.kind == Statement::Kind::macro;
   if (name == "__repr__") return maker.string(is_macro ? "<Macro '" + *node.name + "'>" : "<Macro anonymous>");

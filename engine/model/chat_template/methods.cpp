@@ -34,6 +34,7 @@ bool is_among(const Names& names, std::string_view name) {
   return std::ranges::find(names, name) != std::end(names);
 }
 
+// Methods that would change a value are undefined in Jinja's sandbox, so calling one is an error.
 Value forbidden(Maker& maker, const Value& value, const std::string& name) {
   return maker.undefined("access to attribute '" + name + "' of '" + value.type() + "' object is unsafe.");
 }
@@ -42,6 +43,7 @@ Value forbidden(Maker& maker, const Value& value, const std::string& name) {
   fail_unknown("the method or attribute `" + name + "` of a " + value.type());
 }
 
+// A view keeps the dict, not a copy of its entries.
 Value view_of(const Value& dict, DictView::Part part) {
   auto view = std::make_shared<DictView>();
   view->dict = dict;
@@ -49,6 +51,7 @@ Value view_of(const Value& dict, DictView::Part part) {
   return std::shared_ptr<Object>(std::move(view));
 }
 
+// Methods of a dict that change nothing. A copy is the dict itself, because dicts do not change.
 std::optional<Value> dict_method(Maker& maker, const Value& self, const std::string& name) {
   const auto bound = [&](auto call) { return function(name, std::move(call), self.nesting()); };
   const auto view = [&](DictView::Part part) {
@@ -72,6 +75,7 @@ std::optional<Value> dict_method(Maker& maker, const Value& self, const std::str
   return std::nullopt;
 }
 
+// The search begins at a place that may count from the end. The answer counts from the beginning of the whole.
 Value index_of(Maker& maker, const Value& self, const Arguments& arguments) {
   const Taken taken(arguments, "index()", {"", "", ""}, 1);
   const Value part = slice(maker, self, taken.has(1) ? taken.at(1) : Value(Integer(0)), taken.or_none(2), Value());
@@ -145,6 +149,8 @@ std::optional<Value> object_method(Maker& maker, const Value& value, const std::
 
 }  // namespace
 
+// A method is a function bound to its value. Three answers differ: a known method, one that only Python knows (an error
+// by name), and none at all (absent, so undefined).
 std::optional<Value> method(Maker& maker, const Value& value, const std::string& name) {
   if (value.string()) {
     if (const StringMethod known = string_method(name))

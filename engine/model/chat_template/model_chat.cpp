@@ -46,10 +46,12 @@ constexpr KnownTemplate kKnown[] = {
      "{% if add_generation_prompt %}<|assistant|>\n{{ '' }}{% endif %}"},
 };
 
+// A vocabulary may lack a token. Its text is empty then, and the template writes nothing in its place.
 std::string text_of_token(const Tokenizer& tokenizer, int32_t id) { return id < 0 ? "" : tokenizer.piece(id, true); }
 
 }  // namespace
 
+// A template for tools counts only if the conversation has tools, and the usual one stands in for it.
 std::optional<TemplateSource> template_of(const GgufFile& file, bool has_tools) {
   for (const char* key : {has_tools ? kToolsKey : kTemplateKey, kTemplateKey}) {
     const std::string type = file.type_of(key);
@@ -95,6 +97,8 @@ Text ModelChat::text(const Conversation& conversation, const Options& options) c
   return template_.render(conversation, render);
 }
 
+// An answer that was begun is continued: the template renders what is before it, and its words stand behind that
+// without an end token.
 Text ModelChat::text(const std::vector<Message>& messages, const Options& options) const {
   const bool continues = options.add_generation_prompt && !messages.empty() && messages.back().role == "assistant";
   if (!continues) return text(Conversation::of(messages), options);
@@ -110,6 +114,7 @@ std::vector<int32_t> ModelChat::prompt(const std::vector<Message>& messages, con
 std::vector<int32_t> ModelChat::prompt(const Text& text) const {
   std::vector<int32_t> ids = ids_of(text, tokenizer_);
   if (ids.empty() && tokenizer_.bos() >= 0) ids.push_back(tokenizer_.bos());
+  // A model without a start token needs at least one token to continue.
   if (ids.empty()) throw Error("the chat template renders nothing", "the conversation", "Give it some text");
   return ids;
 }
@@ -120,6 +125,7 @@ void ModelChat::find_stop_texts() {
   constexpr size_t kLongest = 64;
   std::string behind;
   try {
+    // Authors tell the answer from the template's text behind it, whatever the template writes in front.
     bool is_behind = false;
     text({{"user", "Hi"}, {"assistant", std::string(kAnswer)}}, {.add_generation_prompt = false})
         .each_stretch([&](std::string_view stretch, Author author) {
@@ -139,6 +145,7 @@ void ModelChat::find_stop_texts() {
   if (behind.size() > 2 && behind.size() <= kLongest && !has_end) stop_texts_.push_back(behind);
 }
 
+// The tokenizer looks for special tokens in the template's stretches alone.
 std::vector<int32_t> ids_of(const Text& text, const Tokenizer& tokenizer) {
   std::vector<TextPart> parts;
   text.each_stretch([&parts](std::string_view stretch, Author author) {

@@ -2,6 +2,7 @@
 
 namespace tandem::chat {
 
+// A function may keep values, so it counts as one level of nesting above them. The same holds for a generator.
 Value function(std::string name, std::function<Value(Maker&, const Arguments&)> call, int nesting) {
   if (nesting >= kMostNesting) fail_too_large("values that are nested too deeply");
   auto made = std::make_shared<Function>();

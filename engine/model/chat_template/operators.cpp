@@ -37,6 +37,8 @@ double floor_modulo(double a, double b) {
   return rest == 0 ? std::copysign(0.0, b) : rest;
 }
 
+// The quotient is made from the remainder, as CPython does it, so both always fit each other. The last step mends a
+// quotient that was rounded down below its whole number.
 double floor_quotient(double a, double b) {
   double rest = std::fmod(a, b), quotient = (a - rest) / b;
   if (rest != 0 && (b < 0) != (rest < 0)) quotient -= 1;
@@ -45,6 +47,7 @@ double floor_quotient(double a, double b) {
   return quotient - down > 0.5 ? down + 1 : down;
 }
 
+// Powers of negative numbers with a fraction are complex in Python, which no template needs.
 double real_power(double a, double b) {
   if (a == 0 && b < 0) fail("zero to a negative power");
   if (a < 0 && std::isfinite(a) && std::isfinite(b) && b != std::trunc(b))
@@ -54,6 +57,7 @@ double real_power(double a, double b) {
   return result;
 }
 
+// Each division checks its divisor first: C++ would give an infinity where Python raises an error.
 Value with_reals(Operator what, double a, double b) {
   switch (what) {
     case Operator::add:
@@ -77,6 +81,7 @@ Value with_reals(Operator what, double a, double b) {
   return {};
 }
 
+// A quotient of whole numbers is real, and a negative power too. All else stays whole.
 Value with_wholes(Operator what, const Integer& a, const Integer& b) {
   switch (what) {
     case Operator::add:
@@ -97,6 +102,7 @@ Value with_wholes(Operator what, const Integer& a, const Integer& b) {
   return {};
 }
 
+// If one of two texts is marked `safe`, the other one is escaped, and the result is marked as well.
 Value joined_strings(Maker& maker, const String& a, const String& b) {
   const bool is_safe = a.is_safe || b.is_safe;
   maker.require_room(a.text.size() + b.text.size());
@@ -115,6 +121,7 @@ Value joined_sequences(Maker& maker, const Value& a, const Value& b) {
   return maker.list(std::move(all), a.list() ? Sequence::Kind::list : Sequence::Kind::tuple);
 }
 
+// The size of the result is checked before anything is made, since a template can ask for any number of times.
 Value repeated_value(Maker& maker, const Value& value, const Integer& times) {
   if (!times.fits()) {
     if (!times.is_negative()) fail_too_large("a value that is repeated " + times.to_string() + " times");
@@ -149,6 +156,7 @@ std::optional<std::string> without_underscores(std::string_view text) {
   return digits;
 }
 
+// Blanks in ASCII alone are cut off. Others are found by the callers, which refuse bytes beyond ASCII.
 std::string_view trimmed(std::string_view text) {
   size_t begin = 0, end = text.size();
   while (begin < end && is_space(static_cast<unsigned char>(text[begin])) && text[begin] >= 0) ++begin;
@@ -161,6 +169,7 @@ std::string_view trimmed(std::string_view text) {
 // Follows Python's order of rules: whole numbers stay exact, a real number makes both real, then texts and sequences
 // are joined or repeated. Work is counted by the size of numbers, so a template cannot compute for hours.
 Value computed(Maker& maker, Operator what, const Value& a, const Value& b) {
+  // `%` with a text on its left writes values into it, even undefined ones, so it comes before the checks below.
   if (a.string() && what == Operator::modulo) {
     if (a.string()->is_safe) fail_unknown("`%` on a text that is marked `safe`");
     return maker.string(percent_formatted(maker, a.string()->text, b));
@@ -203,6 +212,7 @@ Value unchanged(const Value& value) {
   fail(std::string("`+` of a ") + value.type());
 }
 
+// Quotes are written by their numbers, as Python's markupsafe does.
 Text escaped_html(Maker& maker, const Text& text) {
   maker.work(text.size() / 16);
   Text result;
@@ -260,6 +270,7 @@ std::optional<Integer> read_whole(std::string_view text, int base) {
   return value && negative ? std::optional(-*value) : value;
 }
 
+// Python's float(): blanks, a sign, digits, or one of the words inf, infinity and nan.
 std::optional<double> read_real(std::string_view text) {
   const auto digits = without_underscores(trimmed(text));
   if (!digits) return std::nullopt;

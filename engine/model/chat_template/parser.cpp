@@ -14,6 +14,7 @@ class Parser {
  public:
   Parser(std::string_view source, Maker& maker, Tree& tree) : tokens_(tokens_of(source)), maker_(maker), tree_(tree) {}
 
+  // A block that begins with an unknown word is reported by name. An `endif` without its `if` is one.
   Block all() {
     Block body = block({});
     if (is(Token::Kind::block_begin)) fail_unknown("the statement `" + ahead(1).text + "` here", ahead(1).line);
@@ -56,6 +57,7 @@ class Parser {
   }
   bool take(std::string_view mark) {
     const bool found = is_mark(mark);
+    // Takes a token if it is the next one. The parser never goes back.
     if (found) next();
     return found;
   }
@@ -121,6 +123,7 @@ class Parser {
     if (made->depth > kMostTreeDepth) fail("an expression that is nested too deeply", made->line);
     return made;
   }
+  // An operator with one or two parts.
   ExpressionPtr combine(Kind kind, int line, ExpressionPtr a, ExpressionPtr b = nullptr) {
     auto made = make(kind, line);
     made->parts.push_back(std::move(a));
@@ -177,7 +180,8 @@ class Parser {
     body.push_back(std::move(made));
   }
 
-  // The body of a statement up to one of the words, which is taken too.
+  // The body of a statement up to one of the words, which is taken too. A colon may stand at the end of a statement,
+  // as in Python.
   Block body_until(Words ends) {
     take(":");
     require(Token::Kind::block_end, "the end of the statement");
@@ -188,6 +192,7 @@ class Parser {
     return body;
   }
 
+  // The first word of a statement decides what follows.
   std::unique_ptr<Statement> statement() {
     if (!is(Token::Kind::name)) refuse("the name of a statement");
     auto made = std::make_unique<Statement>();
@@ -219,6 +224,7 @@ class Parser {
     return made;
   }
 
+  // `set` has two forms: a value behind `=`, or a block whose text is caught. The latter may have filters.
   void set(Statement& made) {
     made.targets.push_back(target(true, true));
     if (take("=")) {
@@ -231,6 +237,7 @@ class Parser {
     made.body = body_of_function({"endset"}, true);
   }
 
+  // A loop's list may have no choice without brackets, because its `if` is the loop's condition.
   void loop(Statement& made) {
     made.kind = Statement::Kind::loop;
     made.targets.push_back(target(true, false));
@@ -251,6 +258,7 @@ class Parser {
     return std::ranges::any_of(target.parts, [name](const Target& part) { return assigns(part, name); });
   }
 
+  // The branches are tried in order. `elif` begins another branch of the same statement.
   void choice(Statement& made) {
     made.kind = Statement::Kind::choice;
     for (;;) {
@@ -272,6 +280,7 @@ class Parser {
     return body;
   }
 
+  // The parameters of a macro, or those that a `call` block gives to its caller. Defaults come last.
   void signature(Statement& made) {
     require("(");
     while (!is_mark(")")) {
@@ -294,6 +303,7 @@ class Parser {
   }
 
   void macro(Statement& made) {
+    // The body is a function in Jinja, so loops around the macro do not count inside it.
     made.kind = Statement::Kind::macro;
     made.name = tree_.intern(assignable(required_name()));
     signature(made);
@@ -368,6 +378,8 @@ class Parser {
     return one;
   }
 
+  // Values with commas between them are a tuple, and one value without a comma is itself. `ends` are words at which
+  // the list stops.
   ExpressionPtr tuple(bool with_choice = true, Words ends = {}, bool in_brackets = false) {
     const int line = now().line;
     auto all = make(Kind::tuple, line);
@@ -383,6 +395,8 @@ class Parser {
     return std::move(all->parts[0]);
   }
 
+  // Precedence from the loosest on: a choice, `or`, `and`, `not`, comparisons, sums, `~`, products, powers, signs. Each
+  // has a function, which calls the next one for its parts.
   ExpressionPtr expression() {
     const Level level(*this);
     ExpressionPtr value = disjunction();
@@ -429,6 +443,7 @@ class Parser {
     next();
     return Comparison::not_in;
   }
+  // Comparisons form one chain, so a < b < c is a single expression of three parts.
   ExpressionPtr comparison() {
     auto made = make(Kind::compare, now().line);
     made->parts.push_back(sum());
@@ -445,6 +460,7 @@ class Parser {
       if (take(mark)) return what;
     return std::nullopt;
   }
+  // Operators of one precedence, which group from the left. Jinja groups `**` from the left too, unlike Python.
   ExpressionPtr chain(ExpressionPtr (Parser::*part)(), Operators operators) {
     ExpressionPtr left = (this->*part)();
     for (int line = now().line;; line = now().line) {
@@ -472,6 +488,7 @@ class Parser {
   ExpressionPtr power() { return chain(&Parser::unary_with_filters, {{"**", Operator::power}}); }
   ExpressionPtr unary_with_filters() { return unary(true); }
 
+  // A sign binds closer than a filter: -1 | abs is the filter of -1. Filters stand behind the outermost sign only.
   ExpressionPtr unary(bool with_filters) {
     const Level level(*this);
     const int line = now().line;
@@ -486,6 +503,7 @@ class Parser {
     return with_filters ? filters_and_tests(std::move(value)) : std::move(value);
   }
 
+  // Texts that stand one behind another are one text, as in Python.
   ExpressionPtr primary() {
     const Token token = now();
     if (token.kind == Token::Kind::name) {
@@ -516,6 +534,7 @@ class Parser {
     refuse("an expression");
   }
 
+  // Lists and dicts may have a comma behind their last part.
   ExpressionPtr list() {
     auto made = make(Kind::list, now().line);
     require("[");
@@ -541,6 +560,7 @@ class Parser {
     return done(std::move(made));
   }
 
+  // Attributes, items and calls follow a value in any order. Filters and tests come behind all of these.
   ExpressionPtr postfix(ExpressionPtr value) {
     for (;;) {
       if (is_mark("."))
@@ -566,6 +586,7 @@ class Parser {
     }
   }
 
+  // `a.0` is the item 0, as in Jinja.
   ExpressionPtr dotted(ExpressionPtr value) {
     const int line = now().line;
     next();
@@ -580,6 +601,7 @@ class Parser {
     return done(std::move(made));
   }
 
+  // Several keys with commas are one tuple, which is a key of a dict. A slice stands alone.
   ExpressionPtr subscript(ExpressionPtr value) {
     const int line = now().line;
     next();
@@ -615,6 +637,7 @@ class Parser {
     return done(std::move(made));
   }
 
+  // The order is Python's: values by place, then by name, `*` before `**`. A value by place cannot follow one by name.
   CallArguments call_arguments() {
     const int line = now().line;
     CallArguments arguments;
@@ -658,7 +681,7 @@ class Parser {
     return name;
   }
 
-  // value: null for the text of a block.
+  // value: null for the text of a block. A name of a filter may have dots.
   ExpressionPtr filters(ExpressionPtr value, bool begins_inline = false) {
     while (begins_inline || is_mark("|")) {
       if (!begins_inline) next();
@@ -672,6 +695,8 @@ class Parser {
     return value;
   }
 
+  // A test may take one value without brackets, as in `is divisibleby 3`. The words that go on with an
+  // expression are none.
   ExpressionPtr test(ExpressionPtr value) {
     const int line = now().line;
     next();

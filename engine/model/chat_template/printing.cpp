@@ -53,6 +53,7 @@ class Printer {
     return real_text(*value.real());
   }
 
+  // JSON has no words for undefined values and objects, so they are an error, as in Python.
   void json(const Value& value, const JsonForm& form, size_t level) {
     maker_.work(1 + (value.whole() ? value.whole()->bits() : 0));
     if (value.string())
@@ -69,6 +70,7 @@ class Printer {
 
  private:
   void put(std::string_view bytes, Author author) {
+    // The account is asked once for each piece of 64 KiB, and not for each mark.
     if ((written_ += bytes.size()) > kPiece) {
       maker_.work_on(written_);
       maker_.require_room(out_.size() + written_);
@@ -108,6 +110,7 @@ class Printer {
     if (string.is_safe) mark(")");
   }
 
+  // Printable characters beyond ASCII stay as they are, and others are written by their number.
   static std::string escaped(char32_t c, char quote, std::string_view bytes) {
     if (c == '\\' || c == static_cast<unsigned char>(quote)) return std::string("\\") + static_cast<char>(c);
     if (c == '\n') return "\\n";
@@ -140,6 +143,7 @@ class Printer {
     mark("}");
   }
 
+  // Each object shows what Python shows. An object whose text has an address there is refused, since no two runs agree.
   void object(const Value& value, int depth) {
     if (const auto* range = value.object<Range>()) {
       mark("range(" + std::to_string(range->start) + ", " + std::to_string(range->stop) +
@@ -197,6 +201,7 @@ class Printer {
     mark("\"");
   }
 
+  // JSON's escapes. A character beyond 16 bits becomes a pair of surrogates if only ASCII may be written.
   static std::string json_escaped(char32_t c, bool ascii_only, std::string_view bytes) {
     switch (c) {
       case '"':
@@ -239,6 +244,7 @@ class Printer {
     mark("]");
   }
 
+  // Keys that are no texts are written as texts: numbers, truth values and none, as json.dumps() does it.
   void json_dict(const Dict& dict, const JsonForm& form, size_t level) {
     if (dict.entries.empty()) return mark("{}");
     auto entries = dict.entries;
@@ -294,6 +300,7 @@ Text representation(Maker& maker, const Value& value) {
   return printer.take();
 }
 
+// str(): a text is itself, an undefined value is nothing, and values that hold others show their parts by repr().
 Text printed(Maker& maker, const Value& value) {
   if (value.whole()) maker.work(value.whole()->bits());
   if (value.string()) return value.string()->text;

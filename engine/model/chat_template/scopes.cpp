@@ -5,7 +5,9 @@
 namespace tandem::chat {
 namespace {
 
-// The names of one scope, and what they are when the scope begins.
+// The names of one scope, and what they are when the scope begins. How a name begins in a scope: as a parameter, as a
+// variable of the template's caller (`resolve`), as the name of an outer scope (`alias`), or undefined. Only the last
+// kind is hidden when the program runs.
 struct Symbols {
   enum class Load { parameter, resolve, alias, undefined };
   const Symbols* outer = nullptr;
@@ -13,9 +15,11 @@ struct Symbols {
   std::set<Name> stores;
 
   bool knows(Name name) const { return names.contains(name) || (outer != nullptr && outer->knows(name)); }
+  // A name that is read first comes from outside.
   void load(Name name) {
     if (!knows(name)) names[name] = Load::resolve;
   }
+  // A name that is set first is undefined until then, unless an outer scope has it.
   void store(Name name) {
     stores.insert(name);
     if (!names.contains(name)) names[name] = outer && outer->knows(name) ? Load::alias : Load::undefined;
@@ -55,12 +59,14 @@ void each_part(const ExpressionPtr& root, const Use& use) {
   each_part(root->arguments.dict, use);
 }
 
+// Every name in an expression is read.
 void visit(Symbols& symbols, const ExpressionPtr& expression) {
   each_part(expression, [&symbols](const Expression& part) {
     if (part.kind == Expression::Kind::name) symbols.load(part.name);
   });
 }
 
+// A field of a namespace is set in the namespace, so the namespace's name is only read.
 void assign(Symbols& symbols, const Target& target, bool as_parameter = false) {
   for (const Target& part : target.parts) assign(symbols, part, as_parameter);
   if (!target.name) return;
@@ -74,7 +80,8 @@ void assign(Symbols& symbols, const Target& target, bool as_parameter = false) {
 
 void visit(Symbols& symbols, const Block& block);
 
-// Names that a statement reads and sets in the scope that it stands in.
+// Names that a statement reads and sets in the scope that it stands in. Bodies with a scope of their own are left out
+// here. Finder visits them with the scope around them.
 void visit(Symbols& symbols, const Statement& statement) {
   using Kind = Statement::Kind;
   switch (statement.kind) {
@@ -95,7 +102,8 @@ void visit(Symbols& symbols, const Statement& statement) {
       return symbols.store(statement.name);
     case Kind::choice: {
       visit(symbols, statement.branches[0].test);
-      // The first branch; all `elif`, one after another; `else`.
+      // The first branch; all `elif`, one after another; `else`. All branches begin with what is known before the `if`,
+      // so each has a copy.
       std::vector<Symbols> branches(3, symbols);
       visit(branches[0], statement.branches[0].body);
       for (size_t i = 1; i < statement.branches.size(); ++i) {
@@ -127,6 +135,8 @@ class Finder {
   }
 
  private:
+  // Gives a statement its hidden names and goes into its bodies. `if` opens no scope, so its branches count as part of
+  // the outer one.
   void scopes_of(Statement& statement, const Symbols& outer) {
     using Kind = Statement::Kind;
     for (const auto& branch : statement.branches) within(branch.body, outer);
@@ -136,6 +146,7 @@ class Finder {
       own.declare(loop_);
       assign(own, statement.targets[0], true);
       Symbols other{&outer, {}, {}};
+      // The `else` of a loop does not see the loop's variables.
       visit(other, statement.other);
       statement.hidden_in_other = other.hidden();
       within(statement.other, other);

@@ -27,7 +27,8 @@ Value strip(Maker& maker, const Value& self, const Arguments& arguments) {
   return maker.string(stripped(text_of(self), characters, left, right), self.string()->is_safe);
 }
 
-// At white space, of which several characters are one separator and none makes an empty part.
+// At white space, of which several characters are one separator and none makes an empty part. First the words are
+// found, then as many separators as were asked for are used, from either side. The rest keeps its blanks between words.
 std::vector<Text> split_at_space(const Text& text, int64_t most, bool from_right) {
   std::vector<Text> parts;
   const std::string& bytes = text.bytes();
@@ -56,6 +57,8 @@ std::vector<Text> split_at_space(const Text& text, int64_t most, bool from_right
   return parts;
 }
 
+// The places of separators are found from one side, as many as were asked for, and sorted. Parts lie between them, and
+// may be empty.
 std::vector<Text> split_at(Maker& maker, const Text& text, const std::string& separator, int64_t most,
                            bool from_right) {
   const std::string& bytes = text.bytes();
@@ -83,6 +86,7 @@ std::vector<Text> split_at(Maker& maker, const Text& text, const std::string& se
   return parts;
 }
 
+// A list of many short texts needs more memory than its characters, so room is asked for first.
 Value list_of(Maker& maker, std::vector<Text> texts, bool is_safe) {
   Values values;
   maker.work(texts.size());
@@ -128,6 +132,8 @@ struct Region {
   size_t begin, end;
   bool is_valid;
 };
+// Arguments count characters and may be negative, and searches count bytes. A region that begins behind its end finds
+// nothing, not even an empty text.
 Region region_of(Maker& maker, const String& string, const Taken& taken, size_t first) {
   const auto count = static_cast<int64_t>(string.characters);
   const auto place = [&](size_t at, int64_t otherwise) {
@@ -146,6 +152,7 @@ Region region_of(Maker& maker, const String& string, const Taken& taken, size_t 
   return {byte(begin), byte(end), begin <= end};
 }
 
+// One function for find, rfind, index and rindex. The answer is in characters, whatever was searched.
 template <bool last, bool must_be_there>
 Value find_part(Maker& maker, const Value& self, const Arguments& arguments) {
   const Taken taken(arguments, "find()", {"", "", ""}, 1);
@@ -161,6 +168,7 @@ Value find_part(Maker& maker, const Value& self, const Arguments& arguments) {
   return Integer(static_cast<int64_t>(count_characters(std::string_view(self.bytes()).substr(0, in.begin + at))));
 }
 
+// An empty text is found between all characters, and at both ends.
 Value count(Maker& maker, const Value& self, const Arguments& arguments) {
   const Taken taken(arguments, "count()", {"", "", ""}, 1);
   const std::string& wanted = taken.string(0).text.bytes();
@@ -173,6 +181,7 @@ Value count(Maker& maker, const Value& self, const Arguments& arguments) {
   return Integer(found);
 }
 
+// The argument may be a tuple, of which one must fit. A list is refused, as in Python.
 template <bool at_end>
 Value begins_or_ends(Maker& maker, const Value& self, const Arguments& arguments) {
   const Taken taken(arguments, at_end ? "endswith()" : "startswith()", {"", "", ""}, 1);
@@ -226,6 +235,7 @@ Value swapcase(Maker& maker, const Value& self, const Arguments& arguments) {
   return maker.string(std::move(result), self.string()->is_safe);
 }
 
+// Python takes exactly one character to fill with.
 char32_t fill_of(const Taken& taken) {
   if (!taken.has(1)) return ' ';
   const String& fill = taken.string(1);
@@ -250,6 +260,7 @@ Value justify(Maker& maker, const Value& self, const Arguments& arguments) {
   return maker.string(std::move(result), self.string()->is_safe);
 }
 
+// The zeros stand behind a sign.
 Value zfill(Maker& maker, const Value& self, const Arguments& arguments) {
   const Taken taken(arguments, "zfill()", {""}, 1);
   const std::string& bytes = self.bytes();
@@ -260,6 +271,8 @@ Value zfill(Maker& maker, const Value& self, const Arguments& arguments) {
   return maker.string(std::move(result), self.string()->is_safe);
 }
 
+// Three parts: before the separator, the separator, and behind it. Without a separator the whole stands on the side
+// that the search began from.
 template <bool last>
 Value partition(Maker& maker, const Value& self, const Arguments& arguments) {
   require_unsafe(self, "partition");
@@ -344,6 +357,7 @@ Value format_method(Maker& maker, const Value& self, const Arguments& arguments)
 
 }  // namespace
 
+// The methods of str that are known here. Others that Python has are an error by name (methods.cpp).
 StringMethod string_method(std::string_view name) {
   static const std::map<std::string_view, StringMethod> table = {
       {"capitalize", capitalize},

@@ -4,9 +4,11 @@
 
 namespace tandem::chat {
 
+// The author of an empty text does not matter, so that all empty texts are equal.
 Text::Text(std::string bytes, Author author)
     : bytes_(std::move(bytes)), first_(bytes_.empty() ? Author::chat_template : author) {}
 
+// A border is kept only where the author changes. Authors alternate from border to border.
 void Text::append(std::string_view more, Author author) {
   if (more.empty()) return;
   if (bytes_.empty())
@@ -20,6 +22,7 @@ void Text::append(const Text& more) {
   more.each_stretch([this](std::string_view stretch, Author author) { append(stretch, author); });
 }
 
+// The number of borders up to a place says which of the two authors wrote it.
 Author Text::author_at(size_t place) const {
   const auto before = std::ranges::upper_bound(borders_, place) - borders_.begin();
   return before % 2 == 0 ? first_ : other(first_);

@@ -25,6 +25,7 @@ const String& required_string(const Value& value, const char* filter) {
   return *value.string();
 }
 
+// A filter that is a method of str, for any value by its printed text.
 template <const char* const& name>
 Value by_method(Maker& maker, const Value& value, const Arguments& arguments) {
   return string_method(name)(maker, as_string(maker, value), arguments);
@@ -90,6 +91,7 @@ Value join(Maker& maker, const Value& value, const Arguments& arguments) {
   return maker.string(joined(maker, texts, taken.has(0) ? printed(maker, taken.at(0)) : Text()));
 }
 
+// The first line and empty lines stay as they are unless the arguments say otherwise. Line ends all become \n.
 Value indent(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `indent`", {"width", "first", "blank"});
   const String& string = required_string(value, "indent");
@@ -110,6 +112,8 @@ Value indent(Maker& maker, const Value& value, const Arguments& arguments) {
   return maker.string(std::move(result), string.is_safe);
 }
 
+// A text that is only a little longer than allowed (`leeway`) stays whole. The cut is at a blank unless
+// `killwords` is set.
 Value truncate(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `truncate`", {"length", "killwords", "end", "leeway"});
   const int64_t length = taken.whole(0, 255), leeway = taken.is_none(3) ? 5 : taken.whole(3);
@@ -141,6 +145,7 @@ Value wordcount(Maker& maker, const Value& value, const Arguments& arguments) {
   return Integer(count);
 }
 
+// Values by place fill a form as a tuple does, and values by name as a dict does.
 Value format(Maker& maker, const Value& value, const Arguments& arguments) {
   if (!arguments.positional.empty() && !arguments.named.empty())
     fail("the filter `format` with values both by place and by name");
@@ -155,6 +160,7 @@ Value string(Maker& maker, const Value& value, const Arguments& arguments) {
   return as_string(maker, value);
 }
 
+// A text that is marked `safe` is escaped already. `forceescape` escapes it once more.
 Value escape(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `escape`", {});
   if (value.string() && value.string()->is_safe) return value;
@@ -189,6 +195,7 @@ Value tojson(Maker& maker, const Value& value, const Arguments& arguments) {
   return maker.string(json_text(maker, value, form));
 }
 
+// A text is read as a whole number first, and as a real one after that. Whatever is neither gives the default.
 Value whole(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `int`", {"default", "base"});
   const Value otherwise = taken.has(0) ? taken.at(0) : Value(Integer(0));
@@ -228,7 +235,8 @@ Value absolute(Maker&, const Value& value, const Arguments& arguments) {
   fail(std::string("the filter `abs` of a ") + value.type());
 }
 
-// To the nearest; of two equally near ones, the even one.
+// To the nearest; of two equally near ones, the even one. The C library rounds decimal digits exactly, so the number is
+// written with so many places and read again.
 Value rounded_number(const Value& value, int64_t places) {
   const auto known = value.as_whole();
   if (known && places >= 0) return *known;
@@ -252,6 +260,7 @@ Value round(Maker& maker, const Value& value, const Arguments& arguments) {
     return Integer::of(*rounded_number(value, 0).real());
   }
   if (method == "common") return rounded_number(value, places);
+  // `ceil` and `floor` scale by a power of ten, cut, and scale back, as Jinja computes them.
   if (method != "ceil" && method != "floor") fail("the filter `round` by the method `" + method + "`");
   const Value scale = computed(maker, Operator::power, Integer(10), Integer(places));
   const Value scaled = computed(maker, Operator::multiply, value, scale);
@@ -264,6 +273,7 @@ Value round(Maker& maker, const Value& value, const Arguments& arguments) {
 
 }  // namespace
 
+// The filters of this file by name. list_filters.cpp has the others.
 Filter text_filter(std::string_view name) {
   static const std::map<std::string_view, Filter> table = {
       {"abs", absolute},

@@ -55,11 +55,13 @@ size_t find_last_text(Maker& maker, std::string_view text, std::string_view part
 
 Text stripped(const Text& text, const std::string* characters, bool left, bool right) {
   const std::string_view all = text.bytes();
+  // Python strips any of the given characters, in any order, and white space if none are named.
   const auto goes = [characters](std::string_view character) {
     if (characters != nullptr) return characters->find(character) != std::string::npos;
     return is_space(character_in(character, 0));
   };
   size_t begin = 0, end = all.size();
+  // Each end is walked by itself, and the text between them keeps its authors.
   while (left && begin < end) {
     size_t next = begin;
     next_character(all, next);
@@ -79,6 +81,7 @@ Text replaced(Maker& maker, const Text& text, const Text& old, const Text& fresh
   const std::string& bytes = text.bytes();
   Text result;
   size_t done = 0;
+  // An empty text is found at every character. `from` steps over one then, so that the search ends.
   for (size_t from = 0; most != 0; --most) {
     const size_t at = find_text(maker, bytes, old.bytes(), from);
     if (at == std::string::npos) break;
@@ -137,6 +140,7 @@ Text capitalized(Maker& maker, const Text& text) {
   });
 }
 
+// The limit is checked by a division, because the product of size and times may overflow.
 Text repeated(Maker& maker, const Text& text, int64_t times) {
   if (times <= 0 || text.empty()) return {};
   if (static_cast<uint64_t>(times) > Account::kMostText / text.size() + 1)
@@ -149,6 +153,7 @@ Text repeated(Maker& maker, const Text& text, int64_t times) {
   return result;
 }
 
+// A line ends at any of Python's line ends. \r\n is one of them, and an end at the text's end begins no further line.
 std::vector<Text> lines_of(const Text& text, bool with_ends) {
   const std::string& bytes = text.bytes();
   std::vector<Text> lines;

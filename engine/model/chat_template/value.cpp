@@ -43,12 +43,14 @@ const char* Value::type() const {
   return object()->type();
 }
 
+// Numbers and texts hold nothing, so their nesting is 0.
 int Value::nesting() const {
   if (sequence()) return sequence()->nesting;
   if (dict()) return dict()->nesting;
   return object() ? object()->nesting() : 0;
 }
 
+// The account holds a value's memory for as long as the value lives.
 Value Maker::string(Text text, bool is_safe) {
   const size_t bytes = text.footprint();
   work_on(bytes);
@@ -68,6 +70,7 @@ Value Maker::list(Values items, Sequence::Kind kind) {
       Sequence{kind, std::move(items), nesting_above(nesting), Charge(account_, bytes + kBytesOfBody)}));
 }
 
+// A later value of a key takes the place of an earlier one, and the key stays as it was first written.
 Value Maker::dict(std::vector<std::pair<Value, Value>> entries) {
   size_t bytes = entries.size() * (2 * sizeof(Value) + kBytesOfBody);
   int nesting = 0;
@@ -96,6 +99,8 @@ Value Maker::undefined(std::string message) {
 std::optional<std::string> key_of(const Value& value) {
   constexpr size_t kMostKey = size_t{1} << 20;
   if (value.string()) return "s" + value.bytes();
+  // Truth values, whole numbers and reals without a fraction share one form, because Python holds 1, 1.0 and true
+  // for one key.
   if (const auto whole = value.as_whole()) return "i" + whole->to_string(16);
   if (value.is_none()) return "n";
   if (value.undefined()) return "u";
