@@ -43,6 +43,7 @@ constexpr Places calibrated() {
 constexpr std::array<Places, kDraftSources> kPriors = {always(0.1),  kText,        kText,       kRecords,
                                                        calibrated(), always(0.25), always(0.75)};
 
+// A class has one place in a flat table: source, then length, then place. prior_of() takes the index apart again.
 size_t index_of(const DraftClass& of) {
   const auto source = static_cast<size_t>(of.source), length = static_cast<size_t>(length_class_of(of.length));
   return (source * AcceptanceRates::kLengthClasses + length) * kDraftPlaces + static_cast<size_t>(of.place);
@@ -56,11 +57,13 @@ double prior_of(size_t index) {
 
 }  // namespace
 
+// Lengths are classed by powers of two, because rates differ little between long matches.
 int length_class_of(int64_t length) {
   if (length <= 1) return 0;
   return std::min<int>(std::bit_width(static_cast<uint64_t>(length - 1)), AcceptanceRates::kLengthClasses - 1);
 }
 
+// A class begins with its prior, which counts as some trials. Measured ones soon outweigh it.
 AcceptanceRates::AcceptanceRates() {
   for (size_t i = 0; i < counts_.size(); ++i) counts_[i] = {kPriorTrials, kPriorTrials * prior_of(i)};
 }
@@ -70,6 +73,7 @@ double AcceptanceRates::probability(const DraftClass& of) const {
   return counts.accepted / counts.tried;
 }
 
+// Old trials fade, so that a rate follows what the texts are like now.
 void AcceptanceRates::add(const DraftClass& of, bool accepted) {
   Counts& counts = counts_[index_of(of)];
   const double kept = std::min(1.0, (kMemory - 1) / counts.tried);
@@ -78,6 +82,7 @@ void AcceptanceRates::add(const DraftClass& of, bool accepted) {
   counts.accepted = std::clamp(counts.accepted * kept + (accepted ? 1 : 0), 0.25, counts.tried - 0.25);
 }
 
+// Counts may come from a file. Broken ones are left out, and the priors stay.
 void AcceptanceRates::set_counts(std::span<const Counts> counts) {
   if (counts.size() != counts_.size()) return;
   const bool plausible = std::ranges::all_of(counts, [](const Counts& each) {

@@ -25,6 +25,7 @@ const char* to_string(DraftSource source) {
   return "";
 }
 
+// Records lie one behind another with separators. Their begins are found once, in one walk.
 DraftHistory::DraftHistory(SuffixIndex index) : index_(std::move(index)) {
   int64_t begin = 0;
   for_each_text(index_.tokens(), [&](std::span<const int32_t> text) {
@@ -34,6 +35,8 @@ DraftHistory::DraftHistory(SuffixIndex index) : index_(std::move(index)) {
   });
 }
 
+// A new record goes into an automaton that grows, and compact() moves all of them into the index later. `version_` says
+// to matchers that the history has changed.
 void DraftHistory::add(std::span<const int32_t> record) {
   begins_.push_back(static_cast<int64_t>(indexed_tokens()) + static_cast<int64_t>(added().size()));
   for (const int32_t token : record) added_.append(token);
@@ -56,6 +59,7 @@ size_t DraftHistory::bytes() const {
   return index_.bytes() + added_.bytes() + begins_.capacity() * sizeof(begins_.front());
 }
 
+// The index takes less memory than the automaton and cannot grow, so records move when there are many new ones.
 void DraftHistory::compact() {
   if (index_.tokens().empty())
     index_ = SuffixIndex(added_);
@@ -71,6 +75,8 @@ Match DraftHistory::match_at(int64_t place, int32_t length) const {
   return {DraftSource::history, length, record, static_cast<int32_t>(place - *(behind - 1))};
 }
 
+// Both parts are searched, and the longer match counts (D1). If both are equally long, the newer part has the last
+// occurrence and the older part the first one.
 Match HistoryMatcher::longest(std::span<const int32_t> context, Occurrence which) {
   follow(context);
   const Found added = in_added(which), indexed = in_index(context, which);
@@ -93,6 +99,7 @@ void HistoryMatcher::follow(std::span<const int32_t> context) {
     state_ = length_ = 0;
   }
   for (; read_ < context.size(); ++read_) {
+    // The automaton falls back along its links until the token fits. The length of the match falls with the state.
     int32_t next = SuffixAutomaton::kNone;
     while ((next = added.next(state_, context[read_])) == SuffixAutomaton::kNone && state_ != SuffixAutomaton::kRoot) {
       state_ = added.link(state_);
@@ -104,6 +111,7 @@ void HistoryMatcher::follow(std::span<const int32_t> context) {
   }
 }
 
+// A state whose strings all end at the end of a record has nothing behind them. A shorter match may have.
 HistoryMatcher::Found HistoryMatcher::in_added(Occurrence which) {
   const SuffixAutomaton& added = history_->added_;
   int32_t length = length_;
@@ -136,6 +144,7 @@ int32_t HistoryMatcher::followed_end(int32_t state, Occurrence which) {
   return best;
 }
 
+// The index has no state between calls: the longest match is searched anew.
 HistoryMatcher::Found HistoryMatcher::in_index(std::span<const int32_t> context, Occurrence which) {
   const SuffixIndex& index = history_->index_;
   const SuffixIndex::Range range = found_range_ = index.longest_match(context);
@@ -159,6 +168,7 @@ HistoryMatcher::AddedFollowers HistoryMatcher::followers_in_added(int32_t state)
   return found;
 }
 
+// Whether one token follows all places of the match, which says how sure a draft is. Both parts must agree.
 Followers HistoryMatcher::followers() {
   const bool is_added = found_state_ != SuffixAutomaton::kRoot, is_indexed = found_range_.length > 0;
   if (!is_added && !is_indexed) return Followers::once;

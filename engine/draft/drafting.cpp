@@ -8,6 +8,7 @@
 namespace tandem {
 namespace {
 
+// A caller without a rule for ends has none.
 bool ends_text(const IsEnd& is_end, int32_t token) { return is_end && is_end(token); }
 
 Draft draft_of(const Match& match, std::vector<int32_t> tokens) {
@@ -15,6 +16,7 @@ Draft draft_of(const Match& match, std::vector<int32_t> tokens) {
   return {match, std::move(tokens)};
 }
 
+// The tokens behind a place, as many as there are.
 std::vector<int32_t> next_tokens(std::span<const int32_t> tokens, int32_t end, int64_t max) {
   const auto behind = tokens.subspan(static_cast<size_t>(end) + 1);
   const auto some = behind.first(std::min(behind.size(), static_cast<size_t>(max)));
@@ -30,6 +32,7 @@ std::optional<DraftRule> draft_rule_of(std::string_view name) {
   return std::nullopt;
 }
 
+// The rules differ in how long a draft may be, and buffers are made for the longest one.
 int64_t most_tokens(DraftRule rule) {
   switch (rule) {
     case DraftRule::sdnpu:
@@ -42,6 +45,8 @@ int64_t most_tokens(DraftRule rule) {
   return 0;
 }
 
+// sdnpu is the method of the paper. The other two are baselines for comparison: prompt lookup decoding (pld) and
+// SAM decoding (sam).
 Draft draft_by(DraftRule rule, SuffixAutomaton& context, HistoryMatcher& matcher, const DraftHistory& history,
                int64_t max, int64_t match_min, const IsEnd& is_end) {
   switch (rule) {
@@ -55,6 +60,8 @@ Draft draft_by(DraftRule rule, SuffixAutomaton& context, HistoryMatcher& matcher
   return {};
 }
 
+// D3: a continuation may run past the text's end and then reads the draft itself: a text that repeats a phrase goes on
+// repeating it. It ends with an end token.
 std::vector<int32_t> continuation_in_context(std::span<const int32_t> context, int32_t end, int64_t max,
                                              const IsEnd& is_end) {
   std::vector<int32_t> draft;
@@ -67,6 +74,7 @@ std::vector<int32_t> continuation_in_context(std::span<const int32_t> context, i
   return draft;
 }
 
+// D3: a record ends where it ends, since nothing is known of what follows it.
 std::vector<int32_t> continuation_in_record(std::span<const int32_t> record, int32_t end, int64_t max,
                                             const IsEnd& is_end) {
   std::vector<int32_t> draft = next_tokens(record, end, max);
@@ -75,6 +83,7 @@ std::vector<int32_t> continuation_in_record(std::span<const int32_t> record, int
   return draft;
 }
 
+// The longest suffix of the text that also stands earlier in it, and one of its places there.
 Match longest_in_context(SuffixAutomaton& context, Occurrence which) {
   const int32_t state = context.repeated();
   if (state == SuffixAutomaton::kRoot) return {};
@@ -82,10 +91,12 @@ Match longest_in_context(SuffixAutomaton& context, Occurrence which) {
   return {DraftSource::context, context.length(state), -1, end};
 }
 
+// D2: a match in the text itself wins over one of equal length in the history.
 Match longer_match(const Match& context, const Match& history) {
   return history.length > context.length ? history : context;
 }
 
+// D1 and D4: the longest match decides, and its latest occurrence. A match that is too short gives no draft.
 Draft draft_by_match(SuffixAutomaton& context, HistoryMatcher& matcher, const DraftHistory& history, int64_t max,
                      int64_t match_min, const IsEnd& is_end) {
   const Match match =
@@ -96,6 +107,7 @@ Draft draft_by_match(SuffixAutomaton& context, HistoryMatcher& matcher, const Dr
                              : continuation_in_record(history.record(match.record), match.end, max, is_end));
 }
 
+// The last three tokens are looked up first, then two and one. The first place that has enough tokens behind it counts.
 Draft draft_by_prompt_lookup(std::span<const int32_t> context, int64_t max) {
   const int64_t tokens = std::ssize(context);
   for (int64_t n = std::min<int64_t>(3, tokens); n > 0 && max > 0; --n) {
@@ -109,6 +121,7 @@ Draft draft_by_prompt_lookup(std::span<const int32_t> context, int64_t max) {
   return {};
 }
 
+// The history counts only if its match is longer by a margin.
 Draft draft_by_suffix_automaton(SuffixAutomaton& context, HistoryMatcher& matcher, const DraftHistory& history,
                                 int64_t max) {
   const Match here = longest_in_context(context, Occurrence::first),

@@ -4,6 +4,7 @@
 
 namespace tandem {
 
+// A state begins as a path of its own.
 void LastEnds::add(int32_t end) { push_back_tightly(nodes_, {-1, -1, -1, end}); }
 
 // The new state joins the path of the child, directly above it.
@@ -30,11 +31,13 @@ void LastEnds::record(int32_t state, int32_t end) {
   at(state).end = end;
 }
 
+// A path keeps its end in the root of its splay tree, so the state is brought there first.
 int32_t LastEnds::of(int32_t state) {
   splay(state);
   return at(state).end;
 }
 
+// A root is a node without a parent in its own tree. `up` of it leads to another path.
 bool LastEnds::is_root(int32_t state) {
   const int32_t up = at(state).up;
   return up < 0 || (at(up).left != state && at(up).right != state);
@@ -57,6 +60,7 @@ void LastEnds::rotate(int32_t state) {
   at(state).up = grandparent;
 }
 
+// Rotates a node to the root of its tree, two steps at a time. The order of the two keeps trees flat on average.
 void LastEnds::splay(int32_t state) {
   while (!is_root(state)) {
     const int32_t parent = at(state).up;

@@ -13,6 +13,8 @@ double tokens_a_second(std::span<const double> weights, std::span<const double> 
   return tokens / seconds[static_cast<size_t>(drafts)];
 }
 
+// Drafts are sorted by chance, so each number of drafts is tried once, in one walk. A pass without drafts is the
+// measure, which drafts must beat by the margin.
 int64_t best_draft_count(std::span<const double> weights, std::span<const double> seconds, int64_t texts,
                          double margin) {
   TANDEM_CHECK(!seconds.empty() && texts > 0, "the time of a pass without drafts");

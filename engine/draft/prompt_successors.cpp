@@ -8,10 +8,12 @@
 namespace tandem {
 namespace {
 
+// A bound on the work behind one token.
 constexpr size_t kMostPaths = 32;
 
 }  // namespace
 
+// The prompt arrives in pieces, and each token brings the successors that its logits name.
 void PromptSuccessors::add(std::span<const int32_t> tokens, std::span<const Successors> successors) {
   TANDEM_CHECK(tokens.size() == successors.size(), "successors of each token");
   for (const int32_t token : tokens) {
@@ -21,11 +23,13 @@ void PromptSuccessors::add(std::span<const int32_t> tokens, std::span<const Succ
   successors_.insert(successors_.end(), successors.begin(), successors.end());
 }
 
+// A token that the prompt does not have gives no draft.
 int64_t PromptSuccessors::last_place_of(int32_t token) const {
   const auto found = places_.find(token);
   return found == places_.end() ? -1 : found->second.back();
 }
 
+// The prompt counts as a ring: behind its end the search goes on at its beginning.
 int64_t PromptSuccessors::place_after(int64_t place, int32_t token) const {
   const auto found = places_.find(token);
   if (found == places_.end()) return -1;
@@ -53,6 +57,7 @@ std::vector<PromptSuccessors::Path> PromptSuccessors::paths_behind(int64_t place
       path.tokens.pop_back();
       path.chances.pop_back();
       path.ranks.pop_back();
+      // `shared` is the number of tokens that the next path has in common with the one before it.
       path.shared = std::min(path.shared, depth);
     }
     if (goes_on || depth == 0 || paths.size() == kMostPaths) return;

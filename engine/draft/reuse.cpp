@@ -17,6 +17,8 @@ int64_t common(std::span<const int32_t> a, int64_t from_a, std::span<const int32
 
 }  // namespace
 
+// A choice equals the draft as long as the draft is right. Behind the first difference, the longest run of places that
+// agree again is what later steps may use.
 ChainVerdict judge_chain(std::span<const int32_t> draft, std::span<const int32_t> choices) {
   TANDEM_CHECK(choices.size() == draft.size() + 1, "a choice behind each draft, and one before the first");
   ChainVerdict verdict;
@@ -67,6 +69,8 @@ RejectionCause rejection_cause(std::span<const int32_t> draft, std::span<const i
 }
 
 void ReusedRuns::begin_step(int64_t fresh_drafts) {
+  // First runs that are too old go. Then the oldest ones go until fresh drafts and runs fit, but none in
+  // its first step.
   ++step_;
   std::erase_if(runs_, [&](const Run& run) { return step_ - run.found > kRunSteps; });
   int64_t tokens = fresh_drafts;

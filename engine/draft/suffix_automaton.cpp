@@ -5,6 +5,7 @@
 namespace tandem {
 namespace {
 
+// The multiplication spreads pairs of state and token over all bits, of which the table takes the middle ones.
 size_t hash_of(int32_t state, int32_t token) {
   const uint64_t key = static_cast<uint64_t>(static_cast<uint32_t>(state)) << 32 | static_cast<uint32_t>(token);
   return static_cast<size_t>((key * 0x9E3779B97F4A7C15u) >> 29);
@@ -21,9 +22,12 @@ void SuffixAutomaton::append(int32_t token) {
   const auto added = static_cast<int32_t>(states_.size());
   push_back_tightly(states_, {place + 1, kRoot, place, kNone, kNone});
   last_ends_.add(place);
+  // All suffixes of the old text get the transition. The walk ends at the first state that has one already.
   int32_t state = last_, found = kNone;
   for (; state != kNone && (found = next(state, token)) == kNone; state = at(state).link) set_next(state, token, added);
   if (state != kNone) {
+    // The transition that was found may lead to longer strings as well. They are split off, since the new text ends
+    // only in the shorter ones.
     if (at(found).length != at(state).length + 1) found = split(state, found, token);
     at(added).link = found;
   }
@@ -44,6 +48,7 @@ int32_t SuffixAutomaton::split(int32_t from, int32_t state, int32_t token) {
   return shorter;
 }
 
+// Most states go on in one way only, and that way is in the state itself.
 int32_t SuffixAutomaton::next(int32_t state, int32_t token) const {
   if (follows_first_end(state, token)) return at(state).first_next;
   const int32_t index = find_other(state, token);
@@ -65,6 +70,7 @@ int32_t SuffixAutomaton::find_other(int32_t state, int32_t token) const {
   return kNone;
 }
 
+// A transition on the token behind the state's first end has its place in the state. Others go into the table.
 void SuffixAutomaton::set_next(int32_t state, int32_t token, int32_t to) {
   if (follows_first_end(state, token)) {
     at(state).first_next = to;
@@ -79,6 +85,7 @@ void SuffixAutomaton::add_other(int32_t state, int32_t to) {
   const auto index = static_cast<int32_t>(transitions_.size());
   push_back_tightly(transitions_, {state, to, at(state).others});
   at(state).others = index;
+  // The table is at most four fifths full, and doubles otherwise.
   if (transitions_.size() * 5 <= table_.size() * 4) return put_in_table(index);
   table_.assign(table_.empty() ? 64 : table_.size() * 2, kNone);
   for (int32_t each = 0; each <= index; ++each) put_in_table(each);

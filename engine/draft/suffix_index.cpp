@@ -7,6 +7,7 @@
 namespace tandem {
 namespace {
 
+// The first and the last end of so many entries are kept, so a long range is searched block by block.
 constexpr size_t kBlock = 64;
 
 // The states of an automaton in the order of their strings read backwards. Strings of a state's children by links are
@@ -25,6 +26,7 @@ class BackwardOrder {
   void for_each(const Use& use) {
     std::vector<int32_t> waiting{SuffixAutomaton::kRoot};
     while (!waiting.empty()) {
+      // The stack visits a state before its children, and the child of the smallest token first.
       const int32_t state = waiting.back();
       waiting.pop_back();
       use(state);
@@ -56,7 +58,8 @@ SuffixIndex::SuffixIndex(const SuffixAutomaton& texts) : tokens_(texts.tokens().
   make_tables();
 }
 
-// Each end is marked once, so all are there if their number is right.
+// Each end is marked once, so all are there if their number is right. An order from a file is checked, because a broken
+// one would lead outside of the tokens.
 std::optional<SuffixIndex> SuffixIndex::of(std::span<const int32_t> tokens, std::vector<int32_t> order) {
   SuffixIndex index;
   index.tokens_.assign(tokens.begin(), tokens.end());
@@ -74,6 +77,7 @@ std::optional<SuffixIndex> SuffixIndex::of(std::span<const int32_t> tokens, std:
   return index;
 }
 
+// A place counts only if a token of the same text follows it: a draft needs one.
 bool SuffixIndex::is_found(int32_t end) const {
   const auto next = static_cast<size_t>(end) + 1;
   return tokens_[next - 1] != kSeparator && next < tokens_.size() && tokens_[next] != kSeparator;
@@ -149,6 +153,7 @@ bool SuffixIndex::merge(const SuffixIndex& added) {
   return true;
 }
 
+// The oldest texts go, and the numbers of all others fall by their size.
 void SuffixIndex::remove_first(size_t tokens) {
   const auto first = static_cast<int32_t>(tokens);
   std::erase_if(order_, [&](int32_t end) { return end < first; });
@@ -180,6 +185,8 @@ std::pair<size_t, size_t> SuffixIndex::entries_of(int32_t token) const {
   return {static_cast<size_t>(token_begins_[index]), static_cast<size_t>(token_begins_[behind])};
 }
 
+// A binary search over the order. Both neighbours have at least the smaller one's match in common with the middle, so
+// comparing goes on behind it.
 SuffixIndex::Place SuffixIndex::place_of(std::span<const int32_t> context) const {
   auto [low, high] = entries_of(context.back());
   int32_t before = 0, behind = 0;
@@ -244,6 +251,7 @@ int32_t SuffixIndex::first_end(const Range& range) const {
   return best_of(order_, block_firsts_, range.begin, range.end, std::less());
 }
 
+// A long range is judged by eight of its places, which costs little and is right for most.
 Followers SuffixIndex::followers(const Range& range) const {
   constexpr size_t kJudged = 8;
   const size_t places = range.end - range.begin, step = (places + kJudged - 1) / kJudged;

@@ -35,7 +35,8 @@ TextDrafts::TextDrafts(TextDraftOptions options, AcceptanceRates& rates)
       history_matcher_(options_.history ? *options_.history : no_history_) {}
 
 void TextDrafts::append(int32_t token) {
-  // A candidate's token is tried if all tokens before it were right. Its size is then still beyond `judged_`.
+  // A candidate's token is tried if all tokens before it were right. Its size is then still beyond `judged_`. The
+  // candidates before a token are judged by it, and wrong ones end there.
   for (size_t c = 0; c < candidates_.size(); ++c) {
     DraftCandidate& candidate = candidates_[c];
     if (judged_ >= candidate.tokens.size()) continue;
@@ -49,6 +50,7 @@ void TextDrafts::append(int32_t token) {
   context_.append(token);
 }
 
+// Sources are asked in a fixed order, and the first candidate is the rule's own draft.
 void TextDrafts::find_candidates() {
   candidates_.clear();
   origins_.clear();
@@ -60,6 +62,7 @@ void TextDrafts::find_candidates() {
     if (predictions_.records() > 0) propose_from_records(prediction_matcher_, predictions_, DraftSource::prediction);
     if (options_.history) propose_from_records(history_matcher_, *options_.history, DraftSource::history);
   }
+  // S5: the step begins with the longest fresh candidate, because runs and drafts share one limit.
   int64_t fresh = 0;
   for (const DraftCandidate& candidate : candidates_) fresh = std::max(fresh, std::ssize(candidate.tokens));
   runs_.begin_step(fresh);
@@ -76,6 +79,7 @@ DraftClass TextDrafts::Origin::of_token(size_t index) const {
   return of;
 }
 
+// A source's luck compares what this text accepted with what the classes expected. Old tokens fade.
 void TextDrafts::judge(const DraftClass& of, bool right) {
   Luck& luck = luck_[static_cast<size_t>(of.source)];
   const double kept = luck.expected > kMemory ? kMemory / luck.expected : 1;
@@ -126,6 +130,7 @@ void TextDrafts::propose(std::vector<int32_t> tokens, const DraftClass& first) {
   origins_.push_back({first});
 }
 
+// A baseline is run as published, so its draft counts as sure and nothing ranks it.
 void TextDrafts::propose_baseline() {
   DraftHistory& history = options_.history ? *options_.history : no_history_;
   Draft draft =
@@ -169,6 +174,7 @@ void TextDrafts::propose_from_context() {
   }
 }
 
+// A record gives one candidate: the continuation of the longest match.
 void TextDrafts::propose_from_records(HistoryMatcher& matcher, const DraftHistory& records, DraftSource source) {
   const Match match = matcher.longest(context_.tokens(), Occurrence::last);
   if (match.length == 0 || match.length < options_.match_min) return;
@@ -190,6 +196,7 @@ int64_t TextDrafts::place_in_prompt() {
   return match.length > 0 && prompt_.has_place(match.end) ? match.end : prompt_.last_place_of(newest);
 }
 
+// S2: each path of successors is one candidate, and a path's shared beginning is judged only once.
 void TextDrafts::propose_calibrated() {
   if (prompt_.empty() || context_.tokens().empty()) return;
   Origin one{{DraftSource::calibrated, 1, DraftPlace::newest}, {}, 0};
@@ -203,6 +210,7 @@ void TextDrafts::propose_calibrated() {
   }
 }
 
+// S5: the longest run that is right behind a rejection is kept for later steps.
 void TextDrafts::add_verdict(std::span<const int32_t> chain, std::span<const int32_t> choices) {
   if (!options_.reuses) return;
   const DraftRun run = judge_chain(chain, choices).run;

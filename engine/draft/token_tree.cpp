@@ -18,6 +18,7 @@ struct Trie {
   std::vector<Node> nodes;
   int32_t first = -1;  // the first node behind the newest token
 
+  // Children of a node are a list of siblings. A node has few of them, so a search along the list is short.
   int32_t child_of(int32_t parent, int32_t id) const {
     int32_t each = parent < 0 ? first : nodes[static_cast<size_t>(parent)].child;
     while (each >= 0 && nodes[static_cast<size_t>(each)].id != id) each = nodes[static_cast<size_t>(each)].sibling;
@@ -78,6 +79,7 @@ std::vector<double> chain_weights(std::span<const double> probabilities) {
   return weights;
 }
 
+// A chain is a tree in which each node has one child. A draft by one candidate needs no ranking.
 TokenTree chain_of(const DraftCandidate& candidate, size_t index) {
   TokenTree chain;
   chain.ids = candidate.tokens;
@@ -97,6 +99,7 @@ TokenTree merged(std::span<const DraftCandidate> candidates, int64_t cap) {
   std::vector<Ranked> order;
   order.reserve(nodes.size());
   for (const auto& node : nodes) order.push_back({node.weight, node.depth, static_cast<int32_t>(order.size())});
+  // Only the best nodes are sorted, because candidates may have many more than fit into a pass.
   const size_t kept = std::min(order.size(), static_cast<size_t>(std::max<int64_t>(cap, 0)));
   if (kept < order.size())
     std::ranges::nth_element(order, order.begin() + static_cast<std::ptrdiff_t>(kept), ranked_before);
@@ -121,6 +124,7 @@ TokenTree merged(std::span<const DraftCandidate> candidates, int64_t cap) {
   return tree;
 }
 
+// A row is the parent's row and the node itself, since parents come before their children.
 std::vector<uint8_t> mask_of(std::span<const int32_t> parents) {
   const size_t nodes = parents.size();
   std::vector<uint8_t> mask(nodes * nodes, 0);

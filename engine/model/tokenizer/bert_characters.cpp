@@ -21,6 +21,7 @@ bool is_in(const std::vector<Range>& ranges, char32_t c) {
 constexpr char32_t kSyllables = 0xAC00, kLastSyllable = 0xD7A3, kLeading = 0x1100, kVowels = 0x1161, kTrailing = 0x11A7;
 constexpr char32_t kVowelCount = 21, kTrailingCount = 28;
 
+// A syllable's number is (leading * 21 + vowel) * 28 + trailing, so its letters are the digits of it.
 void append_letters(std::u32string& text, char32_t syllable) {
   const char32_t index = syllable - kSyllables, trailing = index % kTrailingCount;
   text += kLeading + index / (kVowelCount * kTrailingCount);
@@ -46,6 +47,7 @@ bool is_removed(char32_t c) { return is_in(removed(), c); }
 bool is_ideograph(char32_t c) { return is_in(ideographs(), c); }
 bool is_punctuation(char32_t c) { return is_in(punctuation(), c); }
 
+// White space by Unicode's class of separators, with the tab, the line feed and the carriage return.
 bool is_space(char32_t c) {
   constexpr Range kSpaces[] = {{0x9, 0xA},       {0xD, 0xD},       {0x20, 0x20},     {0xA0, 0xA0},
                                {0x1680, 0x1680}, {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F},
@@ -53,6 +55,7 @@ bool is_space(char32_t c) {
   return std::ranges::any_of(kSpaces, [c](const Range& range) { return c >= range.first && c <= range.last; });
 }
 
+// Hangul is taken apart by arithmetic, accents are dropped, and the rest follows the tables.
 void append_folded(std::u32string& text, char32_t c) {
   if (c >= kSyllables && c <= kLastSyllable) return append_letters(text, c);
   if (is_in(marks(), c)) return;

@@ -129,6 +129,7 @@ BpeModel::BpeModel(const Vocabulary& vocabulary)
       if (token_of(id) >= 0) whole_words_[bytes(id)] = id;
     }
   }
+  // The tokens of U+FFFD stand for a byte that the vocabulary lacks. They are found once, by the model itself.
   Scratch scratch;
   std::vector<int32_t> ids;
   encode_word("\xEF\xBF\xBD", scratch, ids);  // replacement_ is still empty: a missing byte adds nothing
@@ -157,6 +158,7 @@ int32_t BpeModel::token_of(int32_t symbol) const {
   return vocabulary_.is_special(symbol) || vocabulary_.kinds[symbol] == TokenKind::user_defined ? -1 : symbol;
 }
 
+// Merges stay within a piece of the pre-tokenizer, so each piece is encoded by itself.
 void BpeModel::encode(std::string_view text, bool /*at_start*/, std::vector<int32_t>& ids) const {
   Scratch scratch;
   for (const TextSpan& piece : pre_tokenizer_.cut(text)) {
@@ -234,6 +236,7 @@ void BpeModel::append_bytes(std::string_view bytes, std::vector<int32_t>& ids) c
   }
 }
 
+// The text of a token is in the printable characters of the byte map.
 std::string BpeModel::bytes(int32_t id) const { return byte_map::bytes_of(vocabulary_.texts[id]); }
 
 }  // namespace tandem

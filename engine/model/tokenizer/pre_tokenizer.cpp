@@ -11,11 +11,15 @@ namespace {
 // for each start. A pattern that does not match everywhere needs care for that: see DeepSeek LLM's blanks at the
 // end of a text.
 
+// GPT-2's pattern: contractions, letters, numbers and symbols with one blank in front, and runs of blanks. The last
+// blank of a run stays with the word behind it.
 const std::string kGpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
+// Llama 3's pattern: contractions in any case, words with one symbol in front, numbers of at most three digits.
 const std::string kLlama3 =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
+// Qwen 2's pattern is that of Llama 3 with single digits.
 const std::string kQwen2 =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
@@ -69,6 +73,7 @@ const std::string kCasedLetters =
     R"(\x{FF21}-\x{FF3A}\x{FF41}-\x{FF5A}\x{10400}-\x{1044F}\x{104B0}-\x{104D3}\x{104D8}-\x{104FB})"
     R"(\x{10C80}-\x{10CB2}\x{10CC0}-\x{10CF2}\x{118A0}-\x{118DF}\x{1E900}-\x{1E943})";
 
+// Runs of Chinese, Japanese and Korean characters, as DeepSeek published their ranges.
 const std::string kCjk = R"([\x{4E00}-\x{9FA5}\x{0800}-\x{4E00}\x{AC00}-\x{D7FF}]+)";
 
 // Each entry: names, patterns, ignore_merges, adds_bos.
@@ -112,6 +117,7 @@ const std::vector<PreTokenizerSpec>& table() {
 
 std::span<const PreTokenizerSpec> pre_tokenizers() { return table(); }
 
+// An unknown name is an error. A wrong pattern would cut words at other places, and the model would read other tokens.
 const PreTokenizerSpec& find_pre_tokenizer(std::string_view name, const std::string& file) {
   if (name.empty()) name = "default";
   std::string known;
@@ -125,6 +131,7 @@ const PreTokenizerSpec& find_pre_tokenizer(std::string_view name, const std::str
               "supported: " + known);
 }
 
+// The patterns are compiled when a model is opened.
 PreTokenizer::PreTokenizer(const PreTokenizerSpec& spec) {
   for (const std::string& pattern : spec.patterns) patterns_.emplace_back(pattern);
 }

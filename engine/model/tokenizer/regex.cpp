@@ -50,6 +50,7 @@ std::string with_white_space(std::string_view pattern) {
   return result;
 }
 
+// PCRE2's own words for an error code.
 std::string message_of(int code) {
   char text[256];
   pcre2_get_error_message(code, reinterpret_cast<PCRE2_UCHAR*>(text), sizeof text);
@@ -95,6 +96,7 @@ std::vector<TextSpan> Regex::cut(std::string_view text, const std::vector<TextSp
 
   std::vector<TextSpan> result;
   result.reserve(pieces.size());
+  // The text between two matches is a piece as well, so the pieces have no gaps.
   for (const TextSpan& piece : pieces) {
     // Each piece is a subject of its own, so a look-around does not see the pieces beside it.
     const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data() + piece.begin);

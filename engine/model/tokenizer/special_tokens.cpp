@@ -8,6 +8,7 @@ namespace tandem {
 
 namespace {
 
+// A text in angle or square brackets may be a mark of a chat template.
 bool looks_like_mark(std::string_view text) {
   return text.size() > 2 &&
          ((text.front() == '<' && text.back() == '>') || (text.front() == '[' && text.back() == ']'));

@@ -66,6 +66,7 @@ struct SpmModel::Scratch {
   std::vector<Candidate> heap;
 };
 
+// Only tokens that text may become are in the table of merges.
 SpmModel::SpmModel(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {
   for (int32_t id = 0; id < vocabulary.size(); ++id) {
     // Text never merges into tokens of other kinds: "<s>" or "<0x0A>" written by a user is plain text.
@@ -78,6 +79,7 @@ SpmModel::SpmModel(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {
   }
 }
 
+// No token is longer than the longest one, which saves most look-ups of long unions.
 int32_t SpmModel::find(std::string_view text) const {
   if (text.size() > longest_) return -1;
   const auto at = ids_.find(text);
@@ -166,6 +168,7 @@ void SpmModel::encode(std::string_view text, bool at_start, std::vector<int32_t>
   }
 }
 
+// A byte token stands for its byte. In other tokens U+2581 is a blank.
 std::string SpmModel::bytes(int32_t id) const {
   const std::string& text = vocabulary_.texts[id];
   if (vocabulary_.kinds[id] == TokenKind::byte) {

@@ -21,6 +21,7 @@ class GgufTokenizer : public Tokenizer {
     vocabulary_.merges = {};  // the model keeps merges as symbols, in half the memory
   }
 
+  // A text by itself: the start token if the file asks for one, the text cut at special tokens, the end token.
   std::vector<int32_t> encode(std::string_view text, const EncodeOptions& options) const override {
     std::vector<int32_t> ids;
     if (options.add_bos_eos && vocabulary_.add_bos) ids.push_back(vocabulary_.bos);
@@ -96,6 +97,7 @@ class GgufTokenizer : public Tokenizer {
   }
 
  private:
+  // The three models of a vocabulary differ in how they cut plain text. All else is shared.
   static std::unique_ptr<TextModel> make_model(const Vocabulary& vocabulary) {
     if (vocabulary.model == TokenizerModel::spm) return std::make_unique<SpmModel>(vocabulary);
     if (vocabulary.model == TokenizerModel::wordpiece) return std::make_unique<WordPieceModel>(vocabulary);

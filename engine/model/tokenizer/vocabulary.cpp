@@ -47,6 +47,7 @@ std::string key_of(std::string_view name) { return std::string(kPrefix) + std::s
   throw Error(what, vocabulary.file + ": " + key_of(key), "convert the model again with a current converter");
 }
 
+// The names of the three models are those that llama.cpp's converter writes.
 void read_model(const GgufFile& file, Vocabulary& vocabulary) {
   const std::optional<std::string> model = file.get_string(key_of("model"));
   if (!model) fail(vocabulary, "model", "the file has no tokenizer");
@@ -62,6 +63,7 @@ void read_model(const GgufFile& file, Vocabulary& vocabulary) {
   }
 }
 
+// Arrays run parallel to the texts, so each must be as long.
 void check_length(const Vocabulary& vocabulary, std::string_view key, size_t length) {
   if (length != vocabulary.texts.size()) {
     fail(vocabulary, key,

@@ -57,6 +57,7 @@ std::u32string WordPieceModel::normalised(std::string_view text) const {
   return clean;
 }
 
+// A text is cut into words first. Each word is cut into tokens by itself.
 void WordPieceModel::encode(std::string_view text, bool, std::vector<int32_t>& ids) const {
   const std::u32string clean = normalised(text);
   const std::u32string_view all = clean;
