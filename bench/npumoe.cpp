@@ -64,6 +64,7 @@ struct Options : bench::EngineBenchOptions {
   std::string text, calibration;
 };
 
+// The processor time of all threads of the process, which shows what a plan costs the cores and not only the clock.
 double cpu_seconds() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -84,12 +85,14 @@ struct Test {
   std::vector<Measured> of;  // per variant
 };
 
+// Totals only grow, so one pass is the difference of two readings.
 ExpertTotals since(const ExpertTotals& now, const ExpertTotals& before) {
   return {now.graphs - before.graphs,  now.choices - before.choices,     now.slots - before.slots,
           now.valid - before.valid,    now.elsewhere - before.elsewhere, now.spilled - before.spilled,
           now.dropped - before.dropped};
 }
 
+// The drivers' models of energy say what each step takes. Nothing here is a measurement.
 double modelled_joules(const Engine& engine, const tandem::Plan& plan) {
   double joules = 0;
   for (const tandem::Step& step : plan.steps) {
@@ -139,6 +142,7 @@ std::vector<int32_t> judge(Engine& engine, std::span<const int32_t> ids, Measure
   return choices;
 }
 
+// Baselines of one processor get no other device, so that a plan cannot use one by accident.
 std::unique_ptr<Engine> open(const Options& options, const Variant& variant, int64_t longest) {
   tandem::EngineOptions engine;
   engine.model_path = options.model;
@@ -166,6 +170,7 @@ std::vector<int32_t> tokens_of(const Engine& engine, const std::string& path, in
   return ids;
 }
 
+// All plans are judged before any is timed. Plans that keep every token must have one perplexity, to the bit.
 Test measure(std::vector<std::unique_ptr<Engine>>& engines, std::span<const int32_t> ids, int rounds) {
   Test test{static_cast<int64_t>(ids.size()), std::vector<Measured>(engines.size())};
   std::vector<int32_t> exact;
@@ -176,6 +181,7 @@ Test measure(std::vector<std::unique_ptr<Engine>>& engines, std::span<const int3
     if (kVariants[v].overflow == Overflow::spill && test.of[v].perplexity != test.of[0].perplexity)
       throw tandem::Error("plans disagree, so there is nothing to time", kVariants[v].name());
   }
+  // The plans take turns within a round, so a slow minute of the machine affects all of them.
   bench::take_turns(engines.size(), rounds, [&](size_t v, bool counts) {
     const double cpu = cpu_seconds(), seconds = bench::time_prompt(*engines[v], ids);
     if (!counts) return;
@@ -198,6 +204,8 @@ double ratio(const Measured& a, const Measured& b) {
   return tandem::median(ratios);
 }
 
+// A row for each plan. The gains below the table are medians of ratios within rounds, which a drifting
+// clock disturbs least.
 void print_table(const Test& test) {
   std::printf("\n%lld tokens, measured\n\n", static_cast<long long>(test.tokens));
   std::printf(
@@ -224,6 +232,7 @@ void print_table(const Test& test) {
       ratio(test.of[index_of("moe-cpu")], all), kNaive, ratio(test.of[index_of(kNaive)], all));
 }
 
+// Energy has a table of its own, since it is modelled and the rest is measured.
 void print_energy(const std::vector<Test>& tests) {
   std::printf(
       "\nmillijoules a token, modelled (the emulated NPU's energy model, round figures of the others)\n\n| plan |");
@@ -238,6 +247,7 @@ void print_energy(const std::vector<Test>& tests) {
   std::printf("\n");
 }
 
+// The document keeps measured and modelled values in separate objects, and every single time.
 nlohmann::json to_json(const Options& options, const std::vector<Test>& tests) {
   nlohmann::json rows = nlohmann::json::array();
   for (const Test& test : tests) {
@@ -262,6 +272,7 @@ nlohmann::json to_json(const Options& options, const std::vector<Test>& tests) {
   return {{"schema", 1}, {"bench", "npumoe"}, {"chunk", options.chunk}, {"rows", rows}};
 }
 
+// One engine for each plan stays open, so weights are loaded once and plans stay prepared.
 int run(const Options& options) {
   bench::require_model(options.model);
   const int64_t longest = std::ranges::max(options.lengths);

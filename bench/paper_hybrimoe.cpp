@@ -43,6 +43,7 @@ void run_rows(const paper::Options& options, const std::string& trace) {
 
 }  // namespace
 
+// `--trace` belongs to this bench alone, so it is taken out before the shared flags are read.
 int main(int argc, char** argv) {
   std::vector<std::string> arguments{argv + 1, argv + argc};
   std::string trace;

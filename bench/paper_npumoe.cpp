@@ -20,6 +20,7 @@ namespace {
 using namespace tandem;
 using namespace tandem::paper_npumoe;
 
+// The texts of the report: the bars, and what is not judged.
 paper::Heading heading(const SocProfile& profile) {
   return {"NPUMoE",
           "paper-npumoe",

@@ -2,6 +2,7 @@
 
 namespace tandem::paper {
 
+// All benches of papers have these flags, each with a value but --calibrate.
 std::optional<Options> parse_options(const std::vector<std::string>& arguments, const std::string& default_soc) {
   Options options;
   options.soc = default_soc;

@@ -30,6 +30,7 @@ svg .wide { opacity: .5; }
 svg .met { fill: var(--good); stroke: var(--good); } svg .missed { fill: var(--page); stroke: var(--bad); stroke-width: 2; }
 )css";
 
+// A percentage with one digit behind the point and its sign. Small errors become a plain 0.
 std::string percent(double fraction) {
   const std::string text = value_text(std::abs(100 * fraction) < 0.05 ? 0 : std::round(1000 * fraction) / 10);
   return (fraction > 0 && text != "0" ? "+" : "") + text + " %";
@@ -64,6 +65,7 @@ class ErrorPlot {
 
  private:
   static constexpr double kWidth = 1080, kLeft = 600, kTop = 8, kLine = 19, kLowest = -0.6, kHighest = 0.8;
+  // An error's place on the axis.
   static double at(double error) {
     const double part = (std::clamp(error, kLowest, kHighest) - kLowest) / (kHighest - kLowest);
     return kLeft + part * (kWidth - kLeft - 16);
@@ -98,10 +100,12 @@ std::string scatter(const std::vector<const Result*>& results) {
   return std::move(drawing).finish();
 }
 
+// Texts of rows are escaped, because a note may hold < or &.
 std::string cell(const std::string& text, const char* css_class = "") {
   return std::string("<td class=\"") + css_class + "\">" + escape_markup(text) + "</td>";
 }
 
+// A judged row shows its verdict, and any other row says why it is not judged.
 std::string row_of(const Result& result) {
   const Printed& row = result.row;
   const bool judged = result.verdict != Verdict::not_judged;
@@ -127,6 +131,8 @@ std::string section(const std::string& title, const std::string& words, const st
 
 }  // namespace
 
+// One page without scripts: the judged rows as two drawings and a table, then calibration, then all other rows.
+// Held-out rows stand apart from the rest, because nothing else is evidence.
 std::string html_report(const std::vector<Result>& results, const Heading& heading) {
   std::vector<const Result*> judged, calibration, others;
   for (const Result& result : results) {

@@ -15,6 +15,7 @@ std::string padded(const std::string& text, size_t width, bool right = false) {
   return right ? space + text : text + space;
 }
 
+// One line of a table. The note comes last, since it has no fixed width.
 std::string line_of(const Result& result) {
   const Printed& row = result.row;
   const std::string modelled = result.modelled ? value_text(*result.modelled) : "-";
@@ -31,6 +32,7 @@ std::string header() {
          padded("unit", 7) + padded("error", 10, true) + "  verdict\n";
 }
 
+// The three kinds of rows that have a table each.
 bool is_judged(const Result& result) { return result.row.use == Use::held_out; }
 bool is_calibration(const Result& result) { return result.row.use == Use::calibration; }
 bool is_other(const Result& result) { return !is_judged(result) && !is_calibration(result); }
@@ -42,12 +44,14 @@ std::string table(const std::vector<Result>& results, bool (*belongs)(const Resu
   return text;
 }
 
+// Some papers' bars grade their misses as well (Bars::grade_misses).
 std::string graded_misses(const Summary& sum) {
   if (sum.within_25 + sum.right_side == 0) return "";
   return ", of these " + std::to_string(sum.within_25) + " within 25 % and " + std::to_string(sum.right_side) +
          " more on the right side of 1";
 }
 
+// A number that was printed as a range has two values.
 nlohmann::ordered_json json_of(const Result& result) {
   const Printed& row = result.row;
   nlohmann::ordered_json json = {{"id", row.id}, {"what", row.what}, {"unit", row.unit}, {"use", to_string(row.use)}};
@@ -85,6 +89,8 @@ std::string printed_text(const Printed& row) {
   return value_text(row.printed_low) + " .. " + value_text(row.printed_high);
 }
 
+// The text begins with what was judged and how many rows met their bar. Rows that fix constants follow, since their
+// errors are no evidence.
 std::string text_report(const std::vector<Result>& results, const Heading& heading) {
   const Summary sum = summarize(results);
   std::string text = heading.paper + "'s printed numbers against the model clock, profile " + heading.profile +
@@ -106,6 +112,7 @@ std::string text_report(const std::vector<Result>& results, const Heading& headi
   return text;
 }
 
+// The document has the counts of the text report and every row.
 std::string json_report(const std::vector<Result>& results, const Heading& heading) {
   const Summary sum = summarize(results);
   nlohmann::ordered_json json = {{"schema", kReportSchema},       {"bench", heading.bench}, {"clock", "model"},
@@ -115,6 +122,7 @@ std::string json_report(const std::vector<Result>& results, const Heading& headi
   return json.dump(2) + "\n";
 }
 
+// The constants that a calibration found, each with the number that it was fitted to.
 std::string text_of(const std::vector<Residual>& residuals) {
   std::string text = padded("constant", 30) + padded("value", 12, true) + padded("printed", 11, true) +
                      padded("modelled", 11, true) + padded("residual", 11, true) + "  from\n";
@@ -139,12 +147,14 @@ void publish(const std::vector<Result>& results, const Heading& heading, const O
   write_report(options.html, html_report(results, heading));
 }
 
+// Constants are kept with few digits, so that a profile's text shows what it was fitted with.
 double rounded(double value, int digits) {
   char text[32];
   std::snprintf(text, sizeof text, "%.*g", digits, value);
   return std::strtod(text, nullptr);
 }
 
+// Thirty steps halve the interval's logarithm, far below the digits that are kept.
 double bisect(const std::function<double(double)>& f, double least, double most, double target) {
   const bool rises = f(most) > f(least);
   constexpr int kSteps = 30;

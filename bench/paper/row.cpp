@@ -4,6 +4,7 @@
 
 namespace tandem::paper {
 
+// The words of a verdict, as reports print them. `miss` is the last judged one.
 const char* to_string(Verdict verdict) {
   switch (verdict) {
     case Verdict::exact:
@@ -26,6 +27,7 @@ const char* to_string(Verdict verdict) {
   return "-";
 }
 
+// The words for a row that is not judged: why its number is no evidence.
 const char* to_string(Use use) {
   switch (use) {
     case Use::held_out:
@@ -52,6 +54,7 @@ const char* to_string(Use use) {
   return "not predicted";
 }
 
+// A value within the printed range has no error. Outside, the nearer end is the measure.
 double error_of(double modelled, double low, double high) {
   if (modelled >= low && modelled <= high) return 0;
   const double near = modelled < low ? low : high;
@@ -67,6 +70,7 @@ double error_of(const Printed& row, double modelled) {
 
 int number_of(const std::string& id) { return std::stoi(id.substr(2)); }
 
+// The bars of every paper: exact numbers must be met, bounds kept, and other numbers be within 10 or 15 %.
 Verdict verdict_of(double error, Kind kind) {
   const double size = std::abs(error);
   if (kind == Kind::bounds) return size == 0 ? Verdict::inside : Verdict::miss;
@@ -74,6 +78,7 @@ Verdict verdict_of(double error, Kind kind) {
   return size <= 0.10 ? Verdict::within_10 : size <= 0.15 ? Verdict::within_15 : Verdict::miss;
 }
 
+// A miss may still be near (25 %), or at least say rightly which of two is faster. Neither meets a bar.
 Verdict graded(Verdict verdict, const Printed& row, double modelled, double error) {
   if (verdict != Verdict::miss || row.kind >= Kind::exact) return verdict;
   if (std::abs(error) <= 0.25) return Verdict::within_25;
@@ -81,11 +86,13 @@ Verdict graded(Verdict verdict, const Printed& row, double modelled, double erro
   return ratio && (modelled > 1) == (row.printed_low > 1) ? Verdict::right_side : verdict;
 }
 
+// Each paper says whether 15 % is enough for ratios and for absolute values.
 bool meets_bar(Verdict verdict, Kind kind, const Bars& bars) {
   if (verdict == Verdict::within_15) return (kind == Kind::ratio ? bars.ratio : bars.absolute) >= 0.15;
   return verdict == Verdict::exact || verdict == Verdict::inside || verdict == Verdict::within_10;
 }
 
+// A row that nothing was fitted to gets a verdict. Other rows keep their error as a residual.
 Result judged(Printed row, std::optional<double> modelled, const Bars& bars) {
   Result result{std::move(row), modelled, 0, Verdict::not_judged, false};
   if (!modelled) return result;
@@ -97,6 +104,7 @@ Result judged(Printed row, std::optional<double> modelled, const Bars& bars) {
   return result;
 }
 
+// Counts verdicts for the first line of a report.
 Summary summarize(const std::vector<Result>& results) {
   Summary summary;
   for (const Result& result : results) {

@@ -6,8 +6,10 @@
 namespace tandem::paper_gpu_ndp {
 namespace {
 
+// Counts become doubles here, as times are.
 double in_number(int64_t whole) { return static_cast<double>(whole); }
 
+// Experts without tokens cost nothing in any engine.
 std::vector<int64_t> active_loads(const std::vector<int64_t>& loads) {
   std::vector<int64_t> active;
   std::ranges::copy_if(loads, std::back_inserter(active), [](int64_t load) { return load > 0; });
@@ -55,6 +57,8 @@ double prefetched_token(const NearMemoryTimes& times, int64_t active, int64_t hi
                   activation_seconds(times) + in_number(active - on_gpu) * times.unit_expert);
 }
 
+// Seconds of one token in one layer. Each engine adds a part of the paper (G2 to G4) to the one before. `resident`
+// experts of the layer are on the GPU, the most popular ones first.
 double seconds_of_token(const NearMemoryTimes& times, const NdpMachine& machine, NdpModel model,
                         const RoutedToken& token, NdpEngine engine, int64_t resident) {
   const int64_t active = std::ssize(token.experts);
@@ -87,12 +91,15 @@ std::vector<int64_t> cyclic_counts(const std::vector<int64_t>& experts, int64_t 
   return counts;
 }
 
+// Routing is drawn once for each model, so all engines see the same tokens.
 const Traffic& Lab::traffic(NdpModel model) {
   const auto known = traffic_.find(model);
   if (known != traffic_.end()) return known->second;
   return traffic_[model] = drawn_traffic(model, skew_);
 }
 
+// Mean seconds of a prompt in one layer, over drawn prompts. On demand, the copies of all active experts bound the
+// time; with units, `share` of the tokens is the GPU's (G3).
 double Lab::prompt_seconds(NdpModel model, int64_t units, NdpEngine engine) {
   const NearMemoryTimes times = times_of(machine_, model, units);
   const NearMemoryRates rates = rates_of(machine_, model);
@@ -133,6 +140,7 @@ double Lab::token_seconds(NdpModel model, int64_t units, NdpEngine engine, int64
   return sum / in_number(std::ssize(tokens));
 }
 
+// GF14 and GF15 prefetch as many experts as a token uses.
 double Lab::token_seconds(NdpModel model, int64_t units, NdpEngine engine) {
   return token_seconds(model, units, engine, ablation_prefetch(machine_, model));
 }

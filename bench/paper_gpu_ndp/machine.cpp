@@ -4,6 +4,7 @@
 
 namespace tandem::paper_gpu_ndp {
 
+// Experts, TopK, shared experts, hidden size, width, layers, and bytes of all other weights.
 const NdpModelSize& size_of(NdpModel model) {
   static constexpr std::array kSizes{NdpModelSize{"DeepSeek-MoE", 64, 6, 2, 2048, 1408, 27, 1.9e9},
                                      NdpModelSize{"Qwen3-30B-A3B", 128, 8, 0, 2048, 768, 48, 3.1e9},
@@ -12,6 +13,7 @@ const NdpModelSize& size_of(NdpModel model) {
   return kSizes[static_cast<size_t>(model)];
 }
 
+// Two bytes a weight: the units must hold all experts.
 bool is_supported(const NdpMachine& machine, NdpModel model, int64_t units) {
   return units_hold(units, machine.unit_bytes, 2 * size_of(model).all_experts());
 }
@@ -28,6 +30,7 @@ NearMemoryTimes times_of(const NdpMachine& machine, NdpModel model, int64_t unit
           2 * size_of(model).hidden / machine.link_bytes_per_second};
 }
 
+// The room behind all other weights and the reserve, in experts of each layer.
 int64_t fill_of(const NdpMachine& machine, NdpModel model) {
   const NdpModelSize& size = size_of(model);
   const double free = machine.gpu_bytes - machine.gpu_reserve - size.other_bytes;

@@ -11,6 +11,7 @@ std::vector<Row> all_rows() {
   return paper::in_papers_order(std::move(rows));
 }
 
+// A model that does not fit into so few units has no cell there, as in the paper's figures.
 std::vector<Cell> cells(const Lab& lab) {
   std::vector<Cell> supported;
   for (const NdpModel model : kNdpModels)

@@ -7,6 +7,7 @@
 namespace tandem::paper_gpu_ndp {
 namespace {
 
+// The cells of one model, in the order of their units.
 std::vector<Cell> cells_of(const Lab& lab, NdpModel model) {
   std::vector<Cell> of_model = cells(lab);
   std::erase_if(of_model, [model](const Cell& cell) { return cell.model != model; });
@@ -17,12 +18,14 @@ double mean_of_qwen3(Lab& lab, Seconds seconds, NdpEngine engine) {
   return mean(gains(lab, cells_of(lab, NdpModel::qwen3), seconds, NdpEngine::monde, engine));
 }
 
+// GF10 to GF15 are means over all cells that hold their model.
 void add_mean(std::vector<Row>& rows, const char* id, const char* what, double printed, Use use, Seconds seconds,
               NdpEngine engine, const char* note) {
   rows.push_back({id, what, "x", printed, printed, use, Kind::ratio,
                   [=](Lab& lab) { return mean(gains(lab, cells(lab), seconds, NdpEngine::monde, engine)); }, note});
 }
 
+// GF16 prints no number, so the row is the claim itself: 1 if it holds.
 void add_two_units(std::vector<Row>& rows, NdpModel model) {
   rows.push_back(
       {"GF16", std::string("2 units, NDP+TP is slower than MoNDE, ") + size_of(model).name, "", 1, 1, Use::held_out,
@@ -49,6 +52,8 @@ void add_shrinking(std::vector<Row>& rows, const char* what, NdpEngine engine) {
 
 }  // namespace
 
+// GF10, GF11 and GF15 chose a reading of an equation or fix a constant, so they are calibration. All others of the mean
+// gains are held out.
 void add_expert_rows(std::vector<Row>& rows) {
   rows.push_back({"GF4", "prefill over MoNDE, Qwen3, mean over units", "x", 1.36, 1.36, Use::held_out, Kind::ratio,
                   [](Lab& lab) { return mean_of_qwen3(lab, prompt_of, NdpEngine::tp_lb); }, ""});

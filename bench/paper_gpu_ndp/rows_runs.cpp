@@ -7,6 +7,7 @@
 namespace tandem::paper_gpu_ndp {
 namespace {
 
+// The largest gain over all cells, as the paper's text prints it.
 void add_largest(std::vector<Row>& rows, const char* id, const char* what, double printed, Use use, NdpEngine baseline,
                  const char* note) {
   rows.push_back(
@@ -15,6 +16,7 @@ void add_largest(std::vector<Row>& rows, const char* id, const char* what, doubl
        note});
 }
 
+// Three to six units hold every model, so the mean is over the same numbers of units for all.
 double mean_over_units(Lab& lab, NdpModel model, NdpEngine baseline) {
   double sum = 0;
   const std::array<int64_t, 4> hold_every_model{3, 4, 5, 6};
@@ -43,6 +45,7 @@ double rises_on_the_whole(Lab& lab, NdpEngine baseline) {
 
 }  // namespace
 
+// The whole runs were not used to fit anything but GF6. GF18's bars are not printed, so its claims are judged.
 void add_run_rows(std::vector<Row>& rows) {
   add_largest(rows, "GF6", "whole run over MoE-OnDemand, largest", 5.49, Use::calibration, NdpEngine::on_demand,
               "agrees with 0.8 GHz of a unit, which follows from its bandwidth at one token");

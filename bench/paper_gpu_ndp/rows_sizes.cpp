@@ -12,6 +12,7 @@ constexpr double kMiB = 1 << 20, kGi = 1 << 30;
 
 double rounded(double value, double digits) { return std::round(value * digits) / digits; }
 
+// These rows are arithmetic and must be met exactly.
 void add_exact(std::vector<Row>& rows, const char* id, const std::string& what, const char* unit, double printed,
                const std::function<double(Lab&)>& modelled, const char* note = "") {
   rows.push_back({id, what, unit, printed, printed, Use::held_out, Kind::exact, modelled, note});
@@ -36,6 +37,8 @@ double extreme(int64_t NdpModelSize::*field, bool largest) {
 
 }  // namespace
 
+// Sizes of models, what fits where, and the paper's worked examples. None of these depends on a fitted constant, so
+// they tell first whether the model has the paper's shapes.
 void add_size_rows(std::vector<Row>& rows) {
   const NdpModelSize& mixtral = size_of(NdpModel::mixtral);
   add_exact(rows, "GF1", "Qwen3-30B-A3B takes more than 60 GB", "", 1,
@@ -90,6 +93,7 @@ void add_size_rows(std::vector<Row>& rows) {
       "Fig. 4");
 }
 
+// The paper names these results without a number that a model could be compared with.
 void add_unpredicted_rows(std::vector<Row>& rows) {
   rows.push_back(Row::not_predicted("GF22", "use of prefetched weights, by prompt or by calibration", "", 0, 0,
                                     "bars are lost, and no routing of these texts is here"));

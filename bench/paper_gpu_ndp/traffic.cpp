@@ -10,6 +10,7 @@
 namespace tandem::paper_gpu_ndp {
 namespace {
 
+// Enough draws that means change in the third digit only.
 constexpr int64_t kDrawnTokens = 2000, kDrawnPrompts = 16;
 
 class DrawnRouting {
@@ -27,6 +28,8 @@ class DrawnRouting {
     for (size_t i = id_of_rank_.size(); i > 1; --i) std::swap(id_of_rank_[i - 1], id_of_rank_[draw_.below(i)]);
   }
 
+  // A token draws its experts one after another, without any of them twice. Shared experts come on top and are the most
+  // popular ones of all.
   RoutedToken token() {
     RoutedToken drawn;
     std::vector<double> left = weights_;
@@ -55,6 +58,7 @@ class DrawnRouting {
 
 }  // namespace
 
+// Tokens have new popularities each, as if each were of another layer. A prompt keeps one for all of its tokens.
 Traffic drawn_traffic(NdpModel model, double skew) {
   DrawnRouting routing(model, skew);
   Traffic traffic;

@@ -10,6 +10,7 @@
 namespace tandem::paper_heterollm {
 namespace {
 
+// A fit is a constant, the printed number that fixes it, its bounds, and the number that the model gives.
 Fit gpu_rate_fit() {
   return {"gpu.flops",  "HF17, HF42, HF52: PPL, Llama-8B, 256 tokens, 63.7 tok/s",
           1e11,         1e13,
@@ -40,6 +41,7 @@ Fit capacity_fit() {
           [](Lab& lab) { return ffn_down_share(lab.run(prefill(kL8, 256, kLayer))); }};
 }
 
+// Decode is bound by reading weights, so its speed fixes their bits and then the cost of a crossing.
 std::vector<Fit> decode_fits() {
   return {
       {"weight_bits", "HF36, HF39: PPL decoding, Llama-8B, 11.35 tok/s", 4.0, 4.5, kPplDecode,
@@ -49,6 +51,7 @@ std::vector<Fit> decode_fits() {
   };
 }
 
+// The game's share of the GPU.
 Fit load_fit() {
   return {"load.gpu_share",
           "HF47: Hetero-layer beside the game, Llama-8B, 256 tokens, 0.9043",
@@ -66,6 +69,7 @@ double model(const SocProfile& profile, Decoders& decoders, const Fit& fit) {
   return fit.modelled(lab);
 }
 
+// Finds the value of one constant at which the model gives the printed number, with all others as they are.
 void apply(SocProfile& profile, Decoders& decoders, const Fit& fit) {
   const auto tried = [&](double value) {
     SocProfile copy = profile;
@@ -92,6 +96,7 @@ double squared_error(const SocProfile& profile, Decoders& decoders, const std::v
   return sum;
 }
 
+// Every capacity in the list gets its own fits of the NPU's constants. The one whose numbers fit best stays.
 void fit_capacity(SocProfile& profile, Decoders& decoders, const Capacities& capacities,
                   const std::function<void(const std::string&)>& says) {
   std::vector<Fit> judged = npu_fits();
@@ -128,6 +133,7 @@ void fit_compile_line(SocProfile& profile, Decoders& decoders) {
   set_number(profile, "npu.compile_element_seconds", (g1 * t2 - g2 * t1) / determinant, from);
 }
 
+// Power needs the time that each processor works in the three plans whose watts are printed.
 struct Busy {
   double gpu, npu;  // shares of the run
 };
@@ -170,6 +176,7 @@ void fit_power(SocProfile& profile, Decoders& decoders) {
   set_number(profile, "power.npu_watts", best[2], from);
 }
 
+// The rows of constants that no bisection finds. They are here for their residuals.
 std::vector<Fit> power_rows() {
   const auto watts = [](const char* plan) {
     return [plan](Lab& lab) { return lab.run(prefill(kL8, 256, plan)).watts(); };
@@ -199,6 +206,8 @@ std::vector<Fit> every_fit() {
 
 }  // namespace
 
+// The order of the fits: rates first, then the capacity beside them, then what depends on those. The constants are
+// rounded before the residuals are taken, so residuals are those of the profile that is written.
 Calibration calibrate(const SocProfile& start, Decoders& decoders, const Capacities& capacities,
                       const std::function<void(const std::string&)>& says) {
   SocProfile profile = start;

@@ -24,6 +24,7 @@ bool depends_on_costs(const Setting& setting, const std::vector<DeviceTraits>& d
 Setting prefill(const char* model, int64_t tokens, const char* plan) { return {model, tokens, plan}; }
 Setting decode(const char* model, const char* plan) { return {model, 1, plan, 256}; }
 
+// The model's operators depend on no profile, so a fit makes them once.
 Decoders::Decoder::Decoder(const Setting& setting)
     : model(model_shape(setting.model), packed_format(StorageType::q4_0), setting.tokens,
             setting.context + setting.tokens, true, {}, setting.int8 ? ActType::i8 : ActType::f16),
@@ -35,6 +36,7 @@ const std::vector<Operator>& Decoders::operators(const Setting& setting) {
   return decoder->operators;
 }
 
+// A plan that weighs costs is made anew for each profile. All others are made once.
 const Plan* Decoders::plan(const Setting& setting, const std::vector<DeviceTraits>& devices, Dominant dominant) {
   if (depends_on_costs(setting, devices)) return nullptr;
   const auto key = std::make_tuple(setting.model, setting.tokens, setting.plan, setting.int8);
@@ -45,6 +47,7 @@ const Plan* Decoders::plan(const Setting& setting, const std::vector<DeviceTrait
   return &(plans_[key] = std::move(plan));
 }
 
+// The matrices of all layers: q, k, v, the output, gate, up and down.
 double block_weights(const char* model) {
   const ModelConfig c = model_shape(model);
   const int64_t attention = c.qkv_width() * c.hidden + c.hidden * c.heads * c.head_dim_v;
@@ -56,6 +59,7 @@ double head_weights(const char* model) {
   return static_cast<double>(c.vocabulary * c.hidden);
 }
 
+// Each setting is modelled once for a profile, because rows ask for the same ones again and again.
 const ModelRun& Lab::run(const Setting& setting) {
   const auto found = runs_.find(setting);
   if (found != runs_.end()) return found->second;

@@ -8,6 +8,7 @@
 namespace tandem::paper_heterollm {
 namespace {
 
+// A matmul by itself, with the weights' format of the paper.
 MatMul matmul(int64_t S, int64_t K, int64_t N) {
   MatMul op;
   op.S = S;
@@ -42,6 +43,7 @@ double npu_rate(const Lab& lab, int64_t S, int64_t K, int64_t N) {
   return time.flops / time.total();
 }
 
+// The same product with the weights held still in the array and the tokens streamed, which the paper shows to be slow.
 double npu_rate_reversed(const Lab& lab, int64_t S, int64_t K, int64_t N) {
   const SocProfile::Npu& npu = lab.profile().npu;
   const npu_emu::TiledCost cost =
@@ -52,6 +54,7 @@ double npu_rate_reversed(const Lab& lab, int64_t S, int64_t K, int64_t N) {
   return streaming.flops / (cost.seconds + npu.launch_seconds);
 }
 
+// The best rate over shapes of all sizes, as a search over powers of two.
 double best_npu_rate(const Lab& lab) {
   double best = 0;
   for (int64_t S = 32; S <= 1024; S *= 2)
@@ -90,6 +93,7 @@ double decode_speed(const PeerEngine& engine, const char* model) {
   return engine.bytes_per_second / ((block_weights(model) + head_weights(model)) / 2);
 }
 
+// The three engines of the paper, each by its two printed ratios.
 PeerEngine mnn() { return peer(5.85, 1.50); }
 PeerEngine llama_cpp() { return peer(24.9, 2.53); }
 PeerEngine mlc() { return peer(5.64, 1.52); }

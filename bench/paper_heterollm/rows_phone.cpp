@@ -24,6 +24,8 @@ double joules(Lab& lab, const char* plan) { return lab.run(at_256(plan)).joules;
 
 }  // namespace
 
+// The game's share and the three powers are fitted to this model. Slowdowns, frames and energies follow from them and
+// are judged, except where two printed numbers contradict each other.
 void add_phone_rows(std::vector<Row>& rows) {
   rows.push_back({"HF47", "Hetero-layer beside a game, over alone", "x", 0.9043, 0.9043, Use::calibration, Kind::ratio,
                   [](Lab& lab) { return slowdown(lab, kLayer); }, "fixes the game's share of the GPU"});

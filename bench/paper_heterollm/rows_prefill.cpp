@@ -25,6 +25,7 @@ double layer_over_peers(Lab& lab, int64_t S, bool largest) {
   return largest ? *std::ranges::max_element(ratios) : *std::ranges::min_element(ratios);
 }
 
+// The lengths of the paper's figures at which graphs fit exactly.
 double mean_over_lengths(const std::function<double(int64_t)>& value) {
   double sum = 0;
   for (const int64_t S : kLengths) sum += value(S);
@@ -42,6 +43,8 @@ double over_tensor(Lab& lab, int64_t S, const char* baseline) {
   return speed_up(lab, prefill(kL8, S, kTensor), prefill(kL8, S, baseline));
 }
 
+// HF17 to HF25: lengths that have a graph of their size. Another engine is one rate, which its first ratio fixes. Its
+// other ratios are no judgement of the model.
 void add_aligned(std::vector<Row>& rows) {
   rows.push_back(against_peer("HF17", "Hetero-layer over MNN, Llama-8B, 256 tokens", 5.85, Use::calibration, mnn,
                               prefill(kL8, 256, kLayer)));
@@ -91,6 +94,7 @@ void add_aligned(std::vector<Row>& rows) {
                   Kind::absolute, [](Lab& lab) { return speed(lab, kI1, 256, kTensor); }, ""});
 }
 
+// HF26 to HF29: models that no constant was fitted to.
 void add_other_models(std::vector<Row>& rows) {
   const auto mean_over_peer = [](const char* model, PeerEngine (*engine)()) {
     return [=](Lab& lab) {
@@ -125,6 +129,8 @@ void add_other_models(std::vector<Row>& rows) {
                   "from reference 26; its chunk is not printed"});
 }
 
+// HF30 to HF35: lengths between the sizes of graphs, where plans differ in what they do with the rest: new graphs,
+// padding, pieces in sequence, or the GPU.
 void add_misaligned(std::vector<Row>& rows) {
   for (const auto& [baseline, printed] : {std::pair{"online", 2.24}, {"padding", 2.21}, {"pipe", 1.35}}) {
     rows.push_back({"HF30", std::string("Hetero-tensor over `") + baseline + "`, Llama-8B, 525 tokens", "x", printed,

@@ -20,6 +20,7 @@ double stage_ratio(Lab& lab) {
   return most / least;
 }
 
+// An input of the profile: the paper prints it and the model takes it.
 Row input(const char* id, const char* what, const char* unit, double low, double high, const char* key) {
   return {id,
           what,
@@ -34,6 +35,7 @@ Row input(const char* id, const char* what, const char* unit, double low, double
 
 }  // namespace
 
+// One processor alone. Rates follow from the array's size and clock; HF4 and HF7 fix the two constants of its memory.
 void add_processor_rows(std::vector<Row>& rows) {
   rows.push_back({"HF1", "GPU rate of a large matmul", "TFLOPS", 1, 1, Use::held_out, Kind::absolute,
                   [](Lab& lab) { return gpu_rate(lab, 1024, 4096, 4096) / kTera; }, ""});

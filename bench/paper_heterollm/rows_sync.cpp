@@ -7,6 +7,7 @@
 namespace tandem::paper_heterollm {
 namespace {
 
+// H7: the same plan runs with slow crossings. Its cuts stay as fast synchronisation chose them.
 double gain(Lab& lab, const Setting& setting) { return speed_up(lab, setting, with(setting, SyncCost::slow)); }
 
 double mean_gain(Lab& lab, const char* model, const char* plan) {
@@ -15,6 +16,7 @@ double mean_gain(Lab& lab, const char* model, const char* plan) {
   return sum / 3;
 }
 
+// The gains of one model by both plans, as printed.
 struct Printed {
   const char *id, *name, *model;
   double layer, tensor;
@@ -29,6 +31,8 @@ constexpr const char* kDecodeNote =
 
 }  // namespace
 
+// No constant was fitted to these gains but the fast crossing itself (HF36). Slow crossings come from the profile's
+// sources, so all rows test the number of crossings in a plan.
 void add_sync_rows(std::vector<Row>& rows) {
   for (const Printed& p : {Printed{"HF41", "Llama-8B", kL8, 1.158, 1.243}}) {
     for (const auto& [plan, printed] : {std::pair{kLayer, p.layer}, {kTensor, p.tensor}}) {

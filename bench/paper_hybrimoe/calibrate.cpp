@@ -5,11 +5,13 @@
 namespace tandem::paper_hybrimoe {
 namespace {
 
+// kTransformers' time with one machine: a token, or the mean prompt of Table III.
 double kt_ms(Lab& lab, const Machine& machine, bool text) {
   lab.use(machine);
   return text ? lab.token_ms(Mixture::qwen2, 25, EngineKind::kt) : lab.table3_prompt_ms(EngineKind::kt);
 }
 
+// sigma is the spread of experts' popularity in a real trace. With it, rho makes LRU hit as often as printed.
 void fit_routing(Calibration& fitted) {
   const auto fixed_share = [](double sigma) { return drawn_hits({sigma, 0}, 64, 6, 16, CacheRule::fixed, true); };
   fitted.sigma = paper::bisect(fixed_share, 0.01, 1, kFixedShareOfTrace);

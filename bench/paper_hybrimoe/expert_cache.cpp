@@ -5,6 +5,7 @@
 
 namespace tandem::paper_hybrimoe {
 
+// Held experts begin with the lowest key, so the first inserts replace them.
 ExpertCache::ExpertCache(CacheRule rule, int64_t experts, int64_t slots, const std::vector<int32_t>& held)
     : rule_(rule),
       held_(static_cast<size_t>(experts)),
@@ -13,6 +14,7 @@ ExpertCache::ExpertCache(CacheRule rule, int64_t experts, int64_t slots, const s
   for (const int32_t expert : held) held_[static_cast<size_t>(expert)] = true;
 }
 
+// Scores that are not among the kept ones count as zero, so an expert fades while no token wants it.
 void ExpertCache::see(const std::vector<double>& scores, int64_t kept, const std::vector<int32_t>& asked) {
   constexpr double kAlpha = 0.5;
   clock_ += 1;
@@ -43,6 +45,8 @@ void ExpertCache::insert(int32_t expert, const std::vector<int32_t>& stays) {
   held_[static_cast<size_t>(expert)] = true;
 }
 
+// Together, the whole token is looked up before anything enters. One by one, an expert may push out another
+// of its token.
 void look_up(ExpertCache& cache, const AskedExperts& asked, bool together, HitCount& count) {
   const bool whole = together || cache.rule() == CacheRule::mrs;
   if (whole) cache.see(asked.scores, asked.kept, asked.experts);

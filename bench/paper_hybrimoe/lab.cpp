@@ -11,6 +11,7 @@
 namespace tandem::paper_hybrimoe {
 namespace {
 
+// A text runs some tokens untimed first, since its caches begin with the popular experts and not with its own.
 constexpr int64_t kWarmTokens = 32, kTimedTokens = 64, kPromptsDrawn = 3;
 
 // The engine's default is the best schedule that it finds (schedule_rule.h). Here no GPU time depends on the load, and
@@ -25,6 +26,8 @@ struct Behaviour {
   bool inserts_misses = false;  // else only what was moved enters the cache
 };
 
+// Y7: the rules of each engine. Baselines differ in how misses run, in what their cache is, and in
+// whether they prefetch.
 Behaviour behaviour_of(EngineKind engine, bool text) {
   const char* miss = text ? "fixed" : "gpu-only";  // Table I: kTransformers computes on the processor in text alone
   switch (engine) {
@@ -49,6 +52,7 @@ Behaviour behaviour_of(EngineKind engine, bool text) {
   return {miss};
 }
 
+// How many of the tokens chose each expert. Experts without tokens are left out.
 LayerLoads drawn_loads(DrawnLayer& layer, int64_t experts, int64_t tokens) {
   std::vector<int64_t> counts(static_cast<size_t>(experts));
   for (int64_t token = 0; token < tokens; ++token) {
@@ -64,6 +68,7 @@ LayerLoads drawn_loads(DrawnLayer& layer, int64_t experts, int64_t tokens) {
   return drawn;
 }
 
+// Each layer has popularities of its own, the same ones for every engine.
 std::vector<DrawnLayer> drawn_layers(Mixture model) {
   const MixtureSize& size = size_of(model);
   std::vector<DrawnLayer> layers;
@@ -86,6 +91,7 @@ class Passes {
         prefetch_(prefetch),
         // Y7: llama.cpp has the first layers on the GPU.
         whole_layers_(engine == EngineKind::llama_cpp ? std::optional(size_.layers * percent / 100) : std::nullopt) {
+    // Caches begin with the most popular experts, as a warm-up would fill them.
     layers_ = drawn_layers(model);
     for (const DrawnLayer& layer : layers_) {
       std::vector<int32_t> popular = layer.by_popularity();
@@ -107,6 +113,7 @@ class Passes {
   }
 
  private:
+  // A pass runs layer by layer, and fetched experts count in this pass alone.
   double pass_ms(int64_t tokens) {
     fetched_.assign(layers_.size(), {});
     double ms = 0;
@@ -118,6 +125,7 @@ class Passes {
     return caches_[l].has(expert) || std::ranges::find(fetched_[l], expert) != fetched_[l].end();
   }
 
+  // The schedule of a layer with what its cache holds, and perhaps one expert more: its gain is that expert's worth.
   ExpertSchedule schedule(const LayerLoads& of, size_t l, std::optional<int32_t> also = {}) const {
     std::vector<int32_t> cached;
     for (size_t i = 0; i < of.active.size(); ++i)
@@ -125,6 +133,8 @@ class Passes {
     return rule_.make({of.loads, cached, costs_});
   }
 
+  // A layer's time is that of what stands before its experts and the longest lane of the schedule. Moved experts keep
+  // the link busy, and the rest of the layer's time is idle for prefetches.
   double layer_ms(size_t l, int64_t tokens) {
     const LayerLoads& of = loads_[l];
     if (whole_layers_) {
@@ -140,6 +150,7 @@ class Passes {
     return ms;
   }
 
+  // Fetched experts enter first, then the token's scores count, and moved experts (or all misses) enter last.
   void update_cache(size_t l, const LayerLoads& of, const std::vector<int32_t>& moved) {
     for (const int32_t expert : fetched_[l]) caches_[l].insert(expert, of.active);
     caches_[l].see(softmax_of(layers_[l].scores()), kept_scores(size_.experts, size_.used), layers_[l].chosen());
@@ -162,6 +173,7 @@ class Passes {
     }
   }
 
+  // The expert of the next layers that shortens its layer's schedule most, by the guessed loads.
   std::pair<size_t, int32_t> best_to_fetch(size_t l) {
     std::pair<size_t, int32_t> best{0, -1};
     double most_gain = 1e-9;
@@ -223,6 +235,7 @@ class Passes {
 
 }  // namespace
 
+// Milliseconds of a token (a mean behind the warm-up) or of a prompt (a mean over drawn prompts).
 double Lab::simulate(Mixture model, int percent, int64_t tokens, EngineKind engine, Prefetch prefetch) {
   Passes passes(machine_, model, percent, engine, tokens == 1, prefetch);
   double ms = 0;
@@ -235,6 +248,7 @@ double Lab::simulate(Mixture model, int percent, int64_t tokens, EngineKind engi
   return ms / kPromptsDrawn;
 }
 
+// Prompts are drawn once for each length, so all engines run the same ones.
 const std::vector<PassLoads>& Lab::prompts(Mixture model, int64_t tokens) {
   std::vector<PassLoads>& drawn = prompts_[{model, tokens}];
   if (!drawn.empty()) return drawn;
@@ -249,6 +263,7 @@ const std::vector<PassLoads>& Lab::prompts(Mixture model, int64_t tokens) {
   return drawn;
 }
 
+// Other constants make all known times wrong.
 void Lab::use(const Machine& machine) {
   machine_ = machine;
   known_.clear();
@@ -282,6 +297,7 @@ RoutingConstants routing_of(Mixture model) {
   return {0.05777, kRho[static_cast<size_t>(model)]};
 }
 
+// The share of hits in drawn routing, over a few layers with caches of their own.
 double drawn_hits(const RoutingConstants& routing, int64_t experts, int64_t used, int64_t slots, CacheRule rule,
                   bool together) {
   constexpr int64_t kLayers = 8, kTokens = 512;
@@ -299,6 +315,7 @@ double drawn_hits(const RoutingConstants& routing, int64_t experts, int64_t used
   return count.rate();
 }
 
+// The same caches on recorded routing, by the code that `tandem replay-moe` runs.
 double trace_hits(const RoutingTrace& trace, int64_t percent, std::string_view policy, ExpertLookup lookup) {
   std::vector<LayerRequests> layers;
   for (size_t l = 0; l < trace.layers.size(); ++l) layers.push_back(requests_of(trace, l));

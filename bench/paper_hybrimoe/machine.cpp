@@ -20,6 +20,7 @@ constexpr std::array kSizes{
 
 const MixtureSize& size_of(Mixture model) { return kSizes[static_cast<size_t>(model)]; }
 
+// A cache of a percentage has at least one expert of each layer.
 int64_t cached_experts(Mixture model, int percent) {
   return std::max<int64_t>(1, size_of(model).experts * percent / 100);
 }
@@ -41,6 +42,7 @@ ExpertCosts costs_of(const Machine& machine, Mixture model) {
   return costs;
 }
 
+// A prompt's further tokens cost arithmetic on the GPU. The first one is in the fixed part.
 double before_experts_ms(const Machine& machine, Mixture model, int64_t tokens) {
   const double flops = 2e6 * (size_of(model).shared_weights + size_of(model).other_weights);
   return machine.gpu_layer_ms - costs_of(machine, model).gpu_offset +

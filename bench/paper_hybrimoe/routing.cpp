@@ -22,6 +22,7 @@ std::vector<int32_t> largest(const std::vector<double>& values, size_t count) {
 
 }  // namespace
 
+// Popularity is drawn once and stays. It is the part of a score that all tokens share.
 DrawnLayer::DrawnLayer(const RoutingConstants& constants, int64_t experts, int64_t used, uint64_t seed)
     : constants_(constants), used_(used), draw_(seed) {
   const auto E = static_cast<size_t>(experts);
@@ -33,6 +34,7 @@ DrawnLayer::DrawnLayer(const RoutingConstants& constants, int64_t experts, int64
 
 void DrawnLayer::restart() { fresh_ = true; }
 
+// The moving part has variance 1 at all times, and the correlation rho from token to token.
 void DrawnLayer::next() {
   const double kept = fresh_ ? 0 : constants_.rho;
   const double added = std::sqrt(1 - kept * kept);
@@ -44,6 +46,7 @@ void DrawnLayer::next() {
   chosen_ = largest(scores_, static_cast<size_t>(used_));
 }
 
+// The largest score is taken away first, so no exponential overflows.
 std::vector<double> softmax_of(const std::vector<double>& scores) {
   const double most = std::ranges::max(scores);
   std::vector<double> shares;

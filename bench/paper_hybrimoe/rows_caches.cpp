@@ -8,6 +8,7 @@ namespace {
 
 constexpr double kPoints = 100;
 
+// LRU's printed hits fix rho at 25 %, so MRS at 25 % and both at 75 % are what is left to judge.
 void add_drawn(std::vector<Row>& rows, const CacheHits& printed, int percent, Use use_of_lru) {
   const std::string what = std::string(size_of(printed.model).name) + ", " + std::to_string(percent) + " %, ";
   const auto hits = [model = printed.model, percent](CacheRule rule) {
@@ -20,12 +21,14 @@ void add_drawn(std::vector<Row>& rows, const CacheHits& printed, int percent, Us
       {printed.id, what + "MRS", "%", mrs, mrs, Use::held_out, Kind::absolute, hits(CacheRule::mrs), "drawn routing"});
 }
 
+// The gain of MRS over LRU in percentage points, on recorded routing.
 double gain_points(Lab& lab, int percent, bool together) {
   const ExpertLookup lookup = together ? ExpertLookup::together : ExpertLookup::single;
   return kPoints *
          (trace_hits(*lab.trace(), percent, "mrs", lookup) - trace_hits(*lab.trace(), percent, "lru", lookup));
 }
 
+// The trace is of another model, so its values are not judged. Its sign and its trend are.
 void add_traced(std::vector<Row>& rows) {
   for (const bool together : {false, true}) {
     const std::string lookup = together ? ", together" : ", single";
@@ -50,6 +53,7 @@ void add_traced(std::vector<Row>& rows) {
 
 }  // namespace
 
+// Without a trace, the rows that need one say so and are not judged.
 void add_cache_rows(std::vector<Row>& rows, bool has_trace) {
   for (const CacheHits& printed : kHitsAtQuarter) add_drawn(rows, printed, 25, Use::calibration);
   add_drawn(rows, kHitsAtThreeQuarters, 75, Use::held_out);

@@ -14,10 +14,12 @@ ExpertSchedule worked_example(const char* rule) {
   return find_schedule_rule(rule)->make({loads, cached, {.cpu_per_token = 1, .gpu_fixed = 1, .transfer = 3}});
 }
 
+// Whether the worked example has this expert on this lane.
 double is_on(ExpertLane lane, int32_t expert) {
   return static_cast<double>(std::ranges::count(worked_example("greedy").on(lane), expert));
 }
 
+// A schedule of experts that all have one load, without the GPU's head start of shared experts.
 double schedule_ms(Lab& lab, const char* rule, size_t experts, int64_t load, bool cached) {
   const std::vector<int64_t> loads(experts, load);
   std::vector<int32_t> ids;
@@ -36,6 +38,8 @@ void add_kept(std::vector<Row>& rows, Mixture model, double kept) {
 
 }  // namespace
 
+// Most of these are rules and laws that the model has built in, and curves without values. Only the worked example, the
+// guess ahead and the kept scores can miss.
 void add_rule_rows(std::vector<Row>& rows) {
   rows.push_back(
       Row::not_predicted("YF21", "experts are chosen more evenly than neurons", "", 0, 0, "a curve without values"));

@@ -15,6 +15,7 @@ struct Cell {
   int64_t tokens;  // 1: text
 };
 
+// The cells of Fig. 7 and 8. Text has no length, so each model and cache is one cell.
 std::vector<Cell> cells(bool text) {
   std::vector<Cell> all;
   for (const Mixture model : kMixtures)
@@ -28,6 +29,7 @@ double ms_of(Lab& lab, const Cell& cell, EngineKind engine) {
   return lab.prompt_ms(cell.model, cell.percent, cell.tokens, engine);
 }
 
+// The mean gain over kTransformers. The paper does not say which mean, so the geometric one stands beside it.
 double mean_gain(Lab& lab, bool text, EngineKind engine, bool geometric) {
   double sum = 0;
   const std::vector<Cell> all = cells(text);
@@ -52,6 +54,7 @@ double cells_at_the_end(Lab& lab, bool text, EngineKind engine, bool fastest) {
   return count;
 }
 
+// The mean by the default schedule is judged. The two others show what another reading would give.
 void add_mean(std::vector<Row>& rows, const char* id, bool text, double printed) {
   const std::string what = text ? "decode over kTransformers, 9 cells" : "prefill over kTransformers, 36 cells";
   rows.push_back(
@@ -66,6 +69,7 @@ void add_mean(std::vector<Row>& rows, const char* id, bool text, double printed)
                   "greedy gives the processor experts of many tokens, so it loses to kTransformers in some cells"});
 }
 
+// The mean ratio of llama.cpp's time to kTransformers'.
 double llama_cpp_beside_kt(Lab& lab, bool text) {
   double sum = 0;
   for (const Cell& cell : cells(text))

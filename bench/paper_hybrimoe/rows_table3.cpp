@@ -6,6 +6,7 @@
 namespace tandem::paper_hybrimoe {
 namespace {
 
+// Table III prints seconds, and the lab computes milliseconds.
 double seconds_of(Lab& lab, EngineKind engine, bool text) {
   return 1e-3 * (text ? lab.token_ms(Mixture::qwen2, 25, engine) : lab.table3_prompt_ms(engine));
 }
@@ -20,6 +21,7 @@ const char* note_of(const Part& part) {
   return "";
 }
 
+// Each part has its seconds and its gain. A prompt's gain at each of the four lengths stands beside the mean.
 void add_part(std::vector<Row>& rows, const Part& part) {
   const std::string what = std::string(part.text ? "decode, " : "prefill, ") + part.name;
   rows.push_back({part.id, what, "s", part.seconds, part.seconds, Use::held_out, Kind::absolute,
@@ -39,6 +41,7 @@ void add_part(std::vector<Row>& rows, const Part& part) {
 
 }  // namespace
 
+// kTransformers' two times are fitted. All parts on top of it are judged.
 void add_table3_rows(std::vector<Row>& rows) {
   rows.push_back({"YF3", "prefill, kTransformers, misses are moved", "s", kKtPrompt, kKtPrompt, Use::calibration,
                   Kind::absolute, [](Lab& lab) { return seconds_of(lab, EngineKind::kt, false); },

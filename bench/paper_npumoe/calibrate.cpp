@@ -12,6 +12,7 @@ namespace {
 // Table 5 prints values per slot; there are 16 * C slots.
 constexpr double kSlots32 = 16 * 32, kSlots64 = 16 * 64, kSlots128 = 16 * 128, kSlots256 = 16 * 256;
 
+// Solves for the constants in an order in which each step needs only those before it.
 class Calibrator {
  public:
   Calibrator(const SocProfile& start, Traffic& traffic) : profile_(start), traffic_(traffic) {}
@@ -29,9 +30,11 @@ class Calibrator {
   }
 
  private:
+  // Constants are kept with four digits and say which number they come from.
   void set(const std::string& key, double value, const std::string& from) {
     set_number(profile_, "experts." + key, paper::rounded(value, 4), "calibrated: NPUMoE, " + from);
   }
+  // A quantity of the model with the constants found so far.
   double modelled(double (*quantity)(Lab&)) const {
     Lab lab(profile_, traffic_);
     return quantity(lab);
@@ -40,12 +43,14 @@ class Calibrator {
     const Lab lab(profile_, traffic_);
     return quantity(lab, row);
   }
+  // Keeps the residual: the printed number beside the modelled one.
   void keep(const std::string& key, const std::string& from, double printed, double modelled) {
     residuals_.push_back({"experts." + key, from, number_of(profile_, "experts." + key), printed, modelled});
   }
 
   // 1 x 32, 8 x 32 and 8 x 128 in turn have 16, 2 and 2 launches and 512, 512 and 2048 rows. These are three equations.
   void fit_groups() {
+    // One launch and the rows of one graph follow from differences; the weights are what remains.
     const double one = 0.31e-3 * kSlots32, eight = 0.26e-3 * kSlots32, large = 0.14e-3 * kSlots128;
     const double launch = (one - eight) / 14, row = (large - eight) / (kSlots128 - kSlots32);
     const double weights = eight - 2 * launch - kSlots32 * row;
@@ -95,6 +100,7 @@ class Calibrator {
     keep("static_watts", "NF46: 8 x 64 together", 0.79, table5({8, 64, GraphOrder::together}, mj_per_slot));
   }
 
+  // The CPU's rate is what remains of its printed time behind reading the weights.
   void fit_cpu() {
     const auto ffn = [](Lab& lab) { return ffn_ms_of_a_layer(lab, ExpertEngine::cpu); };
     // The CPU's time is the weights of 16 experts in four chunks, and arithmetic on the rows.
@@ -106,6 +112,7 @@ class Calibrator {
     keep("cpu_flops", "NF38: experts on the CPU, ms", 969.53, modelled(ffn));
   }
 
+  // Attention is fixed by the experts' share of a prompt, and on the CPU by the printed ratio of both.
   void fit_attention() {
     const auto seconds = [](Lab& lab) {  // seconds of a layer's attention if experts have 86 %
       return lab.prefill(kTable4, ExpertEngine::ours).expert_seconds /
@@ -127,6 +134,7 @@ class Calibrator {
     keep("naive_sync_seconds", "NF39: experts of the naive engine, ms", 3369.86, modelled(ffn));
   }
 
+  // Watts are printed joules over printed seconds. Communication has two such values, whose geometric mean counts.
   void fit_watts() {
     set("cpu_watts", 9.66 / 1.139, "NF58, NF59 (Tables 6 and 7): CPU only, 9.66 J in 1.139 s");
     const double cpu = 3.01 / 1.139, ours = 1.37 / 0.572;
@@ -137,6 +145,7 @@ class Calibrator {
     keep("communication_watts", "NF59: power of communication, ours", ours, profile_.experts.communication_watts);
   }
 
+  // The host's share of a core is found by bisection, because cycles depend on it through all engines.
   void fit_host() {
     const auto cycles = [](Lab& lab) { return gain(lab, kTable4, ExpertEngine::cpu, What::cpu_time); };
     const auto tried = [&](double share) {
@@ -159,6 +168,7 @@ class Calibrator {
 
 Calibration calibrate(const SocProfile& start, Traffic& traffic) { return Calibrator(start, traffic).run(); }
 
+// The drawn routing has two constants for two numbers: what a plan drops, and how well chunks predict each other.
 RoutingModel calibrated_routing(const ChipExperts& chip) {
   RoutingModel best;
   double least = std::numeric_limits<double>::infinity();

@@ -11,6 +11,7 @@ std::vector<Setting> printed_settings(const char* model) {
   return {{model, 1024, 256}, {model, 1024, 512}, {model, 4096, 512}, {model, 4096, 1024}};
 }
 
+// Each expert's share of the choices, by layer, in the chunks that plans were made on.
 std::vector<std::vector<double>> Routing::shares() const {
   std::vector<std::vector<double>> of_layers;
   for (const ExpertCounts& counts : planned.counts) {
@@ -21,6 +22,8 @@ std::vector<std::vector<double>> Routing::shares() const {
   return of_layers;
 }
 
+// Half of the chunks plan the rooms of experts and the other half judges them. So no room was made for tokens
+// that judge it.
 Routing drawn_routing(const std::string& model, const RoutingModel& drawn) {
   constexpr int64_t kChunkTokens = 256, kPlanned = 8, kUnseen = 8;
   Routing routing;
@@ -34,6 +37,7 @@ Routing drawn_routing(const std::string& model, const RoutingModel& drawn) {
   return routing;
 }
 
+// Routing is drawn once for each model. Calibration and rows then see the same.
 const Routing& Traffic::of(const std::string& model) {
   std::unique_ptr<Routing>& routing = drawn_[model];
   if (!routing) routing = std::make_unique<Routing>(drawn_routing(model, model_));
@@ -46,6 +50,7 @@ Lab::Lab(SocProfile profile, Traffic& traffic) : profile_(std::move(profile)), t
                 "Name one that does: m2-ultra, m2-max (docs/model_clock.md, the section `experts`)");
 }
 
+// A setting and an engine are modelled once.
 const ExpertTimes& Lab::prefill(const Setting& setting, ExpertEngine engine) {
   const auto key = std::make_pair(setting, engine);
   if (const auto found = times_.find(key); found != times_.end()) return found->second;

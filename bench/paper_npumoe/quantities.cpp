@@ -8,6 +8,7 @@
 namespace tandem::paper_npumoe {
 namespace {
 
+// The experts of Table 5 in graphs of G, in the order of their ids.
 std::vector<ExpertGroup> table5_groups(const GroupRow& row, int64_t E) {
   std::vector<ExpertGroup> groups;
   for (int64_t first = 0; first < E; first += row.G) {
@@ -33,6 +34,7 @@ double per_slot(const Lab& lab, const GroupRow& row, Total total) {
 double ms_per_slot(const Lab& lab, const GroupRow& row) { return per_slot(lab, row, graphs_seconds); }
 double mj_per_slot(const Lab& lab, const GroupRow& row) { return per_slot(lab, row, graphs_joules); }
 
+// The quantity of a run that a row compares.
 double value_of(const ExpertTimes& times, What what) {
   switch (what) {
     case What::latency:
@@ -47,6 +49,7 @@ double value_of(const ExpertTimes& times, What what) {
   return times.communication_joules;
 }
 
+// The baseline over ours, so a number above 1 is a gain.
 double gain(Lab& lab, const Setting& setting, ExpertEngine baseline, What what) {
   return value_of(lab.prefill(setting, baseline), what) / value_of(lab.prefill(setting, ExpertEngine::ours), what);
 }
@@ -60,17 +63,20 @@ std::pair<double, double> gains(Lab& lab, const std::vector<Setting>& settings,
   return {least, most};
 }
 
+// Decoding is the same work in all engines. NF1 says which share of the CPU engine's run it has.
 double gain_end_to_end(Lab& lab, const Setting& setting, ExpertEngine baseline, What what, double share) {
   const double decoding = value_of(lab.prefill(setting, ExpertEngine::cpu), what) * (1 - share) / share;
   return (value_of(lab.prefill(setting, baseline), what) + decoding) /
          (value_of(lab.prefill(setting, ExpertEngine::ours), what) + decoding);
 }
 
+// Table 4 prints one layer, and the model has all layers alike.
 double ffn_ms_of_a_layer(Lab& lab, ExpertEngine engine) {
   const auto layers = static_cast<double>(lab.routing(kPhi).shape.layers);
   return 1e3 * lab.prefill(kTable4, engine).expert_seconds / layers;
 }
 
+// Router, gather, scatter and residual are software whose time Table 4 prints.
 double host_ms_of_a_layer(const Lab& lab) {
   return 1e3 * static_cast<double>(kTable4.prompt) * lab.chip().host_seconds_per_token;
 }

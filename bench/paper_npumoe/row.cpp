@@ -13,6 +13,7 @@ std::vector<Row> all_rows() {
   return paper::in_papers_order(std::move(rows));
 }
 
+// Three baselines in one setting make three rows.
 void add_three_gains(std::vector<Row>& rows, const char* what, const ThreeGains& printed, What quantity, Use use,
                      const char* note) {
   for (const auto& [engine, value] : {std::pair{ExpertEngine::cpu, printed.cpu},
@@ -29,6 +30,7 @@ void add_three_gains(std::vector<Row>& rows, const char* what, const ThreeGains&
   }
 }
 
+// A printed range becomes two rows, for its ends.
 void add_gain_range(std::vector<Row>& rows, const GainRange& printed, What quantity, Use use, const char* note) {
   const auto ends = [settings = printed.settings, baselines = printed.baselines, quantity](Lab& lab) {
     return gains(lab, settings, baselines, quantity);

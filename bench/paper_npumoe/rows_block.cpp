@@ -4,6 +4,7 @@
 namespace tandem::paper_npumoe {
 namespace {
 
+// A row of Table 4: the matmuls of one layer's experts.
 Row ffn(const char* id, ExpertEngine engine, double printed, Use use, const char* note) {
   return {id,
           "experts' matmuls, " + std::string(name_of(engine)),
@@ -16,10 +17,13 @@ Row ffn(const char* id, ExpertEngine engine, double printed, Use use, const char
           note};
 }
 
+// A block is its experts and the host's part, which is the same for all engines.
 double block_ms(Lab& lab, ExpertEngine engine) { return ffn_ms_of_a_layer(lab, engine) + host_ms_of_a_layer(lab); }
 
 }  // namespace
 
+// Two of the engines fix constants here, and the two others are judged. Printed sums that contradict their own parts
+// are not judged.
 void add_block_rows(std::vector<Row>& rows) {
   rows.push_back(ffn("NF38", ExpertEngine::cpu, 969.53, Use::calibration, "fixes the CPU's rate"));
   rows.push_back({"NF38", "router, gather, scatter, residual, CPU", "ms", 1346.3, 1346.3, Use::input, Kind::absolute,

@@ -6,6 +6,7 @@
 namespace tandem::paper_npumoe {
 namespace {
 
+// The least and the largest gain over the four settings, with decoding.
 std::pair<double, double> end_to_end(Lab& lab, ExpertEngine baseline) {
   std::vector<double> all;
   for (const Setting& setting : printed_settings(kPhi))
@@ -16,6 +17,7 @@ std::pair<double, double> end_to_end(Lab& lab, ExpertEngine baseline) {
 
 }  // namespace
 
+// One number of NF26 fixes the host's share of a core. All other cycles are judged.
 void add_cpu_rows(std::vector<Row>& rows) {
   const std::vector<Setting> at = printed_settings(kPhi);
   const char* what = "CPU cycles";

@@ -4,6 +4,7 @@
 namespace tandem::paper_npumoe {
 namespace {
 
+// One line of Table 5: graphs of G experts with C rows each, run together or in turn.
 struct Line {
   const char* id;
   int64_t G, C;
@@ -39,6 +40,7 @@ UseAndNote use_of(const Line& line, GraphOrder order, bool energy) {
   return {Use::held_out, ""};
 }
 
+// Each number of Table 5 is a row: time or energy, together or in turn.
 void add_line(std::vector<Row>& rows, const Line& line, GraphOrder order, bool energy) {
   const bool serial = order == GraphOrder::serial;
   const double printed =
@@ -69,6 +71,7 @@ Row in_words(const char* id, const GroupRow& from, const GroupRow& to, double pr
 
 }  // namespace
 
+// Table 5 in its order, then what its text says about it.
 void add_group_rows(std::vector<Row>& rows) {
   rows.push_back(
       Row::not_predicted("NF43", "1 x 1..512, together", "ms/slot", 0, 0, "cannot run: many enumerated shapes"));

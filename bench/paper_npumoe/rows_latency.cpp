@@ -19,6 +19,7 @@ double goes(Lab& lab, ExpertEngine baseline, const Setting& from, const Setting&
   return (gain(lab, to, baseline, What::latency) > gain(lab, from, baseline, What::latency)) == up ? 1 : 0;
 }
 
+// A trend compares one baseline's gain in two settings.
 struct Trend {
   Setting from, to;
   ExpertEngine baseline;
@@ -27,6 +28,8 @@ struct Trend {
 
 }  // namespace
 
+// Gains in the four settings, the order of the engines, and trends from setting to setting. Two numbers fix the rates
+// of attention and are not judged.
 void add_latency_rows(std::vector<Row>& rows) {
   const std::vector<Setting> at = printed_settings(kPhi);
   const char* what = "time to the first token";

@@ -14,6 +14,7 @@ double dispatch_share(Lab& lab) {
   return times.dispatch_seconds / (times.expert_seconds + layers * host_ms_of_a_layer(lab) * 1e-3);
 }
 
+// The worked example of padding: a graph of four experts with room for 64 tokens each.
 double padded_of_the_example() {
   const std::array groups{ExpertGroup{64, {0, 1, 2, 3}}};
   return slot_use(groups, std::array<int64_t, 4>{64, 32, 32, 0}).padded_share();
@@ -21,6 +22,7 @@ double padded_of_the_example() {
 
 }  // namespace
 
+// Numbers that the paper opens with. Its ranges over all settings repeat rows below, so they are not judged twice.
 void add_motive_rows(std::vector<Row>& rows) {
   const auto later = "prefill and 8 decode steps: an input of the end-to-end rows";
   rows.push_back(

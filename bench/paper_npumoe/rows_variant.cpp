@@ -4,10 +4,12 @@
 namespace tandem::paper_npumoe {
 namespace {
 
+// The gain of one variant over another at Table 4's setting.
 double ratio(Lab& lab, ExpertEngine slower, ExpertEngine faster, What what) {
   return value_of(lab.prefill(kTable4, slower), what) / value_of(lab.prefill(kTable4, faster), what);
 }
 
+// A step of the ablation. The paper does not print its setting.
 Row ablation(const char* id, const char* name, ExpertEngine slower, ExpertEngine faster, What what, double printed) {
   return {id,
           name,
@@ -20,6 +22,7 @@ Row ablation(const char* id, const char* name, ExpertEngine slower, ExpertEngine
           "setting not printed: P 1024, C 256"};
 }
 
+// Graph calls follow from the rules of grouping and depend on no fitted constant.
 Row calls(ExpertEngine engine) {
   return {"NF52",
           "graph calls of a layer and chunk, " + std::string(name_of(engine)),
@@ -46,6 +49,7 @@ Row qwen(const char* id, const std::string& what, double printed, Use use, doubl
           note};
 }
 
+// Four gains of Qwen3, as plain functions that rows can point to.
 double expert_gain(Lab& lab, const Setting& setting) {
   return lab.prefill(setting, ExpertEngine::cpu).expert_seconds /
          lab.prefill(setting, ExpertEngine::ours).expert_seconds;
@@ -59,6 +63,7 @@ double anemll_energy(Lab& lab, const Setting& setting) {
 
 }  // namespace
 
+// The ablation's steps, overlaps of popular experts, and the GPU's and Qwen3's numbers with the powers they fix.
 void add_variant_rows(std::vector<Row>& rows) {
   const ExpertEngine ours = ExpertEngine::ours, base = ExpertEngine::base, T = ExpertEngine::tiers,
                      TG = ExpertEngine::tier_groups;
