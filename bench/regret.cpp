@@ -51,10 +51,12 @@ namespace bench = tandem::bench;
 using bench::Regret;
 using nlohmann::json;
 
+// The targets of all passes and of the first twenty, which a user meets before anything is learnt.
 constexpr double kTarget = 1.05, kFirstTarget = 1.15;
 constexpr size_t kFirst = 20, kWorst = 10;
 constexpr const char* kLargeShape = "llama-3.2-1b";
 
+// Hindsight may take the plans that `auto` may take.
 std::vector<std::string> plans_of_auto() {
   std::vector<std::string> plans;
   for (const tandem::Strategy& strategy : tandem::strategies_for_any_model())
@@ -71,6 +73,7 @@ struct Options {
   bool large = false, neighbour = false, empty_programs = false, json = false;
 };
 
+// Files of players and of random models, which go with the bench.
 class ScratchFolder {
  public:
   ScratchFolder() {
@@ -90,6 +93,7 @@ class ScratchFolder {
   std::string path_;
 };
 
+// A model of random weights is as fast as a real one of its shape.
 std::string random_model(const ScratchFolder& scratch) {
   const std::string path = scratch.file(std::string(kLargeShape) + "-random.Q4_0.gguf");
   std::fprintf(stderr, "writing %s with random weights\n", kLargeShape);
@@ -115,6 +119,8 @@ std::vector<double> ratios(const std::vector<Regret>& regrets) {
   return list;
 }
 
+// Plays one model and sums up each player's regret three times: by means, by medians, and with each run charged to the
+// plan that the other runs call best.
 ModelReport measure(const Options& options, const std::string& model, const std::string& scratch) {
   bench::PlayOptions play_options;
   play_options.model = model;
@@ -149,6 +155,8 @@ ModelReport measure(const Options& options, const std::string& model, const std:
 
 const char* met(double value, double target) { return value <= target ? "met" : "missed"; }
 
+// A line of the table: the player with the median ratio stands for its seconds, and the ratio has its
+// range over players.
 void print_row(const char* what, const ModelReport& report, const std::vector<Regret>& regrets,
                const std::vector<Regret>& by_medians, const std::vector<Regret>& by_other_runs, double target) {
   const auto list = ratios(regrets);
@@ -164,6 +172,8 @@ void print_row(const char* what, const ModelReport& report, const std::vector<Re
       100.0 * static_cast<double>(one.within_5_percent) / static_cast<double>(one.passes));
 }
 
+// The passes with the largest loss show where choosing goes wrong: the plan that was taken, the best one for the
+// length, and the best one for the very pass.
 void print_worst(const ModelReport& report) {
   const bench::Game& game = report.game;
   const auto& played = game.played[report.median_player];
@@ -188,6 +198,7 @@ void print_worst(const ModelReport& report) {
   }
 }
 
+// The table of all models, then each one's worst passes, then what was left out.
 void print(const Options& options, const std::vector<ModelReport>& reports) {
   std::printf(
       "%lld passes, seed %llu, a context of %lld, %d players and as many repetitions of each plan%s; measured (wall "
@@ -227,6 +238,7 @@ json to_json(const Regret& one) {
           {"within_5_percent", one.within_5_percent}};
 }
 
+// The document has every single time, so that other figures can be computed from a finished run.
 json to_json(const ModelReport& report) {
   const bench::Game& game = report.game;
   json passes = json::array(), players = json::array();
@@ -292,6 +304,7 @@ int report(const Options& options, const std::vector<ModelReport>& reports) {
              : 1;
 }
 
+// Models are played one after another, each with its own folder of measurements.
 int run(Options options) {
   // The neighbour forks, so it must start before this process has threads.
   std::optional<bench::Neighbour> neighbour;

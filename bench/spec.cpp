@@ -46,6 +46,7 @@ struct Options {
   bench::GraphBenchOptions of_graphs;
 };
 
+// One engine for all texts, with room for their drafts.
 std::unique_ptr<Engine> open_engine(const Options& options) {
   EngineOptions engine_options;
   engine_options.model_path = options.model;
@@ -60,7 +61,8 @@ std::unique_ptr<Engine> open_engine(const Options& options) {
   return Engine::open(engine_options);
 }
 
-// Words of a made-up language: pieces of 3,000 tokens that come again with changes.
+// Words of a made-up language: pieces of 3,000 tokens that come again with changes. Drafting by itself, without a
+// model: how long a token and a step take when context and history are long.
 int measure_drafting() {
   std::mt19937 random(1);
   std::vector<int32_t> piece(3000);
@@ -103,6 +105,7 @@ int measure_drafting() {
 
 }  // namespace
 
+// The modes have flags of their own, since they share a model and little else.
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("spec: texts with and without drafts");

@@ -6,6 +6,7 @@
 namespace tandem::paper_sdnpu {
 namespace {
 
+// Solves for one phone's constants in turn. Each step needs only those before it.
 class Calibrator {
  public:
   explicit Calibrator(const SocProfile& start) : profile_(start), phone_(phone_of(start)) {}
@@ -31,18 +32,21 @@ class Calibrator {
   void keep(const std::string& key, const std::string& from, double printed, double modelled) {
     residuals_.push_back({key, from, number_of(profile_, key), printed, modelled});
   }
+  // A line of passes is the time of reading all weights and the time of a token's arithmetic.
   void set_line(const PassLine& line, const std::string& from) {
     set("passes.weight_bytes_per_second", weights() / line.shared_seconds, from);
     set("passes.flops", 2 * weights() / line.token_seconds, from);
   }
   double pass_ms(int64_t tokens) const { return 1e3 * lab().line(phone_, kQwen15).seconds(tokens); }
 
+  // The slow phone has two printed times of passes and no printed engine.
   void fit_slow_phone() {
     set_line(line_through(1, 51.1e-3, 32, 32 * 5.7e-3), "SF9 (section 2.3): 51.1 ms at length 1, 5.7 ms a token at 32");
     keep("passes.weight_bytes_per_second", "SF9: a pass of 1, ms", 51.1, pass_ms(1));
     keep("passes.flops", "SF9: a token of a pass of 32, ms", 5.7, pass_ms(32) / 32);
   }
 
+  // Two points of the line: plain decoding, and decoding with SAM, whose passes fill the decode graph.
   void fit_passes() {
     const AblationParts parts = lab().parts(kQwen15);
     const double sam = acceptance_of(Task::summary).sam[0];
@@ -53,6 +57,7 @@ class Calibrator {
     keep("passes.flops", "SF40: decode of + SD, ms", parts.drafts_decode, pass_ms(graph) / sam);
   }
 
+  // Table 3's step to + G is read as the load that it hides.
   void fit_load() {
     const AblationParts parts = lab().parts(kQwen15);
     const double seconds = 1e-3 * (parts.prefill - parts.switched) * lab().output_tokens();
@@ -62,6 +67,7 @@ class Calibrator {
     keep("npu.load_bytes_per_second", "SF40: NPU less + G, ms", 9.69, load_ms);
   }
 
+  // The CPU's token follows from decoding's printed share of a run.
   void fit_cpu() {
     const double token_ms = part_with_share(lab().parts(kQwen15).switched, 0.735);
     set("passes.cpu_flops", 2 * weights() / (1e-3 * token_ms),
@@ -70,6 +76,7 @@ class Calibrator {
     keep("passes.cpu_flops", "SF1: decode share, CPU vanilla, %", 73.5, 100 * time.decode / time.total());
   }
 
+  // SF31 prints the least gain over all tasks.
   double least_energy_gain() const {
     Lab lab(profile_);
     double least = std::numeric_limits<double>::infinity();

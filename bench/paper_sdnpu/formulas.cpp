@@ -4,6 +4,7 @@
 
 namespace tandem::paper_sdnpu {
 
+// Decoding has a share of the NPU row. + G changes the prefill alone and + SD the decoding alone.
 AblationParts parts_of(const Ablation& row, double decode_share) {
   AblationParts parts;
   parts.decode = decode_share * row.npu;
@@ -17,6 +18,7 @@ double decode_cut(const Ablation& row, const AblationParts& parts) {
   return parts.decode / (row.ours - parts.switched);
 }
 
+// With p the part's share, the part is p / (1 - p) of the rest.
 double part_with_share(double other, double share) { return other * share / (1 - share); }
 
 double lost_throughput(const PassLine& line, int64_t a, int64_t b) {
@@ -28,6 +30,7 @@ double draft_model_share(const PassSize& target) {
   return static_cast<double>(target.layer_weights + target.output_weights) / static_cast<double>(target.weights());
 }
 
+// A pass of EAGLE is its drafts, one after the other, and a pass of the target for all of them.
 double eagle_ms(double target_ms, double draft_ms, int64_t steps, double tokens_of_a_pass) {
   return (target_ms + static_cast<double>(steps) * draft_ms) / tokens_of_a_pass;
 }

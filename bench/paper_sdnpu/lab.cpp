@@ -10,6 +10,7 @@
 namespace tandem::paper_sdnpu {
 namespace {
 
+// A profile without these sections models no drafts.
 void require_passes(const SocProfile& profile) {
   if (profile.has_passes() && profile.npu.load_bytes_per_second > 0) return;
   throw Error("this processor profile says nothing of passes with drafts, or of loading graphs", profile.name,
@@ -38,12 +39,14 @@ Phone phone_of(const SocProfile& profile) {
   return found == kPhones.end() ? Phone::redmi_k60 : *found;
 }
 
+// The runners with `cpu` in their names prefill on the NPU and decode on the CPU.
 bool decodes_on_cpu(Runner runner) {
   return runner == Runner::cpu || runner == Runner::cpu_sam || runner == Runner::cpu_eagle;
 }
 
 double SwitchEnds::best() const { return std::min({progressive, synchronous, asynchronous}); }
 
+// The given profile takes the place of its phone, and the other phones are built in.
 Lab::Lab(SocProfile profile) {
   const Phone given = phone_of(profile);
   for (const Phone phone : kPhones)
@@ -57,6 +60,7 @@ const PassSize& Lab::size(const char* model) {
   return found != sizes_.end() ? found->second : sizes_[model] = pass_size(model_shape(model));
 }
 
+// The 1.5B's line is the chip's. For another model the printed time of its plain pass fixes the shared part.
 PassLine Lab::line(Phone phone, const char* model) {
   PassLine line = pass_line(chip(phone), size(model));
   if (std::string_view(model) != kQwen15) line.shared_seconds = 1e-3 * parts(model).decode - line.token_seconds;
@@ -68,6 +72,7 @@ double Lab::fitted_sam_tokens(const char* model) {
   return milliseconds(line(phone, model).seconds(chip(phone).decode_tokens)) / parts(model).drafts_decode;
 }
 
+// Table 3's rows by printed prefill and modelled passes.
 TokenTime Lab::table3_time(const char* model, Runner runner) {
   const Acceptance& printed = acceptance_of(Task::summary);
   const PassLine pass = line(Phone::redmi_k60, model);
@@ -83,6 +88,7 @@ TokenTime Lab::table3_time(const char* model, Runner runner) {
                            kEagleSteps, kEagleTokens)};
 }
 
+// S1: the prompt's chunks and the loads of graphs, by each way of loading.
 SwitchEnds Lab::switch_ends(Phone phone) {
   const int64_t chunk = chip(phone).prefill_tokens, chunks = (kPromptTokens + chunk - 1) / chunk;
   const double rate = profile(phone).npu.load_bytes_per_second;
@@ -97,6 +103,7 @@ SwitchEnds Lab::switch_ends(Phone phone) {
   return ends;
 }
 
+// How many tokens a request writes: its prefill's seconds over the prefill's printed share of a token.
 double Lab::output_tokens() { return milliseconds(switch_ends(Phone::redmi_k60).prefill) / parts(kQwen15).switched; }
 
 // Table 3 says what a prefill takes on the K60 Pro, and the OnePlus 13 is taken as equal to it. On the K70 Pro nothing
@@ -112,6 +119,7 @@ Lab::Prefill Lab::prefill(Phone phone) {
           milliseconds(ends.best()) / tokens};
 }
 
+// Decoding of one output token: the time of a pass over the tokens that it gives.
 double Lab::decode(Phone phone, Task task, Runner runner) {
   const ChipPasses& chip = this->chip(phone);
   const PassSize& model = size(kQwen15);
@@ -147,6 +155,7 @@ TokenTime Lab::time(Phone phone, Task task, Runner runner) {
           decode(phone, task, runner)};
 }
 
+// Joules of a request. The NPU draws its watts during the prefill, and whoever decodes draws its own after that.
 double Lab::joules(Phone phone, Task task, Runner runner) {
   const SocProfile::Power& power = profile(phone).power;
   const TokenTime ms = time(phone, task, runner);

@@ -14,6 +14,7 @@ std::vector<Row> all_rows() {
   return paper::in_papers_order(std::move(rows));
 }
 
+// A range is printed by its two ends, which bound all modelled values.
 void add_bounds(std::vector<Row>& rows, const Bounds& printed, Use use,
                 const std::function<std::vector<double>(Lab&)>& modelled, const char* note) {
   const auto row = [&](const char* end, const std::function<double(Lab&)>& value) {
@@ -24,6 +25,7 @@ void add_bounds(std::vector<Row>& rows, const Bounds& printed, Use use,
   row("largest", [modelled](Lab& lab) { return std::ranges::max(modelled(lab)); });
 }
 
+// Every baseline in every setting, over ours there.
 std::vector<double> gains(Lab& lab, const Settings& settings, Quantity quantity) {
   std::vector<double> all;
   for (const Phone phone : settings.phones)

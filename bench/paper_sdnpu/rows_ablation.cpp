@@ -10,6 +10,7 @@ double table3_ms(Lab& lab, const char* model, bool switched, bool drafts) {
   return (switched ? lab.parts(model).switched : ms.prefill) + ms.decode;
 }
 
+// The notes name known misses, which two printed numbers of the paper already contain.
 const char* note_of_ours(std::string_view model) {
   if (model == kQwen15) return "known miss: Table 4 has 4.21 tokens a pass, and 15.08 ms ask for 8.5";
   if (model == kQwen05)
@@ -17,6 +18,8 @@ const char* note_of_ours(std::string_view model) {
   return "with the 1.5B's gain of + Ours, as this model's is not printed";
 }
 
+// A row of Table 3. The 1.5B's numbers fix passes and prefill, and what follows from them is judged. The other models
+// fix their tokens of a pass, as the paper does not print them.
 void add_ablation(std::vector<Row>& rows, const Ablation& printed) {
   const char* model = printed.model;
   const auto row = [&](const char* what, double value, Use use, const std::function<double(Lab&)>& modelled,
@@ -42,11 +45,13 @@ void add_ablation(std::vector<Row>& rows, const Ablation& printed) {
       note_of_ours(model));
 }
 
+// The prefill by the engine's own schedule of loads, in place of Table 3's.
 double by_schedule(Lab& lab) {
   return 1e3 * lab.switch_ends(Phone::redmi_k60).best() / lab.output_tokens() +
          lab.table3_time(kQwen15, Runner::npu).decode;
 }
 
+// SF44 from the modelled runs of the phone that it was measured on.
 double modelled_cut(Lab& lab) {
   return lab.time(Phone::oneplus_13, Task::summary, Runner::npu).decode /
          lab.time(Phone::oneplus_13, Task::summary, Runner::ours).decode;
@@ -54,6 +59,7 @@ double modelled_cut(Lab& lab) {
 
 }  // namespace
 
+// Table 3's rows first, then the splits that follow from it.
 void add_ablation_rows(std::vector<Row>& rows) {
   for (const Ablation& printed : kTable3) add_ablation(rows, printed);
   rows.push_back({"SF40", "qwen2.5-1.5b, + G by the schedule of S1", "ms", 47.72, 47.72, Use::derived, Kind::absolute,

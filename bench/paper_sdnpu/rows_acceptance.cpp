@@ -6,6 +6,7 @@
 namespace tandem::paper_sdnpu {
 namespace {
 
+// Tokens of a pass with the paper's parts over those without, for each model.
 std::vector<double> quotients(const std::array<double, 3>& more, const std::array<double, 3>& base) {
   std::vector<double> all;
   for (size_t model = 0; model < more.size(); ++model) all.push_back(more[model] / base[model]);
@@ -20,6 +21,7 @@ std::vector<double> all_quotients(std::array<double, 3> Acceptance::*more, std::
   return all;
 }
 
+// Table 4's values are inputs and have rows only for the record.
 void add_line(std::vector<Row>& rows, const std::string& id, const std::string& what,
               const std::array<double, 3>& tokens) {
   for (size_t model = 0; model < tokens.size(); ++model)
@@ -34,6 +36,7 @@ void add_line(std::vector<Row>& rows, const std::string& id, const std::string& 
                     "an input: no text of the paper is here"});
 }
 
+// The paper prints the quotients of its own values, which must agree to 0.01.
 void add_gains(std::vector<Row>& rows, const std::string& id, const std::string& what,
                const std::array<double, 3>& gains, const std::vector<double>& quotients) {
   for (size_t model = 0; model < gains.size(); ++model)
@@ -44,6 +47,7 @@ void add_gains(std::vector<Row>& rows, const std::string& id, const std::string&
 
 }  // namespace
 
+// Table 4 goes task by task, with four lines each, whose ids follow one another.
 void add_acceptance_rows(std::vector<Row>& rows) {
   const char* note = "quotients of Table 4, to 0.01";
   add_bounds(

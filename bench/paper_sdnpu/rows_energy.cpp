@@ -6,11 +6,13 @@
 namespace tandem::paper_sdnpu {
 namespace {
 
+// Energies of two phones in all tasks, over ours.
 std::function<std::vector<double>(Lab&)> in_energy(const std::vector<Runner>& baselines) {
   const Settings settings{{Phone::redmi_k60, Phone::oneplus_13}, {kTasks.begin(), kTasks.end()}, baselines};
   return [settings](Lab& lab) { return gains(lab, settings, joules_of); };
 }
 
+// The energy of one request fixes the watts of a phone's NPU.
 void add_request(std::vector<Row>& rows, Phone phone, double printed) {
   rows.push_back({"SF35", "energy of a request, 1.5B, " + std::string(profile_name(phone)), "J", printed, printed,
                   Use::calibration, Kind::absolute,
@@ -29,6 +31,8 @@ void add_time_ratio(std::vector<Row>& rows, const Bounds& printed, const char* m
 
 }  // namespace
 
+// Two rows fix watts. Ratios within the NPU do not depend on watts and judge the times alone; ratios to the
+// CPU judge both.
 void add_energy_rows(std::vector<Row>& rows) {
   const char* times = "1.5B; on the NPU watts cancel, so it is the ratio of times";
   const char* watts = "1.5B; with the CPU's watts of SF31";

@@ -6,12 +6,14 @@ namespace {
 
 constexpr double kGb = 1e-9;
 
+// Bytes of weights on NPU and CPU, and of what loads need beside them.
 MemoryBytes memory(Lab& lab, const char* model) {
   return memory_of(lab.size(model), lab.chip(Phone::redmi_k60).block_layers, kPromptTokens);
 }
 
 }  // namespace
 
+// The widths of weights were read from the first row's model, so that the other models' rows judge them.
 void add_memory_rows(std::vector<Row>& rows) {
   rows.push_back({"SF50", "peak, 1.5B, ours", "GB", 3.14, 3.14, Use::derived, Kind::absolute,
                   [](Lab& lab) { return kGb * (memory(lab, kQwen15).npu + memory(lab, kQwen15).ours); },

@@ -4,6 +4,7 @@
 namespace tandem::paper_sdnpu {
 namespace {
 
+// SF1: decoding's share of a run on the CPU, in percent.
 double cpu_decode_share(Lab& lab, Task task) {
   const TokenTime ms = lab.time(Phone::oneplus_13, task, Runner::cpu);
   return 100 * ms.decode / ms.total();
@@ -23,6 +24,7 @@ void add_cpu_share(std::vector<Row>& rows, Task task, double printed) {
 
 }  // namespace
 
+// One share fixes the CPU's token. A clock knows no statistics of texts, so those are not predicted.
 void add_motive_rows(std::vector<Row>& rows) {
   rows.push_back({"SF1", "decode share of a run", "%", 73.5, 73.5, Use::calibration, Kind::absolute,
                   [](Lab& lab) { return cpu_decode_share(lab, Task::summary); },

@@ -7,6 +7,7 @@
 namespace tandem::paper_sdnpu {
 namespace {
 
+// Table 2's classes: how many rejected drafts there are of each, and their share.
 void add_class(std::vector<Row>& rows, Rejection rejection, double drafts, double percent) {
   const std::string name = to_string(rejection);
   rows.push_back({"SF14", name + ", of 13 rejected drafts", "drafts", drafts, drafts, Use::held_out, Kind::exact,
@@ -18,6 +19,7 @@ void add_class(std::vector<Row>& rows, Rejection rejection, double drafts, doubl
        "of the worked case"});
 }
 
+// Fig. 8's switch by the engine's own schedule.
 Row of_fig8(const std::string& what, double printed, const char* unit, double (*value)(const SwitchSchedule&)) {
   return {"SF15",
           what,
@@ -39,6 +41,7 @@ double output_matrix_ms(Lab& lab) {
 
 }  // namespace
 
+// The worked examples run the engine's own code, so they would show a wrong rule at once.
 void add_part_rows(std::vector<Row>& rows) {
   add_class(rows, Rejection::missing, 2, 15.4);
   add_class(rows, Rejection::synonym, 3, 23.1);

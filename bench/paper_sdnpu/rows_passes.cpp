@@ -4,10 +4,12 @@
 namespace tandem::paper_sdnpu {
 namespace {
 
+// A pass on the slow phone, whose times of passes are printed.
 double slow_pass_ms(Lab& lab, int64_t tokens) { return 1e3 * lab.line(Phone::redmi_k70, kQwen15).seconds(tokens); }
 
 }  // namespace
 
+// Two points fix the line of a pass. The row about lost throughput tests its slope between them.
 void add_pass_rows(std::vector<Row>& rows) {
   rows.push_back({"SF7", "a prompt's token in chunks of 32", "ms", 0, 8, Use::held_out, Kind::bounds,
                   [](Lab& lab) { return slow_pass_ms(lab, 32) / 32; }, "printed as less than 8"});

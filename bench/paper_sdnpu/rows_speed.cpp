@@ -11,6 +11,7 @@ const std::vector<Phone> kAllPhones(kPhones.begin(), kPhones.end());
 // The phones whose CPU a printed number fixes (SF1). The K70 Pro's is chosen inside SF22 and SF25.
 const std::vector<Phone> kCpuPhones{Phone::redmi_k60, Phone::oneplus_13};
 
+// Gains in time over a set of phones, tasks and baselines.
 std::function<std::vector<double>(Lab&)> in_time(const Settings& settings) {
   return [settings](Lab& lab) { return gains(lab, settings, ms_of); };
 }
@@ -46,6 +47,7 @@ std::function<std::vector<double>(Lab&)> of_other_models(Runner baseline) {
 
 }  // namespace
 
+// Nothing here was fitted to a gain. Rows whose CPU or models rest on assumptions are not judged, and say so.
 void add_speed_rows(std::vector<Row>& rows) {
   const std::vector<Task> summary{Task::summary};
   const Settings npu{kAllPhones, kAllTasks, {Runner::npu}}, cpu{kCpuPhones, kAllTasks, {Runner::cpu}};

@@ -9,10 +9,12 @@ namespace {
 
 using Tokens = std::vector<int32_t>;
 
+// A rejected draft, and what the text became in its place.
 struct Rejected {
   Tokens draft, text;
 };
 
+// Table 2 has two drafts of the first class, three of the second and eight of the third.
 const std::array<Rejected, kDraftsOfTable2>& rejected_drafts() {
   static const std::array<Rejected, kDraftsOfTable2> drafts{{
       // The text has one, two words more.
@@ -35,6 +37,7 @@ const std::array<Rejected, kDraftsOfTable2>& rejected_drafts() {
   return drafts;
 }
 
+// The place of rejection is the first difference of both.
 Rejection cause_of(const Rejected& rejected) {
   const auto [end, other] = std::ranges::mismatch(rejected.draft, rejected.text);
   return rejection_cause(rejected.draft, rejected.text, end - rejected.draft.begin()).rejection;
@@ -42,6 +45,7 @@ Rejection cause_of(const Rejected& rejected) {
 
 }  // namespace
 
+// Six equal blocks of two chunks, as in Fig. 8.
 SwitchSchedule schedule_of_fig8() {
   const std::vector<int64_t> block(6, 10), load(6, 20);
   return progressive_schedule({2, block, block, load});

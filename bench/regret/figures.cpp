@@ -10,11 +10,13 @@
 namespace tandem::bench {
 namespace {
 
+// Runs are charged by their mean or by their median. A mean keeps the hiccups that a player meets as well.
 double seconds_of_runs(const std::vector<double>& runs, Charged charged) {
   if (charged == Charged::median) return median(runs);
   return std::accumulate(runs.begin(), runs.end(), 0.0) / static_cast<double>(runs.size());
 }
 
+// Preparing and running a plan in one pass; absent if the plan did not run there.
 std::optional<double> seconds_of(const HindsightPass& pass, const std::string& plan,
                                  Charged charged = Charged::median) {
   const auto found = pass.find(plan);
@@ -39,6 +41,7 @@ struct ChargedRun {
   double ready_seconds = 0, run_seconds = 0;
 };
 
+// A plan that was left out early has fewer runs than others.
 size_t most_runs(std::span<const HindsightPass> hindsight) {
   size_t most = 0;
   for (const HindsightPass& pass : hindsight)
@@ -70,6 +73,7 @@ std::vector<std::vector<ChargedRun>> charges(std::span<const Pass> passes, std::
 
 }  // namespace
 
+// The best plan for one pass, by medians.
 BestPlan best_of_pass(const HindsightPass& pass) {
   std::optional<BestPlan> best;
   for (const auto& [plan, times] : pass) {
@@ -80,6 +84,8 @@ BestPlan best_of_pass(const HindsightPass& pass) {
   return *best;
 }
 
+// Only plans that ran in all passes of a length count. The length's best is the least sum of their times, since a user
+// would choose one plan for the length.
 std::map<int64_t, std::string> best_by_length(std::span<const Pass> passes, std::span<const HindsightPass> hindsight) {
   struct Sum {
     double seconds = 0;
@@ -110,6 +116,8 @@ std::map<int64_t, std::string> best_by_length(std::span<const Pass> passes, std:
   return best;
 }
 
+// Sums over the first passes what was played, and what the best plans would have taken, prepared or not. It also counts
+// how often the player took the best one.
 Regret regret_of(std::span<const Pass> passes, std::span<const PlayedPass> played,
                  std::span<const HindsightPass> hindsight, size_t count, Charged charged) {
   const auto charged_runs = charges(passes, hindsight, charged);
@@ -134,6 +142,7 @@ Regret regret_of(std::span<const Pass> passes, std::span<const PlayedPass> playe
   return regret;
 }
 
+// The loss of a pass is its time beyond that of the plan that is best for its length.
 std::vector<size_t> worst_passes(std::span<const Pass> passes, std::span<const PlayedPass> played,
                                  std::span<const HindsightPass> hindsight, size_t count) {
   const auto by_length = best_by_length(passes, hindsight);

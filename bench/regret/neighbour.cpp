@@ -16,6 +16,7 @@ namespace {
 
 // All processes use one clock, so that they are busy at the same time.
 [[noreturn]] void come_and_go(ComesAndGoes rhythm, pid_t parent) {
+  // The system ends the process if its parent dies before it could.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const double period = rhythm.busy_seconds + rhythm.idle_seconds;
   volatile uint64_t work = 0;

@@ -26,6 +26,7 @@ class Random {
   uint64_t state_;
 };
 
+// Single tokens are half of all passes, as in writing. Other lengths are spread evenly by their logarithm.
 int64_t random_length(Random& random, int64_t longest) {
   if (random.coin()) return 1;
   const double length = std::exp(random.below_one() * std::log(static_cast<double>(longest + 1)));
@@ -42,6 +43,7 @@ std::vector<Pass> random_passes(const PassRequest& request) {
   while (static_cast<int64_t>(passes.size()) < request.count) {
     const int64_t tokens = random_length(random, longest);
     const int64_t deepest = std::min(end, request.context - tokens);
+    // The other half goes back to any depth, as texts with a shared beginning do.
     const bool goes_on = random.coin() && deepest == end;
     passes.push_back({tokens, goes_on ? end : random.up_to(deepest)});
     end = std::max(end, passes.back().depth + tokens);

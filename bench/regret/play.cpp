@@ -20,6 +20,7 @@
 namespace tandem::bench {
 namespace {
 
+// The host's own loops are the reference for bits. Warm-up lengths begin small, since most passes are short.
 constexpr const char* kReference = "host-only";
 constexpr int64_t kWarmUpLengths[] = {1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64, 128, 192, 256};
 constexpr int kVerifyEvery = 10;
@@ -50,10 +51,12 @@ std::span<const int32_t> tokens_of(const Pass& pass, const std::vector<int32_t>&
   return std::span(text).subspan(static_cast<size_t>(pass.depth), static_cast<size_t>(pass.tokens));
 }
 
+// One model's game: seats of named plans, and seats of players.
 class Table {
  public:
   Table(const PlayOptions& options, Game& game) : options_(options), game_(game) {}
 
+  // Opens all named plans. A plan that these devices cannot run is noted and left out.
   void open() {
     PassRequest request = options_.passes;
     for (const std::string& plan : options_.plans) sit_down(plan);
@@ -89,6 +92,7 @@ class Table {
     leave_far_slower_plans(seconds);
   }
 
+  // A player begins without measurements, and perhaps without compiled programs, like a first user.
   void seat_players() {
     for (int i = 0; i < options_.repetitions; ++i) {
       const std::string folder = options_.scratch + "/player" + std::to_string(i);
@@ -115,6 +119,7 @@ class Table {
   }
 
  private:
+  // Named plans neither try other plans nor learn from files, so they stay what their name says.
   EngineOptions engine_options(const std::string& plan) const {
     EngineOptions options;
     options.model_path = options_.model;
@@ -138,6 +143,7 @@ class Table {
     }
   }
 
+  // Preparing and running are timed apart: a user pays for both only once.
   PlayedPass time(Seat& seat, const Pass& pass) {
     seat.go_to(pass, text_);
     const double start = now_seconds();
@@ -147,6 +153,7 @@ class Table {
     return {seat.plan, ready - start, now_seconds() - ready};
   }
 
+  // A plan that was far slower in this pass is not repeated in it, which halves the bench's time.
   void time_named(Seat& seat, const Pass& pass, HindsightPass& samples) {
     if (seat.left) return;
     PlanTimes& own = samples[seat.plan];
@@ -162,6 +169,7 @@ class Table {
     own.run_seconds.push_back(timed.run_seconds);
   }
 
+  // A player's pass is like a user's: once, with whatever choosing and preparing takes.
   void play_one(size_t player, const Pass& pass, size_t number) {
     Seat& seat = players_[player];
     seat.go_to(pass, text_);
@@ -175,6 +183,7 @@ class Table {
     if (number % kVerifyEvery == 0 && same_bits_) verify(pass, seat.engine->plans().ran().list().back().plan, logits);
   }
 
+  // Logits must have the reference's bits. A faster plan with other numbers would be no plan.
   void verify(const Pass& pass, const std::string& plan, std::span<const float> logits) {
     Seat& reference = named_.front();
     reference.go_to(pass, text_);
@@ -186,6 +195,7 @@ class Table {
     ++game_.verified;
   }
 
+  // Short passes are compared before anything is timed, by all plans and the host's loops.
   void verify_equal_short() {
     if (!same_bits_) return;
     EngineOptions options = engine_options(kReference);
@@ -198,6 +208,7 @@ class Table {
     for (size_t i = 0; i < named_.size(); ++i) named_[i].engine = std::move(engines[i + 1]);
   }
 
+  // A plan that is four times as slow at every length is not run at all.
   void leave_far_slower_plans(const std::vector<std::vector<double>>& seconds) {
     for (size_t s = 0; s < named_.size(); ++s) {
       bool competes = false;
@@ -223,6 +234,7 @@ class Table {
 
 }  // namespace
 
+// The watch tells later whether other programs had the cores.
 Game play(const PlayOptions& options, const std::function<void(size_t done)>& progress) {
   Game game;
   Table table(options, game);

@@ -7,6 +7,7 @@
 
 namespace tandem::bench {
 
+// A case is a recorded prompt and what was written behind it, as ids.
 std::vector<Case> read_cases(const std::string& path) {
   std::ifstream in(path);
   std::vector<Case> cases;

@@ -18,6 +18,7 @@
 namespace tandem::bench {
 namespace {
 
+// A way to load graphs, and its times.
 struct Way {
   const char* name;
   std::optional<SwitchWay> way{};
@@ -39,6 +40,7 @@ struct Took {
   std::vector<float> logits;  // of both
 };
 
+// Writes a prompt and one token behind it, and keeps the logits of both for the comparison.
 Took write(Engine& engine, std::span<const int32_t> ids) {
   Took took;
   Sequence text = engine.cache().new_sequence();
@@ -78,6 +80,7 @@ std::unique_ptr<Engine> with_graphs(EngineOptions options, int64_t mebibytes) {
   return Engine::open(options);
 }
 
+// The least memory is found by asking for too little.
 int64_t least_mebibytes(const EngineOptions& options) {
   try {
     with_graphs(options, 1);
@@ -96,6 +99,8 @@ double ratio_of(const std::vector<double>& ours, const std::vector<double>& othe
   return median(ratios);
 }
 
+// All ways of loading write the same prompt in turn, and one engine without loads does so too. Logits of other bits are
+// an error, so a time never stands beside a wrong result.
 void measure_length(Engine& plain, Engine& engine, std::span<const int32_t> ids, int rounds) {
   GraphPasses& graphs = *engine.plans().graphs();
   const std::vector<float> expected = write(plain, ids).logits;
@@ -120,6 +125,7 @@ void measure_length(Engine& plain, Engine& engine, std::span<const int32_t> ids,
 
 }  // namespace
 
+// Two engines of one model: one whose graphs are all in memory, and one with room for few of them.
 int measure_graphs(const GraphBenchOptions& options) {
   const EngineOptions plain_options = engine_options(options);
   const auto plain = Engine::open(plain_options);

@@ -15,9 +15,11 @@
 namespace tandem::bench {
 namespace {
 
+// All rules, each with no part, with S5, with S2 and with both.
 constexpr std::array<SpecMode, 3> kRules = {SpecMode::pld, SpecMode::sam, SpecMode::sdnpu};
 constexpr std::array<SpecOptions::Parts, 4> kParts = {{{false, false}, {false, true}, {true, false}, {true, true}}};
 
+// The passes and drafts of one task's texts, by one rule with one set of parts.
 struct Count {
   int64_t tokens = 0, passes = 0, drafts = 0;
   int64_t reused = 0, reused_accepted = 0, calibrated = 0, calibrated_accepted = 0;  // drafts
@@ -66,6 +68,7 @@ std::string printed_gain(const std::string& task, SpecMode rule) {
   return found == kPrinted.end() ? "-" : found->second;
 }
 
+// The gains of the parts over the rule alone, beside those that the paper prints.
 void print_gains(const std::map<std::string, Counts>& tasks) {
   std::printf(
       "\n| task | rule | gain of S5 | of S2 | of both | the paper's | runs accepted later |\n"
@@ -93,6 +96,8 @@ void print_order(const std::map<std::string, Counts>& tasks) {
 
 }  // namespace
 
+// Each prompt is continued without drafts first. Then every rule with every set of parts writes the same text, and
+// another text would be an error.
 int count_own_texts(Engine& engine, std::span<const Case> cases, int64_t predict, const std::string& kept) {
   std::map<std::string, Counts> tasks;
   std::ofstream written(kept);

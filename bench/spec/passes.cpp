@@ -15,6 +15,7 @@
 namespace tandem::bench {
 namespace {
 
+// A pass of drafts: a chain, or a tree by the parents of its tokens.
 struct Pass {
   int64_t tokens = 1;
   std::vector<int32_t> parents{};  // empty: a chain
@@ -35,6 +36,7 @@ std::vector<Pass> passes_of(const Engine& engine) {
   return passes;
 }
 
+// A pass with logits of all its tokens.
 Logits run(Engine& engine, Sequence& text, const Pass& pass, std::span<const int32_t> ids) {
   const Extension extension{&text, ids.first(static_cast<size_t>(pass.tokens)), pass.tokens, pass.parents};
   return engine.extend(std::span(&extension, 1));
@@ -62,6 +64,8 @@ void verify(Engine& engine, Sequence& text, const Pass& pass, std::span<const in
 
 }  // namespace
 
+// All passes are verified first. Then they are timed in turn, several in a row, since plans change in the
+// first of them.
 int time_draft_passes(Engine& engine, int64_t depth, int rounds) {
   const std::vector<int32_t> ids = some_ids(engine.model().config().vocabulary, depth + 16);
   const auto behind = std::span(ids).subspan(static_cast<size_t>(depth));

@@ -30,6 +30,8 @@ struct Written {
   PassSeconds pass_seconds;  // of the passes behind the prompts
 };
 
+// Writes recorded texts through the batcher. The recorded output decides each token, so drafts are accepted as they
+// would have been.
 Written write(Engine& engine, std::span<const Case> cases, const SpecOptions& spec) {
   Batcher batcher(engine, std::ssize(cases));
   Written written;
@@ -54,12 +56,14 @@ Written write(Engine& engine, std::span<const Case> cases, const SpecOptions& sp
   }
   int64_t tokens = 0;
   for (double start = now_seconds(); batcher.step(); start = now_seconds()) {
+    // Passes that still read prompts are left out: they are not what drafts make faster.
     const int64_t before = std::exchange(tokens, batcher.totals().pass_tokens);
     if (before >= prompt_tokens) written.pass_seconds[tokens - before].push_back(now_seconds() - start);
   }
   return written;
 }
 
+// The sums of one task: its texts without and with drafts.
 struct Sums {
   std::vector<double> plain, drafted;  // seconds of each text
   int64_t tokens = 0, passes = 0, drafts = 0, accepted = 0;
@@ -67,6 +71,7 @@ struct Sums {
   PassSeconds plain_passes, drafted_passes;
 };
 
+// The time of passes if each took the median of its width. Hiccups do not count there.
 double seconds_by_medians(const PassSeconds& passes) {
   double seconds = 0;
   for (const auto& [tokens, each] : passes) seconds += static_cast<double>(each.size()) * median(each);
@@ -99,6 +104,7 @@ std::shared_ptr<TextHistory> copy_of(TextHistory& history) {
   return copy;
 }
 
+// A round writes the texts both ways, in an order that changes from round to round.
 void replay(Engine& engine, std::span<const Case> together, TextHistory* history, const ReplayOptions& options,
             Sums& sums) {
   std::vector<double> plain, drafted;
@@ -117,6 +123,7 @@ void replay(Engine& engine, std::span<const Case> together, TextHistory* history
   }
   sums.plain.push_back(median(plain));
   sums.drafted.push_back(median(drafted));
+  // A short text says little about a loss, so the least gain is that of texts with about a hundred tokens or more.
   if (with.tokens >= 99 * std::ssize(together))
     sums.worst = std::min(sums.worst, sums.plain.back() / sums.drafted.back());
   sums.tokens += with.tokens;
@@ -127,6 +134,7 @@ void replay(Engine& engine, std::span<const Case> together, TextHistory* history
 
 }  // namespace
 
+// A finished text enters its task's history, as it would in use.
 int replay_texts(Engine& engine, const std::vector<Case>& cases, const ReplayOptions& options) {
   std::map<std::string, Sums> tasks;
   std::map<std::string, std::shared_ptr<TextHistory>> histories;
