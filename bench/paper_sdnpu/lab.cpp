@@ -155,7 +155,8 @@ TokenTime Lab::time(Phone phone, Task task, Runner runner) {
           decode(phone, task, runner)};
 }
 
-// Joules of a request. The NPU draws its watts during the prefill, and whoever decodes draws its own after that.
+// Joules of a request. The NPU draws its watts during the prefill, and the processor that decodes draws its
+// own after that.
 double Lab::joules(Phone phone, Task task, Runner runner) {
   const SocProfile::Power& power = profile(phone).power;
   const TokenTime ms = time(phone, task, runner);

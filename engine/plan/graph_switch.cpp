@@ -64,6 +64,7 @@ SwitchSchedule switch_rounds(const GraphSwitchTimes& times, int64_t first_chunk)
   SwitchSchedule schedule;
   schedule.first_chunk = first_chunk;
   Prefill prefill(times);
+  // The load's part that is hidden carries over from execution to execution within a round.
   int64_t hidden = 0;  // of the load of the last block that is not switched: what ran beside it
   SwitchRound round;
   const auto load_of_last = [&] { return times.load[static_cast<size_t>(prefill.unswitched() - 1)]; };
@@ -84,11 +85,13 @@ SwitchSchedule switch_rounds(const GraphSwitchTimes& times, int64_t first_chunk)
     if (prefill.at_chunk_end()) schedule.switched.push_back(times.blocks() - prefill.unswitched());
   }
   schedule.prefill_end = prefill.now();
+  // Loads that did not end beside the prefill follow it one after the other.
   const auto exposed = std::span(times.load).first(static_cast<size_t>(prefill.unswitched()));
   if (!exposed.empty()) schedule.switch_end = schedule.prefill_end + sum(exposed) - hidden;
   return schedule;
 }
 
+// P4: each first chunk is tried from the last one back, and an earlier one must be strictly better.
 SwitchSchedule progressive_schedule(const GraphSwitchTimes& times) {
   check(times);
   SwitchSchedule best = switch_rounds(times, times.chunks - 1);
@@ -99,11 +102,13 @@ SwitchSchedule progressive_schedule(const GraphSwitchTimes& times) {
   return best;
 }
 
+// P5: the prompt runs on prefill graphs, and all loads follow.
 int64_t synchronous_end(const GraphSwitchTimes& times) {
   check(times);
   return times.chunks * sum(times.prefill) + sum(times.load);
 }
 
+// P5: a block's load begins behind its last execution and behind the load before it.
 int64_t asynchronous_end(const GraphSwitchTimes& times) {
   check(times);
   int64_t computed = (times.chunks - 1) * sum(times.prefill), loaded = 0;
@@ -114,6 +119,7 @@ int64_t asynchronous_end(const GraphSwitchTimes& times) {
   return loaded;
 }
 
+// P6: the order of the enumeration decides between equal ways.
 SwitchWay best_way(const GraphSwitchTimes& times, const SwitchSchedule& progressive) {
   const int64_t synchronous = synchronous_end(times), asynchronous = asynchronous_end(times);
   if (progressive.end() <= std::min(synchronous, asynchronous)) return SwitchWay::progressive;

@@ -19,6 +19,7 @@ std::vector<int64_t> block_weights(const PassSize& size, int64_t block_layers) {
   return weights;
 }
 
+// Schedules count whole microseconds. A bound keeps their sums within 64 bits.
 int64_t microseconds(double seconds) {
   constexpr double kMost = 1e6;
   if (!(seconds <= kMost)) {
@@ -30,6 +31,7 @@ int64_t microseconds(double seconds) {
 
 }  // namespace
 
+// An affine time needs each weight to be multiplied for each token, which experts and latent attention do not do.
 PassSize pass_size(const ModelConfig& config) {
   if (config.experts || config.latent)
     throw Error("passes of this model have no affine time", config.name, "Name a dense model with plain attention");
@@ -41,6 +43,7 @@ PassSize pass_size(const ModelConfig& config) {
   return size;
 }
 
+// The shared part reads all weights, and each token multiplies and adds with all of them.
 PassLine pass_line(const ChipPasses& chip, const PassSize& size) {
   const auto weights = static_cast<double>(size.weights());
   return {weights / chip.weight_bytes_per_second, 2 * weights / chip.flops};
@@ -51,6 +54,7 @@ PassLine line_through(int64_t tokens_a, double seconds_a, int64_t tokens_b, doub
   return {seconds_a - slope * static_cast<double>(tokens_a), slope};
 }
 
+// A token after the first costs a share of the first one's time.
 double cpu_pass_seconds(const ChipPasses& chip, const PassSize& size, double tokens) {
   return 2 * static_cast<double>(size.weights()) / chip.cpu_flops * (1 + chip.cpu_token_share * (tokens - 1));
 }
@@ -59,6 +63,8 @@ double graph_load_seconds(const PassSize& size, double bytes_per_second) {
   return static_cast<double>(size.weights()) / bytes_per_second;
 }
 
+// A block has the share of a pass that its weights have. A chunk on the decode graph runs it as often as the chunk
+// holds its tokens.
 GraphSwitchTimes graph_switch_times(const ChipPasses& chip, const PassSize& size, const PassLine& line,
                                     double load_bytes_per_second, int64_t chunks) {
   if (chip.prefill_tokens % chip.decode_tokens != 0) {

@@ -37,6 +37,7 @@ auto& top(P& profile) {
   return profile.*Member;
 }
 
+// Bounds of sides of arrays and of tokens, which keep products within 64 bits.
 constexpr double kSide = 4096, kTokens = 1 << 20;
 
 // Keys that formulas divide by are `open`.
@@ -112,6 +113,7 @@ const Key kKeys[] = {
     {"joined_matmuls", top<&P::joined_matmuls>, 0, 1, false, true},
 };
 
+// All errors name the file, the key and what is expected.
 [[noreturn]] void reject(const std::string& source, const std::string& key, const std::string& expected) {
   throw Error("bad processor profile", source + ": " + key,
               "expected " + expected + "; docs/model_clock.md has the schema");
@@ -195,6 +197,7 @@ std::map<std::string, const Json*> flattened(const Json& json, const std::string
   return flat;
 }
 
+// The table is short enough for a search.
 const Key* find_key(std::string_view path) {
   for (const Key& key : kKeys)
     if (path == key.path) return &key;
@@ -267,6 +270,7 @@ std::string to_json(const SocProfile& profile) {
   return json.dump(2) + "\n";
 }
 
+// The names that `--soc` takes without a file.
 std::vector<std::string> soc_profile_names() {
   std::vector<std::string> names;
   for (const EmbeddedProfile& profile : embedded_profiles()) names.emplace_back(profile.name);
@@ -292,6 +296,7 @@ SocProfile soc_profile(const std::string& name_or_path) {
   return parse_soc_profile(read_json_file(name_or_path, "the processor profile"), name_or_path);
 }
 
+// Calibration and rows of papers read numbers by their paths.
 double number_of(const SocProfile& profile, std::string_view path) {
   const Key* key = find_key(path);
   P copy = profile;

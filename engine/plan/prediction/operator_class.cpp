@@ -17,6 +17,7 @@ constexpr const char* kAll = "all";
 
 }  // namespace
 
+// Counts are classed by powers of two, rounded up.
 uint64_t up_to(int64_t count) { return std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(1, count))); }
 
 // Forgets the finest field that is set. Their order is that of the levels.
@@ -38,6 +39,7 @@ bool OperatorClass::broaden() {
   return true;
 }
 
+// The class of all operators of this kind with so many tokens, whatever their size and place.
 OperatorClass OperatorClass::of_tokens() const {
   OperatorClass broad = *this;
   broad.positions = broad.size = -1;
@@ -45,6 +47,7 @@ OperatorClass OperatorClass::of_tokens() const {
   return broad;
 }
 
+// The text names a class in files of measurements, so it must not change.
 std::string to_string(const OperatorClass& operators) {
   if (operators.kind.empty()) return kAll;
   std::string text = operators.kind;
@@ -73,6 +76,8 @@ std::optional<OperatorClass> OperatorClass::named(std::string_view text) {
   return to_string(read) == text ? std::optional(read) : std::nullopt;
 }
 
+// The finest class of an operator. Sizes are classed by powers of four, since a rate changes slowly with them. A pass
+// of few tokens is bound by memory, which work beside it shares.
 OperatorClass class_of(const TimedOperator& timed) {
   const int64_t S = tokens_of(timed.op);
   OperatorClass finest;

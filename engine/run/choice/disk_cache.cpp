@@ -57,11 +57,13 @@ void DiskCache::for_each(std::string_view prefix, const std::function<void(const
   }
 }
 
+// Only values that were set are written, so two processes do not undo each other's.
 void DiskCache::set(const std::string& key, nlohmann::json value) {
   (*values_)[key] = std::move(value);
   changed_.insert(key);
 }
 
+// A forgotten value stays in the file unless it is set again.
 void DiskCache::forget(const std::string& key) {
   values_->erase(key);
   changed_.erase(key);

@@ -15,6 +15,7 @@ constexpr size_t kRemembered = 5;   // passes of a width
 constexpr double kSame = 1.25;      // ratios that differ by less are the same
 constexpr double kWishedTimes = 2;  // the cost of opening, before a width is opened
 
+// The last few passes count, whatever came before.
 void remember(std::vector<double>& values, double value) {
   if (values.size() == kRemembered) values.erase(values.begin());
   values.push_back(value);
@@ -27,6 +28,7 @@ bool is_draft_width(const PassBase& base, int64_t tokens) {
   return tokens > 0 && (std::has_single_bit(static_cast<uint64_t>(tokens)) || (base.tokens > 1 && is_even));
 }
 
+// Times of all widths from the pass without drafts on. A width that may not run is infinite, so nobody chooses it.
 std::vector<double> PassTimes::seconds(const PassBase& base, int64_t most, int64_t position, bool only_open) {
   std::vector<double> seconds;
   for (int64_t n = 0; n <= most; ++n) {
@@ -38,6 +40,7 @@ std::vector<double> PassTimes::seconds(const PassBase& base, int64_t most, int64
   return seconds;
 }
 
+// A width that was forgotten is judged by its next pass. If the old ratio was right, it is trusted for twice as long.
 void PassTimes::learn(const PassBase& base, int64_t tokens, int64_t position, double seconds) {
   const Width width = width_of(base, tokens);
   Known& known = widths_[width];
@@ -56,6 +59,7 @@ void PassTimes::learn(const PassBase& base, int64_t tokens, int64_t position, do
   remember(known.seconds, seconds);
 }
 
+// Passes that wanted a width add up what they would have gained with it.
 void PassTimes::add_wish(const PassBase& base, int64_t tokens, double gained_seconds) {
   Known& known = widths_[width_of(base, tokens)];
   known.wished_seconds += gained_seconds;
@@ -77,6 +81,7 @@ double PassTimes::predicted(const Width& width, int64_t position) {
   return place->second;
 }
 
+// The nearest width stands in for one without passes. Widths of other kinds are far away.
 double PassTimes::ratio(const Width& width) const {
   const Known* nearest = nullptr;
   int64_t distance = 0;

@@ -15,18 +15,21 @@ constexpr double kKeptFree = 0.15;
 
 std::string mebibytes(uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
 
+// A limit keeps a huge budget from overflowing the number of slots.
 int64_t slots_in(double bytes, const PackedSizes& sizes) {
   return static_cast<int64_t>(std::min(bytes / static_cast<double>(sizes.layer_bytes()), 1e9));
 }
 
 }  // namespace
 
+// All experts of all layers, packed.
 uint64_t PackedSizes::expert_bytes() const {
   uint64_t sum = 0;
   for (const ExpertRecords& each : records) sum += static_cast<uint64_t>(each.count) * each.bytes;
   return sum;
 }
 
+// One expert of each layer: what a slot of every layer takes together.
 uint64_t PackedSizes::layer_bytes() const {
   uint64_t sum = 0;
   for (const ExpertRecords& each : records) sum += each.bytes;
@@ -45,6 +48,7 @@ PackedSizes packed_sizes(std::span<const ExpertRecords> records, std::span<const
   return sizes;
 }
 
+// A percentage is of the experts, and bytes are divided by what a slot of each layer takes.
 std::optional<int64_t> slots_of_budget(const ExpertBudget& budget, const PackedSizes& sizes, const char* flag) {
   switch (budget.unit) {
     case ExpertBudget::Unit::automatic:
@@ -62,6 +66,8 @@ std::optional<int64_t> slots_of_budget(const ExpertBudget& budget, const PackedS
   return slots;
 }
 
+// A budget of the user's counts as it is. Without one, experts move only if the model does not fit the free memory, of
+// which a part stays free.
 std::optional<int64_t> expert_slots(const ExpertBudget& device, const ExpertBudget& host, const PackedSizes& sizes,
                                     const std::optional<MemoryRoom>& room) {
   const bool asked = device.unit != ExpertBudget::Unit::automatic || host.unit != ExpertBudget::Unit::automatic;

@@ -77,6 +77,8 @@ uint64_t GraphMemory::bytes_for(size_t kept) const {
   return bytes + largest;
 }
 
+// Blocks keep both graphs from the first one on, as many as the budget has room for. The last blocks are switched first
+// (P1), so they are the ones whose graphs are loaded.
 void GraphMemory::choose_kept(uint64_t budget_bytes) {
   if (budget_bytes < bytes_for(0))
     throw Error("the NPU's graphs do not fit its memory", "--npu-memory " + std::to_string(budget_bytes / kMebibyte),
@@ -98,6 +100,7 @@ void GraphMemory::load_output() {
   only.is_here = true;
 }
 
+// Pages count from the beginning of a load, because they are written from then on.
 void GraphMemory::charge(uint64_t bytes) {
   totals_.bytes += bytes;
   totals_.peak_bytes = std::max(totals_.peak_bytes, totals_.bytes);
@@ -131,6 +134,7 @@ std::vector<sync::Slot*> GraphMemory::slots() const {
 
 bool GraphMemory::holds(GraphId id) const { return graph(id).is_here; }
 
+// The load's bytes are charged before it begins.
 void GraphMemory::start(GraphId id) {
   TANDEM_CHECK(!loading_ && !holds(id), "one load at a time, of a graph that is not here");
   const Block& block = blocks_[id.block];
@@ -146,6 +150,7 @@ void GraphMemory::copy(const Block& block, std::byte* to) noexcept {
   Ended ended{true, 0, nullptr};
   try {
     file_.copy_slots(block.first_slot, block.slots, to);
+    // For measurements, the system's copy of the file goes, so the next load reads storage again.
     if (reads_storage_) file_.forget_slots(block.first_slot, block.slots);
     if (most_rate_ > 0) {
       const double rest = started_ + static_cast<double>(block.bytes) / most_rate_ - now_seconds();
@@ -200,6 +205,7 @@ void GraphMemory::wait() {
   spans_.push_back({kLoadWaitTrack, "for the " + name_of(*loading_), start, end});
 }
 
+// The pages go back to the system. The slot's address stays, so programs stay right.
 void GraphMemory::drop(GraphId id) {
   Graph& gone = graph(id);
   TANDEM_CHECK(gone.is_here, "a graph that is dropped is here");
@@ -208,6 +214,7 @@ void GraphMemory::drop(GraphId id) {
   sync::Pool::discard(*gone.slot);
 }
 
+// The first load sets the rate, and later ones count half.
 void GraphMemory::learn_rate(uint64_t bytes, double seconds) {
   const double newest = seconds / static_cast<double>(bytes);
   seconds_a_byte_ += (seconds_a_byte_ > 0 ? kNewestLoad : 1) * (newest - seconds_a_byte_);

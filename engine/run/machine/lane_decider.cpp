@@ -24,12 +24,14 @@ constexpr double kNewestWindow = 0.2;
 // Copies ahead are tried without an expectation: any gain will do.
 constexpr ExpectedExperts kSomeGain{0, 1e-9};
 
+// An empty name leaves the schedule open: the decider then takes the fastest one (divisions).
 const ScheduleRule* named_rule(const std::string& schedule) {
   const ScheduleRule* rule = schedule.empty() ? nullptr : find_schedule_rule(schedule);
   TANDEM_CHECK(schedule.empty() || rule != nullptr, "a schedule of that name");
   return rule;
 }
 
+// The tokens at each expert of a layer, from the ids that its router wrote.
 void count_loads(std::span<const int32_t> ids, size_t experts, std::vector<int64_t>& loads) {
   loads.assign(experts, 0);
   for (const int32_t id : ids) {
@@ -38,6 +40,7 @@ void count_loads(std::span<const int32_t> ids, size_t experts, std::vector<int64
   }
 }
 
+// Passes of few tokens write text. Their costs and their choices are learnt apart from those of prompts.
 bool is_text(int64_t tokens) { return tokens <= kSmallBatch; }
 
 }  // namespace
@@ -45,12 +48,14 @@ bool is_text(int64_t tokens) { return tokens <= kSmallBatch; }
 LaneDecider::LaneDecider(std::vector<Layer> layers, Costs costs)
     : layers_(std::move(layers)), costs_(std::move(costs)), divisions_(expert_costs()) {}
 
+// Models have few layers, so a search is as quick as a table.
 LaneDecider::Layer& LaneDecider::layer_of(int64_t layer) {
   const auto found = std::ranges::find(layers_, layer, &Layer::layer);
   TANDEM_CHECK(found != layers_.end(), "a layer with experts");
   return *found;
 }
 
+// The schedules' costs from what the lanes took so far.
 ExpertCosts LaneDecider::expert_costs() const {
   ExpertCosts costs;
   costs.cpu_fixed = costs_.host.line().fixed, costs.cpu_per_token = costs_.host.line().per_token;
@@ -60,6 +65,8 @@ ExpertCosts LaneDecider::expert_costs() const {
   return costs;
 }
 
+// A decision goes from choices to lists. The tokens at each expert are counted, and the layer's guess ends. A schedule
+// divides the active experts, and the lanes' tables are written. Text also keeps what it copies.
 void LaneDecider::decide(const LaneRequest& request, const LaneTables& tables) {
   const double start = now_seconds();
   const std::scoped_lock lock(mutex_);
@@ -78,6 +85,7 @@ void LaneDecider::decide(const LaneRequest& request, const LaneTables& tables) {
   if (keeps && of_text) keep(layer, request, tables);
   LaneTotals& totals = of_text ? of_text_ : of_prompts_;
   for (LaneTotals* each : {&totals, &pass_}) count(division, *each);
+  // The guess of the next layer holds from here until that layer's own decision.
   if (&layer != &layers_.back()) (&layer)[1].decided_at_guess = (&layer)[1].decided;
   const double took = now_seconds() - start;
   totals.deciding_seconds += took, pass_.deciding_seconds += took;
@@ -234,12 +242,14 @@ void LaneDecider::copied_ahead(int64_t next, const CopyAhead& copy, size_t done_
   layer.ahead_bytes = bytes;
 }
 
+// A copy became resident. The device's thread says so when the expert lies in its slot.
 void LaneDecider::kept(int64_t layer, int32_t expert, int32_t slot) {
   const std::scoped_lock lock(mutex_);
   layer_of(layer).residents->put(expert, slot);
   ++of_text_.kept;
 }
 
+// Counts a decision's choices by where they are computed: in a slot, on a landing or on the host.
 void LaneDecider::count(const LaneDivision& division, LaneTotals& totals) const {
   ++totals.decisions;
   totals.expected_seconds += division.seconds;
@@ -288,6 +298,7 @@ LinkChoice& LaneDecider::link_of(int64_t tokens, int64_t used) {
   return link->second;
 }
 
+// A link is used while its passes are faster than those without.
 bool LaneDecider::uses_link(int64_t tokens, int64_t used) { return link_of(tokens, used).uses_link(); }
 
 // An unknown link has not won.
@@ -297,6 +308,7 @@ bool LaneDecider::prefetches(bool chooses_link) const {
   return prefetch_.uses_link();
 }
 
+// A pass that may choose is a sample for the choice that it was made with.
 void LaneDecider::took(const LanePass& pass, double seconds) {
   LaneTotals& totals = is_text(pass.tokens) ? of_text_ : of_prompts_;
   if (pass.with_prefetch) ++totals.passes_with_prefetch;
@@ -328,6 +340,7 @@ void LaneDecider::choose_link(const LanePass& pass, double seconds) {
                   pass.with_link ? "without" : "with", seconds * 1e3);
 }
 
+// Lanes learn from a measured pass what a product of an expert costs, by experts and by tokens.
 void LaneDecider::learn(const LaneSeconds& seconds) {
   const auto number = [](int64_t count) { return static_cast<double>(count); };
   costs_.gpu.add(number(pass_.slot_experts + pass_.landed_experts), number(pass_.in_slots + pass_.landed), seconds.gpu);

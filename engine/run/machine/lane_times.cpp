@@ -72,6 +72,7 @@ double seconds_of_experts(const Plan& plan, const PassSpans& spans) {
   return sum;
 }
 
+// Copies without a keeper go to a landing, on which products wait. Others go to slots, and nobody waits for them here.
 bool is_copy_to_landing(const Step& step) {
   const auto* move = std::get_if<ExpertMove>(&step.operators.back().body);
   return move != nullptr && move->keeper == nullptr;
@@ -103,6 +104,7 @@ double stalls_of(const Plan& plan, const PassSpans& spans) {
 
 }  // namespace
 
+// Sums the spans of one pass by lane. Waits between lanes follow from the ends of decisions and steps.
 LaneSeconds lane_seconds(const Plan& plan, const PassSpans& spans) {
   LaneSeconds seconds;
   for (const std::vector<StepSpan>& of_device : spans)

@@ -25,6 +25,7 @@
 namespace tandem {
 namespace {
 
+// A token beyond the embedding's rows would be read from other memory, so such a file is refused.
 std::unique_ptr<Tokenizer> make_tokenizer_for(const GgufFile& file, const ModelConfig& config) {
   auto tokenizer = make_tokenizer(file);
   if (tokenizer->size() > config.vocabulary) {
@@ -35,6 +36,7 @@ std::unique_ptr<Tokenizer> make_tokenizer_for(const GgufFile& file, const ModelC
   return tokenizer;
 }
 
+// Experts are copied only on a machine with a link for them.
 std::optional<ExpertCopies> copies_of(const Machine& machine, const ModelOptions& options) {
   if (!machine.copies_experts()) return std::nullopt;
   return ExpertCopies{machine.link_gbps(), machine.host_slower(), options.expert_policy, options.insert_misses};
@@ -54,6 +56,7 @@ std::string note_on_copies(const Machine& machine, const ExpertStore& store) {
 
 }  // namespace
 
+// The parts of a model, in the order in which they may go: graphs and experts use the file and the weights.
 struct LoadedModel::State {
   State(std::shared_ptr<Machine> machine, const ModelOptions& options, GgufFile file);
   ~State();
@@ -113,6 +116,7 @@ void LoadedModel::State::load(const ModelOptions& options) {
   const gpu::DriverPages driver_pages;
   ModelLoading loading(file_, machine_->pool(),
                        options.only_layers_of_every_kind ? layers_of_every_kind(file_, read_config(file_)) : 0);
+  // The tokenizer takes long for large vocabularies, so it is made while weights are loaded.
   const int cores = static_cast<int>(usable_cores().size());
   const auto make = [&] { tokenizer_ = make_tokenizer_for(file_, loading.config()); };
   const auto open_devices = [&] {
@@ -154,6 +158,8 @@ void LoadedModel::State::load(const ModelOptions& options) {
   if (options.npu_memory_bytes > 0) make_graph_memory(options, slot_bytes);
 }
 
+// How many slots the budgets leave to each layer; nothing: all experts stay in memory. Budgets that contradict other
+// flags are errors.
 std::optional<int64_t> LoadedModel::State::slots_of_experts(const ModelOptions& options,
                                                             const ModelLoading& loading) const {
   const PackedSizes sizes = packed_sizes(loading.records(), loading.slot_bytes());
@@ -229,6 +235,7 @@ void LoadedModel::State::pack_records(const ModelOptions& options, ModelLoading&
   TANDEM_CHECK(packed_.has_value(), "a packed file that was just written");
 }
 
+// An NPU without graphs of its own has no memory that a budget could limit.
 void LoadedModel::State::require_npu_for(const ModelOptions& options) const {
   if (options.npu_memory_bytes == 0 || machine_->first_with(&DeviceInfo::static_graphs)) return;
   throw Error("there is no NPU with graphs", "--npu-memory on " + machine_->device_names(),
@@ -255,6 +262,7 @@ LoadedModel::State::~State() {
     if (on_long_work_) on_long_work_("keeping the packed weights for the next start");
     pack_cache_.keep(model_.weights.slots, model_.weights.records);
   }
+  // Slots are released on the orchestrator, on which devices might still use them.
   machine_->orchestrator().run_or_here([this] {
     graph_memory_.reset();
     expert_store_.reset();

@@ -62,6 +62,8 @@ void require_hand_over(Device& a, Device& b, sync::Pool& pool) {
 
 }  // namespace
 
+// The layout of the cores decides who may spin. Devices are opened later, because a caller may still name a GPU that
+// others wait for.
 Machine::Machine(const MachineOptions& options, const Strategy* plan)
     : options_(options),
       plan_(plan),
@@ -97,6 +99,7 @@ Machine::~Machine() {
   cache_.save();
 }
 
+// The machine begins without the GPU whose kernels are compiled in another process. It joins when all are ready.
 void Machine::wait_for_gpu(std::unique_ptr<Warming> warming, const std::string& note, bool between_texts) {
   TANDEM_CHECK(!is_open() || waits_for_gpu(), "the GPU is there");
   if (!waits_for_gpu()) diagnostics_.push_back(note);
@@ -104,6 +107,7 @@ void Machine::wait_for_gpu(std::unique_ptr<Warming> warming, const std::string& 
   warming_.push_back(std::move(warming));
 }
 
+// A card is looked for only if the user named no devices.
 std::optional<KnownGpu> Machine::card() const {
   if (!may_have_card()) return std::nullopt;
   configure_drivers(device_options_);
@@ -298,6 +302,7 @@ void Machine::go_on_with(const std::function<void()>& exchange) {
   }
 }
 
+// Whatever refers to devices goes first: prepared plans, estimates, the executor.
 void Machine::take_apart() noexcept {
   for (DeviceUser* user : users_) user->release_prepared();
   rates_.reset();
@@ -320,6 +325,7 @@ bool Machine::admit_card(const std::string& id) {
   return true;
 }
 
+// The host may be added only if it was the machine's own choice to leave it out.
 bool Machine::card_is_alone() const {
   return options_.devices.empty() && plan_ == nullptr && devices_.size() == 1 && devices_.front()->info().queued;
 }
@@ -344,6 +350,7 @@ void Machine::add_host_for(std::span<const Operator> operators) {
   });
 }
 
+// A thread that spins needs a core of its own. With one core, nobody spins.
 void Machine::take_orchestrators_core() const {
   if (layout_.may_spin) pin_this_thread(std::vector{layout_.orchestrator});
 }
