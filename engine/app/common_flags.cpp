@@ -88,6 +88,7 @@ void require_one_text(const CLI::App& app) {
   if (given != 1) throw CLI::RequiredError("exactly one of " + names);
 }
 
+// A template is one by name or one in a file, never both.
 void add_template_flags(CLI::App& app, CommonFlags& flags) {
   CLI::Option* name = app.add_option("--chat-template", flags.chat_template,
                                      "a known chat template in place of the model's: chatml, gemma, llama2, llama3, "
@@ -153,6 +154,8 @@ void require_one_form(const FormFlags& form) {
   if (given.size() > 1) throw CLI::ExcludesError(given[0], given[1]);
 }
 
+// Drafts have one group of flags: the rule by which they are made, their number, and where earlier texts come from. The
+// modes are named in one list, which lines of `--jsonl` use as well.
 void add_spec_flags(CLI::App& app, CommonFlags& flags) {
   const FlagGroup group(app, "Speculative decoding (docs/sdnpu.md)");
   SpecOptions& spec = flags.generate.spec;
@@ -186,6 +189,7 @@ void add_spec_flags(CLI::App& app, CommonFlags& flags) {
   add_history_max_flag(app, flags);
 }
 
+// Commands that serve texts have the history's size without the flags of drafts.
 void add_history_max_flag(CLI::App& app, CommonFlags& flags) {
   app.add_option("--history-max", flags.history_mebibytes, "MiB of the history; beyond them the oldest texts leave it")
       ->transform(whole({1, 1024}))
@@ -221,12 +225,14 @@ void add_plan_flag(CLI::App& app, CommonFlags& flags, const std::string& explain
   all->needs(plan);
 }
 
+// Commands that know their number of tokens make the context larger than this flag says.
 void add_ctx_size_flag(CLI::App& app, CommonFlags& flags) {
   app.add_option("-c,--ctx-size", flags.ctx_size, "tokens the context holds; 0: as trained, at most 4096")
       ->transform(whole(kTokensRange))
       ->capture_default_str();
 }
 
+// Both budgets name one memory, so the smaller one counts (engine/run/machine/expert_budget.h).
 void add_expert_budget_flags(CLI::App& app, CommonFlags& flags) {
   add_budget_flag(
       app, "--expert-budget", flags.engine.expert_budget,
@@ -303,6 +309,7 @@ void add_unit_flags(CLI::App& app, CommonFlags& flags) {
 
 namespace {
 
+// Precision belongs to this group, because it changes the bits of results. Placement does not.
 void add_context_flags(CLI::App& app, CommonFlags& flags) {
   const FlagGroup group(app, "Context and precision");
   add_ctx_size_flag(app, flags);
@@ -350,6 +357,8 @@ void add_lane_flags(CLI::App& app, CommonFlags& flags) {
       ->check(finite_range(1, 1000));
 }
 
+// These flags say where the model runs: threads, devices, the plan, shares between devices, and the memory that moving
+// weights may have. Values that are out of range are errors of the command line, before any device is opened.
 void add_placement_flags(CLI::App& app, CommonFlags& flags) {
   const FlagGroup group(app, "Devices and plans");
   add_threads_flag(app, flags.engine.threads);
@@ -396,6 +405,7 @@ void add_placement_flags(CLI::App& app, CommonFlags& flags) {
       ->capture_default_str();
 }
 
+// Reports describe a run and change nothing in it.
 void add_report_flags(CLI::App& app, CommonFlags& flags) {
   const FlagGroup group(app, "Output");
   reads_file(
@@ -441,6 +451,7 @@ void add_act_flags(CLI::App& app, CommonFlags& flags) {
       ->excludes(act);
 }
 
+// Only commands that write text may begin without a GPU, so only they have this flag.
 void add_compile_flag(CLI::App& app, CommonFlags& flags) {
   const FlagGroup group(app, "Devices and plans");
   app.add_option("--compile", flags.compile,

@@ -16,6 +16,7 @@
 namespace tandem::app {
 namespace {
 
+// `auto` and `list` are no strategies, so they are named here.
 std::vector<Candidate> plan_names() {
   std::vector<Candidate> names = {{"auto", "the fastest by measured times"}, {"list", "explain all plans and end"}};
   for (const Strategy& strategy : strategies()) names.push_back({strategy.name, strategy.explains});
@@ -55,6 +56,7 @@ constexpr std::pair<const char*, std::vector<Candidate> (*)()> kKnown[] = {{kPla
                                                                            {kChip, chip_names},
                                                                            {kShape, shape_names}};
 
+// The parser has no question for a validator, only an error.
 bool has_validator(CLI::Option& option, const char* name) {
   try {
     option.get_validator(name);
@@ -74,6 +76,7 @@ std::vector<Candidate> listed_names(const std::string& type) {
   return names;
 }
 
+// The values of an option: files, the words of its type, or the names that its validator knows.
 Candidates values_of(CLI::Option& option) {
   Candidates values;
   const std::string type = option.get_type_name();
@@ -92,6 +95,7 @@ Candidates that_begin_as(Candidates found, const std::string& word, size_t fixed
   return found;
 }
 
+// A list of values is completed behind its last comma.
 Candidates values_for(CLI::Option& option, const std::string& word, size_t fixed) {
   if (option.get_delimiter() == ',')
     if (const size_t comma = word.rfind(','); comma != std::string::npos && comma >= fixed) fixed = comma + 1;
@@ -108,6 +112,7 @@ std::vector<std::string> names_of(const CLI::Option& option) {
   return names;
 }
 
+// The flag of this name, whichever of its names it is.
 CLI::Option* flag_named(CLI::App& command, const std::string& word) {
   const auto all = command.get_options(
       [&](CLI::Option* option) { return option->nonpositional() && std::ranges::count(names_of(*option), word) > 0; });
@@ -120,10 +125,12 @@ std::string in_short(std::string explained) {
   return explained.substr(0, explained.find_first_of(";:("));
 }
 
+// A flag that was given before is offered again only if it may be repeated.
 bool may_come_again(const CLI::Option& option) {
   return option.get_items_expected_max() > 1 || option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
 }
 
+// Hidden flags have no group and are not offered.
 Candidates flags_of(CLI::App& command, std::span<const std::string> before) {
   Candidates found;
   for (const CLI::Option* option : command.get_options()) {
@@ -150,6 +157,7 @@ Candidates next_argument(CLI::App& command, std::span<const std::string> before,
   return that_begin_as(std::move(found), word, 0);
 }
 
+// A value is completed behind an equals sign or behind a flag that takes one. All else is an argument or a flag.
 Candidates in_command(CLI::App& command, std::span<const std::string> before, const std::string& word) {
   if (const size_t equals = word.find('='); word.starts_with("--") && equals != std::string::npos) {
     CLI::Option* flag = flag_named(command, word.substr(0, equals));
@@ -160,6 +168,7 @@ Candidates in_command(CLI::App& command, std::span<const std::string> before, co
   return next_argument(command, before, word);
 }
 
+// Commands such as `history` have commands below them.
 Candidates names_below(CLI::App& command, const std::string& word) {
   Candidates found;
   for (const CLI::App* each : command.get_subcommands([](CLI::App*) { return true; }))
@@ -167,6 +176,8 @@ Candidates names_below(CLI::App& command, const std::string& word) {
   return that_begin_as(std::move(found), word, 0);
 }
 
+// The scripts of three shells. Each asks the program itself for candidates, so a new flag needs no new script. The line
+// `:files` asks the shell for names of files.
 constexpr const char* kBash = R"(_tandem() {
   # bash divides words at colons and signs of equality; the program does not, so the line is divided anew.
   local line words word
@@ -202,6 +213,8 @@ complete -c tandem -n '__tandem_words | string match -q ":files"' -F
 
 }  // namespace
 
+// The command's flags are made as for a run, and then asked for what fits. The first word completes to a command, and
+// the next one perhaps to a command below it. All later words are flags and their values.
 Candidates candidates(std::span<const Command> commands, std::span<const std::string> words) {
   if (words.empty()) return {};
   const std::string& word = words.back();

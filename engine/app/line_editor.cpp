@@ -23,6 +23,7 @@ namespace tandem::app {
 
 #ifdef TANDEM_HAS_LIBEDIT
 
+// libedit keeps this between two lines.
 struct LineEditor::State {
   EditLine* editor = nullptr;
   History* history = nullptr;
@@ -68,6 +69,7 @@ int read_character(EditLine* editor, wchar_t* character) {
   return 0;
 }
 
+// libedit asks for the prompt by a function without state of its own, so the state comes from its client data.
 char* prompt_of(EditLine* editor) {
   void* client = nullptr;
   el_get(editor, EL_CLIENTDATA, &client);
@@ -82,6 +84,7 @@ void use_utf8() {
 
 }  // namespace
 
+// Keys are those of emacs, and signals stay with the program. Ctrl-R searches earlier lines, as in shells.
 LineEditor::LineEditor() : state_(std::make_unique<State>()) {
   constexpr int kLines = 1000;
   use_utf8();
@@ -103,6 +106,7 @@ LineEditor::LineEditor() : state_(std::make_unique<State>()) {
   el_set(state.editor, EL_BIND, "\\e[1;5D", "ed-prev-word", nullptr);
 }
 
+// The size of the terminal may have changed since the last line. A typed line becomes the newest of the history.
 std::optional<std::string> LineEditor::next(const std::string& prompt) {
   state_->prompt = prompt;
   el_resize(state_->editor);
@@ -117,6 +121,7 @@ std::optional<std::string> LineEditor::next(const std::string& prompt) {
 
 #else
 
+// Without libedit lines are read as they are typed, and the terminal edits them.
 struct LineEditor::State {
   LineReader lines{"-"};
 };

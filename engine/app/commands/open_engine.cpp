@@ -23,6 +23,7 @@
 
 namespace tandem::app {
 
+// Names of flags become values here, because the parser has checked them already.
 Submit submit_of(const CommonFlags& flags) {
   if (flags.submit == "follow") return Submit::follow;
   return flags.submit == "dominant" ? Submit::dominant : Submit::ahead;
@@ -115,6 +116,7 @@ std::shared_ptr<DraftModel> open_draft_model(const CommonFlags& flags, const Eng
       std::make_unique<Engine>(std::make_shared<LoadedModel>(target.model().machine(), options), of_texts), target);
 }
 
+// Ctrl-C ends a long pass between two chunks.
 ExtendOptions until_interrupted(Progress* progress) {
   ExtendOptions options{.interrupted = interrupted};
   if (progress) options.progress = progress_of(*progress);
@@ -127,6 +129,7 @@ std::function<void(int64_t done, int64_t total)> progress_of(Progress& progress)
   };
 }
 
+// A model may run beyond the length that it was trained with, and its text becomes worse there.
 std::string note_on_length(const ModelConfig& config, int64_t tokens) {
   const int64_t trained = config.context_length;
   if (trained <= 0 || tokens <= trained) return "";
@@ -149,6 +152,7 @@ void print_notes(const CommonFlags& flags, const Engine& engine, int64_t tokens)
     if (!note.empty()) std::fprintf(stderr, "note: %s\n", note.c_str());
 }
 
+// Counts of NPUMoE's graphs; null: no expert ran in one.
 nlohmann::json experts_json(const Engine& engine) {
   const ExpertTotals& totals = engine.expert_use().totals();
   if (totals.graphs == 0) return nullptr;
@@ -177,6 +181,8 @@ void print_experts(const CommonFlags& flags, const Engine& engine) {
 
 namespace {
 
+// Counts of lanes that divide experts (Y1 to Y4), for prompts and text apart: where experts ran, what the link copied,
+// and what a measured pass took beside what its schedule expected.
 nlohmann::json lanes_json(const Engine& engine, const ExpertStore& store) {
   const LaneDecider& lanes = *store.lanes();
   const auto of = [&](const LaneTotals& totals) -> nlohmann::json {
@@ -259,6 +265,7 @@ void print_lanes(const ExpertStore& store) {
 
 }  // namespace
 
+// Counts of near-memory units. Times are modelled, so they have a clock of their own in the document.
 nlohmann::json near_memory_json(const Engine& engine) {
   const NearMemorySides* sides = engine.plans().sides();
   if (sides == nullptr) return nullptr;
@@ -290,6 +297,7 @@ void print_near_memory(const CommonFlags& flags, const Engine& engine) {
   print("text", sides->of_text());
 }
 
+// Counts of experts that move between memory and file; null: all experts stay in memory.
 nlohmann::json expert_store_json(const Engine& engine) {
   const ExpertStore* store = engine.model().expert_store();
   if (store == nullptr) return nullptr;
@@ -323,6 +331,7 @@ void print_expert_store(const CommonFlags& flags, const Engine& engine) {
   if (store->lanes() != nullptr) print_lanes(*store);
 }
 
+// Counts of the NPU's graphs (S1); null: all graphs are in memory.
 nlohmann::json graph_loads_json(const Engine& engine) {
   const GraphMemory* memory = engine.model().graph_memory();
   if (memory == nullptr) return nullptr;
@@ -348,10 +357,12 @@ void print_graph_loads(const CommonFlags& flags, const Engine& engine) {
                totals.load_seconds * 1e3, totals.waited_seconds * 1e3);
 }
 
+// Reasons why another plan might give other bits. The list is empty on all usual devices.
 nlohmann::json bits_json(const Engine& engine) {
   return {{"same_on_every_plan", engine.contract().other_bits.empty()}, {"reasons", engine.contract().other_bits}};
 }
 
+// The machine records only if there is a file for it.
 TraceFile::TraceFile(const CommonFlags& flags, Engine& engine) : path_(flags.trace), engine_(engine) {
   if (!path_.empty()) engine_.machine().record(&timeline_);
 }

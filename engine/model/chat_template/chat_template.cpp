@@ -86,7 +86,7 @@ std::tm local_time() {
   return local;
 }
 
-// A time without a zone, as `--chat-time` takes it. A date that the calendar lacks is refused: timegm() would move it.
+// A time without a zone, as `chat --now` takes it. A date that the calendar lacks is refused: timegm() would move it.
 std::optional<std::tm> read_time(std::string_view text) {
   std::tm time{};
   const std::string copy(text);

@@ -28,6 +28,7 @@ void take_tokens(const GgufFile& file, const chat::Conversation& conversation, c
 
 }  // namespace
 
+// Renders without running a model. A model's file is read for its template and its tokens alone.
 int render_chat_command(const ChatFlags& flags) {
   apply_verbosity(flags.common);
   const std::string name = flags.messages == "-" ? "standard input" : flags.messages;

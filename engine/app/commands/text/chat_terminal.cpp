@@ -36,6 +36,7 @@ constexpr const char* kCommands =
     "/quit            end (also Ctrl-D); Ctrl-C ends an answer\n"
     "A line that ends with \\ continues on the next one. Lines between \"\"\" and \"\"\" are one message.\n";
 
+// A conversation on a terminal or in a pipe. Messages go in by lines, and lines that begin with / are commands.
 class ChatTerminal {
  public:
   ChatTerminal(const ChatFlags& flags, Engine& engine)
@@ -46,6 +47,7 @@ class ChatTerminal {
     if (!flags.system.empty()) dialogue_.set_system(flags.system);
   }
 
+  // An error ends a turn and not the conversation. An interrupt ends the answer that is being written.
   int run() {
     if (messages_.are_typed() && !flags_.common.quiet()) std::fprintf(stderr, "/help lists the commands\n");
     for (std::string text; messages_.next(text);) {
@@ -65,6 +67,7 @@ class ChatTerminal {
   }
 
  private:
+  // Blank lines are no messages.
   void take(const std::string& text) {
     if (text.starts_with('/'))
       command(text);
@@ -72,6 +75,8 @@ class ChatTerminal {
       show([&](const Dialogue::Listener& listener) { return dialogue_.answer(text, listener); });
   }
 
+  // Shows one answer as it is written, and records it if /trace asked for that. The answer's line ends even if the turn
+  // fails, so that the message of the error has a line of its own.
   template <typename Turn>
   void show(const Turn& turn) {
     CommonFlags recorded;
@@ -99,6 +104,7 @@ class ChatTerminal {
     trace.finish();
   }
 
+  // Notes after an answer: a system message that moved, a full context, an answer that was cut.
   void say_about(const Generation& result, bool had_moved) {
     if (dialogue_.moved_system() && !had_moved)
       std::fprintf(stderr, "note: the template refuses a system message; its words are put before the first user's\n");
@@ -114,6 +120,7 @@ class ChatTerminal {
                    static_cast<long long>(dialogue_.options().predict));
   }
 
+  // A command is the word behind /, and the rest of the line is its argument.
   void command(const std::string& text) {
     const size_t blank = std::min(text.find_first_of(" \n"), text.size());
     const std::string name = text.substr(1, blank - 1), rest = text.substr(std::min(blank + 1, text.size()));
@@ -148,7 +155,8 @@ class ChatTerminal {
     return path;
   }
 
-  // A file that may be written.
+  // A file that may be written. The model's own file is refused, because writing to it would destroy what
+  // is being read.
   const std::string& output(const std::string& path) const {
     std::error_code none;
     if (std::filesystem::equivalent(required(path), flags_.common.model, none))
@@ -156,6 +164,7 @@ class ChatTerminal {
     return path;
   }
 
+  // The ending of the name chooses a picture or a document.
   void set_trace(const std::string& path) {
     if (!path.ends_with(".svg") && !path.ends_with(".json"))
       throw Error("the command needs the name of a file that ends with .svg or .json", "/trace " + path);
@@ -166,6 +175,7 @@ class ChatTerminal {
     if (!dialogue_.undo()) throw Error("there is nothing to take back", "the conversation");
   }
 
+  // A seed changes nothing without a temperature, which a user may not know.
   void again() {
     if (dialogue_.options().sampler.temperature == 0 && !flags_.common.quiet())
       std::fprintf(stderr, "note: without a temperature the answer is the same; /set temp 0.7 gives it one\n");
@@ -179,6 +189,7 @@ class ChatTerminal {
       change_setting(dialogue_.options(), text);
   }
 
+  // Totals of the conversation so far. Kept tokens did not run again.
   void stats() const {
     const Dialogue::Totals& sums = dialogue_.totals();
     std::fprintf(stderr, "%lld turns: %lld tokens read, %lld kept from earlier turns, %lld written; device %s\n",

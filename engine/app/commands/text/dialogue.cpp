@@ -13,6 +13,7 @@
 namespace tandem::app {
 namespace {
 
+// A conversation needs a template: without one, a model's turns have no marks.
 chat::TemplateSource required_template(const CommonFlags& flags, const GgufFile& file) {
   auto source = chosen_template(flags, &file, false);
   if (!source)
@@ -27,6 +28,7 @@ bool is_assistant(const std::vector<chat::Message>& messages) {
 
 }  // namespace
 
+// The template, the tokenizer's stop texts and the sequence belong to one conversation.
 Dialogue::Dialogue(const CommonFlags& flags, Engine& engine, std::optional<bool> thinking)
     : chat_(required_template(flags, engine.model().file()), engine.model().tokenizer()),
       engine_(engine),
@@ -80,9 +82,11 @@ Generation Dialogue::generate_on(const Listener& listener) {
   const chat::Text text = rendered();
   const std::vector<int32_t> ids = with_sampled_ids(chat_.prompt(text));
   const auto all_but_last = std::span<const int32_t>(ids).first(ids.size() - 1);
+  // The part of the prompt that the sequence has already does not run again.
   const int64_t kept = std::ranges::mismatch(sequence_.ids(), all_but_last).in1 - sequence_.ids().begin();
   sequence_.rewind(kept);
   const size_t end = text.bytes().find_last_not_of(" \n") + 1;
+  // Some templates open a thought at the end of the prompt, so the answer begins within it.
   const bool in_thought = std::string_view(text.bytes()).substr(0, end).ends_with("<think>");
   GenerateOptions options = options_;
   options.on_text = [&](std::string_view piece) { listener(piece, in_thought); };
@@ -99,6 +103,7 @@ Generation Dialogue::generate_on(const Listener& listener) {
   return result;
 }
 
+// A turn that fails leaves the conversation as it was.
 Generation Dialogue::attempt(const std::function<Generation()>& turn) {
   std::vector<chat::Message> before = messages_;
   try {
@@ -118,6 +123,7 @@ Generation Dialogue::answer(const std::string& text, const Listener& listener) {
   });
 }
 
+// Another seed gives another answer, at the same place of the conversation.
 Generation Dialogue::answer_again(const Listener& listener) {
   return attempt([&] {
     if (!drop_answer()) throw Error("there is no answer yet", "the conversation");
@@ -128,6 +134,7 @@ Generation Dialogue::answer_again(const Listener& listener) {
   });
 }
 
+// The answer is continued where it ended, for example behind an interrupt.
 Generation Dialogue::go_on(const Listener& listener) {
   return attempt([&] {
     if (!is_assistant(messages_)) throw Error("there is no answer to go on with", "the conversation");
@@ -150,6 +157,7 @@ bool Dialogue::undo() {
   return true;
 }
 
+// There is at most one system message, at the beginning. An empty text removes it.
 void Dialogue::set_system(const std::string& text) {
   if (!messages_.empty() && messages_.front().role == "system") messages_.erase(messages_.begin());
   if (!text.empty()) messages_.insert(messages_.begin(), {"system", text});
@@ -161,6 +169,7 @@ std::string Dialogue::to_json() const {
   return all.dump(2) + "\n";
 }
 
+// Only a list of messages with texts is a conversation. Anything else leaves the present one as it is.
 void Dialogue::from_json(const std::string& json, const std::string& name) {
   const nlohmann::json all = parse_json(json);
   std::vector<chat::Message> messages;

@@ -27,6 +27,7 @@ const char* explained(NoDrafts why) {
   return "";
 }
 
+// Two digits behind the point are enough for rates and milliseconds.
 std::string fixed(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2f", value);
@@ -37,6 +38,7 @@ std::string share(int64_t accepted, int64_t drafts) {
   return std::to_string(accepted) + " of " + std::to_string(drafts);
 }
 
+// Joins the entries of a map with commas.
 template <typename Map, typename Describe>
 std::string listed(const Map& map, const Describe& describe) {
   std::string list;
@@ -51,10 +53,12 @@ double ms_a_token(const Generation& g) {
 
 }  // namespace
 
+// Tokens of the text over the passes that wrote it. Without drafts it is 1.
 double tokens_a_pass(const Generation& g) {
   return g.predicted_passes > 0 ? static_cast<double>(decoded_tokens(g)) / static_cast<double>(g.predicted_passes) : 0;
 }
 
+// The drafts of one text: accepted ones by source, the time of passes by their width, and why passes had none.
 nlohmann::json drafts_json(const Generation& g, const SpecOptions& spec) {
   nlohmann::json sources = nlohmann::json::object(), passes = sources, plain_passes = sources;
   for (const auto& [name, source] : g.drafts.sources)
@@ -79,6 +83,7 @@ nlohmann::json drafts_json(const Generation& g, const SpecOptions& spec) {
             {"problem", g.drafts.model.problem}}}};
 }
 
+// The same in one line for people. The reasons of passes without drafts come last, since they are the longest part.
 std::string drafts_line(const Generation& g, SpecMode mode) {
   const DraftTotals& drafts = g.drafts;
   std::string line = std::string("drafts (") + to_string(mode) + "): ";
@@ -101,10 +106,12 @@ std::string drafts_line(const Generation& g, SpecMode mode) {
   return line;
 }
 
+// Each note appears once, however many texts it holds for.
 void DraftNotes::print(const std::string& note) {
   if (!flags_.quiet() && printed_.insert(note).second) std::fprintf(stderr, "note: %s\n", note.c_str());
 }
 
+// Drafts change the other tokens of a pass. On devices whose bits depend on those, that must be known.
 void DraftNotes::explain(SpecMode mode, const Engine& engine) {
   if (mode == SpecMode::none || !engine.contract().bits_depend_on_passes) return;
   const std::string what = mode == SpecMode::automatic ? "no drafts are used" : "drafts may change the text";

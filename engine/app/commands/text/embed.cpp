@@ -34,6 +34,7 @@ constexpr int kDeepestText = 4;
 const std::map<std::string, Pooling> kPoolings = {
     {"mean", Pooling::mean}, {"cls", Pooling::cls}, {"last", Pooling::last}};
 
+// The name of a pooling, as the flag and the document have it.
 std::string name_of(Pooling pooling) {
   for (const auto& [name, value] : kPoolings)
     if (value == pooling) return name;
@@ -48,6 +49,7 @@ struct Embedded {
   std::optional<Error> error;
 };
 
+// The message shows which forms a line may have.
 [[noreturn]] void refuse_line(const std::string& what) {
   throw Error("this line is no text", what,
               "A line is the text itself, or a JSON string, or {\"text\": \"...\"} if it begins with \" or {");
@@ -143,6 +145,7 @@ void embed_all(Engine& engine, const EmbedOptions& options, std::span<Embedded> 
     if (!text.error) text.vector = std::move(*next++);
 }
 
+// Numbers have the shortest digits that read back as the same float, and base64 has the bytes themselves.
 nlohmann::json vector_json(const std::vector<float>& vector, bool base64) {
   if (base64) return base64_of(vector);
   nlohmann::json numbers = nlohmann::json::array();
@@ -150,6 +153,7 @@ nlohmann::json vector_json(const std::vector<float>& vector, bool base64) {
   return numbers;
 }
 
+// A text alone prints its numbers in one line, for other programs.
 std::string vector_text(const std::vector<float>& vector, bool base64) {
   if (base64) return base64_of(vector);
   std::string text;
@@ -157,6 +161,7 @@ std::string vector_text(const std::vector<float>& vector, bool base64) {
   return text;
 }
 
+// A line's answer has its number, so answers can be joined with their texts again.
 void print_line(const Embedded& text, bool base64) {
   nlohmann::json line = {{"line", text.line}};
   if (text.error) {
@@ -168,6 +173,7 @@ void print_line(const Embedded& text, bool base64) {
   print_json(line);
 }
 
+// One document in OpenAI's form, with what this program adds: the width, the pooling, and what it ran on.
 void print_all(const Engine& engine, const EmbedFlags& embed, std::span<const Embedded> texts, double seconds) {
   nlohmann::json data = nlohmann::json::array();
   size_t tokens = 0;
@@ -242,6 +248,7 @@ CLI::Option* add_pooling_flag(CLI::App& app, std::optional<Pooling>& pooling) {
       ->check(CLI::IsMember(kPoolings));
 }
 
+// Embeddings have one pass for each group of texts and no sampler, so flags of sampling are not here.
 void add_embed(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<EmbedFlags>>();
   auto& own = flags->own;

@@ -47,6 +47,7 @@ SocClock::Figures figures(const SocClock& clock, int64_t count, int64_t chunk) {
   return sum;
 }
 
+// The modelled time of the whole text, in an object of its own.
 nlohmann::json on_chip(const SocClock& clock, int64_t count, int64_t chunk) {
   const SocClock::Figures sum = figures(clock, count, chunk);
   return {{"clock", "modelled"},

@@ -36,6 +36,7 @@ std::string why_empty(StopReason reason, bool is_chat, bool has_template) {
 
 }  // namespace
 
+// A file of the user's wins over a name, and a name over the model's own template.
 std::optional<chat::TemplateSource> chosen_template(const CommonFlags& flags, const GgufFile* model, bool has_tools) {
   if (!flags.chat_template_file.empty())
     return chat::TemplateSource{read_file(flags.chat_template_file), flags.chat_template_file};
@@ -72,6 +73,7 @@ void Prompting::open_history() {
 
 std::string Prompting::history_problem() const { return history_ ? history_->problem() : ""; }
 
+// All notes about the prompt's sources, printed once before the first text.
 void Prompting::print_note() const {
   if (flags_.quiet()) return;
   for (const std::string& path : no_predictions_)
@@ -91,10 +93,12 @@ std::vector<int32_t> Prompting::ids(const std::string& text) const {
   return is_chat() ? chat_->prompt({{"user", text}}, {}) : prompt_ids(flags_, text, tokenizer_);
 }
 
+// A prediction is text in the middle of another one, so it has neither a start token nor special ones.
 std::vector<int32_t> Prompting::prediction(const std::string& text) const {
   return tokenizer_.encode(text, {.add_bos_eos = false, .parse_special = false});
 }
 
+// The template's stop texts end a chat's answer, as an end token does.
 GenerateOptions Prompting::options() const {
   GenerateOptions options = generate_options(flags_);
   options.spec.predictions = predictions_;
@@ -104,6 +108,7 @@ GenerateOptions Prompting::options() const {
   return options;
 }
 
+// An empty answer is explained, because a user would look for the fault elsewhere.
 void Prompting::explain_empty(const Generation& result, const std::string& name) const {
   if (result.text.find_first_not_of(" \t\r\n") != std::string::npos) return;
   if (flags_.quiet() && result.reason != StopReason::end_of_text) return;

@@ -41,12 +41,14 @@ std::optional<SocClock> clock_of(const CommonFlags& flags, const Engine& engine)
                                                             engine.sizes().context, engine.sizes().context));
 }
 
+// The chip has the prompt's time, and that of the tokens behind it if there are any.
 OnChip run_on(const SocClock& clock, const Generation& g) {
   OnChip chip{clock.profile().name, clock.strategy(), clock.prompt(g.prompt_tokens, 0), {}};
   if (decoded_tokens(g) > 0) chip.predicted = clock.tokens(decoded_tokens(g), g.prompt_tokens);
   return chip;
 }
 
+// Everything in this object is modelled, so it is apart from the measured times.
 nlohmann::json to_json(const OnChip& chip, const Generation& g) {
   return {{"clock", "modelled"},
           {"soc", chip.soc},
@@ -58,6 +60,7 @@ nlohmann::json to_json(const OnChip& chip, const Generation& g) {
           {"joules", chip.prompt.joules + chip.predicted.joules}};
 }
 
+// The line names the chip and says that nothing of it ran here.
 void print_summary(const OnChip& chip, const Generation& g) {
   std::fprintf(
       stderr,
@@ -67,6 +70,7 @@ void print_summary(const OnChip& chip, const Generation& g) {
       chip.plan.c_str());
 }
 
+// One line about the run: speeds, why the text ended, devices and plan.
 void print_summary(const Generation& g, const Engine& engine) {
   std::fprintf(stderr,
                "prompt %lld tokens, %.1f tokens/s; generated %zu tokens, %.1f tokens/s (measured); stopped: %s; device "

@@ -23,6 +23,7 @@
 namespace tandem::app {
 namespace {
 
+// Sums over all answers, for the last line.
 struct Sums {
   int64_t prompts = 0, prompt_tokens = 0, kept = 0, generated = 0, drafts = 0, accepted = 0;
   bool stopped = false;

@@ -49,6 +49,7 @@ bool measures_nothing(const BenchFlags& bench) {
   return none(bench.n_prompt) && none(bench.n_gen);
 }
 
+// Only commands that run a model's router can write what it chose.
 void add_routing_flag(CLI::App& app, CommonFlags& flags) {
   writes_file(app.add_option("--routing-out", flags.routing_out,
                              "write which experts every token went to, as a file of trace-moe (tandem replay-moe)"));
@@ -60,6 +61,7 @@ void require_drafts_by_model(SpecMode mode) {
     throw CLI::ExcludesError("--draft-model", std::string("--spec ") + to_string(mode));
 }
 
+// The smallest of a list, 0 for an empty one.
 int64_t smallest(const std::vector<int64_t>& numbers) {
   return numbers.empty() ? 0 : *std::ranges::min_element(numbers);
 }
@@ -296,6 +298,7 @@ void add_profile(CLI::App& app, Action& action) {
   app.callback([flags, &action] { action = [flags] { return profile_command(flags->common, flags->own); }; });
 }
 
+// A calibration writes a profile for `--soc` from what this machine measures.
 void add_calibrate(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<CalibrateFlags>>();
   add_model_flag(app, flags->common);
