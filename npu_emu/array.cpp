@@ -4,6 +4,7 @@ namespace tandem::npu_emu {
 
 namespace {
 
+// The names of the literature: weight, output and input stationary.
 constexpr struct {
   Dataflow dataflow;
   const char* name;

@@ -51,6 +51,7 @@ void FastMatmul::multiply(const MatmulCall& call, const AlignedFloats& activatio
   multiply_panels(loops_, product, first, last, sums.reserve(scratch_floats(S)));
 }
 
+// The whole product on this thread. A team of threads calls the two steps by itself.
 void fast_matmul(const MatmulCall& call, const PackedLoops& loops) {
   const FastMatmul matmul(loops);
   AlignedFloats activations, sums;

@@ -17,6 +17,7 @@ double tensor_bytes(const GraphProduct& product) {
 
 }  // namespace
 
+// Weights count with their scales, as panels hold them.
 double GraphProduct::weight_bytes() const {
   return static_cast<double>(panel_bytes(format, columns)) * static_cast<double>(panel_count(rows));
 }

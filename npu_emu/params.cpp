@@ -54,6 +54,7 @@ Key count(const char* section, const char* name, int64_t largest, const char* ex
           }};
 }
 
+// The name is the only text of the file.
 Key name_key() {
   return {"", "name", [](const NpuParams& params) { return Json(params.name); },
           [](NpuParams& params, const nlohmann::json& json) -> const char* {
@@ -63,6 +64,7 @@ Key name_key() {
           }};
 }
 
+// The dataflow by its short name: weights, outputs or inputs stay in the cells.
 Key dataflow_key() {
   return {"array", "dataflow", [](const NpuParams& params) { return Json(to_string(params.dataflow)); },
           [](NpuParams& params, const nlohmann::json& json) -> const char* {
@@ -106,10 +108,12 @@ const std::vector<Key>& keys() {
   throw Error("bad NPU parameter file", source + ": " + key, "expected " + expected + "; docs/npu.md has the schema");
 }
 
+// A key in messages: its section and its name.
 std::string path_of(const std::string& section, const std::string& name) {
   return section.empty() ? name : section + "." + name;
 }
 
+// Each key is found, checked and set here, whether it is at the top or in a section.
 void set_key(NpuParams& params, const std::string& section, const std::string& name, const nlohmann::json& value,
              const std::string& source) {
   for (const Key& key : keys()) {
@@ -124,6 +128,7 @@ bool is_section(const std::string& name) { return name == "array" || name == "en
 
 }  // namespace
 
+// The energy of one multiply-add depends on the numbers that enter the cell.
 double EnergyParams::mac_joules(NumberFormat format) const {
   switch (format) {
     case NumberFormat::int8:
@@ -160,6 +165,7 @@ NpuParams load_params(const std::string& path) {
   return parse_params(read_json_file(path, "the NPU parameter file"), path);
 }
 
+// The document has every key, also those that have their defaults.
 std::string to_json(const NpuParams& params) {
   Json json = {{"schema", kParamsSchema}};
   for (const Key& key : keys()) {

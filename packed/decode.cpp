@@ -8,6 +8,7 @@
 namespace tandem {
 namespace {
 
+// Panels have no alignment for wider types, so values are copied out.
 template <typename T>
 T load(const std::byte* base, int64_t index) {
   T value;
@@ -15,6 +16,7 @@ T load(const std::byte* base, int64_t index) {
   return value;
 }
 
+// A dense panel has its 64 rows side by side, column after column.
 float dense_value(PackedKind kind, const std::byte* panel, int64_t index) {
   switch (kind) {
     case PackedKind::f16:
@@ -56,6 +58,7 @@ int code_of(const PackedFormat& format, const TileView& view, int64_t k, int64_t
   return k % 2 == 0 ? pair & 15 : pair >> 4;
 }
 
+// The reference of one weight. Every faster loop must give the same float.
 float decode_weight(const PackedFormat& format, const std::byte* panel, int64_t column, int64_t row) {
   if (format.dense()) return dense_value(format.kind, panel, column * kPanelRows + row);
   const TileView view = tile_view(format, panel, column / kTileColumns);

@@ -10,6 +10,7 @@
 
 namespace tandem::sync {
 
+// The method that was asked for is tried first, and threads read if it is not there.
 BlockReader::BlockReader(int file, std::string path, int threads, const std::vector<int>& cores, BlockMethod method)
     : file_(file, std::move(path)) {
   std::string ignored;
@@ -34,6 +35,7 @@ void BlockReader::read(std::span<const BlockRead> blocks, const std::function<vo
   wait();
 }
 
+// Blocks and callback are kept here, because reads refer to them until wait() ends.
 void BlockReader::start(std::vector<BlockRead> blocks, std::function<void(size_t)> each) {
   TANDEM_CHECK(blocks_.empty(), "one read at a time");
   if (blocks.empty()) return;
@@ -48,6 +50,7 @@ void BlockReader::wait() {
   reads_->wait();
 }
 
+// A ring on a file that is always there shows whether the system has reads by io_uring.
 std::string block_method_here() {
   const Descriptor file(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return "threads";

@@ -6,6 +6,7 @@
 
 namespace tandem {
 
+// Texts may hold bytes of files, which are made printable before they reach a terminal.
 Error::Error(const std::string& what, const std::string& on, const std::string& hint)
     : what_(printable_text(what)), on_(printable_text(on)), hint_(printable_text(hint)) {
   paragraph_ = what_;
@@ -13,6 +14,7 @@ Error::Error(const std::string& what, const std::string& on, const std::string& 
   if (!hint_.empty()) paragraph_ += ". " + hint_;
 }
 
+// A check that fails is a fault of the program, so its message has the place and the condition.
 void throw_check_failed(const char* expression, const char* file, int line, const std::string& detail) {
   std::string_view name(file);
   if (auto slash = name.rfind('/'); slash != std::string_view::npos) name.remove_prefix(slash + 1);

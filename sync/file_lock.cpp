@@ -11,6 +11,7 @@
 
 namespace tandem {
 
+// Looks again with growing pauses instead of waiting in the kernel, so that a long wait can be announced.
 bool lock_file(int file, int operation, const std::string& holder) {
   LongWait wait(holder);
   std::chrono::milliseconds pause{1};  // most locks are held for less

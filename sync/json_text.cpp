@@ -69,6 +69,7 @@ class FlawFinder final : public nlohmann::json_sax<nlohmann::ordered_json> {
 
 }  // namespace
 
+// Counts open brackets outside of strings. The text need not be JSON for that.
 bool json_nests_deeper(std::string_view text, int depth) {
   int open = 0;
   bool in_string = false;
@@ -83,12 +84,14 @@ bool json_nests_deeper(std::string_view text, int depth) {
   return false;
 }
 
+// The parser recurses by depth, so a text that nests too deep is refused before.
 nlohmann::json parse_json(std::string_view text) {
   if (has_byte_0(text) || json_nests_deeper(text, kMostJsonDepth))
     return nlohmann::json(nlohmann::json::value_t::discarded);
   return nlohmann::json::parse(text, nullptr, false);
 }
 
+// The first flaw ends the scan. Its kind tells the caller which message to write.
 JsonFlaw json_flaw(std::string_view text, int most_depth) {
   if (has_byte_0(text)) return {JsonFlaw::Kind::syntax, "it has a byte 0"};
   FlawFinder finder(most_depth);
@@ -96,6 +99,7 @@ JsonFlaw json_flaw(std::string_view text, int most_depth) {
   return finder.flaw();
 }
 
+// Bytes outside of UTF-8 are replaced, so that a line is always JSON.
 std::string json_line(const nlohmann::ordered_json& value) {
   return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -21,6 +21,7 @@ struct Words {
   alignas(128) std::atomic<bool> given_up{false};
 };
 
+// The pause instruction is a choice of the template, so the loop without it has no branch.
 template <bool pause>
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -51,6 +52,7 @@ bool await(const std::atomic<uint32_t>& word, uint32_t value, Words& words) {
   return false;
 }
 
+// Counts of the cycle counter become seconds by the two ties around them.
 double seconds_between(uint64_t begin, uint64_t end, const ClockTie& before, const ClockTie& after) {
   return seconds_of(end, before, after) - seconds_of(begin, before, after);
 }

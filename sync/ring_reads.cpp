@@ -20,6 +20,7 @@ constexpr unsigned kAtOnce = 32;
 // Lengths of reads are 32 bits wide.
 constexpr size_t kMostBytes = size_t{1} << 30;
 
+// Reads by io_uring: all reads of a round are submitted with one call of the system, and collected as they end.
 class RingReads final : public BlockReads {
  public:
   explicit RingReads(BlockFile& file) : file_(file) {}
@@ -58,6 +59,7 @@ class RingReads final : public BlockReads {
   std::exception_ptr failure_;
 };
 
+// The kernel may lack io_uring, forbid it, or have it without reads. Each of these is a reason, and threads read then.
 std::string RingReads::open() {
   const int status = io_uring_queue_init(kAtOnce, &ring_, 0);
   if (status < 0) return std::strerror(-status);
@@ -68,6 +70,7 @@ std::string RingReads::open() {
   return reads ? "" : "the kernel's io_uring has no reads";
 }
 
+// A read that was cut short goes on behind what it has.
 void RingReads::submit(Read* read, const BlockRead& block) {
   io_uring_sqe* entry = io_uring_get_sqe(&ring_);
   TANDEM_CHECK(entry != nullptr, "as many entries as reads in flight");
@@ -77,6 +80,7 @@ void RingReads::submit(Read* read, const BlockRead& block) {
   io_uring_sqe_set_data(entry, read);
 }
 
+// Submits what is prepared and sleeps until a read has ended.
 void RingReads::wait_for_one() {
   int status = 0;
   do {
@@ -154,6 +158,7 @@ void RingReads::wait() {
 
 }  // namespace
 
+// A caller without a ring gets the reason, for the report of how blocks are read.
 std::unique_ptr<BlockReads> ring_reads(BlockFile& file, std::string& why) {
   auto ring = std::make_unique<RingReads>(file);
   why = ring->open();

@@ -15,6 +15,7 @@
 namespace tandem::sync {
 namespace {
 
+// Reads by threads that take block after block from one list. Each thread has one read in flight.
 class ThreadedReads final : public BlockReads {
  public:
   ThreadedReads(BlockFile& file, int threads, const std::vector<int>& cores) : file_(file) {
@@ -54,6 +55,7 @@ class ThreadedReads final : public BlockReads {
   std::vector<std::thread> threads_;  // last: they use everything above
 };
 
+// A thread sleeps until there are blocks or the object ends.
 void ThreadedReads::work() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -71,6 +73,7 @@ void ThreadedReads::read_next(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   std::exception_ptr problem;
   try {
+    // `each` runs without the lock, since it may take long and other threads may read meanwhile.
     if (const std::string why = read_block(block); !why.empty()) throw file_.failure(block, why);
     if (*each_) (*each_)(index);
   } catch (...) {
@@ -94,6 +97,7 @@ std::string ThreadedReads::read_block(const BlockRead& block) {
     }
     if (got == 0) return kTooShort;
     const int error = errno;
+    // A file system may refuse direct reads only at the first one, which is then repeated through the page cache.
     if (error == EINTR || (error == EINVAL && file_.leave_direct())) continue;
     return std::strerror(error);
   }
@@ -101,6 +105,7 @@ std::string ThreadedReads::read_block(const BlockRead& block) {
   return "";
 }
 
+// The list is set last: a thread may begin as soon as it is there.
 void ThreadedReads::start(std::span<const BlockRead> blocks, const std::function<void(size_t)>& each) {
   const std::lock_guard lock(mutex_);
   each_ = &each;
@@ -110,6 +115,7 @@ void ThreadedReads::start(std::span<const BlockRead> blocks, const std::function
   filled_.notify_all();
 }
 
+// The list is emptied here, so that no thread reads on when the caller's memory may be gone.
 void ThreadedReads::wait() {
   std::unique_lock lock(mutex_);
   ended_.wait(lock, [this] { return reading_ == 0 && next_ == blocks_.size(); });

@@ -10,6 +10,7 @@ constexpr double kWakeSeconds = 80e-6;
 
 }  // namespace
 
+// A sleep ends too late by some microseconds, so the last of the time is waited for awake.
 void wait_until(double seconds) {
   const double sleeps = seconds - now_seconds() - kWakeSeconds;
   if (sleeps > 0) std::this_thread::sleep_for(std::chrono::duration<double>(sleeps));

@@ -13,6 +13,7 @@
 namespace tandem::sync {
 namespace {
 
+// The instruction tells the core that it waits, so a second thread of the core gets its units.
 void pause_core() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -21,6 +22,7 @@ void pause_core() {
 #endif
 }
 
+// All errors of a wait name the step, the flag and both epochs. The failure of a step comes with its own words.
 [[noreturn]] void throw_wait_failed(const std::string& why, const Flag& flag, uint32_t epoch,
                                     const WaitContext& context, const std::string& hint = "") {
   throw Error(why,
@@ -248,6 +250,7 @@ std::vector<std::string> waiter_names() {
   return names;
 }
 
+// Gates and doorbells hand work over without the host. The host sees their end by spinning.
 std::unique_ptr<Waiter> make_waiter(Policy policy) {
   switch (policy) {
     case Policy::blocking:

@@ -14,6 +14,7 @@
 
 namespace tandem {
 
+// The file is written under a name of the process's own, and gets its own name when it is whole.
 WholeFile::WholeFile(std::string path)
     : path_(std::move(path)),
       temporary_(path_ + ".part" + std::to_string(getpid())),

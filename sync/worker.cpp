@@ -37,6 +37,7 @@ Worker::Worker(const std::vector<int>& cores, std::function<bool()> idle)
 
 Worker::~Worker() { stop(); }
 
+// The thread runs what is queued before it ends.
 void Worker::stop() {
   {
     std::lock_guard lock(mutex_);
@@ -57,6 +58,7 @@ void Worker::push(Job job) {
   if (asleep) filled_.notify_one();
 }
 
+// The wait is cut into slices, so that a suspended machine does not miss the deadline for long.
 bool Worker::drain(std::chrono::milliseconds deadline) {
   std::unique_lock lock(mutex_);
   const auto is_empty = [&] { return jobs_.empty() && !busy_; };

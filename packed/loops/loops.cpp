@@ -19,6 +19,7 @@ std::span<const PackedLoops> all_packed_loops() {
   return all;
 }
 
+// Tests ask for each table by its instruction set, and the engine takes the first.
 const PackedLoops& best_packed_loops() { return all_packed_loops().front(); }
 
 const PackedLoops* find_packed_loops(InstructionSet set) {

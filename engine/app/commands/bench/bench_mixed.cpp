@@ -37,6 +37,7 @@ struct Served {
   double rate() const { return per_second(prompt_tokens + written_tokens, seconds); }
 };
 
+// The traffic of one width, and what its repetitions took.
 struct MixedRow {
   int64_t width = 0, most_prompt = 0, most_written = 0;
   std::vector<Served> repetitions;
@@ -55,6 +56,7 @@ std::vector<std::vector<int32_t>> prompts_of(const Engine& engine, const std::ve
   return prompts;
 }
 
+// Requests write as many tokens as the traffic says, whatever the model's end token does.
 GenerateOptions options_for(int64_t tokens) {
   GenerateOptions options;
   options.predict = tokens;
@@ -63,6 +65,7 @@ GenerateOptions options_for(int64_t tokens) {
   return options;
 }
 
+// Each repetition has a seed of its own.
 MixedTraffic traffic_of(const MixedRow& row, const BenchFlags& bench, uint64_t seed) {
   return {bench.mixed, row.width, row.most_prompt, row.most_written, seed};
 }

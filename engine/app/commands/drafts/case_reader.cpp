@@ -15,6 +15,7 @@ using nlohmann::json;
 
 constexpr int64_t kMostId = std::numeric_limits<int32_t>::max();
 
+// Numbers above 2^63 are unsigned in the parser and would become negative, so they are compared first.
 bool is_whole(const json& value, int64_t least, int64_t most) {
   if (!value.is_number_integer()) return false;
   if (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(most)) return false;
@@ -52,6 +53,7 @@ class CaseScan : public json::json_sax_t {
   }
 
  private:
+  // A level of the text around the scan's place: an object with its present key, or a list with its present entry.
   struct Level {
     bool is_object;
     size_t entry = 0;  // of a list
@@ -92,6 +94,7 @@ class CaseScan : public json::json_sax_t {
 
 }  // namespace
 
+// The place of a case is part of every message, so a wrong value in a long file is found.
 CaseReader::CaseReader(const json& object, std::string where) : object_(object), where_(std::move(where)) {
   if (!object.is_object()) throw Error("a case cannot be read", where_, "expected an object of keys and values");
 }
@@ -100,6 +103,7 @@ void CaseReader::fail(const std::string& key, const std::string& expected) const
   throw Error("a case cannot be read", where_ + ": " + key, "expected " + expected);
 }
 
+// Asked keys are remembered, so that require_all_read() finds the others.
 bool CaseReader::has(const char* key) {
   asked_.insert(key);
   return object_.contains(key);
@@ -132,6 +136,7 @@ std::string CaseReader::word(const char* key) {
   return text.get<std::string>();
 }
 
+// The form that was expected is the caller's: a list of ids, or a list of such lists.
 std::vector<int32_t> CaseReader::ids_of(const json& list, const char* key, const char* expected) const {
   if (!list.is_array()) fail(key, expected);
   std::vector<int32_t> ids;
@@ -160,6 +165,7 @@ std::vector<int64_t> CaseReader::wholes(const char* key, int64_t least) {
   return numbers;
 }
 
+// NaN fails the comparison, too.
 std::vector<double> CaseReader::numbers(const char* key, double least, double most) {
   std::vector<double> numbers;
   for (const json& each : list(key)) {
@@ -170,6 +176,7 @@ std::vector<double> CaseReader::numbers(const char* key, double least, double mo
   return numbers;
 }
 
+// Each object reads its keys by itself and has a place of its own.
 std::vector<CaseReader> CaseReader::objects(const char* key) {
   std::vector<CaseReader> readers;
   const json& values = list(key);
@@ -178,12 +185,14 @@ std::vector<CaseReader> CaseReader::objects(const char* key) {
   return readers;
 }
 
+// A count may be written as the list that it counts, or as null.
 int64_t CaseReader::count(const char* key, int64_t most) {
   const json& counted = value(key);
   if (counted.is_null()) return 0;
   return counted.is_array() ? std::ssize(ids(key)) : whole(key, 0, most);
 }
 
+// A misspelt key would otherwise change nothing.
 void CaseReader::require_all_read() const {
   for (const auto& [key, each] : object_.items())
     if (!asked_.contains(key)) throw Error("a case cannot be read", where_ + ": " + key, "No such key is known here");

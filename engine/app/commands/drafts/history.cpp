@@ -48,6 +48,7 @@ int print_stats(const HistoryFlags& flags) {
   return kDone;
 }
 
+// The file stays, so that programs that have it open go on with it.
 int clear(const HistoryFlags& flags) {
   HistoryFile(flags.path, HistoryFile::kAnyVocabulary).clear();
   return flags.common.json ? print_stats(flags) : kDone;
@@ -70,6 +71,7 @@ int add_texts(const HistoryFlags& flags) {
   return flags.common.json ? print_stats(flags) : kDone;
 }
 
+// The parts of the command share their flags, and differ in whether they read or write the history.
 CLI::App& add_part(CLI::App& app, const char* name, const char* explains, std::shared_ptr<HistoryFlags> flags,
                    Action& action, int (*run)(const HistoryFlags&)) {
   CLI::App& part = *app.add_subcommand(name, explains);
@@ -82,6 +84,7 @@ CLI::App& add_part(CLI::App& app, const char* name, const char* explains, std::s
 
 }  // namespace
 
+// `history` has three parts. Only `add` needs a model, for its tokenizer.
 void add_history(CLI::App& app, Action& action) {
   app.require_subcommand(1);
   add_part(app, "stats", "how many texts a history has", std::make_shared<HistoryFlags>(), action, print_stats);

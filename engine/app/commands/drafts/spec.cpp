@@ -28,6 +28,7 @@ constexpr int64_t kMostChained = 1 << 12;  // tokens of a draft whose rejection 
 constexpr int64_t kMostCandidates = 1 << 12;
 constexpr int64_t kMostChunks = 1 << 10, kMostBlocks = 1 << 9;  // of a schedule
 
+// Places that there are not stand as null in answers.
 json or_null(int64_t value) { return value < 0 ? json() : json(value); }
 
 // Places of a chain count from 1 in cases, as in the paper.
@@ -36,6 +37,7 @@ json run_json(const DraftRun& run) {
   return {{"begin", run.begin + 1}, {"length", run.length}};
 }
 
+// S5 over several steps: which runs are alive in each, by the step in which they were found.
 json living_runs(CaseReader& reader) {
   ReusedRuns runs(reader.whole("limit", 0, kMostMax));
   json alive = json::array();
@@ -65,6 +67,7 @@ constexpr Part kParts[] = {
 
 }  // namespace
 
+// Shows one draft by one of the rules: where the match lies, how long it is, and what follows it (D1 to D4).
 json draft_result(CaseReader& reader) {
   const std::string name = reader.word("rule");
   const std::optional<DraftRule> rule = draft_rule_of(name);
@@ -126,6 +129,8 @@ json merge_result(CaseReader& reader) {
   return result;
 }
 
+// Shows one verdict on a chain, and with a text also why it was rejected (Table 2). With steps it shows which runs
+// are offered again.
 json reuse_result(CaseReader& reader) {
   if (reader.has("steps")) return living_runs(reader);
   const std::vector<int32_t> draft = reader.ids("draft"), predicted = reader.ids("predicted");

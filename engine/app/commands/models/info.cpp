@@ -27,6 +27,7 @@ namespace {
 
 using nlohmann::json;
 
+// A file's tensors of one storage type.
 struct TypeCount {
   StorageType type = StorageType::f32;
   int64_t tensors = 0, parameters = 0;
@@ -62,6 +63,7 @@ std::vector<TypeCount> count_types(const GgufFile& file) {
   return sorted;
 }
 
+// The names are those of the JSON document, so they stay as they are.
 const char* name_of(Gating gating) {
   switch (gating) {
     case Gating::softmax:
@@ -102,6 +104,7 @@ void add_parts(json& shapes, const ModelConfig& config) {
   }
 }
 
+// The shapes that every model has. Counts of parts that are not computed are there only if the file has such parts.
 json config_json(const ModelConfig& config) {
   int64_t window_layers = 0;
   for (int64_t layer = 0; layer < config.layers; ++layer) window_layers += config.window_of(layer) > 0 ? 1 : 0;

@@ -19,6 +19,7 @@ namespace {
 
 using nlohmann::json;
 
+// Bytes of experts; null: the model has none. A token reads those that it uses.
 json experts_json(const MemoryNeeds& needs) {
   if (needs.experts == 0) return nullptr;
   return {{"bytes", needs.expert_bytes},
@@ -66,8 +67,10 @@ MemoryNeeds needs_of(const GgufFile& file, const CommonFlags& flags, std::string
   return result;
 }
 
+// Sizes in the text are MiB, as those of flags.
 double mebibytes(const json& bytes) { return bytes.get<double>() / (1 << 20); }
 
+// Experts that are not all in memory are read while text is written, so both numbers are shown.
 void print_experts(const json& experts) {
   const auto all = experts["per_layer"].get<long long>(), inside = experts["in_memory_per_layer"].get<long long>();
   const double bytes = mebibytes(experts["bytes"]);
@@ -80,6 +83,7 @@ void print_experts(const json& experts) {
         inside, all, bytes * static_cast<double>(inside) / static_cast<double>(all), bytes);
 }
 
+// The prediction is a bound: a token cannot be faster than the reading of its weights.
 void print_speed(const json& speed) {
   const double memory = speed["token_memory_seconds"].get<double>(),
                storage = speed["token_storage_seconds"].get<double>();
@@ -95,6 +99,7 @@ void print_speed(const json& speed) {
 
 }  // namespace
 
+// The memory of weights, keys and values beside what is free, and with --speed the bound on tokens a second.
 json memory_json(const GgufFile& file, const CommonFlags& flags, bool speed) {
   std::string too_little;
   const MemoryNeeds needs = needs_of(file, flags, too_little);

@@ -26,6 +26,7 @@
 
 namespace tandem::app {
 
+// Blank lines and blanks at line ends are no part of a key.
 std::vector<std::string> keys_of_file(const std::string& path) {
   std::vector<std::string> keys;
   std::istringstream lines(read_file(path));
@@ -37,6 +38,7 @@ std::vector<std::string> keys_of_file(const std::string& path) {
   return keys;
 }
 
+// Other machines may ask only with a key, unless the user says that none is needed.
 void require_safe(const ServeFlags& flags) {
   const bool has_key = !flags.keys.empty() || !flags.key_file.empty();
   if (has_key && flags.no_key) throw WrongUsage("--no-api-key: a key is given, too");
@@ -53,6 +55,7 @@ using Milliseconds = std::chrono::milliseconds;
 constexpr int64_t kMostOfEncoder = 2048;  // tokens of a text, if the user says no other number
 constexpr Milliseconds kGrace{7000};      // for texts in work when the server ends; all of it takes 10 s at most
 
+// Paths without a key are those that tell nothing of texts.
 http::ServerOptions server_options(const ServeFlags& flags) {
   http::ServerOptions options;
   options.host = flags.host;
@@ -70,6 +73,7 @@ http::ServerOptions server_options(const ServeFlags& flags) {
   return options;
 }
 
+// Names of the model in requests: the user's, and the file's without its ending.
 serve::ApiOptions api_options(const CommonFlags& flags, const ServeFlags& own) {
   serve::ApiOptions options;
   options.names = own.aliases;
@@ -126,6 +130,7 @@ std::unique_ptr<Engine> open_embedder(const Engine& engine, const ServeFlags& ow
   return std::make_unique<Engine>(engine.shared_model(), options);
 }
 
+// The signal sets a mark, and this thread looks at it twenty times a second.
 void wait_for_interrupt() {
   while (!interrupted()) std::this_thread::sleep_for(Milliseconds(50));
 }
@@ -163,6 +168,7 @@ int serve_command(const CommonFlags& flags, const ServeFlags& own) {
   if (!flags.quiet())
     std::fprintf(stderr, "ready: %lld texts at a time, of at most %lld tokens each\n",
                  static_cast<long long>(own.parallel), static_cast<long long>(engine->sizes().context));
+  // From here on the server ends: it takes no request, texts in work may end, and answers on their way get a second.
   wait_for_interrupt();
   if (!flags.quiet())
     std::fprintf(stderr, "ending: texts in work have %lld s\n", static_cast<long long>(kGrace.count() / 1000));
