@@ -66,6 +66,7 @@ struct Ranked {
   int32_t depth, node;  // of equal weight and depth, the node of the earlier candidate
 };
 
+// The order is total, so equal candidates give equal trees on every machine.
 bool ranked_before(const Ranked& a, const Ranked& b) {
   if (a.weight != b.weight) return a.weight > b.weight;
   return a.depth != b.depth ? a.depth < b.depth : a.node < b.node;

@@ -62,6 +62,7 @@ void JsonValues::add_any_object(StateId from, StateId to) {
                 to);
 }
 
+// An array is [ and ], with items and commas between them.
 void JsonValues::add_any_array(StateId from, StateId to) {
   net_.add_call(from,
                 rule(array_, "array",

@@ -129,6 +129,7 @@ void add_integer(RuleNet& net, StateId from, StateId to) {
   net.add_nothing(digits, to);
 }
 
+// One digit or more.
 void add_digits_loop(RuleNet& net, StateId from, StateId to) {
   const StateId digits = net.add_state();
   add_digit(net, from, 0, 9, digits);

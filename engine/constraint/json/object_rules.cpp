@@ -33,6 +33,7 @@ class ObjectGrid {
     for (int64_t i = 0; i <= last_; ++i) row.push_back(net_.add_state());
     return row;
   }
+  // Whether one more member may come, and whether the object may end here.
   bool may_write(int64_t written) const { return object_.count.most < 0 || written < object_.count.most; }
   bool may_close(int64_t written) const {
     return written >= object_.count.least && (object_.count.most < 0 || written <= object_.count.most);

@@ -18,11 +18,13 @@ constexpr int64_t kMostCount = 1'000'000'000;
 
 std::string child(const std::string& at, const std::string& key) { return at + "/" + pointer_part(key); }
 
+// A schema is also true or false: anything, or nothing.
 const Json& schema_at(const Json& value, const std::string& at) {
   if (!value.is_object() && !value.is_boolean()) refuse_schema("a schema is an object, true or false", at);
   return value;
 }
 
+// "number" has both whole numbers and fractions. So "integer" beside it leaves whole numbers.
 uint8_t type_named(const Json& name, const std::string& at) {
   static const std::map<std::string, uint8_t> kTypes = {{"null", kNull},
                                                         {"boolean", kBoolean},
@@ -70,6 +72,7 @@ void keep_values(Facts& facts, const std::vector<const Json*>& values) {
 // What one keyword does. A keyword about one kind of value says nothing about others.
 using Keyword = std::function<void(const Json& value, const std::string& at, Facts& facts)>;
 
+// A list of types means any of them. Several keywords leave what all of them allow.
 void read_types(const Json& value, const std::string& at, Facts& facts) {
   uint8_t types = 0;
   if (value.is_array() && !value.empty())
@@ -86,6 +89,7 @@ void read_enum(const Json& value, const std::string& at, Facts& facts) {
   keep_values(facts, values);
 }
 
+// Names keep the order of their first mention.
 void read_required(const Json& value, const std::string& at, Facts& facts) {
   if (!value.is_array()) refuse_schema("a list of names is expected", at);
   for (const Json& name : value)
@@ -93,6 +97,7 @@ void read_required(const Json& value, const std::string& at, Facts& facts) {
       facts.required.push_back(name.get<std::string>());
 }
 
+// A format is a pattern like any other, so both may stand together.
 void read_format(const Json& value, const std::string& at, Facts& facts) {
   const auto pattern = pattern_of_format(text_of(value, at));
   if (!pattern)
@@ -225,6 +230,7 @@ void add_facts(const Place& place, Facts& facts) {
   add_object_shape(place, facts);
 }
 
+// The type by the value: 1.0 is an integer, as JSON Schema has it.
 uint8_t type_of(const Json& value) {
   if (value.is_null()) return kNull;
   if (value.is_boolean()) return kBoolean;

@@ -80,6 +80,7 @@ class SchemaCompiler {
     if (facts.types & kObject) add_members(parts, facts, from, to);
   }
 
+  // Patterns and lengths together are one automaton. Lengths alone are counted by the rules for strings.
   void add_string(const Facts& facts, StateId from, StateId to) {
     const auto& length = facts.characters;
     if (length.most >= 0 && length.most < length.least) return;
@@ -115,6 +116,7 @@ class SchemaCompiler {
     }
   }
 
+  // Members come in the order of the schema. A schema that says nothing of members allows any object.
   void add_members(const Parts& parts, const Facts& facts, StateId from, StateId to) {
     if (facts.objects.empty() && facts.required.empty() && !facts.members.is_given())
       return values_.add_any_object(from, to);

@@ -16,6 +16,7 @@ int64_t CharAutomaton::edges() const {
   return count;
 }
 
+// Both limits have one message, since a user can only make the pattern smaller.
 void CharAutomaton::check(std::string_view on) const {
   if (std::ssize(states) <= kMostPatternStates && edges() <= kMostPatternEdges) return;
   throw Error("a pattern is too large", std::string(on), "Make its repetitions, or the string's lengths, smaller");

@@ -23,6 +23,7 @@ std::optional<Character> first_character(std::string_view text) {
   return Character{code, bytes};
 }
 
+// Broken UTF-8 anywhere makes the whole text none.
 std::optional<std::u32string> characters_of(std::string_view text) {
   std::u32string characters;
   while (!text.empty()) {

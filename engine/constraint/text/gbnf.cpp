@@ -141,6 +141,7 @@ class GrammarReader {
     return known;
   }
 
+  // An empty name means that there is none here; the caller says what was expected.
   std::string name() {
     std::string name;
     while (!at_end() && is_name_character(peek())) name += text_[place_++];
@@ -164,6 +165,7 @@ class GrammarReader {
     skip_blanks(true);
   }
 
+  // Alternatives, of which one may be empty. The depth is that of brackets.
   ItemPointer choice(int depth) {
     if (depth > kDeepestBrackets) fail("brackets are nested too deep");
     auto all = item_of(Item::Kind::choice);
@@ -174,6 +176,7 @@ class GrammarReader {
     return all;
   }
 
+  // Items one behind the other. Outside of brackets a line's end ends them.
   ItemPointer sequence(int depth) {
     auto all = item_of(Item::Kind::sequence);
     while (true) {
@@ -220,6 +223,7 @@ class GrammarReader {
     if (all.most >= 0 && all.most < all.least) fail("the numbers of a repetition fall");
   }
 
+  // Numbers are limited here, because each of them makes as many states.
   int64_t number() {
     if (at_end() || peek() < '0' || peek() > '9') fail("a number is expected here");
     int64_t value = 0;
@@ -254,6 +258,7 @@ class GrammarReader {
     return call;
   }
 
+  // A text in quotes is kept as bytes, which the net reads one by one.
   ItemPointer literal(size_t begin) {
     auto text = item_of(Item::Kind::text);
     while (!take('"')) {
@@ -291,6 +296,7 @@ class GrammarReader {
     return first->code;
   }
 
+  // The escapes are those of llama.cpp. Any other one is an error, since it may mean something elsewhere.
   char32_t escape() {
     if (at_end()) fail("an escape without its character");
     switch (const char c = text_[place_++]) {
@@ -319,6 +325,7 @@ class GrammarReader {
     }
   }
 
+  // Surrogates and numbers beyond Unicode are no characters.
   char32_t hex(int digits) {
     const size_t begin = place_;
     uint32_t value = 0;

@@ -67,6 +67,7 @@ class PatternReader {
                 "docs/constrained.md lists what patterns may have");
   }
 
+  // Alternatives of a group or of the whole pattern.
   PartPointer choice(int depth) {
     if (depth > kDeepestGroup) fail("groups are nested too deep");
     auto all = part_of(Part::Kind::choice);
@@ -98,6 +99,7 @@ class PatternReader {
 
   bool is_quantifier() const { return !at_end() && (peek() == '*' || peek() == '+' || peek() == '?'); }
 
+  // The least and the most number of times; -1: without an end. Absent: no quantifier is here.
   std::optional<std::pair<int64_t, int64_t>> quantifier() {
     if (take('*')) return std::pair<int64_t, int64_t>(0, -1);
     if (take('+')) return std::pair<int64_t, int64_t>(1, -1);
@@ -149,6 +151,7 @@ class PatternReader {
     return inside;
   }
 
+  // Exactly so many digits, small or large letters.
   char32_t hex(int digits) {
     char32_t value = 0;
     for (int i = 0; i < digits; ++i, ++place_) {
@@ -280,6 +283,7 @@ class Positions {
     bool may_be_empty = true;
   };
 
+  // Each place that reads a character is a state. Its set is what every edge to it reads.
   Ends set(const CharacterSet& set) {
     if (std::ssize(sets_) >= kMostPatternStates) too_large();
     const auto place = static_cast<int32_t>(sets_.size());
@@ -297,12 +301,14 @@ class Positions {
     a.may_be_empty = a.may_be_empty && b.may_be_empty;
     return a;
   }
+  // Either part may begin and end; none of them leads to the other.
   Ends either(Ends a, const Ends& b) {
     a.first.insert(a.first.end(), b.first.begin(), b.first.end());
     a.last.insert(a.last.end(), b.last.begin(), b.last.end());
     a.may_be_empty = a.may_be_empty || b.may_be_empty;
     return a;
   }
+  // The part's ends lead back to its beginnings, and it may be left out.
   Ends any_number(Ends a) {
     link(a.last, a.first);
     a.may_be_empty = true;

@@ -75,6 +75,7 @@ bool matches(const Pattern& code, std::string_view text) {
   return pcre2_match(code.get(), unicode_bytes(text), text.size(), 0, PCRE2_NO_UTF_CHECK, data.get(), nullptr) >= 0;
 }
 
+// PCRE2 is asked about texts, so a character becomes one.
 std::string utf8_of(char32_t c) {
   std::string bytes;
   utf8::append(bytes, c);

@@ -117,6 +117,7 @@ void set(Named& values, std::string_view name, const Value& value) {
     values.emplace_back(name, value);
 }
 
+// None counts as left out, whatever kind a key should have.
 void require(const Value& value, bool fits, const char* name, const char* wanted) {
   if (!fits && !value.is_none()) fail(std::string("`") + name + "` is no " + wanted);
 }
@@ -212,6 +213,7 @@ bool Conversation::gives(std::string_view name) const {
   return std::ranges::find(given_->values, name, &Named::value_type::first) != given_->values.end();
 }
 
+// An empty list of tools is none.
 bool Conversation::has_tools() const { return is_true(value_of(*given_, "tools")); }
 
 // The last message is continued rather than answered if the assistant wrote it.

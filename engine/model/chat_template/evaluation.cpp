@@ -76,6 +76,7 @@ Value Interpreter::kept_name(const Expression& expression) {
   return value;
 }
 
+// Items are evaluated from left to right, each once.
 Value Interpreter::sequence(const Expression& expression) {
   const Level level(*this);
   Values items;
@@ -237,6 +238,7 @@ Value Interpreter::filter(const Expression& expression) {
   return known(maker_, value, arguments);
 }
 
+// A test is known by name before its arguments are evaluated, so an unknown one is the error that is shown.
 bool Interpreter::test(const Expression& expression) {
   const Level level(*this);
   const Value value = evaluate(*expression.parts[0]);

@@ -153,7 +153,8 @@ Text padded(Maker& maker, const Text& text, const FieldForm& form, char usual) {
   return result;
 }
 
-// `=` pads between the sign and the digits, so both are padded by themselves.
+// `=` pads between the sign and the digits, so both are padded by themselves. A zero in front of the width means: fill
+// with zeros behind the sign.
 Text number_in_form(Maker& maker, const Value& value, FieldForm form) {
   maker.work(256);
   if (form.zero && form.comma) fail_unknown("a format with both `0` and `,`");
@@ -178,6 +179,7 @@ Text text_in_form(Maker& maker, const Text& text, const FieldForm& form) {
   return padded(maker, text.slice(0, end), own, '<');
 }
 
+// An empty form is str(). Texts and numbers have forms of their own, and other values have none.
 Text in_form(Maker& maker, const Value& value, std::string_view spec) {
   if (spec.empty()) return printed(maker, value);
   if (value.string()) return text_in_form(maker, value.string()->text, field_form(spec));
@@ -237,6 +239,7 @@ class Formatting {
   }
 
  private:
+  // The conversion comes before the form: !r and !s make a text of the value, which then is padded like any text.
   Text value_of(const Field& field) {
     Value value = find_value(field.name);
     if (field.conversion == 'r')
@@ -394,6 +397,7 @@ class PercentFormatting {
     return Integer::of(std::trunc(value));
   }
 
+  // A single value that is no tuple is used once.
   Value next_value() {
     const size_t at = next_++;
     if (is_tuple_ && at < values_.sequence()->items.size()) return values_.sequence()->items[at];

@@ -21,6 +21,7 @@ void trim(Limbs& limbs) {
   while (!limbs.empty() && limbs.back() == 0) limbs.pop_back();
 }
 
+// Without zeros at the end, the longer magnitude is the larger one.
 std::strong_ordering compare(const Limbs& a, const Limbs& b) {
   if (a.size() != b.size()) return a.size() <=> b.size();
   for (size_t i = a.size(); i-- > 0;)
@@ -28,6 +29,7 @@ std::strong_ordering compare(const Limbs& a, const Limbs& b) {
   return std::strong_ordering::equal;
 }
 
+// The carry is the upper half of a sum of 64 bits.
 Limbs sum(const Limbs& a, const Limbs& b) {
   Limbs result(std::max(a.size(), b.size()) + 1);
   uint64_t carry = 0;
@@ -251,6 +253,7 @@ std::string Integer::to_string(int base) const {
   return digits;
 }
 
+// The nearest double; a number beyond all doubles is an error, as in Python.
 double Integer::to_double() const {
   if (!large_) return static_cast<double>(small_);
   const double value = rounded(large_->limbs, false, 0);
@@ -275,6 +278,7 @@ Integer Integer::operator-() const {
   return narrowed(std::move(large));
 }
 
+// Small numbers are added at once unless they overflow. Otherwise magnitudes are added or subtracted by their signs.
 Integer operator+(const Integer& a, const Integer& b) {
   int64_t quick = 0;
   if (!a.large_ && !b.large_ && !__builtin_add_overflow(a.small_, b.small_, &quick)) return quick;

@@ -156,6 +156,7 @@ void Interpreter::print(const Value& value) {
   maker_.require_room(out_->size());
 }
 
+// The first branch whose test is true runs. Tests behind it are not evaluated.
 Interpreter::Flow Interpreter::choose(const Statement& statement) {
   for (const auto& branch : statement.branches)
     if (is_true(evaluate(*branch.test))) return execute(branch.body);
@@ -234,6 +235,7 @@ Interpreter::Flow Interpreter::set_block(const Statement& statement) {
   return Flow::normal;
 }
 
+// The text of the block is the value that its filter gets.
 Interpreter::Flow Interpreter::filter_block(const Statement& statement) {
   const Inner scope(*this, statement.hidden);
   Value value;
@@ -260,6 +262,7 @@ Interpreter::Flow Interpreter::with(const Statement& statement) {
   return execute(statement.body);
 }
 
+// The called macro's result is printed in the place of the block.
 void Interpreter::call_block(const Statement& statement) {
   const Value caller = make_macro(statement);
   print(call(*statement.values[0], &caller));
@@ -342,6 +345,7 @@ Value* Interpreter::find(Name name) {
   return nullptr;
 }
 
+// An unknown name is an undefined value. Only using it is an error.
 Value Interpreter::missing(Name name) { return maker_.undefined("'" + *name + "' is undefined"); }
 
 // Variables come first, then functions that are known to every template. Functions are made once for each rendering.

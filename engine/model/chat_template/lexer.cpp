@@ -36,6 +36,7 @@ std::string with_plain_newlines(std::string_view source) {
   return text;
 }
 
+// White space is Python's, which has more characters than ASCII's.
 size_t end_of_space(std::string_view text, size_t at) {
   while (at < text.size()) {
     size_t next = at;
@@ -61,6 +62,7 @@ class Unescaping {
  public:
   Unescaping(std::string_view text, int line) : text_(text), line_(line) {}
 
+  // A backslash begins an escape, and any other character stays.
   std::string all() {
     std::string value;
     while (at_ < text_.size()) {
@@ -106,6 +108,7 @@ class Unescaping {
     value += spelt;
   }
 
+  // \x, \u and \U have a fixed number of digits. Surrogates are refused, since UTF-8 has no bytes for them.
   void number(std::string& value, size_t digits) {
     const std::string_view part = text_.substr(at_, digits);
     const auto code = parse_number<uint32_t>(part, 16);
@@ -115,6 +118,7 @@ class Unescaping {
     at_ += digits;
   }
 
+  // One to three octal digits are the number of a character.
   void octal(std::string& value, char first) {
     uint32_t code = static_cast<uint32_t>(first - '0');
     for (int i = 0; i < 2 && at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '7'; ++i)
@@ -168,6 +172,7 @@ class Lexer {
     inside(kind == '%');
   }
 
+  // A minus or plus right behind an opening or before a closing mark decides about white space.
   char sign_at(size_t place) const {
     const char sign = place < source_.size() ? source_[place] : '\0';
     return sign == '-' || sign == '+' ? sign : '\0';
@@ -349,6 +354,7 @@ class Lexer {
     return add_whole(digits(at_, end), 10, end);
   }
 
+  // Whole numbers have any size, as in Python.
   bool add_whole(const std::string& text, int base, size_t end) {
     add(Kind::whole, text);
     tokens_.back().whole = *Integer::parse(text, base);

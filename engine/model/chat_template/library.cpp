@@ -147,6 +147,7 @@ std::vector<std::pair<Value, Value>> entries_of(Maker& maker, const Arguments& a
 
 Value make_dict(Maker& maker, const Arguments& arguments) { return maker.dict(entries_of(maker, arguments, "dict()")); }
 
+// A cycler gives its values in turn. It holds them, so their nesting is checked here.
 Value make_cycler(Maker&, const Arguments& arguments) {
   if (arguments.positional.empty() || !arguments.named.empty()) fail("cycler() without values");
   auto made = std::make_shared<Cycler>();
@@ -169,6 +170,7 @@ Value make_joiner(Maker& maker, const Arguments& arguments) {
       separator.nesting());
 }
 
+// A template refuses a conversation by this function. Its words go to the user.
 Value raise(Maker& maker, const Arguments& arguments) {
   const Taken taken(arguments, "raise_exception()", {"message"}, 1);
   throw Fault{Fault::Kind::refusal, printed(maker, taken.at(0)).bytes(), 0};
@@ -252,6 +254,7 @@ Test find_test(std::string_view name) {
   return found == table.end() ? nullptr : found->second;
 }
 
+// Filters have two tables, one for texts and one for lists.
 Filter find_filter(std::string_view name) {
   const Filter found = text_filter(name);
   return found != nullptr ? found : list_filter(name);

@@ -13,6 +13,7 @@
 namespace tandem::chat {
 namespace {
 
+// Filters ignore the case of letters unless they are asked to mind it, as Jinja's do.
 Value in_lower_case(Maker& maker, const Value& value) {
   return value.string() ? maker.string(cased(maker, value.string()->text, Case::lower)) : value;
 }
@@ -55,6 +56,7 @@ Iterator later(Maker& maker, const Value& value) {
   };
 }
 
+// An element beside the part by which it is compared, so that the part is made once.
 struct Keyed {
   Value key, value;
 };
@@ -122,6 +124,7 @@ Value groupby(Maker& maker, const Value& value, const Arguments& arguments) {
   return maker.list(std::move(groups));
 }
 
+// The first of several equal elements counts.
 template <bool largest>
 Value extreme(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, largest ? "the filter `max`" : "the filter `min`", {"case_sensitive", "attribute"});
@@ -162,6 +165,7 @@ Value unique(Maker& maker, const Value& value, const Arguments& arguments) {
       value.nesting());
 }
 
+// Only the first element is read, so a long generator costs nothing.
 Value first(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `first`", {});
   Value found;
@@ -216,6 +220,7 @@ Value length(Maker&, const Value& value, const Arguments& arguments) {
   fail(std::string("the length of a ") + value.type());
 }
 
+// The pairs of a dict, one at a time. An undefined value has none.
 Value items(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `items`", {});
   if (value.undefined()) return generator([](Value&) { return false; }, 0);

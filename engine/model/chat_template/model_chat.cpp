@@ -65,6 +65,7 @@ std::optional<TemplateSource> template_of(const GgufFile& file, bool has_tools) 
   return std::nullopt;
 }
 
+// The names that `--chat-template` takes.
 std::vector<std::string> known_templates() {
   std::vector<std::string> names;
   for (const KnownTemplate& each : kKnown) names.emplace_back(each.name);
@@ -79,6 +80,7 @@ TemplateSource known_template(const std::string& name) {
   throw Error("there is no chat template of that name", name, "There are " + names);
 }
 
+// The template is parsed and tried once, when a model is opened. Its stop texts follow from the trial.
 ModelChat::ModelChat(const TemplateSource& source, const Tokenizer& tokenizer)
     : template_(source.text, source.name),
       tokenizer_(tokenizer),

@@ -11,6 +11,7 @@
 namespace tandem::chat {
 namespace {
 
+// The marks stand in the order of the enumeration.
 const char* mark_of(Operator what) {
   constexpr const char* kMarks[] = {"+", "-", "*", "/", "//", "%", "**"};
   return kMarks[static_cast<size_t>(what)];
@@ -114,6 +115,7 @@ Value joined_strings(Maker& maker, const String& a, const String& b) {
   return maker.string(std::move(both), is_safe);
 }
 
+// A sum of lists is a list and that of tuples a tuple. The two kinds cannot be added.
 Value joined_sequences(Maker& maker, const Value& a, const Value& b) {
   maker.require_room((a.sequence()->items.size() + b.sequence()->items.size()) * sizeof(Value));
   Values all = a.sequence()->items;
@@ -198,6 +200,7 @@ Value computed(Maker& maker, Operator what, const Value& a, const Value& b) {
   refuse(what, a, b);
 }
 
+// The sign of a truth value makes a whole number, since true counts as 1.
 Value negated(const Value& value) {
   if (value.undefined()) fail(value.undefined()->message);
   if (const auto whole = value.as_whole()) return -*whole;

@@ -38,6 +38,7 @@ class Parser {
     Parser& parser_;
   };
 
+  // The token at which the parser stands, and tokens behind it. The last token is the end, which next() never passes.
   const Token& now() const { return tokens_[at_]; }
   const Token& ahead(size_t count) const { return tokens_[std::min(at_ + count, tokens_.size() - 1)]; }
   bool is(Token::Kind kind) const { return now().kind == kind; }
@@ -67,6 +68,7 @@ class Parser {
     return found;
   }
 
+  // A token in the words of a message.
   static std::string described(const Token& token) {
     switch (token.kind) {
       case Token::Kind::end:
@@ -95,6 +97,7 @@ class Parser {
     if (!is(kind)) refuse(wanted);
     next();
   }
+  // A name is taken here; `true` and the like are refused where they would be set (assignable()).
   std::string required_name() {
     if (!is(Token::Kind::name)) refuse("a name");
     std::string name = now().text;
@@ -192,7 +195,8 @@ class Parser {
     return body;
   }
 
-  // The first word of a statement decides what follows.
+  // The first word of a statement decides what follows. Unknown statements are errors by name, since a template that
+  // lost one would write another prompt.
   std::unique_ptr<Statement> statement() {
     if (!is(Token::Kind::name)) refuse("the name of a statement");
     auto made = std::make_unique<Statement>();
@@ -302,6 +306,7 @@ class Parser {
     return name;
   }
 
+  // A macro's name is set in the scope that it stands in.
   void macro(Statement& made) {
     // The body is a function in Jinja, so loops around the macro do not count inside it.
     made.kind = Statement::Kind::macro;
@@ -310,6 +315,7 @@ class Parser {
     made.body = body_of_function({"endmacro"});
   }
 
+  // The block is a macro without a name, which the called macro gets as `caller`.
   void call_block(Statement& made) {
     made.kind = Statement::Kind::call_block;
     if (is_mark("(")) signature(made);
@@ -324,6 +330,7 @@ class Parser {
     made.body = body_of_function({"endfilter"}, true);
   }
 
+  // Names and values stand in pairs. No value sees the names of the others.
   void with(Statement& made) {
     made.kind = Statement::Kind::with;
     while (!is(Token::Kind::block_end)) {
@@ -342,6 +349,7 @@ class Parser {
     }
   }
 
+  // A `generation` block marks the assistant's words for training and prints like any other.
   void generation(Statement& made) {
     made.kind = Statement::Kind::generation;
     made.body = body_of_function({"endgeneration"});
@@ -485,6 +493,7 @@ class Parser {
         &Parser::power,
         {{"*", Operator::multiply}, {"/", Operator::divide}, {"//", Operator::floor_divide}, {"%", Operator::modulo}});
   }
+  // Filters bind tighter than a power: 2 ** x | f is 2 ** (x | f).
   ExpressionPtr power() { return chain(&Parser::unary_with_filters, {{"**", Operator::power}}); }
   ExpressionPtr unary_with_filters() { return unary(true); }
 
@@ -668,6 +677,7 @@ class Parser {
     return arguments;
   }
 
+  // The callee is any value, so a macro in a namespace can be called.
   ExpressionPtr call(ExpressionPtr callee) {
     auto made = make(Kind::call, now().line);
     made->parts.push_back(std::move(callee));

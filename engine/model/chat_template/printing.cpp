@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kMostPrinted = 2 * kMostNesting;  // a namespace may hold itself
 
+// A character's number in the form of an escape.
 std::string hexadecimal(const char* form, char32_t c) {
   char text[16];
   std::snprintf(text, sizeof text, form, static_cast<unsigned>(c));
@@ -29,6 +30,7 @@ class Printer {
 
   void mark(std::string_view bytes) { put(bytes, Author::chat_template); }
 
+  // repr(): what Python would read back as the value. The depth is limited, because a namespace may hold itself.
   void repr(const Value& value, int depth = 0) {
     maker_.work(1 + (value.whole() ? value.whole()->bits() : 0));
     if (depth > kMostPrinted) fail_too_large("values that are nested too deeply");
@@ -178,6 +180,7 @@ class Printer {
     }
   }
 
+  // NaN and infinities are written as Python writes them, though JSON has no such words.
   static std::string json_scalar(const Value& value) {
     if (value.is_none()) return "null";
     if (value.truth()) return *value.truth() ? "true" : "false";
@@ -226,6 +229,7 @@ class Printer {
     return hexadecimal("\\u%04x", 0xD800 + ((c - 0x10000) >> 10)) + hexadecimal("\\u%04x", 0xDC00 + (c & 0x3FF));
   }
 
+  // Without an indentation the whole document is one line.
   void new_line(const JsonForm& form, size_t level) {
     if (!form.indent) return;
     mark("\n");
@@ -309,6 +313,7 @@ Text printed(Maker& maker, const Value& value) {
   return Text(Printer::scalar(value));
 }
 
+// Templates print tools and the arguments of calls in this way.
 Text json_text(Maker& maker, const Value& value, const JsonForm& form) {
   Printer printer(maker);
   printer.json(value, form, 0);

@@ -86,7 +86,8 @@ std::vector<Text> split_at(Maker& maker, const Text& text, const std::string& se
   return parts;
 }
 
-// A list of many short texts needs more memory than its characters, so room is asked for first.
+// A list of many short texts needs more memory than its characters, so room is asked for first. Parts of a text that is
+// marked `safe` are marked, too.
 Value list_of(Maker& maker, std::vector<Text> texts, bool is_safe) {
   Values values;
   maker.work(texts.size());
@@ -112,6 +113,7 @@ Value splitlines(Maker& maker, const Value& self, const Arguments& arguments) {
   return list_of(maker, lines_of(text_of(self), taken.truth(0, false)), self.string()->is_safe);
 }
 
+// Python joins texts alone. The filter of the same name prints other values first.
 Value join(Maker& maker, const Value& self, const Arguments& arguments) {
   require_unsafe(self, "join");
   const Taken taken(arguments, "join()", {""}, 1);
@@ -224,6 +226,7 @@ Value title(Maker& maker, const Value& self, const Arguments& arguments) {
   return maker.string(std::move(result), self.string()->is_safe);
 }
 
+// Each character changes by itself, so one with a case may become several.
 Value swapcase(Maker& maker, const Value& self, const Arguments& arguments) {
   const Taken taken(arguments, "swapcase()", {});
   maker.work(self.bytes().size());
@@ -335,6 +338,7 @@ Value isascii(Maker& maker, const Value& self, const Arguments&) {
   return self.string()->characters == self.bytes().size();
 }
 
+// An empty text counts as printable, unlike with the other tests.
 Value isprintable(Maker& maker, const Value& self, const Arguments&) {
   return self.bytes().empty() || all_fit(maker, self, is_printable);
 }

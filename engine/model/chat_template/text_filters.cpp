@@ -20,6 +20,7 @@ namespace {
 Value as_string(Maker& maker, const Value& value) {
   return value.string() ? value : maker.string(printed(maker, value));
 }
+// Some of Jinja's filters take texts alone and fail for other values.
 const String& required_string(const Value& value, const char* filter) {
   if (!value.string()) fail(std::string("the filter `") + filter + "` of a " + value.type());
   return *value.string();
@@ -73,6 +74,7 @@ Value center(Maker& maker, const Value& value, const Arguments& arguments) {
   return maker.string(centered(maker, *text.string(), taken.whole(0, 80), ' '), text.string()->is_safe);
 }
 
+// All three texts are printed values, so a number may be replaced as well.
 Value replace(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `replace`", {"old", "new", "count"}, 2);
   const int64_t most = taken.is_none(2) ? -1 : taken.whole(2);
@@ -131,6 +133,7 @@ Value truncate(Maker& maker, const Value& value, const Arguments& arguments) {
   return maker.string(std::move(kept), string.is_safe);
 }
 
+// Words are runs of letters, digits and underscores, as in Jinja's pattern \w+.
 Value wordcount(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `wordcount`", {});
   const Value text = as_string(maker, value);
@@ -228,6 +231,7 @@ Value real(Maker& maker, const Value& value, const Arguments& arguments) {
   return spelt ? Value(*spelt) : otherwise;
 }
 
+// A number stays of its kind: whole or real.
 Value absolute(Maker&, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `abs`", {});
   if (const auto known = value.as_whole()) return known->is_negative() ? -*known : *known;

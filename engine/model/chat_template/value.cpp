@@ -31,6 +31,7 @@ std::optional<Integer> Value::as_whole() const {
   return std::nullopt;
 }
 
+// Python's names of types, which messages show.
 const char* Value::type() const {
   if (is_none()) return "NoneType";
   if (undefined()) return "Undefined";
@@ -132,6 +133,7 @@ const Value* find(Maker& maker, const Dict& dict, const Value& key) {
   return at == dict.places.end() ? nullptr : &dict.entries[at->second].second;
 }
 
+// The same for a key that is a text, without work for the account.
 const Value* find_key(const Dict& dict, std::string_view key) {
   const auto at = dict.places.find("s" + std::string(key));
   return at == dict.places.end() ? nullptr : &dict.entries[at->second].second;
