@@ -49,6 +49,7 @@ bool multiply(std::byte* place, float factor) {
   std::memcpy(place, &stored, sizeof stored);
   return !std::isfinite(value) || std::isfinite(widen(stored));
 }
+// f32 is stored as it is computed.
 float same(float value) { return value; }
 
 constexpr auto multiply_half = multiply<uint16_t, half_to_float, float_to_half>;
@@ -109,6 +110,7 @@ bool multiply_nibbles(std::byte* words, float factor) {
   return finite;
 }
 
+// Each form of a scale has its own way of being multiplied. A block has one form.
 bool multiply_scale(const BlockScales& scales, std::byte* block, float factor) {
   std::byte* place = block + scales.scale;
   switch (scales.form) {
@@ -133,6 +135,7 @@ bool multiply_value(StorageType type, std::byte* place, float factor) {
 
 }  // namespace
 
+// Writes a scale in the block's own form, rounded to the nearest one that the form has.
 void set_scale(const BlockScales& scales, std::byte* block, float scale) {
   std::byte* place = block + scales.scale;
   const uint16_t half = float_to_half(scale);
@@ -146,6 +149,7 @@ void set_scale(const BlockScales& scales, std::byte* block, float scale) {
     std::memcpy(place, &half, sizeof half);
 }
 
+// Types without blocks have no entry.
 const BlockScales* block_scales(StorageType type) {
   const auto* found = std::ranges::find(kBlockScales, type, &BlockScales::type);
   return found == std::end(kBlockScales) ? nullptr : found;

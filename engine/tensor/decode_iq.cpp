@@ -25,6 +25,7 @@ void decode_mxfp4(const uint8_t* block, float* out) {
   }
 }
 
+// A block has four groups of 16 values, each with a scale of eight bits.
 void decode_nvfp4(const uint8_t* block, float* out) {
   for (int g = 0; g < 4; ++g) {
     const float d = nvfp4_scale(block[g]);

@@ -57,6 +57,7 @@ constexpr PublishedType kPublished[] = {
 
 std::span<const PublishedType> published_types() { return kPublished; }
 
+// The list names numbers that Tandem does not read, so that messages can say what a file has.
 const PublishedType* published_type(uint32_t gguf_number) {
   const auto* found = std::ranges::find(kPublished, gguf_number, &PublishedType::number);
   return found == std::end(kPublished) ? nullptr : found;

@@ -11,6 +11,7 @@
 namespace tandem {
 namespace {
 
+// Number in GGUF, name, values of a block, bytes of a block. The table decides what a file may hold.
 constexpr StorageTypeInfo kTypes[] = {
     {StorageType::f32, "F32", 1, 4},
     {StorageType::f16, "F16", 1, 2},
@@ -101,6 +102,7 @@ BlockDecoder block_decoder(StorageType type) {
 
 }  // namespace
 
+// The order of the table is that of messages and of help texts.
 std::span<const StorageTypeInfo> storage_types() { return kTypes; }
 
 // The enumerators of StorageType have the numbers of the GGUF format.
@@ -125,6 +127,7 @@ StorageType storage_type_named(std::string_view name) {
               std::string(name), "Use one of: " + names);
 }
 
+// Every enumerator is in the table, so the error is a number that was cast from a file.
 const StorageTypeInfo& info(StorageType type) {
   for (const StorageTypeInfo& entry : kTypes)
     if (entry.type == type) return entry;

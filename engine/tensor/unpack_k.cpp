@@ -25,6 +25,7 @@ void read_k4_header(const uint8_t* block, Unpacked& to) {
 
 }  // namespace
 
+// 64 bytes with two bits of each of 256 values: value 128 h + 32 j + l is in bits 2j of byte 32 h + l.
 void split_pairs_of_bits(const uint8_t* values, uint8_t* q) {
   for (int h = 0; h < 2; ++h)
     for (int j = 0; j < 4; ++j)

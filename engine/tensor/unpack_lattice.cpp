@@ -24,6 +24,7 @@ void put_moved_point(const Point8& point, int moved, uint8_t* q) {
   for (size_t j = 0; j < point.size(); ++j) q[j] = static_cast<uint8_t>(8 * point[j] - 8 + moved);
 }
 
+// Scales of these types are odd, so that none of them is 0.
 int8_t odd(uint32_t number) { return static_cast<int8_t>(2 * number + 1); }
 
 // Four bits for each of `count` groups.
@@ -36,6 +37,7 @@ void read_nibble_scales(const uint8_t* from, int count, Unpacked& to) {
 
 }  // namespace
 
+// A group of 32 values has four points of eight, then a word: four times 7 bits of signs, and a scale on top.
 void unpack_iq2_xxs(const uint8_t* block, Unpacked& to) {
   to.scale = read_u16(block);
   for (int g = 0; g < 8; ++g) {
@@ -47,6 +49,7 @@ void unpack_iq2_xxs(const uint8_t* block, Unpacked& to) {
   }
 }
 
+// Nine bits choose one of 512 points, and seven bits hold the signs of its eight values.
 void unpack_iq2_xs(const uint8_t* block, Unpacked& to) {
   to.scale = read_u16(block);
   for (int i = 0; i < 32; ++i) {
@@ -56,6 +59,7 @@ void unpack_iq2_xs(const uint8_t* block, Unpacked& to) {
   read_nibble_scales(block + 66, 16, to);
 }
 
+// Ten bits choose a point: a byte, and two bits of a byte that four points share. Each point has a byte of signs.
 void unpack_iq2_s(const uint8_t* block, Unpacked& to) {
   to.scale = read_u16(block);
   for (int i = 0; i < 32; ++i) {
@@ -65,6 +69,7 @@ void unpack_iq2_s(const uint8_t* block, Unpacked& to) {
   read_nibble_scales(block + 74, 16, to);
 }
 
+// Two points of four values share seven bits of signs. A scale stands above the signs of four such pairs.
 void unpack_iq3_xxs(const uint8_t* block, Unpacked& to) {
   to.scale = read_u16(block);
   for (int g = 0; g < 8; ++g) {
@@ -79,6 +84,7 @@ void unpack_iq3_xxs(const uint8_t* block, Unpacked& to) {
   }
 }
 
+// Nine bits choose a point of four values, and its four signs are half a byte.
 void unpack_iq3_s(const uint8_t* block, Unpacked& to) {
   to.scale = read_u16(block);
   for (int i = 0; i < 64; ++i) {
@@ -89,6 +95,7 @@ void unpack_iq3_s(const uint8_t* block, Unpacked& to) {
   read_nibble_scales(block + 106, 8, to);
 }
 
+// Eleven bits choose a point. A bit of the group moves all of its values by an eighth, up or down.
 void unpack_iq1_s(const uint8_t* block, Unpacked& to) {
   to.scale = read_u16(block);
   for (int g = 0; g < 8; ++g) {
@@ -100,6 +107,7 @@ void unpack_iq1_s(const uint8_t* block, Unpacked& to) {
   }
 }
 
+// The points are those of IQ1_S. Each point of eight values has its own shift, and each group of 16 its own scale.
 void unpack_iq1_m(const uint8_t* block, Unpacked& to) {
   to.scale = iq1_m_half(block);
   for (int g = 0; g < 16; ++g) {

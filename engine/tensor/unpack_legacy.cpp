@@ -28,6 +28,7 @@ void unpack_q4_0(const uint8_t* block, Unpacked& to) {
   split_nibbles(block + 2, to.q);
 }
 
+// The minimum is a half of its own, so codes count from 0.
 void unpack_q4_1(const uint8_t* block, Unpacked& to) {
   to.scale = read_u16(block);
   to.min = read_u16(block + 2);
@@ -50,6 +51,7 @@ void unpack_q5_1(const uint8_t* block, Unpacked& to) {
   add_high_bits(read_u32(block + 4), to.q);
 }
 
+// Codes are signed bytes already.
 void unpack_q8_0(const uint8_t* block, Unpacked& to) {
   to.scale = read_u16(block);
   std::memcpy(to.q, block + 2, 32);

@@ -15,6 +15,7 @@ using nlohmann::json;
 
 double ms(double seconds) { return seconds * 1e3; }
 
+// All operators of one name on one device.
 struct Line {
   std::string name, device;
   int64_t operators = 0;
@@ -48,6 +49,7 @@ std::string groups_text(const std::vector<ExpertGroup>& groups) {
   return text.empty() ? "none" : text;
 }
 
+// NPUMoE: where the experts of each layer lie, and how many choices are expected outside of the NPU.
 void print_experts(const std::vector<PlannedExperts>& experts) {
   std::printf("\n| layer | groups on the NPU, experts x rows | groups elsewhere | choices expected elsewhere |\n");
   std::printf("| ---: | --- | --- | ---: |\n");
@@ -151,6 +153,7 @@ json to_json(const PlanReport& report) {
   return object;
 }
 
+// One section for each phase, then the experts.
 void print(const PlanReport& report) {
   std::printf("# %s, times %s, plan asked for: %s\n", report.model.c_str(), report.clock.c_str(), report.asked.c_str());
   for (const PhaseReport& phase : report.phases) print(phase);

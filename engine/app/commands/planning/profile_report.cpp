@@ -22,6 +22,7 @@ DevicePrediction predict(const DeviceInfo& device, std::span<const MeasuredPoint
           prediction.describe()};
 }
 
+// Without points there is no error to show.
 void print_errors(const char* what, const PredictionErrors& errors) {
   if (errors.points == 0) return;
   std::printf("  %s: median error %.1f %%, nine of ten below %.1f %% (%zu points)\n", what, errors.median * 100,
@@ -36,10 +37,12 @@ void print_row(const ProfileRow& row) {
               row.seconds.spread() * 100, row.flops / seconds * 1e-9, row.bytes / seconds * 1e-9);
 }
 
+// Errors are shares of the measured time.
 nlohmann::json to_json(const PredictionErrors& errors) {
   return {{"points", errors.points}, {"median", errors.median}, {"ninth_decile", errors.ninth_decile}};
 }
 
+// A row of the document has its samples' number and both ends, so that a reader sees the spread.
 nlohmann::json to_json(const ProfileRow& row) {
   return {{"op", row.kind},
           {"shape", row.shape},

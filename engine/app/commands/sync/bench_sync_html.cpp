@@ -45,10 +45,12 @@ std::string cell(const std::string& text, const char* css_class = "") {
   return "<td" + of + ">" + escape_markup(text) + "</td>";
 }
 
+// The class decides the colour: facts, notes, warnings.
 std::string paragraph(const std::string& text, const char* css_class = "note") {
   return "<p class=\"" + std::string(css_class) + "\">" + escape_markup(text) + "</p>\n";
 }
 
+// Cores of a device, or that the driver does not tell them.
 std::string list_of(const std::vector<int>& cores) {
   std::string text;
   for (const int core : cores) text += (text.empty() ? "" : ", ") + std::to_string(core);
@@ -61,6 +63,7 @@ std::string limit_text(const CacheLine& line) {
          " µs there and back (mean of the middle half of " + std::to_string(line.round_trip.count) + ")";
 }
 
+// A card has no cache line with the host, so the way across its bus is its limit.
 std::string bus_text(const BusTrip& bus) {
   return "a read of the host's memory across the bus takes " + microseconds(bus.round_trip.middle) +
          " µs (mean of the middle half of " + std::to_string(bus.round_trip.count) + ")";

@@ -10,6 +10,7 @@ using namespace sync_lab;
 
 constexpr double kMicro = 1e6;
 
+// Times in documents are microseconds.
 json to_json(const Distribution& times) {
   return {{"count", times.count},
           {"min_us", times.min * kMicro},
@@ -22,6 +23,7 @@ json to_json(const Distribution& times) {
 
 json to_json(const std::optional<Distribution>& times) { return times ? to_json(*times) : json(); }
 
+// null: there is no such figure.
 json optional_number(const std::optional<double>& value, double scale = 1) {
   return value ? json(*value * scale) : json();
 }
@@ -48,6 +50,7 @@ json to_json(const SyncRow& row, const DeviceResult& device) {
   return object;
 }
 
+// The line's times before and after the rows show whether the machine changed meanwhile.
 json to_json(const CacheLine& line) {
   return {{"cores", line.cores},
           {"round_trip", to_json(line.round_trip)},
@@ -75,6 +78,7 @@ json to_json(const DeviceResult& device) {
           {"rows", rows}};
 }
 
+// Facts without which two results cannot be compared.
 json to_json(const MachineFacts& machine) {
   return {{"processor", machine.processor},
           {"system", machine.system},

@@ -9,6 +9,7 @@ namespace {
 
 using namespace sync_lab;
 
+// Numbers stand right in their columns, words left.
 std::string right(const std::string& text, size_t width) {
   return text.size() >= width ? text : std::string(width - text.size(), ' ') + text;
 }
@@ -23,6 +24,7 @@ std::string cores(const std::vector<int>& list) {
   return text.empty() ? "unknown" : text;
 }
 
+// A column is its title, its width, and how a row fills it.
 struct Column {
   const char* title;
   size_t width;
@@ -63,6 +65,7 @@ const Column kColumns[] = {
 
 constexpr size_t kWorkWidth = 7, kPolicyWidth = 14;
 
+// The heading stands once above each device's rows.
 std::string heading() {
   std::string text = left("work", kWorkWidth) + left("policy", kPolicyWidth);
   for (const Column& column : kColumns) text += right(column.title, column.width);
@@ -136,6 +139,7 @@ void put_targets(std::ostream& out, const std::vector<Target>& targets) {
   }
 }
 
+// The saving is computed from measured medians, and the heading says so.
 void put_meaning(std::ostream& out, const DecodeMeaning& meaning) {
   out << "\nwhat it means: " << meaning.model << ", plan " << meaning.plan << ": a decode step has " << meaning.steps
       << " steps and " << meaning.waits << " waits\n"
@@ -162,6 +166,7 @@ std::string microseconds(double seconds) {
   return number(us, size < 1 ? 3 : size < 10 ? 2 : size < 100 ? 1 : 0);
 }
 
+// Lengths of work as the flag takes them: 250 us, 1.5 ms.
 std::string work_name(double seconds) {
   if (seconds <= 0) return "empty";
   char text[32];

@@ -21,6 +21,7 @@ namespace {
 
 constexpr const char* kHostThread = "host thread";
 
+// One test between two sides, and what came of it.
 struct LitmusRow {
   std::string left, right;
   LitmusTest test;
