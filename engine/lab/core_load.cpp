@@ -18,6 +18,7 @@ uint32_t compute(uint32_t x) {
   return x;
 }
 
+// The result must be used, or a compiler would leave the computation out.
 void keep(uint32_t value) {
   volatile uint32_t sink = value;
   static_cast<void>(sink);
@@ -43,6 +44,7 @@ Neighbour::Neighbour(int core) {
   computes.acquire();
 }
 
+// Rounds a second. The thread measured its own time, so the join does not count.
 double Neighbour::stop() {
   thread_.request_stop();
   if (thread_.joinable()) thread_.join();

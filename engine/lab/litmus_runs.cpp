@@ -88,6 +88,8 @@ void run_launch(LitmusAgent& a, LitmusAgent& b, LitmusWalk walk) {
 
 }  // namespace
 
+// The names of tests in tables and documents. Broken ones are for tests of the laboratory itself: they must show what
+// it would find.
 const char* name_of(LitmusTest test) {
   switch (test) {
     case LitmusTest::message_passing:
@@ -110,6 +112,7 @@ const char* name_of(LitmusTest test) {
   throw Error("unknown litmus test", std::to_string(static_cast<uint32_t>(test)));
 }
 
+// The tests of the command. Broken tests and reads across a bus are not among them.
 const std::vector<LitmusTest>& litmus_tests() {
   static const std::vector<LitmusTest> tests = {LitmusTest::message_passing, LitmusTest::many_lines,
                                                 LitmusTest::store_buffering, LitmusTest::false_sharing};
@@ -156,6 +159,7 @@ LitmusCounts run_litmus(LitmusAgent& a, LitmusAgent& b, LitmusTest test, uint64_
   return counts;
 }
 
+// One line for the messages of tests that fail.
 std::string to_string(const LitmusCounts& counts) {
   std::string text = std::to_string(counts.instances) + " instances in " + std::to_string(counts.launches) +
                      " launches, " + std::to_string(counts.together) + " together:";

@@ -63,6 +63,7 @@ class Row {
   }
 
  private:
+  // First steps bring code and memory into the caches, and the predictor needs some durations.
   void warm_up() {
     for (int i = 0; i < 5; ++i) step();
   }
@@ -197,6 +198,7 @@ int default_rounds(double work_seconds, bool quick) {
 
 namespace {
 
+// A row begins with its key: policy, work and spinners.
 SyncRow row_for(const RowRequest& request) {
   SyncRow row;
   row.policy = request.policy;

@@ -24,6 +24,7 @@ bool CacheLine::steady() const {
   return least > 0 && most <= kSame * least;
 }
 
+// A driver's own launch has a name of its own, because it is no policy.
 std::string name_of(const SyncRow& row) { return row.launched ? "launch+finish" : name_of(row.policy); }
 
 // The limit is what the hardware itself takes: a cache line there and back, or a card's read across the bus.
@@ -33,10 +34,12 @@ std::optional<double> DeviceResult::times_limit(const SyncRow& row) const {
   return row.overhead.middle / least;
 }
 
+// One measured row is enough for a device to count as measured.
 bool DeviceResult::has_figure() const {
   return std::ranges::any_of(rows, [](const SyncRow& row) { return row.status == RowStatus::measured; });
 }
 
+// A failed row lost a step, which makes the command fail.
 bool LabResult::lost_steps() const {
   return std::ranges::any_of(devices, [](const DeviceResult& device) {
     return std::ranges::any_of(device.rows, [](const SyncRow& row) { return row.status == RowStatus::failed; });

@@ -39,6 +39,7 @@ class Lab {
         policies_(options.policies.empty() ? all_policies() : options.policies),
         usable_(usable_cores()) {}
 
+  // Facts of the machine are read at both ends, since load that came meanwhile disturbs the figures.
   LabResult run() {
     const double begin = now_seconds();
     result_.machine = read_machine_facts();
@@ -134,6 +135,7 @@ class Lab {
                                      [](double work) { return std::abs(std::log(std::max(work, kEmpty) / kWanted)); });
   }
 
+  // Says what is measured next, and lets Ctrl-C end the run between two rows.
   void announce(const std::string& id, const std::string& policy, double work, const char* how) const {
     if (options_.check) options_.check();
     if (options_.progress) options_.progress(id + ", " + policy + ", steps of " + text_of(work) + how);

@@ -15,6 +15,7 @@ namespace {
 constexpr double kBusRatio = 1.2, kDoorbellRatio = 1.2, kGateSeconds = 1e-6, kAgainstBlocking = 50,
                  kPredictOverhead = 1.05, kPredictCpu = 0.35;
 
+// One device's figure for a target, and the words that explain it.
 struct Finding {
   std::optional<double> figure;  // absent: the rows exist but give no figure; the note says why
   std::string note;
@@ -27,6 +28,7 @@ std::string us(double seconds) {
   return text;
 }
 
+// The measured row of a policy on uncrowded cores.
 const SyncRow* row_of(const DeviceResult& device, sync::Policy policy, double work) {
   for (const SyncRow& row : device.rows) {
     if (!row.launched && row.policy == policy && row.work_seconds == work && row.spinners == 0 &&

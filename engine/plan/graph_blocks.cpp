@@ -42,6 +42,7 @@ void add_product(std::vector<Placed>& placed, int device, const Operator& op, Gr
 
 const char* to_string(GraphKind kind) { return kind == GraphKind::prefill ? "prefill" : "decode"; }
 
+// Blocks differ by a layer at most. There are at least four of them, unless the model has fewer layers.
 std::vector<int64_t> graph_blocks(int64_t layers) {
   const int64_t count = std::max(std::min(layers, kFewestBlocks), layers / kLayersOfABlock);
   std::vector<int64_t> begins;
@@ -49,6 +50,7 @@ std::vector<int64_t> graph_blocks(int64_t layers) {
   return begins;
 }
 
+// A plan without the NPU needs no graph in its memory.
 bool uses_graphs(const Plan& plan, const RunsGraphs& runs_graphs) {
   return std::ranges::any_of(plan.steps,
                              [&](const Step& step) { return runs_graphs[static_cast<size_t>(step.device)]; });

@@ -31,6 +31,7 @@ std::span<const Strategy> strategies_for_any_model() {
   return all;
 }
 
+// An unknown name is an error that lists the known ones.
 const Strategy& find_strategy(std::string_view name) {
   std::string names;
   for (const Strategy& strategy : strategies()) {
@@ -40,6 +41,7 @@ const Strategy& find_strategy(std::string_view name) {
   throw Error("unknown plan", std::string(name), "Use one of: " + names + ", auto (`--plan list --all` explains them)");
 }
 
+// null stands for `auto`: the planner then chooses by predicted times.
 const Strategy* chosen_strategy(std::string_view plan) { return plan == "auto" ? nullptr : &find_strategy(plan); }
 
 // A need that is not set is met by any devices, so each term reads: not needed, or there.

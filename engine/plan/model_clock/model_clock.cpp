@@ -23,6 +23,7 @@ struct Task {  // one operator
   bool opens = false, ends = false;  // the step's first and last operator
 };
 
+// A task waits in its queue (idle), crosses to its device, works there, and crosses back.
 enum class Phase : uint8_t { idle, before, work, after };
 
 struct Lane {  // one device
@@ -61,6 +62,7 @@ class Simulation {
     for (size_t s = 0; s < plan.steps.size(); ++s) add_step(static_cast<int>(s));
   }
 
+  // Turns go on until all lanes are done. Frames and energy are counted behind the last one.
   ModelRun run() {
     while (!all_done()) {
       start_what_can();
@@ -93,6 +95,7 @@ class Simulation {
     if (step.operators.empty()) step_end_[static_cast<size_t>(index)] = 0;
   }
 
+  // A crossing is a hand-over between CPU and NPU, on one side of a graph call.
   void cross(double& place, double seconds) {
     place = seconds;
     ++run_.crossings;
@@ -286,6 +289,7 @@ class Simulation {
   bool frame_waits() const { return frames_end_.size() < queued_frames_.size(); }
   double frame_queued_at() const { return queued_frames_[frames_end_.size()]; }
 
+  // A frame ends like a task and releases no step.
   void end_frame(Lane& lane) {
     frames_end_.push_back(now_);
     lane.rendering = false;

@@ -20,6 +20,7 @@ std::string part_text(const Part& part, int64_t S, int64_t N) {
 
 }  // namespace
 
+// The names of cuts in reports. Most of them are the paper's.
 const char* to_string(CutKind kind) {
   switch (kind) {
     case CutKind::gpu_all:
@@ -52,6 +53,7 @@ std::string to_string(const Cut& cut) {
   return text;
 }
 
+// The smallest graph that holds the tokens; 0: none does. Without a list of sizes, each number is one.
 int64_t graph_size_for(int64_t tokens, const CutLimits& limits) {
   if (limits.graph_tokens.empty()) return tokens;
   const auto size = std::ranges::lower_bound(limits.graph_tokens, tokens);

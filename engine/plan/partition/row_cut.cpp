@@ -68,6 +68,7 @@ RowCut best_row_cut(int64_t N, std::span<const double> seconds, double t_sync) {
   return best;
 }
 
+// A shape that was decided has its own shares, and others have the usual ones.
 std::vector<double> RowShares::of(const MatMul& op) const {
   const auto found = by_shape.find(shape_of(op));
   return found == by_shape.end() ? otherwise : found->second;

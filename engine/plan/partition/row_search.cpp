@@ -35,6 +35,7 @@ class Search {
     }
   }
 
+  // A price takes a prediction of each part, so it is kept.
   const Priced& priced(size_t i) {
     if (!priced_[i]) priced_[i] = price(run_[i], costs_);
     return *priced_[i];
@@ -53,6 +54,7 @@ class Search {
     return true;
   }
 
+  // The best of what was priced. On a monotone run the best one is at the crossing, on either side of it.
   FoundCut best_so_far() const {
     FoundCut best;
     for (size_t i = 0; i < priced_.size(); ++i) {

@@ -36,6 +36,7 @@ class BestOfEachKind {
   std::array<std::optional<Priced>, kKinds> best_;
 };
 
+// The NPU's side costs a hand-over even if it is alone (price()).
 bool has_side(const Cut& cut, Side side) {
   return std::ranges::any_of(cut.parts, [side](const Part& part) { return part.side == side; });
 }
@@ -57,6 +58,7 @@ size_t first_guess(int64_t S, int64_t N, const CutLimits& limits, const CutCosts
   return static_cast<size_t>(cut.parts.front().rows() / limits.row_step - 1);
 }
 
+// Three digits in the unit that suits the time.
 std::string time_text(double seconds) {
   char text[32];
   if (seconds < 1e-3) {

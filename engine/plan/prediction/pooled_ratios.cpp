@@ -95,6 +95,7 @@ double PooledRatios<Class>::settle(std::span<const Class> levels, double log_rat
   return exploration_failed;
 }
 
+// The estimate with all bonuses that apply, which make untried work look faster.
 template <typename Class>
 double PooledRatios<Class>::ratio(const Class& finest) const {
   const std::vector<Class> levels = levels_to(finest);
@@ -106,6 +107,7 @@ double PooledRatios<Class>::ratio(const Class& finest) const {
   return std::exp(log_ratio);
 }
 
+// A bonus grows step by step up to its limit, so an option that stays unused is tried in the end.
 template <typename Class>
 void PooledRatios<Class>::add_exploration_bonus(const Class& level, double by, double most) {
   if (most <= 0) return;
@@ -129,6 +131,7 @@ double PooledRatios<Class>::overwrite_from(const PooledRatios& other) {
   return moved;
 }
 
+// The samples behind a level's mean; 0: none.
 template <typename Class>
 double PooledRatios<Class>::weight_of(const Class& level) const {
   const auto found = levels_.find(level);

@@ -8,6 +8,7 @@
 namespace tandem {
 namespace {
 
+// Devices that share a thread are one lane: their steps never overlap.
 size_t lane_of(const PlanCosts& costs, int device) {
   return static_cast<size_t>(costs.lanes.empty() ? device : costs.lanes[static_cast<size_t>(device)]);
 }
@@ -46,6 +47,7 @@ Prediction simulate(const Plan& plan, const PlanCosts& costs, const std::vector<
   return result;
 }
 
+// The time of one step on its lane.
 struct Interval {
   double start_seconds = 0, end_seconds = 0;
 };

@@ -69,6 +69,7 @@ bool were_contended(const CoreSeconds& before, const CoreSeconds& after) {
   return after.waited - before.waited > (after.ran - before.ran) / 4;
 }
 
+// A system that does not say how long threads waited has no contention that could be seen.
 bool ContentionWatch::found() const {
   const auto now = core_seconds();
   return before_ && now && were_contended(*before_, *now);

@@ -13,6 +13,7 @@ constexpr int64_t kWorthCounting = 2;
 
 }  // namespace
 
+// Counts of all layers with experts, without any token yet.
 RoutingCounts no_counts(const ModelConfig& config) {
   std::vector<int64_t> layers;
   for (int64_t l = 0; l < config.layers; ++l)
@@ -20,6 +21,7 @@ RoutingCounts no_counts(const ModelConfig& config) {
   return empty_counts(config.experts->count, config.experts->used, std::move(layers));
 }
 
+// Counts of a calibration stay as they are. Without them the engine counts while it runs.
 ExpertUse::ExpertUse(const ModelConfig& config, std::optional<RoutingCounts> calibrated)
     : counts_(!calibrated && config.experts) {
   if (calibrated)

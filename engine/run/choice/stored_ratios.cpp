@@ -16,6 +16,7 @@ constexpr double kFarthest = 20;                  // a logarithm: half a billion
 
 }  // namespace
 
+// Each level has its mean and its weight, under the level's name.
 template <typename Class>
 nlohmann::json to_json(const PooledRatios<Class>& ratios) {
   nlohmann::json json = nlohmann::json::object();

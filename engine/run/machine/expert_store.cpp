@@ -86,6 +86,7 @@ void ExpertStore::hold_most_used(const RoutingCounts& counts) {
   }
 }
 
+// The experts of a layer by slot; -1: the slot is empty.
 std::span<const int32_t> ExpertStore::in_slots(int64_t layer) const {
   return layers_[static_cast<size_t>(index_of_.at(static_cast<size_t>(layer)))].residents.in_slot();
 }
