@@ -124,6 +124,7 @@ void set_key(NpuParams& params, const std::string& section, const std::string& n
   reject(source, path_of(section, name), "no such key");
 }
 
+// Other names at the top are keys themselves, so a misspelt section is refused as an unknown key.
 bool is_section(const std::string& name) { return name == "array" || name == "energy" || name == "compiler"; }
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace {
 // A core beyond CPU_SETSIZE has no bit in a mask.
 bool can_exist(int core) { return core >= 0 && core < CPU_SETSIZE; }
 
+// Cores that a mask cannot name are left out. The system refuses a mask without any core.
 cpu_set_t mask_of(std::span<const int> cores) {
   cpu_set_t mask;
   CPU_ZERO(&mask);
@@ -45,6 +46,7 @@ int pin_this_thread(std::span<const int> cores) {
   return sched_setaffinity(0, sizeof mask, &mask) == 0 ? 0 : errno;
 }
 
+// The call gives its error number as a result and leaves errno alone, unlike the one for the own thread.
 int pin_thread(std::thread& thread, std::span<const int> cores) {
   if (cores.empty()) return 0;
   const cpu_set_t mask = mask_of(cores);
@@ -58,6 +60,7 @@ OnCores::OnCores(std::span<const int> cores) {
   pinned_ = pin_this_thread(cores) == 0;
 }
 
+// A failure has no remedy here: the thread then stays on the narrower list.
 OnCores::~OnCores() {
   if (pinned_) sched_setaffinity(0, sizeof before_, &before_);
 }

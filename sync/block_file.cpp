@@ -12,6 +12,7 @@ namespace tandem::sync {
 // A second descriptor of the same file, whatever its name is by now.
 BlockFile::BlockFile(int file, std::string path) : path_(std::move(path)) {
   const std::string same = "/proc/self/fd/" + std::to_string(file);
+  // Its own descriptor can read directly, while the caller's keeps its mode.
   file_ = ::open(same.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
   if (file_ < 0) {
     direct_ = false;
@@ -29,6 +30,8 @@ bool BlockFile::leave_direct() {
   return flags >= 0 && ::fcntl(file_, F_SETFL, flags & ~O_DIRECT) == 0;
 }
 
+// The caller has the block in its own memory, so the pages would be a second copy that pushes out those
+// of other programs.
 void BlockFile::drop_pages(const BlockRead& block) const {
   if (!direct_)
     ::posix_fadvise(file_, static_cast<off_t>(block.offset), static_cast<off_t>(block.bytes), POSIX_FADV_DONTNEED);

@@ -21,6 +21,7 @@ bool cycle_counter_usable() {
   return usable;
 }
 
+// The instruction does not wait for earlier ones, so a reading may be a little early.
 uint64_t read_cycles() { return __builtin_ia32_rdtsc(); }
 
 #else

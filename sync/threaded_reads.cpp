@@ -25,6 +25,7 @@ class ThreadedReads final : public BlockReads {
         work();
       });
   }
+  // A thread ends the block that it reads, and takes no further one.
   ~ThreadedReads() override {
     {
       const std::lock_guard lock(mutex_);

@@ -39,6 +39,7 @@ std::string problem_of_device(const std::string& text) {
 
 }  // namespace
 
+// The text becomes the plain form of its number, so the parser reads the same value as the check.
 CLI::Validator whole(const WholeRange& range) {
   return {[range](std::string& text) -> std::string {
             const auto value = read_whole(text, range);
@@ -73,6 +74,7 @@ CLI::Validator accepted_by(std::string kind, std::function<void(const std::strin
           std::move(kind)};
 }
 
+// Only the text is checked. Whether such a device is present turns out when devices are opened.
 CLI::Validator device_id() {
   return {[](const std::string& text) { return problem_of_device(text); }, "ID", kDeviceId};
 }
@@ -85,6 +87,7 @@ CLI::Validator plan_name() {
       .name(kPlanName);
 }
 
+// A file is read by the command that uses it, and a name must be one of the built-in profiles.
 CLI::Validator chip_or_file() {
   return accepted_by("NAME|FILE.json",
                      [](const std::string& text) {

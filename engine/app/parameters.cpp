@@ -11,6 +11,7 @@
 
 namespace tandem::app {
 
+// Text behind the number makes the reader refuse all of it: `5x` is a mistake, not 5.
 std::optional<int64_t> read_whole(std::string_view text, const WholeRange& range) {
   const auto value = parse_number<int64_t>(text);
   if (!value || *value < range.least || *value > range.most) return std::nullopt;
@@ -28,6 +29,8 @@ std::optional<double> read_number(std::string_view text, double least, double mo
   return value;
 }
 
+// The form decides the unit: `auto`, a share of each layer's experts, or bytes. An amount that rounds to no byte, or
+// that no machine has, is refused.
 std::optional<ExpertBudget> read_expert_budget(std::string_view text, bool bare_gib) {
   using enum ExpertBudget::Unit;
   constexpr double kMost = 1e15;
@@ -46,6 +49,7 @@ std::optional<ExpertBudget> read_expert_budget(std::string_view text, bool bare_
   return bare_gib ? read_expert_budget(std::string(text) + "GiB", false) : std::nullopt;
 }
 
+// A drawn seed is marked, so that reports show it and the run can be repeated.
 std::optional<Seed> read_seed(std::string_view text) {
   if (text == "-1") return Seed{std::random_device()(), true};
   if (text == "-0") return Seed{0, false};  // JSON may write 0 so

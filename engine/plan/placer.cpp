@@ -16,6 +16,7 @@
 namespace tandem {
 namespace {
 
+// The reason of a fallback, when the NPU runs the operator but not at this number of tokens.
 std::string no_graphs(const DeviceTraits& npu, const Operator& op) {
   return npu.id + " has no graphs for " + std::to_string(tokens_of(op)) + " tokens that the buffers hold";
 }
@@ -38,6 +39,7 @@ bool fetches_experts(std::span<const Operator> operators) {
                              [](const Operator& op) { return std::holds_alternative<ExpertFetch>(op.body); });
 }
 
+// A plan that the user named must not silently run on other devices, so a missing role is an Error.
 int require_device(const PlanRequest& request, DeviceRole role, const char* what, const char* plan) {
   const int device = first_with(request.devices, role);
   if (device < 0) {
@@ -46,6 +48,7 @@ int require_device(const PlanRequest& request, DeviceRole role, const char* what
   return device;
 }
 
+// With one cutter every row would stay where it is, and the name of the plan would promise too much.
 void require_two_cutters(const PlanRequest& request, const char* plan) {
   if (row_cutters(request.devices).size() < 2) {
     throw Error("the plan needs two devices to cut rows between, an NPU beside a GPU or two GPUs", plan,
@@ -53,6 +56,7 @@ void require_two_cutters(const PlanRequest& request, const char* plan) {
   }
 }
 
+// A host with a thread of its own is another device, so the role alone does not find this one.
 int host_beside_npu(const PlanRequest& request) {
   const int npu = first_with(request.devices, DeviceRole::graphs);
   if (npu < 0) return -1;
@@ -74,6 +78,7 @@ std::span<const Operator> whole_batch(std::span<const Operator> operators) {
   return operators.first(static_cast<size_t>(rest - operators.begin()));
 }
 
+// A short batch has few multiples of the NPU's step, so finer steps leave the search something to choose from.
 CutLimits token_limits(const DeviceTraits& npu, int64_t S) {
   const bool fine = npu.graph_tokens.empty() || S < 2 * npu.token_step;
   return {npu.graph_tokens, npu.row_step, fine ? kTokenBlock : npu.token_step, 0};
@@ -87,6 +92,7 @@ int Placer::home_of(const Operator& op, int wanted) const {
   return wanted;
 }
 
+// The note says which device refused and why, so that a user sees why a plan is slower than its name promises.
 void Placer::place(const Operator& op, int wanted, int fallback) {
   wanted = home_of(op, wanted);
   const Support support = request_.devices[wanted].supports(op);
@@ -107,6 +113,8 @@ void Placer::fall_back(const Operator& op, int device, const std::string& refusa
   placed_.push_back({device, op});
 }
 
+// For devices that were asked before, or that a decision chose. Another device would contradict the decision, so there
+// is no fallback.
 void Placer::place_quietly(const Operator& op, int device) {
   device = home_of(op, device);
   const Support support = request_.devices[device].supports(op);
@@ -149,6 +157,7 @@ void Placer::place_cut(const Operator& op, std::span<const int> devices, std::ve
   for (const Placed& part : parts) place_quietly(part.op, part.device);
 }
 
+// An empty layout counts as a refusal, because the NPU runs only the sizes that it has compiled.
 void Placer::place_in_graphs(const Operator& op, int npu, int fallback, const TokenLayout& layout) {
   if (!runs(npu, op)) {
     place(op, npu, fallback);
@@ -305,6 +314,7 @@ void Placer::place_on_side(const Operator& op, std::span<const int> devices) {
     place_quietly(op, taking.empty() ? devices.front() : taking.front());
 }
 
+// A device that rounds still gives equal bits if 16-bit floats hold the weights of this format exactly.
 bool Placer::multiplies_exactly(int device, const Operator& op) const {
   const MatMul* matmul = std::get_if<MatMul>(&op.body);
   if (matmul == nullptr || !runs(device, op)) return false;

@@ -29,6 +29,7 @@ constexpr double kOpeningSeconds = 0.002, kOpeningSecondsOfKernels = 0.010;
 
 }  // namespace
 
+// A planner needs open devices and buffers, which an engine may still change. So rebuild() makes it later.
 PassPlans::PassPlans(const LoadedModel& model, const Activations& activations, TextOptions options,
                      const Strategy* asked, const RoutingCounts* counts)
     : model_(model),
@@ -44,6 +45,8 @@ PassPlans::PassPlans(const LoadedModel& model, const Activations& activations, T
   if (GraphMemory* memory = model.graph_memory()) graphs_ = std::make_unique<GraphPasses>(*memory);
 }
 
+// Times that no pass has shown yet are predicted by the planner. Trees count as many segments, which the planner
+// knows by classes.
 PassTimes PassPlans::new_times() {
   const auto predict = [this](int64_t tokens, int64_t position, bool has_trees) {
     const int64_t segments = has_trees ? segment_class(tokens) : 1;
@@ -52,6 +55,7 @@ PassTimes PassPlans::new_times() {
   return {predict, has_kernels_of_few_tokens(machine_) ? kOpeningSeconds : kOpeningSecondsOfKernels};
 }
 
+// Without a planner a machine has lost its devices: a change of devices failed, and so did the way back.
 Planner& PassPlans::planner() const {
   if (!planner_)
     throw Error("nothing can be run any more", machine_.device_names(),
@@ -59,21 +63,25 @@ Planner& PassPlans::planner() const {
   return *planner_;
 }
 
+// The planner and the prepared plans borrow devices, so both go before these close.
 void PassPlans::release() noexcept {
   planner_.reset();
   prepared_.clear();
 }
 
+// Times of passes belong to devices, so they begin anew with them.
 void PassPlans::rebuild() {
   planner_ = std::make_unique<Planner>(PlannedModel{model_.model(), activations_, machine_.devices(), machine_.rates()},
                                        PlannerOptions{asked_, options_, counts_, sides_.get()});
   times_ = new_times();
 }
 
+// The kernels are those of this engine's own operators, with its type of activations.
 void PassPlans::prepare_kernels(std::span<const Batch> batches) const {
   tandem::prepare_kernels(machine_, batches, [this](const Batch& batch) { return operators_for(batch); });
 }
 
+// A plan by name needs no estimates, so only `auto` probes. A probe runs one of the model's own matmuls.
 void PassPlans::probe_devices() {
   if (!planner().chooses()) return;
   if (const auto probe = probe_of(operators_for({std::min(kProbeTokens, activations_.sizes.tokens), 1})))
@@ -118,6 +126,7 @@ PassPlans::Entry& PassPlans::prepare(const Batch& asked, int64_t position) {
   return made;
 }
 
+// Only a store that copies experts over a link has lanes; nullptr: there is nothing to decide.
 LaneDecider* PassPlans::lanes() const {
   return model_.expert_store() != nullptr ? model_.expert_store()->lanes() : nullptr;
 }
@@ -145,6 +154,7 @@ bool PassPlans::is_measured(Entry& entry) {
   return !is_first && is_turn && options_.plan_hooks.learns;
 }
 
+// Weights are required after the pass, because a file that changed under the mapping would have made its result wrong.
 void PassPlans::run(Entry& entry, int64_t position) {
   const Plan& plan = entry.prepared->plan();
   graphs_&& uses_graphs(plan, graph_devices(plan)) ? run_in_graphs(entry, position) : run_whole(entry, position);
@@ -167,6 +177,8 @@ void PassPlans::run_whole(Entry& entry, int64_t position) {
               seconds);
 }
 
+// Lanes and planner learn from the same spans: lanes from the copies and products of experts, the planner
+// from all steps.
 double PassPlans::run_measured(Entry& entry, int64_t position) {
   const ContentionWatch watch;
   PassSpans spans;
@@ -176,6 +188,7 @@ double PassPlans::run_measured(Entry& entry, int64_t position) {
   return seconds;
 }
 
+// Plans name devices by their ids. A device that has left the machine counts as one without graphs.
 RunsGraphs PassPlans::graph_devices(const Plan& plan) const {
   RunsGraphs runs_graphs;
   for (const std::string& id : plan.devices) {
@@ -221,6 +234,7 @@ void PassPlans::run_in_graphs(Entry& entry, int64_t position) {
   join_passes(*timeline, first_span);
 }
 
+// Other plans do not depend on where experts are, so they stay prepared.
 void PassPlans::drop_plans_with_experts() {
   prepared_.erase_if([](const Entry& entry) { return !entry.prepared->plan().experts.empty(); });
 }

@@ -253,6 +253,8 @@ Value rounded_number(const Value& value, int64_t places) {
   return std::strtod(digits.c_str(), nullptr);
 }
 
+// Jinja's `round`: `common` rounds as Python's round() does, half to even on exact values. The other two methods are
+// ceiling and floor at a decimal place.
 Value round(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `round`", {"precision", "method"});
   maker.work(128);

@@ -53,6 +53,8 @@ size_t find_last_text(Maker& maker, std::string_view text, std::string_view part
   return at == std::string_view::npos ? at : text.size() - at - part.size();
 }
 
+// Python's strip(), lstrip() and rstrip() on whole characters, not on bytes. The result is a slice, so each character
+// keeps its author.
 Text stripped(const Text& text, const std::string* characters, bool left, bool right) {
   const std::string_view all = text.bytes();
   // Python strips any of the given characters, in any order, and white space if none are named.

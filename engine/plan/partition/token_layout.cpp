@@ -19,6 +19,7 @@ int64_t largest_up_to(int64_t tokens, const CutLimits& limits) {
   return above == limits.graph_tokens.begin() ? 0 : *(above - 1);
 }
 
+// Each graph begins where the one before it ended, so a layout has no holes.
 void append(TokenLayout& layout, int64_t tokens, int64_t graph_tokens) {
   const int64_t begin = tokens_in(layout);
   layout.push_back({begin, begin + tokens, graph_tokens});
@@ -56,6 +57,7 @@ CutKind kind_of(int64_t S, int64_t N, const TokenLayout& layout, int64_t npu_row
 
 int64_t tokens_in(const TokenLayout& layout) { return layout.empty() ? 0 : layout.back().token_end; }
 
+// Only the last graph may be padded, so no other one is looked at.
 bool is_padded(const TokenLayout& layout) {
   return !layout.empty() && layout.back().graph_tokens > layout.back().token_end - layout.back().token_begin;
 }
@@ -110,6 +112,7 @@ Cut cut_at(int64_t S, int64_t N, const TokenLayout& layout, int64_t npu_rows) {
   return cut;
 }
 
+// The tokens behind such a layout go to the GPU, so the layout must not be padded: its padding would be live tokens.
 std::vector<TokenLayout> layouts_of_fewer(int64_t S, const CutLimits& limits) {
   std::vector<TokenLayout> layouts;
   for (int64_t tokens = limits.token_step; tokens < S; tokens += limits.token_step) {

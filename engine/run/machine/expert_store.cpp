@@ -130,6 +130,7 @@ void ExpertStore::make_lanes() {
   }
 }
 
+// Reads into the slots may still run, so they end before the pool takes the memory back.
 ExpertStore::~ExpertStore() {
   abandon_reading_ahead();
   for (const Layer& layer : layers_) {
@@ -156,9 +157,12 @@ void ExpertStore::fetch(const WaveRequest& request, std::span<int32_t> places) {
   const double start = now_seconds();
   if (request.wave == 0) {
     abandon_reading_ahead();
+    // Hits are counted before any wave moves experts, so they tell what the residents were worth for the whole layer.
     totals.hits += layer.residents.ask(request.ids);
     totals.choices += std::ssize(request.ids);
   }
+  // Residents already name the new experts here, although their bytes are still to come. A failure must
+  // therefore undo it.
   const std::vector<ResidentExperts::Load> loads = layer.residents.begin_wave(request.wave);
   try {
     if (ahead_.layer == &layer) end_reading_ahead();
@@ -173,6 +177,7 @@ void ExpertStore::fetch(const WaveRequest& request, std::span<int32_t> places) {
   if (!copies_ && ahead_.layer == nullptr) read_ahead(static_cast<size_t>(index), request, totals);
 }
 
+// Reads ahead count when they begin, and for the kind of pass that asked for them.
 void ExpertStore::count(std::span<const ResidentExperts::Load> loads, const Layer& layer, Totals& totals) {
   totals.loads += std::ssize(loads);
   totals.read_bytes += static_cast<uint64_t>(loads.size()) * layer.records.bytes;
@@ -182,6 +187,8 @@ void ExpertStore::count(std::span<const ResidentExperts::Load> loads, const Laye
 void ExpertStore::read_ahead(size_t index, const WaveRequest& request, Totals& totals) {
   Layer* of = &layers_[index];
   std::vector<ResidentExperts::Load> loads = of->residents.begin_ahead();
+  // A long prompt will ask for most of the next layer's experts too, so any of them are a safe guess. A short text
+  // chooses few, so most guesses would be read in vain.
   const bool asks_for_most = std::ssize(request.ids) >= kChoicesOfMostExperts * of->records.count;
   if (!of->residents.has_later_waves() && asks_for_most && index + 1 < layers_.size()) {
     of = &layers_[index + 1];
@@ -202,6 +209,7 @@ void ExpertStore::abandon_reading_ahead() {
   }
 }
 
+// The note of what is read is taken away first, so that a failed read is not waited for again.
 void ExpertStore::end_reading_ahead() {
   const Ahead ahead = std::exchange(ahead_, {});
   try {
@@ -212,11 +220,14 @@ void ExpertStore::end_reading_ahead() {
   }
 }
 
+// Returns while blocks are read in the background. Each record is checked against its checksum when it has arrived,
+// beside the reads of the others.
 void ExpertStore::start_reading(const Layer& layer, std::vector<ResidentExperts::Load> loads, std::byte* to) {
   const size_t bytes = layer.records.bytes;
   std::vector<sync::BlockRead> blocks;
   for (const auto& [expert, slot] : loads)
     blocks.push_back({file_.offset_of(layer.records, expert), to + static_cast<size_t>(slot) * bytes, bytes});
+  // A modelled disk serves its reads one after another, so a read ends behind all earlier ones.
   if (disk_bytes_per_second_ > 0)
     reads_end_ =
         std::max(reads_end_, now_seconds()) + static_cast<double>(blocks.size() * bytes) / disk_bytes_per_second_;

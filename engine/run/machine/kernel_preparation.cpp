@@ -56,6 +56,7 @@ std::vector<Batch> listed_batches(const Machine& machine, const ActivationSizes&
   return batches;
 }
 
+// A GPU without lists of several tokens compiles or loads a kernel when a number of tokens comes first.
 bool has_kernels_of_few_tokens(const Machine& machine) {
   const Device* const gpu = machine.first_with(&DeviceInfo::queued);
   return gpu == nullptr || gpu->info().listed_tokens > 1;

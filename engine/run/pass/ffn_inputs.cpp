@@ -53,6 +53,7 @@ class Reading {
     inputs_.resize(tokens_ * H_);
   }
 
+  // Layers are the outer loop, so one layer's inputs are complete for all windows when the sink takes them.
   void run(const FfnInputsSinks& sinks) {
     uint64_t done = 0;
     const uint64_t total = static_cast<uint64_t>(tokens_) * static_cast<uint64_t>(model_.config.layers);
@@ -91,6 +92,7 @@ class Reading {
     std::copy_n(buffers_.projected.as<float>(), count, added_.data() + at);
   }
 
+  // Windows of one length share their programs, because their buffers are the same.
   const Pass& pass_of(size_t tokens) {
     const auto [entry, is_new] = passes_.try_emplace(tokens);
     if (is_new) entry->second = make_pass(static_cast<int64_t>(tokens));
@@ -128,6 +130,7 @@ class Reading {
     return norm.base();
   }
 
+  // The host reads and writes the buffers between two programs, so each is waited for.
   void execute(Program& program) {
     launch_one(device_, program);
     device_.finish(sync::kWaitDeadline);

@@ -33,6 +33,7 @@ std::vector<Region> written_activations(const Operator& op) {
   return all;
 }
 
+// Rows are looked at one by one, because the bytes between two rows are not the operator's.
 bool holds_finite_rows(const Region& region) {
   const auto* first = region.at.as<const std::byte>();
   for (int64_t row = 0; row < region.rows; ++row) {
@@ -42,6 +43,7 @@ bool holds_finite_rows(const Region& region) {
   return true;
 }
 
+// Operators outside all layers, such as the embedding and the logits, have no number of a layer.
 std::string describe(const Operator& op, const Device& device) {
   std::string where = std::string(name_in_layer(op.name)) + " on " + device.info().id;
   // Attention also reads keys and values of this pass and of earlier ones, so they may be the cause.

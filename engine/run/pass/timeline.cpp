@@ -31,6 +31,7 @@ double Timeline::busy_seconds(const std::string& track) const {
   return sum;
 }
 
+// A stable partition keeps the order of both the removed spans and those that stay.
 std::vector<Span> Timeline::remove(const std::string& track, size_t first) {
   const auto begin = spans_.begin() + static_cast<std::ptrdiff_t>(first);
   const auto removed =

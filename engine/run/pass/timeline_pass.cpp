@@ -60,6 +60,7 @@ class DevicePass {
     set_kind(one, span);
   }
 
+  // The part of an attention that merges partial results reads no cache, so its time does not count as attention.
   static void set_kind(const Operator& op, Span& span) {
     const auto* attention = std::get_if<Attention>(&op.body);
     span.kind = std::holds_alternative<MatMul>(op.body)                ? SpanKind::matmul
@@ -68,6 +69,7 @@ class DevicePass {
     span.what = kind_name(op);
   }
 
+  // Attention counts the positions that its buffer holds now, since a plan serves passes at many positions.
   static void add_work(const Operator& op, Span& span) {
     const Work w = work(op, past_in_memory(op));
     span.bytes += w.bytes;
@@ -92,6 +94,7 @@ std::vector<double> step_ends(const Plan& plan, std::span<const std::vector<Step
 
 }  // namespace
 
+// Spans are made device by device, but waits need the ends of all devices' steps. So the ends are gathered first.
 void add_pass(Timeline& timeline, const Plan& plan, std::span<const std::vector<StepSpan>> measured, double start,
               double end) {
   TANDEM_CHECK(measured.size() == plan.devices.size(), "spans of each of the plan's devices");
@@ -109,6 +112,7 @@ void add_pass(Timeline& timeline, const Plan& plan, std::span<const std::vector<
   timeline.add({kPassTrack, plan.name, start, end});
 }
 
+// Fragments run one after another, so the pass lasts from the first one's start to the last one's end.
 void join_passes(Timeline& timeline, size_t first) {
   const std::vector<Span> fragments = timeline.remove(kPassTrack, first);
   if (fragments.empty()) return;

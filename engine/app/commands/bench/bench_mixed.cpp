@@ -121,6 +121,8 @@ void verify_mixed(Engine& engine, const MixedRow& row, const BenchFlags& bench) 
   }
 }
 
+// Speeds are medians of the repetitions, with all samples beside them. Plans prepared are a mean over the repetitions,
+// and the time for them is a share of a repetition's time. Tokens of a pass are those of the last repetition.
 nlohmann::json mixed_json(const MixedRow& row, const BenchFlags& bench, const Engine& engine,
                           const Verification& with_host) {
   std::vector<double> rates, written, shares;

@@ -278,6 +278,8 @@ int run_npu_gemm(const NpuGemmFlags& flags) {
   return kDone;
 }
 
+// The parser refuses wrong ranges and a missing file of the chip, and check_usage() refuses products that
+// are too large.
 void add_npu_gemm(CLI::App& app, Action& action) {
   auto flags = std::make_shared<NpuGemmFlags>();
   constexpr int64_t kMost = int64_t{1} << 20;
