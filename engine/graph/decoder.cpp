@@ -169,6 +169,8 @@ class Builder {
     op.y_stride = c_.heads * c_.head_dim_v;
     op.positions = advanced(b_.last_seen, first_ * static_cast<int64_t>(sizeof(int32_t)));
     op.sees_all = c_.sees_all;
+    op.has_slopes = c_.alibi > 0, op.slopes = b_.slopes;
+    if (op.has_slopes) op.token_positions = advanced(b_.positions, first_ * static_cast<int64_t>(sizeof(int32_t)));
     op.cache = cache;
     op.segments = segments();
     if (batch_.segments > 1) op.segments.first_token = first_;
@@ -235,7 +237,7 @@ class Builder {
     const int64_t width = (c_.gated ? 2 : 1) * I;
     const std::string up = (c_.gated ? "ffn_gate_up" : "ffn_up") + suffix;
     matmul(up, layer.gate_up, x, S_, b_.gate_up);
-    if (c_.ffn_bias) add_bias(up, layer.gate_up, S_, b_.gate_up);
+    if (c_.ffn_bias && !c_.gated) add_bias(up, layer.gate_up, S_, b_.gate_up);
     glu(suffix, {S_, I, b_.gate_up, c_.gated ? column(b_.gate_up, I) : Operand{}, width, width, b_.activated, I});
     matmul("ffn_down" + suffix, layer.down, b_.activated, S_, y);
     if (c_.ffn_bias) add_bias("ffn_down" + suffix, layer.down, S_, y);

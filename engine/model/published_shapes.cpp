@@ -47,6 +47,8 @@ constexpr PublishedShape kPublished[] = {
     // Encoders, which make vectors.
     {"all-minilm-l6", "bert", 6, 384, 1536, 12, 12, 32, 30522, 512, 10000},
     {"bge-small", "bert", 12, 384, 1536, 12, 12, 32, 30522, 512, 10000},
+    {"jina-embeddings-v2-small", "jina-bert-v2", 4, 512, 2048, 8, 8, 64, 30528, 8192, 10000},
+    {"jina-embeddings-v2-base", "jina-bert-v2", 12, 768, 3072, 12, 12, 64, 30528, 8192, 10000},
     {"nomic-embed-text-v1.5", "nomic-bert", 12, 768, 3072, 12, 12, 64, 30522, 2048, 1000},
     // Some models rotate a part of each head only.
     with_rotated({"nemotron-mini-4b", "nemotron", 32, 3072, 9216, 24, 8, 128, 256000, 4096, 10000}, 64),

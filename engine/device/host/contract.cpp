@@ -171,6 +171,8 @@ struct Contract {
       args.first[i] = first_of(op, s);
       args.last[i] = op.positions.as<int32_t>()[s];
       args.sinks[i] = op.has_sinks ? op.sinks.as<float>() + head : nullptr;
+      args.slopes[i] = op.has_slopes ? op.slopes.as<float>()[head] : 0;
+      args.own[i] = op.has_slopes ? op.token_positions.as<int32_t>()[s] : 0;
       args.y[i] = op.part == AttentionPart::splits ? records_of(op, s * op.heads + head)
                                                    : op.y.as<float>() + s * op.y_stride + head * cache.head_dim_v;
     }
@@ -189,6 +191,7 @@ struct Contract {
     args.head_dim = cache.head_dim;
     args.head_dim_v = cache.head_dim_v;
     args.score = op.score;
+    args.has_slopes = op.has_slopes;
     args.round_f16 = op.round_f16;
     return args;
   }

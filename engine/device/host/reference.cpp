@@ -153,6 +153,9 @@ Found attend(const Attention& op, int64_t s, int64_t head, int64_t begin, int64_
     for (int64_t d = 0; d < cache.head_dim; ++d)
       product += q[d] * cache_value(cache.k, cache.type, cache.k_index(cells.back(), kv, d));
     weights.push_back(op.score.exact(product));
+    if (op.has_slopes)
+      weights.back() -=
+          op.slopes.as<float>()[head] * std::fabs(op.token_positions.as<int32_t>()[s] - static_cast<double>(p));
     found.top = std::max(found.top, weights.back());
   }
   // The largest score is subtracted first, so that no exponential overflows.

@@ -123,8 +123,7 @@ LayerSpec dense_layer(const ModelConfig& config, int64_t index) {
   layer.gate_up.weights.push_back({prefix + "ffn_up.weight", I, H});
   layer.down.weights = {{prefix + "ffn_down.weight", H, I}};
   if (config.ffn_bias) {
-    TANDEM_CHECK(!config.gated, "biases of a network with a gate");
-    layer.gate_up.biases = {{prefix + "ffn_up.bias", I}};
+    if (!config.gated) layer.gate_up.biases = {{prefix + "ffn_up.bias", I}};
     layer.down.biases = {{prefix + "ffn_down.bias", H}};
   }
   return layer;

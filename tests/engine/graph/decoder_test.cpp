@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
 #include <set>
 #include <span>
 
@@ -109,6 +111,26 @@ TEST(Decoder, ends_tokens_without_logits_in_the_last_layers_cache) {
   EXPECT_EQ(std::get<RmsNorm>(find(operators, "blk.1.ffn_norm").body).x.offset_bytes, 5u * 64u * 4u);
   EXPECT_EQ(build_decoder(model, buffers, {8, 0}, {}).back().name, "blk.1.kv_append") << "no logits: only the cache";
   EXPECT_EQ(build_decoder(model, buffers, {8, 0}, {.every_token = true}).back().name, "blk.1.ffn_down");
+}
+
+TEST(Decoder, gives_attention_slopes_and_each_tokens_own_position) {
+  Model model = two_layers();
+  EXPECT_FALSE(
+      std::get<Attention>(
+          find(build_decoder(model, Activations(model.config, {8, 8, 64, 64, KvType::f16}, nullptr), {8, 3}, {}),
+               "blk.1.attention")
+              .body)
+          .has_slopes);
+  model.config.alibi = 8;
+  sync::Pool pool;
+  const Activations buffers(model.config, {8, 8, 64, 64, KvType::f16}, &pool);
+  const auto operators = build_decoder(model, buffers, {8, 3}, {});
+  const Attention& attention = std::get<Attention>(find(operators, "blk.1.attention").body);
+  EXPECT_TRUE(attention.has_slopes);
+  EXPECT_EQ(attention.slopes.as<float>()[0],
+            std::exp2(-8.0f / std::bit_floor(static_cast<uint32_t>(model.config.heads))));
+  EXPECT_EQ(attention.token_positions.slot, buffers.positions.slot);
+  EXPECT_EQ(attention.token_positions.offset_bytes, 5u * 4u) << "tokens 0 to 4 ended in the cache";
 }
 
 TEST(Decoder, adds_the_previous_blocks_result_in_the_norm_that_follows_it) {

@@ -61,6 +61,8 @@ Rows attend(const Rows& q, const Rows& k, const Rows& v, const Heads& heads) {
         double score = 0;
         for (int64_t i = 0; i < heads.dim; ++i) score += q[s][h * heads.dim + i] * k[p][g * heads.dim + i];
         weights.push_back(capped(score * heads.scale, heads.cap));
+        if (!heads.slopes.empty())
+          weights.back() -= heads.slopes[static_cast<size_t>(h)] * static_cast<double>(std::abs(s - p));
       }
       const double top = *std::ranges::max_element(weights);
       double sum = 0;
@@ -175,7 +177,7 @@ Projected projected(const Weights& w, const std::string& layer, const Rows& x) {
 Rows feed_forward(const Weights& w, const std::string& layer, const Rows& x, double (*activation)(double)) {
   const Rows active =
       gated(w.multiply(layer + "ffn_gate.weight", x), w.multiply(layer + "ffn_up.weight", x), activation);
-  return w.multiply(layer + "ffn_down.weight", active);
+  return w.project(layer + "ffn_down", active);
 }
 
 Rows plain_feed_forward(const Weights& w, const std::string& layer, const Rows& x, double (*activation)(double)) {

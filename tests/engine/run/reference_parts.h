@@ -40,6 +40,7 @@ struct Heads {
   double scale = 1, cap = 0;                             // cap 0: none
   int64_t window = std::numeric_limits<int64_t>::max();  // the positions that a token sees, including its own
   bool sees_all = false;                                 // also the later ones
+  Row slopes = {};                                       // each head's, times the distance, lowers scores; empty: none
 };
 double capped(double x, double cap);
 Rows attend(const Rows& q, const Rows& k, const Rows& v, const Heads& heads);
