@@ -107,10 +107,21 @@ class Builder {
   }
 
   void norm_heads(const LayerWeights& layer, const Operand& q, const Operand& k) {
+    if (c_.qk_norm_each) {
+      norm_each_head("attn_q_norm", q, c_.heads, layer.q_norm);
+      return norm_each_head("attn_k_norm", k, c_.kv_heads, layer.k_norm);
+    }
     const bool whole = c_.qk_norm_whole;  // one norm for all heads
     const int64_t stride = c_.qkv_width();
     norm_in_place("attn_q_norm", q, stride, whole ? 1 : c_.heads, whole ? c_.q_width() : c_.head_dim, layer.q_norm);
     norm_in_place("attn_k_norm", k, stride, whole ? 1 : c_.kv_heads, whole ? c_.k_width() : c_.head_dim, layer.k_norm);
+  }
+
+  // LayerNorms without biases, each with weights of its own.
+  void norm_each_head(const char* name, const Operand& x, int64_t heads, const Operand& weights) {
+    norm_in_place(name, x, c_.qkv_width(), heads, c_.head_dim, weights);
+    auto& norm = std::get<RmsNorm>(operators_.back().body);
+    norm.centred = norm.own_weights = true;
   }
 
   // For latent attention. A row has all heads' queries, then the latent, then the rotated key. The last two lie side by

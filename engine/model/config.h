@@ -113,6 +113,7 @@ struct ModelConfig {
   bool qk_norm = false;        // RMSNorm per head on q and k
   bool qk_norm_whole = false;  // one norm over all heads together instead
   bool qk_norm_last = false;   // behind the rotation
+  bool qk_norm_each = false;   // LayerNorms without biases instead, and each head has weights of its own
   bool unit_qk_norm = false;   // rotated heads of q and k are normed without weights, behind the rotation
   bool layer_norm = false;     // LayerNorm instead of RMSNorm, outside of heads
   bool norm_bias = true;       // LayerNorms have a bias

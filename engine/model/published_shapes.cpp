@@ -40,6 +40,7 @@ constexpr PublishedShape kPublished[] = {
     {"smollm3-3b", "smollm3", 36, 2048, 11008, 16, 4, 128, 128256, 65536, 5000000, true},
     {"afm-4.5b", "arcee", 36, 2560, 18432, 20, 4, 128, 128005, 65536, 10000},
     {"aya-23-8b", "command-r", 32, 4096, 14336, 32, 8, 128, 256000, 8192, 10000, true},
+    {"command-r-plus", "command-r", 64, 12288, 33792, 96, 8, 128, 256000, 131072, 75000000, true, false, true},
     {"command-r7b", "cohere2", 32, 4096, 14336, 32, 8, 128, 256000, 8192, 50000, true},
     {"falcon3-1b", "llama", 18, 2048, 8192, 8, 4, 256, 131072, 8192, 1000042},
     {"ministral-3-8b", "mistral3", 34, 4096, 14336, 32, 8, 128, 131072, 262144, 1000000},
@@ -53,6 +54,8 @@ constexpr PublishedShape kPublished[] = {
     // Some models rotate a part of each head only.
     with_rotated({"nemotron-mini-4b", "nemotron", 32, 3072, 9216, 24, 8, 128, 256000, 4096, 10000}, 64),
     with_rotated({"phi-2", "phi2", 32, 2560, 10240, 32, 32, 80, 51200, 2048, 10000}, 32),
+    with_rotated({"stablelm-2-12b", "stablelm", 40, 5120, 13824, 32, 8, 160, 100352, 4096, 10000, false, false, true},
+                 40),
     with_rotated({"phi-4-mini", "phi3", 32, 3072, 8192, 24, 8, 128, 200064, 131072, 10000, true}, 96),
     // Mixtures of experts add: count, used, I of each, I of the shared ones, dense layers.
     // Then: sigmoids with a bias that chooses, a scale of the weights, groups, groups of a token, and the distance

@@ -62,11 +62,11 @@ struct Contract {
   void operator()(const RmsNorm& op) const {
     for (int64_t s = 0; s < op.S; ++s)
       for (int64_t g = 0; g < op.groups; ++g) {
-        const int64_t at = g * op.width;
-        loops.rms_norm({op.x.as<float>() + s * op.x_stride + at,
-                        op.add ? op.add.as<float>() + s * op.add_stride + at : nullptr, op.weight.as<float>(),
-                        op.y.as<float>() + s * op.y_stride + at, op.width, op.weight_offset, op.eps, op.round_f16,
-                        op.add_scale, op.centred, op.biased ? op.bias.as<float>() : nullptr});
+        const int64_t at = g * op.width, of_group = op.own_weights ? at : 0;
+        loops.rms_norm(
+            {op.x.as<float>() + s * op.x_stride + at, op.add ? op.add.as<float>() + s * op.add_stride + at : nullptr,
+             op.weight.as<float>() + of_group, op.y.as<float>() + s * op.y_stride + at, op.width, op.weight_offset,
+             op.eps, op.round_f16, op.add_scale, op.centred, op.biased ? op.bias.as<float>() + of_group : nullptr});
       }
   }
   // The table has a row of rot_dim numbers for each position: a cosine and a sine for each pair of elements.

@@ -66,8 +66,9 @@ enum class Feature : uint8_t {
   trees,
   attention_sinks,
   distance_bias,
+  group_weights,
 };
-inline constexpr Feature kLastFeature = Feature::distance_bias;
+inline constexpr Feature kLastFeature = Feature::group_weights;
 
 enum class ComputedBy : uint8_t {
   nobody,        // no device yet
@@ -127,6 +128,7 @@ inline constexpr FeatureRow kFeatureRows[] = {
     {Feature::trees, ComputedBy::host_and_gpu, "trees of drafts (data decides which places a token sees)"},
     {Feature::attention_sinks, ComputedBy::host_and_gpu, "attention with sinks"},
     {Feature::distance_bias, ComputedBy::host_and_gpu, "attention with a bias by distance (ALiBi)"},
+    {Feature::group_weights, ComputedBy::host_and_gpu, "a norm with weights of each group"},
 };
 
 constexpr bool rows_are_in_order() {

@@ -164,6 +164,18 @@ Rows self_attention(const Weights& w, const std::string& layer, const Heads& hea
   return w.project(layer + "attn_output", attend(q, k, v, heads));
 }
 
+void norm_each_head(Rows& x, const Row& weights, int64_t heads, double eps) {
+  const size_t width = weights.size() / static_cast<size_t>(heads);
+  for (Row& row : x)
+    for (size_t at = 0; at < weights.size(); at += width) {
+      double mean = 0, squares = 0;
+      for (size_t i = 0; i < width; ++i) mean += row[at + i] / static_cast<double>(width);
+      for (size_t i = 0; i < width; ++i) squares += (row[at + i] - mean) * (row[at + i] - mean);
+      const double root = std::sqrt(squares / static_cast<double>(width) + eps);
+      for (size_t i = 0; i < width; ++i) row[at + i] = (row[at + i] - mean) / root * weights[at + i];
+    }
+}
+
 Projected projected(const Weights& w, const std::string& layer, const Rows& x) {
   if (w.has(layer + "attn_qkv.weight")) {
     const Heads heads = w.heads();
