@@ -534,6 +534,8 @@ class Builder {
       op.act_i8 = !decides && takes_act_i8(part.matrix.format);
       add(group.parts.size() == 1 ? name : name + ("." + std::to_string(i)), op);
     }
+    for (const ColumnFactor& f : group.factors)
+      add(name + ".factor", Scale{S, f.columns, column(y, f.column_begin), group.rows, f.factor});
   }
 
   // The configuration says whether there is a bias: in a model of shapes only, its operands are empty.

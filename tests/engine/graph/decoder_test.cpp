@@ -287,6 +287,26 @@ TEST(Decoder, writes_matrices_of_different_formats_side_by_side) {
   EXPECT_EQ(second.row_end, 32);
 }
 
+// A factor comes between a product and its bias, and changes the columns of its matrix alone.
+TEST(Decoder, multiplies_results_by_the_factors_of_their_matrices) {
+  Model model = two_layers();
+  model.config.qkv_bias = true;
+  model.weights.layers[0].qkv.factors = {{0, 96, 0.75f}, {96, 32, 2.0f}};
+  sync::Pool pool;
+  const Activations buffers(model.config, {8, 8, 64, 64, KvType::f16}, &pool);
+  const auto operators = build_decoder(model, buffers, {8, 1}, {});
+  EXPECT_THAT(names(operators, "blk.0.attn_qkv"), ElementsAre("", ".factor", ".factor", ".bias"));
+  EXPECT_THAT(names(operators, "blk.1.attn_qkv"), ElementsAre("", ".bias"));
+  const auto first = std::ranges::find(operators, "blk.0.attn_qkv.factor", &Operator::name);
+  const Scale &wide = std::get<Scale>(first->body), &narrow = std::get<Scale>((first + 1)->body);
+  EXPECT_EQ(wide.factor, 0.75f);
+  EXPECT_EQ(wide.width, 96);
+  EXPECT_EQ(wide.x_stride, 128);
+  EXPECT_EQ(wide.S, 8);
+  EXPECT_EQ(narrow.factor, 2.0f);
+  EXPECT_EQ(narrow.x.offset_bytes, 96u * 4u);
+}
+
 TEST(Activations, are_one_set_for_all_layers_and_return_to_the_pool) {
   const Model model = two_layers();
   sync::Pool pool;
