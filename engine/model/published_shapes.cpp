@@ -62,6 +62,7 @@ constexpr PublishedShape kPublished[] = {
     // of layers with experts.
     // Latent attention adds: rank, values without rotation, with rotation, of a head's value; rank of queries.
     mixture({"mixtral-8x7b", "llama", 32, 4096, 14336, 32, 8, 128, 32000, 32768, 1000000}, {8, 2, 14336}),
+    mixture({"mixtral-8x22b", "llama", 56, 6144, 16384, 48, 8, 128, 32000, 65536, 1000000}, {8, 2, 16384}),
     mixture({"phi-3.5-moe", "phimoe", 32, 4096, 6400, 32, 8, 128, 32064, 131072, 10000, false, true}, {16, 2, 6400}),
     mixture({"phi-tiny-moe", "phimoe", 32, 4096, 448, 16, 4, 128, 32064, 4096, 10000, false, true}, {16, 2, 448}),
     mixture({"qwen1.5-moe-a2.7b", "qwen2moe", 24, 2048, 5632, 16, 16, 128, 151936, 8192, 1000000, false, true},
@@ -69,8 +70,13 @@ constexpr PublishedShape kPublished[] = {
     mixture({"qwen2-57b-a14b", "qwen2moe", 28, 3584, 18944, 28, 4, 128, 151936, 131072, 1000000, false, true},
             {64, 8, 2560, 20480}),
     mixture({"qwen3-30b-a3b", "qwen3moe", 48, 2048, 6144, 32, 4, 128, 151936, 40960, 1000000}, {128, 8, 768}),
+    mixture({"qwen3-235b-a22b", "qwen3moe", 94, 4096, 12288, 64, 4, 128, 151936, 40960, 1000000}, {128, 8, 1536}),
     mixture({"olmoe-1b-7b", "olmoe", 16, 2048, 1024, 16, 16, 128, 50304, 4096, 10000}, {64, 8, 1024}),
     mixture({"granite-3.0-1b-a400m", "granitemoe", 24, 1024, 512, 16, 8, 64, 49155, 4096, 10000, true}, {32, 8, 512}),
+    mixture({"granite-3.0-3b-a800m", "granitemoe", 32, 1536, 512, 24, 8, 64, 49155, 4096, 10000, true}, {40, 8, 512}),
+    mixture({"ling-lite", "bailingmoe", 28, 2048, 5632, 16, 4, 128, 126464, 4096, 600000}, {64, 6, 1408, 2816}),
+    mixture({"hunyuan-a13b", "hunyuan-moe", 32, 4096, 3072, 32, 8, 128, 128167, 32768, 10000, true},
+            {64, 8, 3072, 3072}),
     mixture({"ernie-4.5-21b-a3b", "ernie4_5-moe", 28, 2560, 12288, 20, 4, 128, 103424, 131072, 500000, true},
             {64, 6, 1536, 3072, 1}),
     mixture({"ernie-4.5-300b-a47b", "ernie4_5-moe", 54, 8192, 28672, 64, 8, 128, 103424, 131072, 500000},
