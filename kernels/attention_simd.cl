@@ -10,6 +10,7 @@
 //   pages int32 [segments][pages_each]: page pages[segment][i] holds the places from i * SPLIT on of a segment. A
 //   position's place is the position itself, except with -DTREES=1 (segments.cl, paths.cl).
 //   sinks f32 [heads], read with -DSINKS=1. A result is divided by its sum + exp(sink - maximum) then.
+//   slopes f32 [heads] and token_positions int32 [S], read with -DSLOPES=1 (distance_bias.cl).
 //   scratch f32 [S*heads][pages_each][2 + HEAD_DIM_V]: maximum, sum and unscaled values of each split.
 // Work: local size 1.
 //   attention_simd        dimension 0 is a tile of TILE queries of one segment, dimension 1 the KV head. A tile holds
@@ -20,7 +21,7 @@
 //   attention_merge_simd  dimension 0 is token*heads + head: merges the splits of scratch.
 // Order, the same for both ways and every tile: the cache is cut into splits of SPLIT absolute positions.
 //   In a split a score is one fma chain over i = 0 .. HEAD_DIM-1, then times scale; a soft_cap above 0 then caps it.
-//   The maximum is exact.
+//   With -DSLOPES=1 one fma then subtracts slope * distance. The maximum is exact.
 //   exp is exp16 of common.cl. Its sum is 16 lane sums (lane = position % 16) and the tree of sum_lanes.
 //   A value element is one fma chain over ascending positions. merge() merges splits in ascending order.
 //   Positions after a token's own add an exact zero or are not read, so neither the tile nor S changes a bit.
@@ -112,6 +113,7 @@ INLINE void store_values(const float16 v, __global float *row, const int c) {
 #include "segments.cl"
 #include "paths.cl"
 #include "softmax_merge.cl"
+#include "distance_bias.cl"
 #include "visible.cl"
 
 // A tile of queries and, for each query, the results of the splits so far.
@@ -129,6 +131,7 @@ typedef struct {
 #if TREES
   Path path;
 #endif
+  SLOPES_OF_TILE
 } Tile;
 
 // Caps the scores of one query in `blocks` blocks, leaves unseen positions at -inf, and returns the largest score of
@@ -145,6 +148,21 @@ INLINE float16 cap_scores(float *scores, const int blocks, const float soft_cap)
 }
 
 #define LANES ((int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
+
+#if SLOPES
+// Subtracts slope * |own - position| from the scores of one query in `blocks` blocks from position `first` on, and
+// returns the largest score of each lane.
+INLINE float16 subtract_distances(float *scores, const int blocks, const int first, const float slope, const int own) {
+  float16 top = -INFINITY;
+  for (int b = 0; b < blocks; ++b) {
+    const float16 distance = fabs(convert_float16(own - (first + b * 16 + LANES)));
+    const float16 score = fma((float16)(-slope), distance, vload16(b, scores));
+    top = larger16(top, score);
+    STORE16(__private, score, scores + b * 16);
+  }
+  return top;
+}
+#endif
 
 // The scaled scores of query i at 16 positions of a split that begins at `first`; -inf at positions that the query does
 // not see.
@@ -244,6 +262,9 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
   if (soft_cap > 0.0f) {
     for (int i = 0; i < TILE; ++i) tops[i] = cap_scores(p[i], blocks, soft_cap);
   }
+#if SLOPES
+  for (int i = 0; i < TILE; ++i) tops[i] = subtract_distances(p[i], blocks, first, t->slopes[i], t->own[i]);
+#endif
   float split_sums[TILE];
   // The factors of the earlier splits and of this one (softmax_merge.cl).
   float keep_and_take[16] __attribute__((aligned(64))) = {0};
@@ -359,7 +380,7 @@ INLINE size_t page_behind(const int tile, const Queries queries, const int kv_he
 }
 
 __kernel void attention_simd(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(begins), BUFFER(pages), BUFFER(paths), BUFFER(cache_k),
-                             BUFFER(cache_v), BUFFER(sinks), const int S, const int group, const int segments, const int first_token,
+                             BUFFER(cache_v), BUFFER(sinks), BUFFER(slopes), BUFFER(token_positions), const int S, const int group, const int segments, const int first_token,
                              const int depth, const int pages_each, const int page_count, const int q_stride, const int y_stride,
                              const float scale, const float soft_cap, const int window) {
   const int kv_head = get_global_id(1);
@@ -368,6 +389,7 @@ __kernel void attention_simd(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(beg
   Tile t;
   FOLLOW_PATH(t);
   load_tile(&t, PTR(const float, q), PTR(const int, positions), queries, kv_head, group, q_stride, window);
+  LOAD_SLOPES(t);
   for (int first = t.earliest / SPLIT * SPLIT; first <= t.furthest; first += SPLIT) {
     __global const ELEMENT *next_k = CACHE_OF(cache_k, HEAD_DIM, min(first + SPLIT, t.furthest));
     if (first + SPLIT > t.furthest)
@@ -384,7 +406,7 @@ __kernel void attention_simd(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(beg
 }
 
 __kernel void attention_split_simd(BUFFER(q), BUFFER(positions), BUFFER(begins), BUFFER(pages), BUFFER(paths), BUFFER(cache_k), BUFFER(cache_v),
-                                   BUFFER(scratch), const int S, const int group, const int segments, const int first_token,
+                                   BUFFER(scratch), BUFFER(slopes), BUFFER(token_positions), const int S, const int group, const int segments, const int first_token,
                                    const int depth, const int pages_each, const int page_count, const int q_stride, const float scale,
                                    const float soft_cap, const int share_begin, const int share_end, const int window) {
   const Queries queries = queries_of(get_global_id(0), TILE, PTR(const int, begins), segments, first_token, S, group);
@@ -396,6 +418,7 @@ __kernel void attention_split_simd(BUFFER(q), BUFFER(positions), BUFFER(begins),
   Tile t;
   FOLLOW_PATH(t);
   load_tile(&t, PTR(const float, q), PTR(const int, positions), queries, kv_head, group, q_stride, window);
+  LOAD_SLOPES(t);
   if (split * SPLIT > t.furthest || (split + 1) * SPLIT <= t.earliest) return;  // the merge does not read this split
   attend_split(&t, CACHE_OF(cache_k, HEAD_DIM, split * SPLIT), CACHE_OF(cache_v, HEAD_DIM_V, split * SPLIT),
                CACHE_OF(cache_k, HEAD_DIM, split * SPLIT), split * SPLIT, scale,

@@ -10,6 +10,7 @@
 //   pages int32 [segments][pages_each]: page pages[segment][i] holds the places from i * SPLIT on of a segment. A
 //   position's place is the position itself, except with -DTREES=1 (segments.cl, paths.cl).
 //   sinks f32 [heads], read with -DSINKS=1. A result is divided by its sum + exp(sink - maximum) then.
+//   slopes f32 [heads] and token_positions int32 [S], read with -DSLOPES=1 (distance_bias.cl).
 //   scratch f32 [S*heads][pages_each][2 + HEAD_DIM_V]: maximum, sum and unscaled values of each split.
 // Work: groups of 64. attention_simt, attention_split_simt and attention_merge_simt map groups as attention_simd.cl
 //   maps work-items.
@@ -18,7 +19,7 @@
 //   For the weighted sum it takes the value elements lane, lane + 64, ...; neighbours read neighbouring V elements.
 // Order, the same for both ways and every tile: the cache is cut into splits of SPLIT absolute positions.
 //   In a split a score is one fma chain over i = 0 .. HEAD_DIM-1, then times scale; a soft_cap above 0 then caps it.
-//   The maximum is exact.
+//   With -DSLOPES=1 one fma then subtracts slope * distance. The maximum is exact.
 //   exp is exp1 of common.cl. Its sum is 64 lane sums and the tree of group_sum.
 //   A value element is one fma chain over ascending positions. merge() merges splits in ascending order.
 // Limits: HEAD_DIM, HEAD_DIM_V >= 1; TILE 1..8; positions[s] < pages_each * SPLIT; local memory TILE * (SPLIT +
@@ -58,6 +59,7 @@
 #include "segments.cl"
 #include "paths.cl"
 #include "softmax_merge.cl"
+#include "distance_bias.cl"
 #include "visible.cl"
 
 // For each query of the tile, the results of the splits so far; `values` are this work-item's elements.
@@ -71,6 +73,7 @@ typedef struct {
 #if TREES
   Path path;
 #endif
+  SLOPES_OF_TILE
 } Tile;
 
 // Adds the positions [first, first + SPLIT) to the tile; their keys and values begin at k and v.
@@ -99,6 +102,10 @@ INLINE void attend_split(Tile *t, __local float *lanes, __local const float *q, 
         if (score > -INFINITY) p[i * SPLIT + n] = soft_cap1(score, soft_cap);
       }
     }
+#if SLOPES
+    for (int n = lane; n < SPLIT; n += 64)
+      p[i * SPLIT + n] = fma(-t->slopes[i], fabs((float)(t->own[i] - first - n)), p[i * SPLIT + n]);
+#endif
     float part = -INFINITY;
     for (int n = lane; n < SPLIT; n += 64) part = larger(part, p[i * SPLIT + n]);
     const float top = group_largest(lanes, part);
@@ -168,7 +175,7 @@ INLINE float result(const float value, const float sum) {
    ((size_t)kv_head * page_count + PTR(const int, pages)[queries.segment * pages_each + (first) / SPLIT]) * SPLIT * (width))
 
 __kernel void attention_simt(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(begins), BUFFER(pages), BUFFER(paths), BUFFER(cache_k),
-                             BUFFER(cache_v), BUFFER(sinks), const int S, const int group, const int segments, const int first_token,
+                             BUFFER(cache_v), BUFFER(sinks), BUFFER(slopes), BUFFER(token_positions), const int S, const int group, const int segments, const int first_token,
                              const int depth, const int pages_each, const int page_count, const int q_stride, const int y_stride,
                              const float scale, const float soft_cap, const int window) {
   __local float lanes[64], q_tile[TILE * HEAD_DIM], p[TILE * SPLIT];
@@ -178,6 +185,7 @@ __kernel void attention_simt(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(beg
   Tile t;
   FOLLOW_PATH(t);
   load_tile(&t, q_tile, PTR(const float, q), PTR(const int, positions), queries, kv_head, group, q_stride, window);
+  LOAD_SLOPES(t);
   for (int first = t.earliest / SPLIT * SPLIT; first <= t.furthest; first += SPLIT) {
     attend_split(&t, lanes, q_tile, p, CACHE_OF(cache_k, HEAD_DIM, first), CACHE_OF(cache_v, HEAD_DIM_V, first), first, scale,
                  soft_cap);
@@ -191,7 +199,7 @@ __kernel void attention_simt(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(beg
 }
 
 __kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(begins), BUFFER(pages), BUFFER(paths), BUFFER(cache_k), BUFFER(cache_v),
-                                   BUFFER(scratch), const int S, const int group, const int segments, const int first_token,
+                                   BUFFER(scratch), BUFFER(slopes), BUFFER(token_positions), const int S, const int group, const int segments, const int first_token,
                                    const int depth, const int pages_each, const int page_count, const int q_stride, const float scale,
                                    const float soft_cap, const int share_begin, const int share_end, const int window) {
   __local float lanes[64], q_tile[TILE * HEAD_DIM], p[TILE * SPLIT];
@@ -204,6 +212,7 @@ __kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(begins),
   Tile t;
   FOLLOW_PATH(t);
   load_tile(&t, q_tile, PTR(const float, q), PTR(const int, positions), queries, kv_head, group, q_stride, window);
+  LOAD_SLOPES(t);
   // The group runs a split that the tile does not see over no positions, since all must meet the barriers. The merge
   // does not read it.
   attend_split(&t, lanes, q_tile, p, CACHE_OF(cache_k, HEAD_DIM, split * SPLIT), CACHE_OF(cache_v, HEAD_DIM_V, split * SPLIT),

@@ -4,6 +4,7 @@
 //   ADD_UP     a step of the first loop: it sums values if the mean is subtracted, otherwise squares.
 //   OF_VALUE   the number that is scaled: the value, minus the mean with CENTRED.
 //   WITH_BIAS  the last product, plus the bias.
+//   WEIGHTS_OF the first weight of a group; with OWN_WEIGHTS each group has its own.
 #ifndef HAS_ADD
 #define HAS_ADD 0
 #endif
@@ -15,6 +16,9 @@
 #endif
 #ifndef HAS_BIAS
 #define HAS_BIAS 0
+#endif
+#ifndef OWN_WEIGHTS
+#define OWN_WEIGHTS 0
 #endif
 
 // NaN if the squares overflow: results of zero would hide the overflow.
@@ -28,6 +32,11 @@ INLINE float inverse_root(const float mean_square) {
 #else
 #define ADD_UP(v, sums) fma(v, v, sums)
 #define OF_VALUE(v) (v)
+#endif
+#if OWN_WEIGHTS
+#define WEIGHTS_OF(group) ((group) * width)
+#else
+#define WEIGHTS_OF(group) 0
 #endif
 #if HAS_BIAS
 #define WITH_BIAS(v, weight, bias) fma(v, weight, bias)

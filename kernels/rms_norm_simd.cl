@@ -5,7 +5,7 @@
 //   y = v * (1 / sqrt(mean(v^2) + eps)) * (weight + unit).
 // CENTRED = 1 uses v - mean(v) in place of v (LayerNorm: Ba et al. 2016, arXiv:1607.06450). HAS_BIAS = 1 adds a bias,
 // by fma with the last product.
-// Layout: x, y, add f32 at s*stride + g*width + i; weight, bias f32 [width].
+// Layout: x, y, add f32 at s*stride + g*width + i; weight, bias f32 [width], or [groups][width] with -DOWN_WEIGHTS=1.
 // Work: one work-item (local size 1) per token (dimension 0) and group (dimension 1).
 // Order: 16 lane sums; lane i takes elements i, i+16, ... Squares are summed by fma, values (for the mean) by addition;
 //   then follows the tree of sum_lanes. A last part of fewer than 16 elements is filled with zeros, or with the mean if
@@ -19,8 +19,8 @@ __kernel void rms_norm_simd(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), B
   const size_t s = get_global_id(0), g = get_global_id(1);
   __global float *x = PTR(float, x) + s * x_stride + g * width;
   __global float *y = PTR(float, y) + s * y_stride + g * width;
-  __global const float *weight = PTR(const float, weight);
-  __global const float *bias = PTR(const float, bias);
+  __global const float *weight = PTR(const float, weight) + WEIGHTS_OF(g);
+  __global const float *bias = PTR(const float, bias) + WEIGHTS_OF(g);
   const int whole = width & ~15, rest = width & 15;
 #if HAS_ADD
   __global const float *add = PTR(const float, add) + s * add_stride + g * width;

@@ -5,7 +5,7 @@
 //   y = v * (1 / sqrt(mean(v^2) + eps)) * (weight + unit).
 // CENTRED = 1 uses v - mean(v) in place of v (LayerNorm: Ba et al. 2016, arXiv:1607.06450). HAS_BIAS = 1 adds a bias,
 // by fma with the last product.
-// Layout: x, y, add f32 at s*stride + g*width + i; weight, bias f32 [width].
+// Layout: x, y, add f32 at s*stride + g*width + i; weight, bias f32 [width], or [groups][width] with -DOWN_WEIGHTS=1.
 // Work: one work-group of 64 per token (dimension 0) and group (dimension 1); neighbours take neighbouring elements.
 // Order: 64 lane sums; lane i takes elements i, i+64, ... Squares are summed by fma, values (for the mean) by addition;
 //   then follows the tree of group_sum.
@@ -20,7 +20,7 @@ __kernel void rms_norm_simt(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), B
   const int lane = get_local_id(0);
   __global float *x = PTR(float, x) + s * x_stride + g * width;
   __global float *y = PTR(float, y) + s * y_stride + g * width;
-  __global const float *weight = PTR(const float, weight), *bias = PTR(const float, bias);
+  __global const float *weight = PTR(const float, weight) + WEIGHTS_OF(g), *bias = PTR(const float, bias) + WEIGHTS_OF(g);
 
   float sum = 0.0f;  // a sum of squares; of values if the mean is needed first
   for (int i = lane; i < width; i += 64) {

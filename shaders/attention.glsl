@@ -17,6 +17,7 @@ layout(constant_id = 5) const int ROUND_F16 = 0;
 layout(constant_id = 6) const int SHARES = 16;
 layout(constant_id = 7) const int TREES = 0;  // whether the batch has trees of drafts
 layout(constant_id = 8) const int SINKS = 0;  // whether sums have the exponential of a sink of the head
+layout(constant_id = 9) const int SLOPES = 0;  // whether the head's slope times the distance is subtracted from scores
 #define MAX_TILE 8
 #define MAX_SPLIT 256
 #define RECORD uint(2 + HEAD_DIM_V)
@@ -41,8 +42,11 @@ BUFFER(4, int, paths);
 BUFFER(5, uint, cache_k);
 BUFFER(6, uint, cache_v);
 BUFFER(7, float, scratch);
+BUFFER(8, float, slopes);
+BUFFER(9, int, token_positions);
 layout(push_constant) uniform Args {
-  uint q_offset, positions_offset, begins_offset, pages_offset, paths_offset, cache_k_offset, cache_v_offset, scratch_offset;
+  uint q_offset, positions_offset, begins_offset, pages_offset, paths_offset, cache_k_offset, cache_v_offset, scratch_offset,
+      slopes_offset, token_positions_offset;
   int S, group, segments, first_token, depth, pages_each, page_count, q_stride;
   float scale, soft_cap;
   int share_begin, share_end, window;
@@ -57,9 +61,11 @@ BUFFER(5, int, paths);
 BUFFER(6, uint, cache_k);
 BUFFER(7, uint, cache_v);
 BUFFER(8, float, sinks);
+BUFFER(9, float, slopes);
+BUFFER(10, int, token_positions);
 layout(push_constant) uniform Args {
   uint q_offset, y_offset, positions_offset, begins_offset, pages_offset, paths_offset, cache_k_offset, cache_v_offset,
-      sinks_offset;
+      sinks_offset, slopes_offset, token_positions_offset;
   int S, group, segments, first_token, depth, pages_each, page_count, q_stride, y_stride;
   float scale, soft_cap;
   int window;
@@ -209,8 +215,25 @@ void score_split(const Text text, const uint keys, const int first, const int en
   }
 }
 
+// The tile's query i. A last tile that is not full repeats its last query; the repeats are not stored.
+int query_of(const Queries queries, const int i) { return min(queries.first + i, queries.queries - 1); }
+bool is_stored(const Queries queries, const int i) { return queries.first + i < queries.queries; }
+
+// Subtracts slope * distance (ALiBi) from the scores of query i in a split that begins at `first`. A distance is exact
+// as f32. Unseen positions stay at -INFINITY.
+void subtract_distances(const Queries queries, const int i, const int first) {
+  const int n = query_of(queries, i);
+  const float slope = slopes[slopes_offset + uint(int(gl_WorkGroupID.y) * group + n % group)];
+  const int own = token_positions[token_positions_offset + uint(queries.token + n / group)];
+  // trips <= MAX_SPLIT / LANES
+  for (int at = int(gl_LocalInvocationID.x); at < SPLIT; at += LANES) {
+    precise const float score = fma(-slope, float(abs(own - first - at)), weights[i * SPLIT + at]);
+    weights[i * SPLIT + at] = score;
+  }
+}
+
 // Turns the scores of query i into weights, and joins their maximum and sum to those of the earlier splits.
-void weigh_split(const int i) {
+void weigh_split(const Queries queries, const int i, const int first) {
   const int lane = int(gl_LocalInvocationID.x);
   // Unseen positions stay at -INFINITY. Without a cap the loop ends at once; lavapipe would run both sides of an `if`.
   // trips <= MAX_SPLIT / LANES
@@ -218,6 +241,7 @@ void weigh_split(const int i) {
     const float score = weights[i * SPLIT + at];
     weights[i * SPLIT + at] = score > -INFINITY ? soft_cap1(score, soft_cap) : score;
   }
+  if (SLOPES != 0) subtract_distances(queries, i, first);
   float part_top = -INFINITY;
   // trips <= MAX_SPLIT / LANES
   for (int at = lane; at < SPLIT; at += LANES) part_top = larger(part_top, weights[i * SPLIT + at]);
@@ -277,22 +301,17 @@ void add_values(const Text text, const uint rows, const int first, const int beg
 
 // Adds the positions [first, first + SPLIT) to the tile. `earliest` is the smallest first position of its queries;
 // `nearest` and `furthest` are the smallest and the largest last one.
-void attend_split(const Text text, const int first, const int earliest, const int nearest, const int furthest) {
+void attend_split(const Queries queries, const Text text, const int first, const int earliest, const int nearest, const int furthest) {
   const int end = min(first + SPLIT, furthest + 1);
   const uint row = cache_row(text, first);
   score_split(text, row * uint(HEAD_DIM), first, end);
   barrier();
   // trips <= MAX_TILE
-  for (int i = 0; i < TILE; ++i) weigh_split(i);
+  for (int i = 0; i < TILE; ++i) weigh_split(queries, i, first);
   barrier();
   add_values(text, row * uint(HEAD_DIM_V), first, max(first, earliest), min(end, nearest + 1), end);
   barrier();  // the next split writes weights
 }
-
-// The tile's query i. A last tile that is not full repeats its last query; the repeats are not stored.
-int query_of(const Queries queries, const int i) { return min(queries.first + i, queries.queries - 1); }
-bool is_stored(const Queries queries, const int i) { return queries.first + i < queries.queries; }
-
 
 void main() {
   const int lane = int(gl_LocalInvocationID.x), kv_head = int(gl_WorkGroupID.y);
@@ -329,7 +348,7 @@ void main() {
 #ifdef SPLIT_KERNEL
   const int heads = int(gl_NumWorkGroups.y) * group;
   if (part * SPLIT > furthest || (part + 1) * SPLIT <= earliest) return;  // the merge does not read this split
-  attend_split(text, part * SPLIT, earliest, nearest, furthest);
+  attend_split(queries, text, part * SPLIT, earliest, nearest, furthest);
   // trips <= MAX_TILE
   for (int i = 0; i < TILE; ++i) {
     if (!is_stored(queries, i)) break;
@@ -345,7 +364,8 @@ void main() {
   }
 #else
   // trips <= TANDEM_MAX_SPLITS_IN_TURN
-  for (int first = earliest / SPLIT * SPLIT; first <= furthest; first += SPLIT) attend_split(text, first, earliest, nearest, furthest);
+  for (int first = earliest / SPLIT * SPLIT; first <= furthest; first += SPLIT)
+    attend_split(queries, text, first, earliest, nearest, furthest);
   // trips <= MAX_TILE
   for (int i = 0; i < TILE; ++i) {
     if (!is_stored(queries, i)) break;

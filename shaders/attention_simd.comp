@@ -20,7 +20,7 @@
 //   attention_merge_simd  dimension 0 is token*heads + head: merges the splits of scratch.
 // Order, the same for both ways and every tile: the cache is cut into splits of SPLIT absolute positions.
 //   In a split a score is one fma chain over i = 0 .. HEAD_DIM-1, then times scale; a soft_cap above 0 then caps it.
-//   The maximum is exact.
+//   With SLOPES = 1 one fma then subtracts slope * distance (ALiBi). The maximum is exact.
 //   exp is exp1 of exp.glsl. Its sum is 16 lane sums (lane = position % 16) and the tree of trees.glsl.
 //   A value element is one fma chain over ascending positions. merge() merges splits in ascending order.
 //   Positions after a token's own add an exact zero or are not read, so neither the tile nor S changes a bit.

@@ -4,6 +4,7 @@ layout(constant_id = 0) const int HAS_ADD = 0;
 layout(constant_id = 1) const int ROUND_F16 = 0;
 layout(constant_id = 2) const int CENTRED = 0;
 layout(constant_id = 3) const int HAS_BIAS = 0;
+layout(constant_id = 4) const int OWN_WEIGHTS = 0;  // each group has its own weights and biases
 
 BUFFER(0, float, x);
 BUFFER(1, float, y);
@@ -20,6 +21,7 @@ void main() {
   const int lane = int(gl_LocalInvocationID.x);
   const uint s = gl_WorkGroupID.x, group = gl_WorkGroupID.y * uint(width);
   const uint xs = x_offset + s * uint(x_stride) + group, ys = y_offset + s * uint(y_stride) + group;
+  const uint weights = weight_offset + (OWN_WEIGHTS != 0 ? group : 0u), biases = bias_offset + (OWN_WEIGHTS != 0 ? group : 0u);
   const uint adds = add_offset + s * uint(add_stride) + group;
 
   precise float sum = 0.0;  // a sum of squares; of values if the mean is needed first
@@ -55,9 +57,9 @@ void main() {
   for (int i = lane; i < width; i += LANES) {
     precise float v = x[xs + uint(i)];
     if (CENTRED != 0) v = v - mean;
-    precise const float scaled = v * inverse, weighted = weight[weight_offset + uint(i)] + unit;
+    precise const float scaled = v * inverse, weighted = weight[weights + uint(i)] + unit;
     if (HAS_BIAS != 0)
-      v = fma(scaled, weighted, bias[bias_offset + uint(i)]);
+      v = fma(scaled, weighted, bias[biases + uint(i)]);
     else
       v = scaled * weighted;
     y[ys + uint(i)] = ROUND_F16 != 0 ? round_f16(v) : v;

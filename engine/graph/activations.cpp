@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "engine/model/alibi.h"
 #include "engine/model/rope.h"
 #include "sync/error.h"
 
@@ -109,6 +110,10 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
     temperature_table = floats(s.positions, c.head_dim, "factors on queries");
     if (pool_) fill_temperature_table(*c.temperature, s.positions, c.head_dim, temperature_table.as<float>());
   }
+  if (c.alibi > 0) {
+    slopes = floats(c.heads, 1, "slopes of heads");
+    if (pool_) std::ranges::copy(alibi_slopes(c.heads, c.alibi), slopes.as<float>());
+  }
   const bool scales_input = c.experts && c.experts->scales_input;
   if (scales_input) scaled = floats(rows, c.hidden, "scaled input of experts");
   if (scales_input || c.unit_qk_norm) {
@@ -189,6 +194,7 @@ size_t Activations::bytes() const {
                                 units.activated,
                                 units.found,
                                 logits,
+                                slopes,
                                 ones,
                                 scaled,
                                 scratch}) {

@@ -120,6 +120,7 @@ class Activations {
   Operand window_rope_table;    // the table of layers with a window, if their rotation differs
   Operand query_rope_table;     // the table of queries, if they have a temperature
   Operand temperature_table;    // factors on queries that are not rotated, in the form of a rotation's table
+  Operand slopes;               // f32 [heads], of ALiBi
   Operand ones;                 // f32 [max(rows, head_dim)], only where something needs them
   Operand scaled;               // [rows, H], the input of experts that is multiplied by a weight
   Operand scratch;              // for attention split over the cache

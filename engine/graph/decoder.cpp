@@ -107,10 +107,21 @@ class Builder {
   }
 
   void norm_heads(const LayerWeights& layer, const Operand& q, const Operand& k) {
+    if (c_.qk_norm_each) {
+      norm_each_head("attn_q_norm", q, c_.heads, layer.q_norm);
+      return norm_each_head("attn_k_norm", k, c_.kv_heads, layer.k_norm);
+    }
     const bool whole = c_.qk_norm_whole;  // one norm for all heads
     const int64_t stride = c_.qkv_width();
     norm_in_place("attn_q_norm", q, stride, whole ? 1 : c_.heads, whole ? c_.q_width() : c_.head_dim, layer.q_norm);
     norm_in_place("attn_k_norm", k, stride, whole ? 1 : c_.kv_heads, whole ? c_.k_width() : c_.head_dim, layer.k_norm);
+  }
+
+  // LayerNorms without biases, each with weights of its own.
+  void norm_each_head(const char* name, const Operand& x, int64_t heads, const Operand& weights) {
+    norm_in_place(name, x, c_.qkv_width(), heads, c_.head_dim, weights);
+    auto& norm = std::get<RmsNorm>(operators_.back().body);
+    norm.centred = norm.own_weights = true;
   }
 
   // For latent attention. A row has all heads' queries, then the latent, then the rotated key. The last two lie side by
@@ -169,6 +180,8 @@ class Builder {
     op.y_stride = c_.heads * c_.head_dim_v;
     op.positions = advanced(b_.last_seen, first_ * static_cast<int64_t>(sizeof(int32_t)));
     op.sees_all = c_.sees_all;
+    op.has_slopes = c_.alibi > 0, op.slopes = b_.slopes;
+    if (op.has_slopes) op.token_positions = advanced(b_.positions, first_ * static_cast<int64_t>(sizeof(int32_t)));
     op.cache = cache;
     op.segments = segments();
     if (batch_.segments > 1) op.segments.first_token = first_;
@@ -235,7 +248,7 @@ class Builder {
     const int64_t width = (c_.gated ? 2 : 1) * I;
     const std::string up = (c_.gated ? "ffn_gate_up" : "ffn_up") + suffix;
     matmul(up, layer.gate_up, x, S_, b_.gate_up);
-    if (c_.ffn_bias) add_bias(up, layer.gate_up, S_, b_.gate_up);
+    if (c_.ffn_bias && !c_.gated) add_bias(up, layer.gate_up, S_, b_.gate_up);
     glu(suffix, {S_, I, b_.gate_up, c_.gated ? column(b_.gate_up, I) : Operand{}, width, width, b_.activated, I});
     matmul("ffn_down" + suffix, layer.down, b_.activated, S_, y);
     if (c_.ffn_bias) add_bias("ffn_down" + suffix, layer.down, S_, y);
@@ -521,6 +534,8 @@ class Builder {
       op.act_i8 = !decides && takes_act_i8(part.matrix.format);
       add(group.parts.size() == 1 ? name : name + ("." + std::to_string(i)), op);
     }
+    for (const ColumnFactor& f : group.factors)
+      add(name + ".factor", Scale{S, f.columns, column(y, f.column_begin), group.rows, f.factor});
   }
 
   // The configuration says whether there is a bias: in a model of shapes only, its operands are empty.

@@ -36,6 +36,7 @@ namespace tandem {
   EACH(hunyuan_dense)              \
   EACH(hunyuan_moe)                \
   EACH(internlm2)                  \
+  EACH(jina_bert_v2)               \
   EACH(llama)                      \
   EACH(llama4)                     \
   EACH(minicpm)                    \

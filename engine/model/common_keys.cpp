@@ -83,6 +83,15 @@ float cap(const ConfigKeys& keys, const char* key) {
   return static_cast<float>(*value);
 }
 
+constexpr const char* kAlibi = "attention.max_alibi_bias";
+
+// 0 if the key is absent.
+float alibi(const ConfigKeys& keys) {
+  const double most = keys.number(kAlibi).value_or(0.0);
+  if (!(most >= 0.0 && most <= 1e3)) keys.fail(kAlibi, "found " + printed(most) + ", expected 0 to 1000");
+  return static_cast<float>(most);
+}
+
 constexpr const char* kTemperature = "attention.temperature_scale";
 
 // Absent if the key is absent or 0. The architecture says the length.
@@ -108,6 +117,7 @@ void read_scales(const ConfigKeys& keys, const std::function<bool(std::string_vi
   if (is_known("logit_scale")) config.logit_scale = 1.0f / factor(keys, "logit_scale");  // the file stores the divisor
   if (is_known(kAttentionCap)) config.attention_cap = cap(keys, kAttentionCap);
   if (is_known(kLogitCap)) config.logit_cap = cap(keys, kLogitCap);
+  if (is_known(kAlibi)) config.alibi = alibi(keys);
   if (is_known(kTemperature)) config.temperature = temperature(keys);
   if (is_known("attention.scale")) config.given_attention_scale = factor(keys, "attention.scale", 0.0f);
 }

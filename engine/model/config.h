@@ -108,11 +108,12 @@ struct ModelConfig {
   bool attention_sinks = false;  // each head has a score that takes weight from the others and has no value
   bool output_bias = false;      // of attention's output
   bool logits_bias = false;
-  bool ffn_bias = false;       // of the feed-forward network's products
+  bool ffn_bias = false;       // of the feed-forward network's products; with a gate, of the last one alone
   bool joined_qkv = false;     // one tensor of the file has q, k and v
   bool qk_norm = false;        // RMSNorm per head on q and k
   bool qk_norm_whole = false;  // one norm over all heads together instead
   bool qk_norm_last = false;   // behind the rotation
+  bool qk_norm_each = false;   // LayerNorms without biases instead, and each head has weights of its own
   bool unit_qk_norm = false;   // rotated heads of q and k are normed without weights, behind the rotation
   bool layer_norm = false;     // LayerNorm instead of RMSNorm, outside of heads
   bool norm_bias = true;       // LayerNorms have a bias

@@ -13,7 +13,7 @@ struct LayerParts {
   Group qkv;                        // [q_width + k_width + v_width, H]; in latent attention [projected_width, H]
   Vector query_norm;                // [query_rank], for the latent of queries
   Group query_up;                   // [query_width, query_rank]: turns that latent into queries
-  Vector q_norm, k_norm;            // [head_dim], for every head of q and of k; or for all heads together
+  Vector q_norm, k_norm;            // [head_dim], for every head of q and of k; of each head; or of all together
   Vector attention_sinks;           // [heads]
   Vector latent_norm;               // [rank], for the latent that latent attention stores
   Stack key_up;                     // for each head [rank, nope]: turns a query into one for latents

@@ -1,6 +1,8 @@
 #include "engine/model/loading.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <set>
@@ -96,6 +98,7 @@ class Loader {
       }
       group.parts.back().matrix.rows += weight.rows;
       sources.back().push_back(rows_of(tensor, weight.columns));
+      add_factor(tensor, {group.rows, weight.rows}, group.factors);
       group.rows += weight.rows;
       group.columns = weight.columns;
     }
@@ -235,7 +238,7 @@ class Loader {
       if (tensor.name.ends_with(".attn_rot_embd.weight") || tensor.name.ends_with(".attn_rot_embd")) continue;
       if (is_tensor_of_other_media(tensor.name)) continue;
       if (!names_.contains(tensor.name) && tensor.name.ends_with(".scale"))
-        throw Error("a factor of a whole matrix, which files of NVFP4 may have, is not computed",
+        throw Error("a factor of a whole matrix, which is computed for matrices of NVFP4 outside of experts alone",
                     file_.path() + ": tensor '" + tensor.name + "'",
                     "use a file of another storage type, such as MXFP4");
       if (!names_.contains(tensor.name)) {
@@ -348,6 +351,31 @@ class Loader {
               spec->file_rows()};
     }
   };
+
+  // Adds the factor of an NVFP4 matrix, if its file has one: NAME.scale beside NAME.weight, a single f32. Neighbours
+  // with one factor are one entry. Other types have no such tensor, so it is refused as unknown there. NAME.input_scale
+  // says how to round activations to 4 bits. No activation is rounded so here, so it changes nothing.
+  void add_factor(const GgufTensor& matrix, ColumnFactor place, std::vector<ColumnFactor>& factors) {
+    constexpr std::string_view kWeight = "weight";
+    if (matrix.type != StorageType::nvfp4 || !matrix.name.ends_with(kWeight)) return;
+    const std::string prefix = matrix.name.substr(0, matrix.name.size() - kWeight.size()), name = prefix + "scale";
+    names_.insert(prefix + "input_scale");
+    if (file_.find(name) == nullptr) return;
+    const GgufTensor& tensor = known(name, {1});
+    if (tensor.type != StorageType::f32)
+      throw Error(std::string("a factor of type ") + info(tensor.type).name + ", expected F32",
+                  file_.path() + ": tensor '" + name + "'");
+    std::memcpy(&place.factor, tensor.data, sizeof place.factor);
+    if (!std::isfinite(place.factor))
+      throw Error("a factor that is not a finite number", file_.path() + ": tensor '" + name + "'",
+                  "the file is damaged");
+    if (place.factor == 1) return;
+    if (!factors.empty() && factors.back().factor == place.factor &&
+        factors.back().column_begin + factors.back().columns == place.column_begin)
+      factors.back().columns += place.columns;
+    else
+      factors.push_back(place);
+  }
 
   // The packing list copies the matrix, so `list` runs only after the matrix has its address.
   void item(PackedMatrix& matrix, std::vector<SourceRows> sources) {

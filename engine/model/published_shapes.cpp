@@ -40,6 +40,7 @@ constexpr PublishedShape kPublished[] = {
     {"smollm3-3b", "smollm3", 36, 2048, 11008, 16, 4, 128, 128256, 65536, 5000000, true},
     {"afm-4.5b", "arcee", 36, 2560, 18432, 20, 4, 128, 128005, 65536, 10000},
     {"aya-23-8b", "command-r", 32, 4096, 14336, 32, 8, 128, 256000, 8192, 10000, true},
+    {"command-r-plus", "command-r", 64, 12288, 33792, 96, 8, 128, 256000, 131072, 75000000, true, false, true},
     {"command-r7b", "cohere2", 32, 4096, 14336, 32, 8, 128, 256000, 8192, 50000, true},
     {"falcon3-1b", "llama", 18, 2048, 8192, 8, 4, 256, 131072, 8192, 1000042},
     {"ministral-3-8b", "mistral3", 34, 4096, 14336, 32, 8, 128, 131072, 262144, 1000000},
@@ -47,16 +48,21 @@ constexpr PublishedShape kPublished[] = {
     // Encoders, which make vectors.
     {"all-minilm-l6", "bert", 6, 384, 1536, 12, 12, 32, 30522, 512, 10000},
     {"bge-small", "bert", 12, 384, 1536, 12, 12, 32, 30522, 512, 10000},
+    {"jina-embeddings-v2-small", "jina-bert-v2", 4, 512, 2048, 8, 8, 64, 30528, 8192, 10000},
+    {"jina-embeddings-v2-base", "jina-bert-v2", 12, 768, 3072, 12, 12, 64, 30528, 8192, 10000},
     {"nomic-embed-text-v1.5", "nomic-bert", 12, 768, 3072, 12, 12, 64, 30522, 2048, 1000},
     // Some models rotate a part of each head only.
     with_rotated({"nemotron-mini-4b", "nemotron", 32, 3072, 9216, 24, 8, 128, 256000, 4096, 10000}, 64),
     with_rotated({"phi-2", "phi2", 32, 2560, 10240, 32, 32, 80, 51200, 2048, 10000}, 32),
+    with_rotated({"stablelm-2-12b", "stablelm", 40, 5120, 13824, 32, 8, 160, 100352, 4096, 10000, false, false, true},
+                 40),
     with_rotated({"phi-4-mini", "phi3", 32, 3072, 8192, 24, 8, 128, 200064, 131072, 10000, true}, 96),
     // Mixtures of experts add: count, used, I of each, I of the shared ones, dense layers.
     // Then: sigmoids with a bias that chooses, a scale of the weights, groups, groups of a token, and the distance
     // of layers with experts.
     // Latent attention adds: rank, values without rotation, with rotation, of a head's value; rank of queries.
     mixture({"mixtral-8x7b", "llama", 32, 4096, 14336, 32, 8, 128, 32000, 32768, 1000000}, {8, 2, 14336}),
+    mixture({"mixtral-8x22b", "llama", 56, 6144, 16384, 48, 8, 128, 32000, 65536, 1000000}, {8, 2, 16384}),
     mixture({"phi-3.5-moe", "phimoe", 32, 4096, 6400, 32, 8, 128, 32064, 131072, 10000, false, true}, {16, 2, 6400}),
     mixture({"phi-tiny-moe", "phimoe", 32, 4096, 448, 16, 4, 128, 32064, 4096, 10000, false, true}, {16, 2, 448}),
     mixture({"qwen1.5-moe-a2.7b", "qwen2moe", 24, 2048, 5632, 16, 16, 128, 151936, 8192, 1000000, false, true},
@@ -64,8 +70,13 @@ constexpr PublishedShape kPublished[] = {
     mixture({"qwen2-57b-a14b", "qwen2moe", 28, 3584, 18944, 28, 4, 128, 151936, 131072, 1000000, false, true},
             {64, 8, 2560, 20480}),
     mixture({"qwen3-30b-a3b", "qwen3moe", 48, 2048, 6144, 32, 4, 128, 151936, 40960, 1000000}, {128, 8, 768}),
+    mixture({"qwen3-235b-a22b", "qwen3moe", 94, 4096, 12288, 64, 4, 128, 151936, 40960, 1000000}, {128, 8, 1536}),
     mixture({"olmoe-1b-7b", "olmoe", 16, 2048, 1024, 16, 16, 128, 50304, 4096, 10000}, {64, 8, 1024}),
     mixture({"granite-3.0-1b-a400m", "granitemoe", 24, 1024, 512, 16, 8, 64, 49155, 4096, 10000, true}, {32, 8, 512}),
+    mixture({"granite-3.0-3b-a800m", "granitemoe", 32, 1536, 512, 24, 8, 64, 49155, 4096, 10000, true}, {40, 8, 512}),
+    mixture({"ling-lite", "bailingmoe", 28, 2048, 5632, 16, 4, 128, 126464, 4096, 600000}, {64, 6, 1408, 2816}),
+    mixture({"hunyuan-a13b", "hunyuan-moe", 32, 4096, 3072, 32, 8, 128, 128167, 32768, 10000, true},
+            {64, 8, 3072, 3072}),
     mixture({"ernie-4.5-21b-a3b", "ernie4_5-moe", 28, 2560, 12288, 20, 4, 128, 103424, 131072, 500000, true},
             {64, 6, 1536, 3072, 1}),
     mixture({"ernie-4.5-300b-a47b", "ernie4_5-moe", 54, 8192, 28672, 64, 8, 128, 103424, 131072, 500000},

@@ -135,6 +135,7 @@ void set_variants(GgufWriter& writer, const std::string& prefix, const ModelConf
   set("embedding_scale", config.embedding_scale);
   set("residual_scale", config.residual_scale);
   set("logit_scale", architecture.multiplies_logits ? config.logit_scale : 1.0f / config.logit_scale);
+  if (config.alibi > 0) set("attention.max_alibi_bias", config.alibi);
   if (config.attention_cap > 0) set("attn_logit_softcapping", config.attention_cap);
   if (config.logit_cap > 0) set("final_logit_softcapping", config.logit_cap);
   set("attention.sliding_window", static_cast<uint32_t>(config.window));

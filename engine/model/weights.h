@@ -24,10 +24,18 @@ struct MatrixPart {
   int64_t column_begin = 0;  // first column of the output buffer that its rows write
 };
 
+// A factor on some columns of a product. Files of NVFP4 have one for each matrix.
+struct ColumnFactor {
+  int64_t column_begin = 0, columns = 0;
+  float factor = 1;
+  bool operator==(const ColumnFactor&) const = default;
+};
+
 struct MatrixGroup {
   std::vector<MatrixPart> parts;
-  int64_t rows = 0, columns = 0;  // N in total, K
-  Operand bias;                   // f32 [rows]; absent: none
+  int64_t rows = 0, columns = 0;           // N in total, K
+  Operand bias;                            // f32 [rows]; absent: none
+  std::vector<ColumnFactor> factors = {};  // of results, before a bias is added; in the order of columns
   size_t bytes() const;
 };
 

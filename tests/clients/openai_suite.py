@@ -459,6 +459,43 @@ class Errors(Client):
         self.assertTrue(self.chat().choices[0].message.content)
 
 
+class Embeddings(Client):
+    flags = ["--embeddings", "--pooling", "mean"]
+
+    def vectors(self, texts, **more):
+        return self.client.embeddings.create(model=self.model, input=texts, **more)
+
+    def test_are_vectors_of_length_one_in_the_order_of_their_texts(self):
+        answer = self.vectors(["Once upon a time", "a dog", "Once upon a time"])
+        self.assertEqual([each.index for each in answer.data], [0, 1, 2])
+        self.assertEqual(answer.data[0].embedding, answer.data[2].embedding)
+        self.assertNotEqual(answer.data[0].embedding, answer.data[1].embedding)
+        for each in answer.data:
+            self.assertAlmostEqual(sum(value * value for value in each.embedding), 1, places=5)
+        self.assertGreater(answer.usage.prompt_tokens, 8)
+        self.assertEqual(answer.usage.total_tokens, answer.usage.prompt_tokens)
+
+    # Without a format the client asks for base64 and decodes it itself.
+    def test_are_the_same_numbers_in_both_formats(self):
+        packed = self.vectors("Once upon a time").data[0].embedding
+        digits = self.vectors("Once upon a time", encoding_format="float").data[0].embedding
+        self.assertEqual(len(packed), len(digits))
+        for one, other in zip(packed, digits):
+            self.assertAlmostEqual(one, other, places=6)
+
+    def test_may_be_asked_for_by_token_ids(self):
+        self.assertEqual(self.vectors([5, 9, 20]).usage.prompt_tokens, 3)
+        self.assertEqual(len(self.vectors([[5, 9], [7]]).data), 2)
+
+    def test_name_what_they_do_not_take(self):
+        self.refused(lambda: self.vectors("x", dimensions=3), param="dimensions")
+        self.refused(lambda: self.vectors(""), param="input")
+
+    def test_stand_beside_texts(self):
+        self.vectors("x")
+        self.assertTrue(self.text().choices[0].text)
+
+
 class Keys(Client):
     flags = ["--chat-template", "chatml", "--api-key", "any"]
 

@@ -53,6 +53,11 @@ int64_t queries_at_once(const Attention& op, int64_t group, const LoweringContex
 
 // Kernels without SINKS do not read it.
 const Operand& sinks_argument(const Attention& op) { return op.has_sinks ? op.sinks : op.positions; }
+// Likewise without SLOPES.
+const Operand& slopes_argument(const Attention& op) { return op.has_slopes ? op.slopes : op.positions; }
+const Operand& token_positions_argument(const Attention& op) {
+  return op.has_slopes ? op.token_positions : op.positions;
+}
 
 // Whether every split of the cache gets its own work-group, so that a second launch merges the results.
 bool is_split(const Attention& op, size_t tiles, const LoweringContext& context) {
@@ -104,6 +109,7 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
                             {"ROUND_F16", op.round_f16},
                             {"TREES", op.segments.depth > 0}});
   if (op.has_sinks && op.part != AttentionPart::splits) launch.options += " -DSINKS=1";
+  if (op.has_slopes && op.part != AttentionPart::merge) launch.options += " -DSLOPES=1";
   if (!simt && !context.shaders) {
     launch.options.append(" ").append(define("REGISTERS", context.vector_registers));
     if (context.vector_registers >= 32 && context.processor.loads_cost_products) launch.options += " -DCHAINS=24";
@@ -123,7 +129,8 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
     launch.args = {BufferArg{op.q}, BufferArg{op.y, true}};
     launch.args.insert(launch.args.end(), cache_args.begin(), cache_args.end());
     launch.args.insert(launch.args.end(),
-                       {BufferArg{sinks_argument(op)}, narrow(op.S), narrow(group), narrow(op.segments.count),
+                       {BufferArg{sinks_argument(op)}, BufferArg{slopes_argument(op)},
+                        BufferArg{token_positions_argument(op)}, narrow(op.S), narrow(group), narrow(op.segments.count),
                         narrow(op.segments.first_token), narrow(op.segments.depth), narrow(splits), narrow(cache.pages),
                         narrow(op.q_stride), narrow(op.y_stride), op.score.scale, op.score.soft_cap, window});
     launch.global = {tiles * local, kv_heads, 1};
@@ -138,9 +145,10 @@ std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringCon
   launch.args.insert(launch.args.end(), cache_args.begin(), cache_args.end());
   launch.args.insert(
       launch.args.end(),
-      {BufferArg{op.scratch, true}, narrow(op.S), narrow(group), narrow(op.segments.count),
-       narrow(op.segments.first_token), narrow(op.segments.depth), narrow(splits), narrow(cache.pages),
-       narrow(op.q_stride), op.score.scale, op.score.soft_cap, narrow(op.share_begin), narrow(op.share_end), window});
+      {BufferArg{op.scratch, true}, BufferArg{slopes_argument(op)}, BufferArg{token_positions_argument(op)},
+       narrow(op.S), narrow(group), narrow(op.segments.count), narrow(op.segments.first_token),
+       narrow(op.segments.depth), narrow(splits), narrow(cache.pages), narrow(op.q_stride), op.score.scale,
+       op.score.soft_cap, narrow(op.share_begin), narrow(op.share_end), window});
   launch.global = {tiles * local, kv_heads, static_cast<size_t>(splits)};
   merge.kernel = in_family("attention_merge", context.family);
   merge.args = {BufferArg{op.y, true}, BufferArg{op.positions}, BufferArg{op.scratch}, BufferArg{sinks_argument(op)},

@@ -16,6 +16,7 @@ std::vector<KernelLaunch> lower_rms_norm(const RmsNorm& op, const LoweringContex
   launch.source = launch.kernel = in_family("rms_norm", context.family);
   launch.options = defines(
       {{"HAS_ADD", bool(op.add)}, {"ROUND_F16", op.round_f16}, {"CENTRED", op.centred}, {"HAS_BIAS", op.biased}});
+  if (op.own_weights) launch.options += " -DOWN_WEIGHTS=1";
   // x counts as written only with a residual, which the kernel adds to x.
   launch.args = {BufferArg{op.x, static_cast<bool>(op.add)},
                  BufferArg{op.y, true},

@@ -62,11 +62,11 @@ struct Contract {
   void operator()(const RmsNorm& op) const {
     for (int64_t s = 0; s < op.S; ++s)
       for (int64_t g = 0; g < op.groups; ++g) {
-        const int64_t at = g * op.width;
-        loops.rms_norm({op.x.as<float>() + s * op.x_stride + at,
-                        op.add ? op.add.as<float>() + s * op.add_stride + at : nullptr, op.weight.as<float>(),
-                        op.y.as<float>() + s * op.y_stride + at, op.width, op.weight_offset, op.eps, op.round_f16,
-                        op.add_scale, op.centred, op.biased ? op.bias.as<float>() : nullptr});
+        const int64_t at = g * op.width, of_group = op.own_weights ? at : 0;
+        loops.rms_norm(
+            {op.x.as<float>() + s * op.x_stride + at, op.add ? op.add.as<float>() + s * op.add_stride + at : nullptr,
+             op.weight.as<float>() + of_group, op.y.as<float>() + s * op.y_stride + at, op.width, op.weight_offset,
+             op.eps, op.round_f16, op.add_scale, op.centred, op.biased ? op.bias.as<float>() + of_group : nullptr});
       }
   }
   // The table has a row of rot_dim numbers for each position: a cosine and a sine for each pair of elements.
@@ -171,6 +171,8 @@ struct Contract {
       args.first[i] = first_of(op, s);
       args.last[i] = op.positions.as<int32_t>()[s];
       args.sinks[i] = op.has_sinks ? op.sinks.as<float>() + head : nullptr;
+      args.slopes[i] = op.has_slopes ? op.slopes.as<float>()[head] : 0;
+      args.own[i] = op.has_slopes ? op.token_positions.as<int32_t>()[s] : 0;
       args.y[i] = op.part == AttentionPart::splits ? records_of(op, s * op.heads + head)
                                                    : op.y.as<float>() + s * op.y_stride + head * cache.head_dim_v;
     }
@@ -189,6 +191,7 @@ struct Contract {
     args.head_dim = cache.head_dim;
     args.head_dim_v = cache.head_dim_v;
     args.score = op.score;
+    args.has_slopes = op.has_slopes;
     args.round_f16 = op.round_f16;
     return args;
   }

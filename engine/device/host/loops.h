@@ -51,7 +51,10 @@ struct AttendArgs {
   int64_t head_dim, head_dim_v;
   ScoreRule score;
   bool round_f16;
-  const float* sinks[kMaxAttendTile];      // of the query's head; null: none
+  const float* sinks[kMaxAttendTile];  // of the query's head; null: none
+  bool has_slopes;
+  float slopes[kMaxAttendTile];            // of the query's head; this and `own` are set if has_slopes
+  int64_t own[kMaxAttendTile];             // the position of the query's token
   int64_t split_begin = 0, split_end = 0;  // only for attend_splits()
   int64_t tree_begin = INT64_MAX;          // beyond all positions: there is no tree
   const int32_t* path = nullptr;

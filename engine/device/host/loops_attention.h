@@ -178,6 +178,19 @@ LANES_INLINE Lanes cap_scores(float* scores, int64_t count, float cap) {
   return top;
 }
 
+// Subtracts slope * |own - position| from the scores of one query at the `count` positions from `first` on, and returns
+// the largest. Scores of unseen positions stay -inf. It is a separate pass, like that of a cap.
+LANES_INLINE Lanes subtract_distances(float* scores, int64_t first, int64_t count, float slope, int64_t own) {
+  Lanes top = all(-__builtin_inff());
+  for (int64_t n = 0; n < count; n += 16) {
+    const Lanes distance = distances(static_cast<int32_t>(own), static_cast<int32_t>(first + n));
+    const Lanes score = fma(all(-slope), distance, load(scores + n));
+    top = larger(top, score);
+    store(scores + n, score);
+  }
+  return top;
+}
+
 // Finds the largest score of each query at the positions [first, end). Positions below a tree's begin are read in
 // blocks; those of a tree are collected from their places.
 template <int T, typename Element>
@@ -204,6 +217,7 @@ void score_split(const AttendArgs& args, int64_t first, int64_t end, float* larg
   }
   for (int i = 0; i < T; ++i) {
     if (args.score.soft_cap > 0) tops[i] = cap_scores(tile.p[i], end - first, args.score.soft_cap);
+    if (args.has_slopes) tops[i] = subtract_distances(tile.p[i], first, end - first, args.slopes[i], args.own[i]);
     largest[i] = largest_lane(tops[i]);
   }
 }

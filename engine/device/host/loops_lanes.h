@@ -95,6 +95,17 @@ LANES_INLINE Words counting_from(int32_t first) {
   return v;
 }
 
+// |from - to|, |from - (to + 1)|, ...; exact below 2^24.
+LANES_INLINE Lanes distances(int32_t from, int32_t to) {
+  const Words places = counting_from(to);
+  Lanes v;
+  EACH_PART {
+    const WordPart apart = from - places.p[i];
+    v.p[i] = __builtin_convertvector(apart < 0 ? -apart : apart, Part);
+  }
+  return v;
+}
+
 #if defined(__AVX512F__)
 LANES_INLINE Part fma_part(Part a, Part b, Part c) {
   return reinterpret_cast<Part>(

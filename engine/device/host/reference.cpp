@@ -104,8 +104,9 @@ void reference(const RmsNorm& op) {
       const bool overflows = mean_square > std::numeric_limits<float>::max();
       const double inverse = overflows ? std::numeric_limits<double>::quiet_NaN() : 1 / std::sqrt(mean_square);
       for (int64_t i = 0; i < op.width; ++i) {
-        const double weight = static_cast<double>(op.weight.as<float>()[i]) + op.weight_offset;
-        y[i] = result((x[i] - mean) * inverse * weight + (op.biased ? op.bias.as<float>()[i] : 0.0F), op.round_f16);
+        const int64_t at = (op.own_weights ? g * op.width : 0) + i;
+        const double weight = static_cast<double>(op.weight.as<float>()[at]) + op.weight_offset;
+        y[i] = result((x[i] - mean) * inverse * weight + (op.biased ? op.bias.as<float>()[at] : 0.0F), op.round_f16);
       }
     }
 }
@@ -153,6 +154,9 @@ Found attend(const Attention& op, int64_t s, int64_t head, int64_t begin, int64_
     for (int64_t d = 0; d < cache.head_dim; ++d)
       product += q[d] * cache_value(cache.k, cache.type, cache.k_index(cells.back(), kv, d));
     weights.push_back(op.score.exact(product));
+    if (op.has_slopes)
+      weights.back() -=
+          op.slopes.as<float>()[head] * std::fabs(op.token_positions.as<int32_t>()[s] - static_cast<double>(p));
     found.top = std::max(found.top, weights.back());
   }
   // The largest score is subtracted first, so that no exponential overflows.

@@ -83,6 +83,7 @@ Attention slice_heads(const Attention& op, int64_t kv_begin, int64_t kv_end) {
   if (op.cache.k) slice.cache.k = cache.k.advanced(static_cast<size_t>(kv_begin) * cache.head_bytes(cache.head_dim));
   if (op.cache.v) slice.cache.v = cache.v.advanced(static_cast<size_t>(kv_begin) * cache.head_bytes(cache.head_dim_v));
   if (op.sinks) slice.sinks = op.sinks.advanced(bytes_of_floats(first));
+  if (op.slopes) slice.slopes = op.slopes.advanced(bytes_of_floats(first));
   if (op.scratch)
     slice.scratch = op.scratch.advanced(attention_scratch_bytes(op.S, first, cache.head_dim_v, cache.capacity));
   return slice;

@@ -44,7 +44,8 @@ size_t attention_scratch_bytes(int64_t S, int64_t heads, int64_t head_dim_v, int
 // mask if they are the last of the text. Query head h reads KV head h / (heads / kv_heads).
 //   score_p = scale * (q . k_p), or the score of another ScoreRule; y = sum_p softmax(score)_p * v_p. All sums are f32,
 //   in an order that depends only on absolute positions. With sinks, softmax's sum also has exp(sinks[head]), which
-//   weighs nothing (Xiao et al. 2023, arXiv:2309.17453).
+//   weighs nothing (Xiao et al. 2023, arXiv:2309.17453). With slopes, slopes[head] times the distance from the token to
+//   p is subtracted from each score, in one fma (ALiBi, Press et al. 2021, arXiv:2108.12409).
 struct Attention {
   int64_t S = 0, heads = 0;
   Operand q;  // [S, heads * head_dim], stride q_stride
@@ -66,6 +67,9 @@ struct Attention {
   bool has_sinks = false;
   Operand sinks = {};     // f32 [heads]; not read by part `splits`
   bool sees_all = false;  // every token sees the whole text, which is in this pass
+  bool has_slopes = false;
+  Operand slopes = {};           // f32 [heads]; slopes and token_positions are not read by part `merge`
+  Operand token_positions = {};  // int32 [S]: each token's own position
 
   bool operator==(const Attention&) const = default;
   const char* kind() const { return part == AttentionPart::merge ? "attention_merge" : "attention"; }
@@ -75,6 +79,7 @@ struct Attention {
     if (window < 0) all.add(Feature::chunks);
     if (segments.depth > 0) all.add(Feature::trees);
     if (has_sinks) all.add(Feature::attention_sinks);
+    if (has_slopes) all.add(Feature::distance_bias);
     all.add(score.features());
     return all;
   }
@@ -106,6 +111,8 @@ struct Attention {
                       cache_of(cache.v, cache, Use::read, cache.head_dim_v, positions).only_if(!merges),
                       rows_of(op.y, Use::write, op.S, width_v, op.y_stride).only_if(!splits),
                       constants_of(op.sinks, op.heads).only_if(op.has_sinks && !splits),
+                      constants_of(op.slopes, op.heads).only_if(op.has_slopes && !merges),
+                      ids_of(op.token_positions, Use::read, op.S).only_if(op.has_slopes && !merges),
                       std::move(scratch).moving(kept, kept * sizeof(float)).only_if(merges || splits || op.scratch)};
   }
 };

@@ -65,8 +65,10 @@ enum class Feature : uint8_t {
   // Variants of attention and the cache.
   trees,
   attention_sinks,
+  distance_bias,
+  group_weights,
 };
-inline constexpr Feature kLastFeature = Feature::attention_sinks;
+inline constexpr Feature kLastFeature = Feature::group_weights;
 
 enum class ComputedBy : uint8_t {
   nobody,        // no device yet
@@ -125,6 +127,8 @@ inline constexpr FeatureRow kFeatureRows[] = {
     {Feature::product_columns, ComputedBy::host, "products with some columns of each matrix (partial sums)"},
     {Feature::trees, ComputedBy::host_and_gpu, "trees of drafts (data decides which places a token sees)"},
     {Feature::attention_sinks, ComputedBy::host_and_gpu, "attention with sinks"},
+    {Feature::distance_bias, ComputedBy::host_and_gpu, "attention with a bias by distance (ALiBi)"},
+    {Feature::group_weights, ComputedBy::host_and_gpu, "a norm with weights of each group"},
 };
 
 constexpr bool rows_are_in_order() {

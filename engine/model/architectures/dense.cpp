@@ -74,6 +74,10 @@ void read_choice_bias(const GgufFile& file, ModelConfig& config) {
   config.experts->choice_bias = file.find(choice_bias_name(first)) != nullptr;
 }
 
+void read_head_norms(const GgufFile& file, ModelConfig& config) {
+  config.qk_norm = config.qk_norm_each = file.find("blk.0.attn_q_norm.weight") != nullptr;
+}
+
 std::vector<bool> all_but_every(int64_t layers, int64_t period) {
   std::vector<bool> has;
   for (int64_t i = 0; i < layers; ++i) has.push_back(i % period != period - 1);
@@ -96,10 +100,12 @@ LayerSpec dense_layer(const ModelConfig& config, int64_t index) {
   LayerSpec layer;
   if (config.pre_norms) layer.attention_norm = {prefix + "attn_norm.weight", H};
   layer.qkv = projections(config, prefix);
-  // A norm covers one head, or all heads together. Its weight has that width.
+  // A norm covers one head, or all heads together. Its weight has that width. Heads may have weights of their own.
   if (config.qk_norm) {
-    layer.q_norm = {prefix + "attn_q_norm.weight", whole ? config.q_width() : config.head_dim};
-    layer.k_norm = {prefix + "attn_k_norm.weight", whole ? config.k_width() : config.head_dim};
+    const bool each = config.qk_norm_each;
+    layer.q_norm = {prefix + "attn_q_norm.weight", whole ? config.q_width() : config.head_dim, each ? config.heads : 1};
+    layer.k_norm = {prefix + "attn_k_norm.weight", whole ? config.k_width() : config.head_dim,
+                    each ? config.kv_heads : 1};
   }
   if (config.attention_sinks) layer.attention_sinks = {prefix + "attn_sinks.weight", config.heads};
   layer.attention_output.weights = {{prefix + "attn_output.weight", H, config.attended_width()}};
@@ -123,8 +129,7 @@ LayerSpec dense_layer(const ModelConfig& config, int64_t index) {
   layer.gate_up.weights.push_back({prefix + "ffn_up.weight", I, H});
   layer.down.weights = {{prefix + "ffn_down.weight", H, I}};
   if (config.ffn_bias) {
-    TANDEM_CHECK(!config.gated, "biases of a network with a gate");
-    layer.gate_up.biases = {{prefix + "ffn_up.bias", I}};
+    if (!config.gated) layer.gate_up.biases = {{prefix + "ffn_up.bias", I}};
     layer.down.biases = {{prefix + "ffn_down.bias", H}};
   }
   return layer;

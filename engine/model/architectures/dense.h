@@ -18,6 +18,9 @@ void read_biases(const GgufFile& file, ModelConfig& config);
 // Sets whether the first layer with experts has a bias for choosing them.
 void read_choice_bias(const GgufFile& file, ModelConfig& config);
 
+// Sets whether q and k have a LayerNorm for each head, as the first layer has.
+void read_head_norms(const GgufFile& file, ModelConfig& config);
+
 // For ModelConfig::has_window and has_rope: true in all layers but the last one of each period.
 std::vector<bool> all_but_every(int64_t layers, int64_t period);
 // The same rotation with another base and without a scaling.

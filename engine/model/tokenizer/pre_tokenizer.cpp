@@ -80,7 +80,8 @@ const std::string kCjk = R"([\x{4E00}-\x{9FA5}\x{0800}-\x{4E00}\x{AC00}-\x{D7FF}
 const std::vector<PreTokenizerSpec>& table() {
   static const std::vector<PreTokenizerSpec> specs = {
       {{"default"}, {R"([\p{P}\$\+<=>\^~\|]+)", kGpt2, R"(\p{N}+)", "[0-9][0-9][0-9]"}},
-      {{"gpt-2", "phi-2", "mpt", "olmo", "gigachat", "a.x-4.0", "mellum", "trillion", "granite-docling", "exaone4"},
+      {{"gpt-2", "phi-2", "mpt", "olmo", "gigachat", "a.x-4.0", "mellum", "trillion", "granite-docling", "exaone4",
+        "jina-v2-es", "jina-v2-de"},
        {kGpt2}},
       {{"llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral", "midm-2.0"}, {kLlama3}, true, true},
       {{"dbrx", "smaug-bpe", "chatglm-bpe", "glm4"}, {kLlama3}},

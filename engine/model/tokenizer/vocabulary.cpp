@@ -58,7 +58,8 @@ void read_model(const GgufFile& file, Vocabulary& vocabulary) {
   } else if (*model == "bert") {
     vocabulary.model = TokenizerModel::wordpiece;
   } else {
-    throw Error("unknown tokenizer model \"" + *model + "\"", vocabulary.file + ": " + key_of("model"),
+    const std::string unigram = *model == "t5" ? " (Unigram, as in multilingual E5 and BGE M3)" : "";
+    throw Error("unknown tokenizer model \"" + *model + "\"" + unigram, vocabulary.file + ": " + key_of("model"),
                 "supported: llama (SentencePiece BPE), gpt2 (byte-level BPE), bert (WordPiece)");
   }
 }

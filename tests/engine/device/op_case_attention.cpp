@@ -24,6 +24,8 @@ struct AttentionShape {
   std::vector<Part> others{};
   bool alone = false;  // each token of a tree has a sequence of its own, behind its ancestors
   bool sinks = false;
+  bool sees_all = false;  // each token sees all tokens of its sequence
+  float slope = 0;        // of the steepest head; 0: no slopes
 
   std::vector<Part> parts() const {
     std::vector<Part> all{{S, first}};
@@ -48,7 +50,8 @@ std::string name_of(const char* op, const AttentionShape& shape) {
          (shape.cap > 0 ? " cap=" + std::to_string(shape.cap) : "") +
          (shape.others.empty() ? "" : " sequences=" + std::to_string(shape.others.size() + 1)) +
          (std::ranges::any_of(shape.others, [](const Part& part) { return !part.parents.empty(); }) ? " trees" : "") +
-         (shape.alone ? " alone" : "") + (shape.sinks ? " sinks" : "");
+         (shape.alone ? " alone" : "") + (shape.sinks ? " sinks" : "") + (shape.sees_all ? " all" : "") +
+         (shape.slope > 0 ? " slope=" + std::to_string(shape.slope) : "");
 }
 
 template <typename T>
@@ -165,6 +168,26 @@ std::vector<int32_t> positions_of(const AttentionShape& shape) {
   return positions;
 }
 
+// The last position that each token sees.
+std::vector<int32_t> last_seen_of(const AttentionShape& shape) {
+  if (!shape.sees_all) return positions_of(shape);
+  std::vector<int32_t> positions;
+  for (const Run& run : runs_of(shape))
+    positions.insert(positions.end(), static_cast<size_t>(run.tokens),
+                     static_cast<int32_t>(run.first + run.tokens - 1));
+  return positions;
+}
+
+// Each head's slope is two thirds of the one before.
+void give_slopes(CaseMemory& memory, const AttentionShape& shape, Attention& op) {
+  op.has_slopes = shape.slope > 0;
+  if (!op.has_slopes) return;
+  std::vector<float> slopes{shape.slope};
+  while (std::ssize(slopes) < shape.heads) slopes.push_back(slopes.back() / 1.5f);
+  op.slopes = memory.floats(slopes, "slopes");
+  op.token_positions = memory.ids(positions_of(shape), "positions of tokens");
+}
+
 // Builds an attention over a filled cache with random queries, and derives the largest error of a value.
 BuiltCase build_attention(CaseMemory& memory, const AttentionShape& shape) {
   std::mt19937 random(static_cast<uint32_t>(shape.first * 7 + shape.S));
@@ -181,7 +204,9 @@ BuiltCase build_attention(CaseMemory& memory, const AttentionShape& shape) {
   op.q_stride = q_width + 5, op.y_stride = y_width + 3;
   op.q = memory.matrix(random_floats(random, op.S * q_width, kQueryMagnitude), q_width, op.q_stride, "q");
   op.y = memory.empty_matrix(op.S, y_width, op.y_stride, "y");
-  op.positions = memory.ids(positions_of(shape), "positions");
+  op.positions = memory.ids(last_seen_of(shape), "positions");
+  op.sees_all = shape.sees_all;
+  give_slopes(memory, shape, op);
   op.has_sinks = shape.sinks;
   if (shape.sinks) op.sinks = memory.floats(random_floats(random, shape.heads, 4.0f), "sinks");
   op.scratch = memory.take(attention_scratch_bytes(op.S, shape.heads, shape.head_dim_v, shape.capacity),
@@ -189,10 +214,12 @@ BuiltCase build_attention(CaseMemory& memory, const AttentionShape& shape) {
   // A score is off by d + 1 roundings of at most scale * d * |q| * |k|, and a weight by that factor. Softmax, the sum
   // over the positions and the quotient add count + 30 roundings. All weights are positive and sum to one. So the value
   // is off by that factor of |v|, twice (numerator and denominator). A cap itself adds two roundings and those of an
-  // exponential, a sum and a quotient below 2. The slope of the cap is at most 1.
+  // exponential, a sum and a quotient below 2. The slope of the cap is at most 1. A bias adds one rounding of at most
+  // its own size, and the difference to the largest score another one.
   const double dim = static_cast<double>(shape.head_dim);
   const double score = (dim + 1) * kEpsilon * op.score.scale * dim * kQueryMagnitude * kKeyMagnitude +
-                       (shape.cap > 0 ? 8 * kEpsilon * shape.cap : 0);
+                       (shape.cap > 0 ? 8 * kEpsilon * shape.cap : 0) +
+                       2 * kEpsilon * shape.slope * static_cast<double>(count);
   const double bound = 2 * kValueMagnitude * (score + (static_cast<double>(count) + 30) * kEpsilon);
   const auto tolerance = [=, round = shape.round](int64_t, int64_t, double expected, bool) {
     return bound + (round ? std::fabs(expected) * kHalfStep + 0x1p-24 : 0);
@@ -318,6 +345,21 @@ std::vector<OpCase> attention_cases() {
                                  {1, 600, 6, 2, 64, 64, 640, type, true, 0, 0, {{7, 254}}},
                                  {2, 500, 6, 2, 33, 17, 640, type, false, 0, 2.0f, {tree(508, kTree)}}}) {
       shape.sinks = true;
+      if (type == KvType::f16) shapes.push_back(shape);
+    }
+    // Tokens see a whole text, in a batch of one and of four. Then scores fall with the distance: on both sides of a
+    // token, over a split's edge, in a window, with a cap, and along the paths of a tree.
+    for (AttentionShape shape : {AttentionShape{9, 0, 6, 2, 64, 64, 64, type, false},
+                                 {33, 240, 4, 4, 80, 80, 320, type, true, 0, 0, {{1, 0}, {7, 0}, {70, 200}}}}) {
+      shape.sees_all = true;
+      if (type == KvType::f16) shapes.push_back(shape);
+      shape.slope = 0.5f;
+      shapes.push_back(shape);
+    }
+    for (AttentionShape shape : {AttentionShape{1, 600, 6, 2, 64, 64, 640, type, false},
+                                 {9, 700, 3, 1, 16, 16, 768, type, false, 190},
+                                 {2, 500, 6, 2, 48, 20, 640, type, true, 0, 2.0f, {tree(508, kTree), {3, 17}}}}) {
+      shape.slope = 0.25f;
       if (type == KvType::f16) shapes.push_back(shape);
     }
     for (const AttentionShape& shape : of_type)

@@ -12,13 +12,14 @@ struct NormShape {
   float offset;
   float add_scale = 1;
   bool centred = false, bias = false;
+  bool own = false;  // weights and biases of each group
 };
 
 // Builds a norm with its optional residual, scale, bias and rounding, and derives its error bound.
 BuiltCase build_norm(CaseMemory& memory, const NormShape& shape) {
-  const auto [S, groups, width, add, in_place, round, offset, add_scale, centred, bias] = shape;
+  const auto [S, groups, width, add, in_place, round, offset, add_scale, centred, bias, own] = shape;
   std::mt19937 random(static_cast<uint32_t>(S * 1000 + width));
-  const int64_t row = groups * width;
+  const int64_t row = groups * width, weights = own ? row : width;
   RmsNorm op;
   op.S = S, op.groups = groups, op.width = width, op.weight_offset = offset, op.eps = 1e-5f, op.round_f16 = round,
   op.add_scale = add_scale;
@@ -26,9 +27,9 @@ BuiltCase build_norm(CaseMemory& memory, const NormShape& shape) {
   op.x = memory.matrix(random_floats(random, S * row, 3.0f), row, op.x_stride, "x");
   if (add)
     op.add_stride = row + 1, op.add = memory.matrix(random_floats(random, S * row, 1.0f), row, op.add_stride, "add");
-  op.weight = memory.floats(random_floats(random, width, 1.5f), "weight");
-  op.centred = centred, op.biased = bias;
-  if (bias) op.bias = memory.floats(random_floats(random, width, 2.0f), "bias");
+  op.weight = memory.floats(random_floats(random, weights, 1.5f), "weight");
+  op.centred = centred, op.biased = bias, op.own_weights = own;
+  if (bias) op.bias = memory.floats(random_floats(random, weights, 2.0f), "bias");
   op.y_stride = in_place ? op.x_stride : row + 2;
   op.y = in_place ? op.x : memory.empty_matrix(S, row, op.y_stride, "y");
   // The sum of squares is off by at most width + 2 roundings, and its root by half of that. The quotient, the root and
@@ -209,12 +210,14 @@ std::vector<OpCase> norm_cases() {
                                                        {3, 1, 577, true, false, true, 0, 1, true, true},
                                                        {4, 2, 80, false, true, false, 0, 1, true, false},
                                                        {2, 3, 19, true, false, false, 1, 0.5f, true, true},
-                                                       {5, 1, 64, false, false, false, 0, 1, false, true}}) {
-    const std::string name = "rms_norm" + size_text("S", shape.S) + size_text("groups", shape.groups) +
-                             size_text("width", shape.width) + (shape.add ? " add" : "") +
-                             (shape.in_place ? " in place" : "") + (shape.round ? " f16" : "") +
-                             (shape.offset != 0 ? " offset" : "") + (shape.add_scale != 1 ? " scaled" : "") +
-                             (shape.centred ? " centred" : "") + (shape.bias ? " bias" : "");
+                                                       {5, 1, 64, false, false, false, 0, 1, false, true},
+                                                       {4, 3, 80, false, true, false, 0, 1, true, false, true},
+                                                       {3, 2, 19, true, false, true, 1, 1, false, true, true}}) {
+    const std::string name =
+        "rms_norm" + size_text("S", shape.S) + size_text("groups", shape.groups) + size_text("width", shape.width) +
+        (shape.add ? " add" : "") + (shape.in_place ? " in place" : "") + (shape.round ? " f16" : "") +
+        (shape.offset != 0 ? " offset" : "") + (shape.add_scale != 1 ? " scaled" : "") +
+        (shape.centred ? " centred" : "") + (shape.bias ? " bias" : "") + (shape.own ? " own weights" : "");
     cases.push_back({name, [shape](CaseMemory& memory) { return build_norm(memory, shape); }});
   }
   return cases;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
 #include <set>
 #include <span>
 
@@ -109,6 +111,26 @@ TEST(Decoder, ends_tokens_without_logits_in_the_last_layers_cache) {
   EXPECT_EQ(std::get<RmsNorm>(find(operators, "blk.1.ffn_norm").body).x.offset_bytes, 5u * 64u * 4u);
   EXPECT_EQ(build_decoder(model, buffers, {8, 0}, {}).back().name, "blk.1.kv_append") << "no logits: only the cache";
   EXPECT_EQ(build_decoder(model, buffers, {8, 0}, {.every_token = true}).back().name, "blk.1.ffn_down");
+}
+
+TEST(Decoder, gives_attention_slopes_and_each_tokens_own_position) {
+  Model model = two_layers();
+  EXPECT_FALSE(
+      std::get<Attention>(
+          find(build_decoder(model, Activations(model.config, {8, 8, 64, 64, KvType::f16}, nullptr), {8, 3}, {}),
+               "blk.1.attention")
+              .body)
+          .has_slopes);
+  model.config.alibi = 8;
+  sync::Pool pool;
+  const Activations buffers(model.config, {8, 8, 64, 64, KvType::f16}, &pool);
+  const auto operators = build_decoder(model, buffers, {8, 3}, {});
+  const Attention& attention = std::get<Attention>(find(operators, "blk.1.attention").body);
+  EXPECT_TRUE(attention.has_slopes);
+  EXPECT_EQ(attention.slopes.as<float>()[0],
+            std::exp2(-8.0f / std::bit_floor(static_cast<uint32_t>(model.config.heads))));
+  EXPECT_EQ(attention.token_positions.slot, buffers.positions.slot);
+  EXPECT_EQ(attention.token_positions.offset_bytes, 5u * 4u) << "tokens 0 to 4 ended in the cache";
 }
 
 TEST(Decoder, adds_the_previous_blocks_result_in_the_norm_that_follows_it) {
@@ -263,6 +285,26 @@ TEST(Decoder, writes_matrices_of_different_formats_side_by_side) {
   EXPECT_EQ(second.y.offset_bytes, 96u * 4u);
   EXPECT_EQ(second.y_stride, 128);
   EXPECT_EQ(second.row_end, 32);
+}
+
+// A factor comes between a product and its bias, and changes the columns of its matrix alone.
+TEST(Decoder, multiplies_results_by_the_factors_of_their_matrices) {
+  Model model = two_layers();
+  model.config.qkv_bias = true;
+  model.weights.layers[0].qkv.factors = {{0, 96, 0.75f}, {96, 32, 2.0f}};
+  sync::Pool pool;
+  const Activations buffers(model.config, {8, 8, 64, 64, KvType::f16}, &pool);
+  const auto operators = build_decoder(model, buffers, {8, 1}, {});
+  EXPECT_THAT(names(operators, "blk.0.attn_qkv"), ElementsAre("", ".factor", ".factor", ".bias"));
+  EXPECT_THAT(names(operators, "blk.1.attn_qkv"), ElementsAre("", ".bias"));
+  const auto first = std::ranges::find(operators, "blk.0.attn_qkv.factor", &Operator::name);
+  const Scale &wide = std::get<Scale>(first->body), &narrow = std::get<Scale>((first + 1)->body);
+  EXPECT_EQ(wide.factor, 0.75f);
+  EXPECT_EQ(wide.width, 96);
+  EXPECT_EQ(wide.x_stride, 128);
+  EXPECT_EQ(wide.S, 8);
+  EXPECT_EQ(narrow.factor, 2.0f);
+  EXPECT_EQ(narrow.x.offset_bytes, 96u * 4u);
 }
 
 TEST(Activations, are_one_set_for_all_layers_and_return_to_the_pool) {

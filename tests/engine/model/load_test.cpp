@@ -23,7 +23,9 @@
 namespace tandem {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using namespace tandem::testing;
 
 // The rows of these tensors from the file, decoded, one below the other.
@@ -225,7 +227,7 @@ TEST(LoadModel, refuses_missing_misshapen_and_unknown_tensors_before_it_takes_me
        "'blk.0.attn_k.bias'"},
       {"a layer too many", [&](auto& w) { w.tensor("blk.2.attn_norm.weight", {64}, StorageType::f32, row); },
        "does not know"},
-      {"factor of a matrix",
+      {"factor of a matrix of F32",
        [&](auto& w) {
          w.tensor("blk.0.ffn_down.scale", {1}, StorageType::f32, {row.data(), row.data() + 4});
        },
@@ -234,6 +236,45 @@ TEST(LoadModel, refuses_missing_misshapen_and_unknown_tensors_before_it_takes_me
   };
   expect_refused(
       refusals, [] { return tiny_writer({}); }, load_all);
+}
+
+// Matrices of NVFP4 with factors. In the first layer q and k have one, v has another, and the input's scale changes
+// nothing. In the second one k has none. Without a factor, or with 1, there is no entry.
+TEST(LoadModel, keeps_the_factors_of_nvfp4_matrices) {
+  GgufWriter writer = tiny_writer({.feed_forward = 128});
+  const auto matrix = [&](const std::string& name, int64_t columns, int64_t rows) {
+    writer.tensor(name + ".weight", {columns, rows}, StorageType::nvfp4,
+                  std::vector<std::byte>(static_cast<size_t>(columns / 64 * 36 * rows)));
+  };
+  const auto number = [&](const std::string& name, float value) {
+    writer.tensor(
+        name, {1}, StorageType::f32,
+        std::vector<std::byte>(reinterpret_cast<std::byte*>(&value), reinterpret_cast<std::byte*>(&value + 1)));
+  };
+  matrix("blk.0.attn_q", 64, 64);
+  matrix("blk.0.attn_k", 64, 32);
+  matrix("blk.0.attn_v", 64, 32);
+  matrix("blk.0.ffn_down", 128, 64);
+  matrix("blk.1.ffn_down", 128, 64);
+  matrix("blk.1.attn_q", 64, 64);
+  matrix("blk.1.attn_k", 64, 32);
+  matrix("blk.1.attn_v", 64, 32);
+  number("blk.0.attn_q.scale", 0.75f);
+  number("blk.0.attn_k.scale", 0.75f);
+  number("blk.0.attn_v.scale", 2.0f);
+  number("blk.0.attn_v.input_scale", 3.0f);
+  number("blk.0.ffn_down.scale", 1.0f);
+  number("blk.1.attn_q.scale", 0.5f);
+  number("blk.1.attn_v.scale", 0.5f);
+  const auto bytes = writer.bytes();
+  sync::Pool pool;
+  const GgufFile file = GgufFile::parse(bytes, "tiny.gguf");
+  const Model model = load_model(file, pool, 1);
+  const auto& layers = model.weights.layers;
+  EXPECT_THAT(layers[0].qkv.factors, ElementsAre(ColumnFactor{0, 96, 0.75f}, ColumnFactor{96, 32, 2.0f}));
+  EXPECT_THAT(layers[1].qkv.factors, ElementsAre(ColumnFactor{0, 64, 0.5f}, ColumnFactor{96, 32, 0.5f}));
+  EXPECT_THAT(layers[0].down.factors, IsEmpty());
+  EXPECT_THAT(layers[1].down.factors, IsEmpty());
 }
 
 // The tensors and keys of a file that reads pictures and sound, too.

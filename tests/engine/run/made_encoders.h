@@ -17,6 +17,11 @@ inline std::span<const MadeModel> made_encoders() {
        R"({"schema": 1, "architecture": "nomic-bert", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
          "vocabulary": 320, "context_length": 512, "rope_base": 1000, "pooling": "mean"})",
        [](ModelConfig&) {}},
+      // Six heads: the slopes of the last two are not those of four.
+      {"jina-bert-v2",
+       R"({"schema": 1, "architecture": "jina-bert-v2", "layers": 3, "hidden": 96, "feed_forward": 96, "heads": 6,
+         "vocabulary": 320, "context_length": 512, "pooling": "mean"})",
+       [](ModelConfig&) {}},
   };
   return kEncoders;
 }

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "engine/model/gguf.h"
+#include "tandem/types.h"
 #include "tests/engine/run/reference_parts.h"
 
 namespace tandem::testing {

@@ -126,8 +126,30 @@ Rows ernie4_5(const Weights& w, std::span<const int32_t> ids) { return decode(w,
 // EXAONE 3 (LG AI Research 2024, arXiv:2408.03541).
 Rows exaone(const Weights& w, std::span<const int32_t> ids) { return decode(w, ids, llama(w, true)); }
 
-// StableLM 2 (Bellagente et al. 2024, arXiv:2402.17834): LayerNorms, and a part of each head is rotated.
-Rows stablelm(const Weights& w, std::span<const int32_t> ids) { return decode(w, ids, llama(w, true)); }
+// Norms every head of q and k where the file has weights for it.
+Projected with_head_norms(const Weights& w, const std::string& layer, Projected p) {
+  const Heads heads = w.heads();
+  if (!w.has(layer + "attn_q_norm.weight")) return p;
+  norm_each_head(p.q, w.vector(layer + "attn_q_norm.weight"), heads.count, w.eps());
+  norm_each_head(p.k, w.vector(layer + "attn_k_norm.weight"), heads.kv, w.eps());
+  return p;
+}
+
+// StableLM 2 (Bellagente et al. 2024, arXiv:2402.17834): LayerNorms, and a part of each head is rotated. In the 12B
+// size heads are normed, and both blocks read one norm.
+Rows stablelm(const Weights& w, std::span<const int32_t> ids) {
+  Decoder decoder = llama(w, true);
+  decoder.attention = [&w](int64_t, const std::string& layer, const Rows& x) {
+    const Projected p = with_head_norms(w, layer, projected(w, layer, w.norm(layer + "attn_norm.weight", x)));
+    return self_attention(w, layer, w.heads(), w.rotation(true), p.q, p.k, p.v);
+  };
+  decoder.parallel = !w.has("blk.0.ffn_norm.weight");
+  if (decoder.parallel)
+    decoder.feed_forward = [&w](int64_t, const std::string& layer, const Rows& x) {
+      return feed_forward(w, layer, w.norm(layer + "attn_norm.weight", x), silu);
+    };
+  return decode(w, ids, decoder);
+}
 
 // MiniCPM (Hu et al. 2024, arXiv:2404.06395): scales on embeddings, residual branches and logits.
 Rows minicpm(const Weights& w, std::span<const int32_t> ids) {
@@ -270,14 +292,14 @@ Rows phi2(const Weights& w, std::span<const int32_t> ids) {
   return decode(w, ids, decoder);
 }
 
-// Command R (Cohere 2024): both blocks read one LayerNorm without a bias, and the logits are scaled. If the model has a
-// window, every fourth layer sees all positions instead and does not rotate its heads.
+// Command R (Cohere 2024): both blocks read one LayerNorm without a bias, and the logits are scaled. Command R+ norms
+// its heads. If the model has a window, every fourth layer sees all positions instead and does not rotate its heads.
 Rows command_r(const Weights& w, std::span<const int32_t> ids) {
   Decoder decoder;
   decoder.parallel = true;
   decoder.logits = w.number("logit_scale", 1);
   decoder.attention = [&w](int64_t i, const std::string& layer, const Rows& x) {
-    const Projected p = projected(w, layer, w.norm(layer + "attn_norm.weight", x));
+    const Projected p = with_head_norms(w, layer, projected(w, layer, w.norm(layer + "attn_norm.weight", x)));
     Heads heads = w.heads();
     Rotation rotation = w.rotation(false);
     if (const double window = w.number("attention.sliding_window", 0); window > 0) {

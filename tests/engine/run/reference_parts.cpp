@@ -61,6 +61,8 @@ Rows attend(const Rows& q, const Rows& k, const Rows& v, const Heads& heads) {
         double score = 0;
         for (int64_t i = 0; i < heads.dim; ++i) score += q[s][h * heads.dim + i] * k[p][g * heads.dim + i];
         weights.push_back(capped(score * heads.scale, heads.cap));
+        if (!heads.slopes.empty())
+          weights.back() -= heads.slopes[static_cast<size_t>(h)] * static_cast<double>(std::abs(s - p));
       }
       const double top = *std::ranges::max_element(weights);
       double sum = 0;
@@ -162,6 +164,18 @@ Rows self_attention(const Weights& w, const std::string& layer, const Heads& hea
   return w.project(layer + "attn_output", attend(q, k, v, heads));
 }
 
+void norm_each_head(Rows& x, const Row& weights, int64_t heads, double eps) {
+  const size_t width = weights.size() / static_cast<size_t>(heads);
+  for (Row& row : x)
+    for (size_t at = 0; at < weights.size(); at += width) {
+      double mean = 0, squares = 0;
+      for (size_t i = 0; i < width; ++i) mean += row[at + i] / static_cast<double>(width);
+      for (size_t i = 0; i < width; ++i) squares += (row[at + i] - mean) * (row[at + i] - mean);
+      const double root = std::sqrt(squares / static_cast<double>(width) + eps);
+      for (size_t i = 0; i < width; ++i) row[at + i] = (row[at + i] - mean) / root * weights[at + i];
+    }
+}
+
 Projected projected(const Weights& w, const std::string& layer, const Rows& x) {
   if (w.has(layer + "attn_qkv.weight")) {
     const Heads heads = w.heads();
@@ -175,7 +189,7 @@ Projected projected(const Weights& w, const std::string& layer, const Rows& x) {
 Rows feed_forward(const Weights& w, const std::string& layer, const Rows& x, double (*activation)(double)) {
   const Rows active =
       gated(w.multiply(layer + "ffn_gate.weight", x), w.multiply(layer + "ffn_up.weight", x), activation);
-  return w.multiply(layer + "ffn_down.weight", active);
+  return w.project(layer + "ffn_down", active);
 }
 
 Rows plain_feed_forward(const Weights& w, const std::string& layer, const Rows& x, double (*activation)(double)) {

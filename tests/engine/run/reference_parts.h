@@ -40,6 +40,7 @@ struct Heads {
   double scale = 1, cap = 0;                             // cap 0: none
   int64_t window = std::numeric_limits<int64_t>::max();  // the positions that a token sees, including its own
   bool sees_all = false;                                 // also the later ones
+  Row slopes = {};                                       // each head's, times the distance, lowers scores; empty: none
 };
 double capped(double x, double cap);
 Rows attend(const Rows& q, const Rows& k, const Rows& v, const Heads& heads);
@@ -71,11 +72,10 @@ class Weights {
   Heads heads() const;
   // The rotation of the file's keys, without YaRN.
   Rotation rotation(bool halves) const;
+  double eps() const;
   const std::string& architecture() const { return architecture_; }
 
  private:
-  double eps() const;
-
   const GgufFile& file_;
   std::string architecture_;
 };
@@ -87,6 +87,8 @@ Rows self_attention(const Weights& w, const std::string& layer, const Heads& hea
 struct Projected {
   Rows q, k, v;
 };
+// Norms of heads with weights of their own, [heads, width]: LayerNorms without biases.
+void norm_each_head(Rows& x, const Row& weights, int64_t heads, double eps);
 // Biases of the file are added. One tensor may hold all three.
 Projected projected(const Weights& w, const std::string& layer, const Rows& x);
 Rows feed_forward(const Weights& w, const std::string& layer, const Rows& x, double (*activation)(double));

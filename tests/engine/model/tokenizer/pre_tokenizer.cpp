@@ -22,8 +22,8 @@ std::vector<std::string> cut(std::string_view name, std::string_view text) {
 }
 
 TEST(PreTokenizer, gpt_2_cuts_contractions_words_numbers_symbols_and_blanks) {
-  for (const char* name :
-       {"gpt-2", "phi-2", "mpt", "olmo", "gigachat", "a.x-4.0", "mellum", "trillion", "granite-docling", "exaone4"}) {
+  for (const char* name : {"gpt-2", "phi-2", "mpt", "olmo", "gigachat", "a.x-4.0", "mellum", "trillion",
+                           "granite-docling", "exaone4", "jina-v2-es", "jina-v2-de"}) {
     EXPECT_THAT(cut(name, "I've 1234 x2  !?\n\n ok"),
                 ElementsAre("I", "'ve", " 1234", " x", "2", " ", " !?", "\n\n", " ok"));
     EXPECT_THAT(cut(name, "don'T \t\nend  "), ElementsAre("don", "'", "T", " \t", "\n", "end", "  "));
