@@ -11,15 +11,19 @@ target_link_libraries(tandem_engine INTERFACE tandem_run tandem_chat_template)
 set_target_properties(tandem_engine PROPERTIES EXPORT_NAME engine)
 
 install(TARGETS ${tandem_libraries} tandem_engine EXPORT tandemTargets
-  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}/tandem" LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/tandem")
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}/tandem" COMPONENT development
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/tandem" COMPONENT development)
 if(TARGET tandem)
-  install(TARGETS tandem tandem_prove RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(TARGETS tandem RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT program)
+  # Tries drivers for the program and the libraries. It is no command of users.
+  install(TARGETS tandem_prove RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/tandem" COMPONENT program)
 endif()
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tandem" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tandem" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tandem")
-install(EXPORT tandemTargets NAMESPACE tandem:: DESTINATION "${package_dir}")
+install(EXPORT tandemTargets NAMESPACE tandem:: DESTINATION "${package_dir}" COMPONENT development)
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/tandemConfig.cmake.in" "${PROJECT_BINARY_DIR}/tandemConfig.cmake"
   INSTALL_DESTINATION "${package_dir}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/tandemConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
-install(FILES "${PROJECT_BINARY_DIR}/tandemConfig.cmake" "${PROJECT_BINARY_DIR}/tandemConfigVersion.cmake" DESTINATION "${package_dir}")
+install(FILES "${PROJECT_BINARY_DIR}/tandemConfig.cmake" "${PROJECT_BINARY_DIR}/tandemConfigVersion.cmake" DESTINATION "${package_dir}"
+  COMPONENT development)

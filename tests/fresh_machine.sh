@@ -4,6 +4,7 @@
 # with FAIL.
 #
 #   tests/fresh_machine.sh [COMMAND...]   runs each COMMAND in the clone, in order; default: the README's two
+#   CARRY=FOLDER                          puts the folder's files into /carried there
 #   KEEP=1                                leaves the folder, and says where it is
 #   SUITE=trixie                          another Debian than bookworm, from the same mirror
 #   SUITE=noble MIRROR=URL                an Ubuntu (main and universe) from there, without checks of signatures
@@ -108,6 +109,7 @@ if [ -f /etc/pip.conf ]; then
   sed 's|^\( *cert *= *\).*|\1/opt/certificates/bundle.crt|' /etc/pip.conf >"$machine/etc/pip.conf"
 fi
 
+if [ -n "${CARRY:-}" ]; then cp -r "$CARRY" "$machine/carried"; fi
 git clone --quiet --no-hardlinks "$here" "$machine/root/tandem"
 mount -t proc proc "$machine/proc"
 mount --bind /dev "$machine/dev"

@@ -3,6 +3,7 @@
 
 openai_packages=(openai==3.57.0)
 other_packages=(langchain-openai==1.7.4 litellm==1.110.2 llm==0.36 openai==3.57.0)
+openapi_packages=(openapi-spec-validator==0.7.1)
 axe_package=axe-core-python==0.1.0
 axe_sha256=697ea6c7edff0fe289b7bbecf1ff7b9015249bc834b409a348cd060df80aeba0
 
@@ -26,8 +27,8 @@ fetch_packages() {
 
 clients() {
   local which=${1:-all} filter=() status=0 folder="$root/build/clients"
-  [[ " all openai others page " == *" $which "* ]] ||
-    { say "dev: ./dev clients knows openai, others and page, and not '$which'"; exit 2; }
+  [[ " all openai others openapi page " == *" $which "* ]] ||
+    { say "dev: ./dev clients knows openai, others, openapi and page, and not '$which'"; exit 2; }
   [ $# -le 2 ] || { say "dev: ./dev clients takes a name and a test"; exit 2; }
   [ $# -lt 2 ] || filter=("$2")
   setup >&2
@@ -39,6 +40,11 @@ clients() {
   if [[ "$which" == all || "$which" == others ]]; then
     fetch_packages "$folder/others" "${other_packages[@]}"
     PYTHONPATH="$folder/others" python3 -B "$root/tests/clients/others_suite.py" "$root/build/release/tandem" \
+      "${filter[@]}" || status=1
+  fi
+  if [[ "$which" == all || "$which" == openapi ]]; then
+    fetch_packages "$folder/openapi" "${openapi_packages[@]}"
+    PYTHONPATH="$folder/openapi" python3 -B "$root/tests/clients/openapi_suite.py" "$root/build/release/tandem" \
       "${filter[@]}" || status=1
   fi
   if [[ "$which" == all || "$which" == page ]]; then

@@ -23,6 +23,10 @@ TEST(Clients, on_top_of_openais_get_what_they_expect) {
   run_suite("others_suite.py", "PYTHONPATH='" TANDEM_CLIENTS "/others'");
 }
 
+TEST(Clients, that_read_descriptions_find_this_one_valid) {
+  run_suite("openapi_suite.py", "PYTHONPATH='" TANDEM_CLIENTS "/openapi'");
+}
+
 TEST(Clients, that_are_browsers_show_the_page) {
   run_suite("page_suite.py", "TANDEM_AXE=\"$(ls '" TANDEM_CLIENTS "/axe/axe_core_python/axe.min.js' 2>/dev/null)\"");
 }

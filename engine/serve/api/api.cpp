@@ -13,6 +13,8 @@
 #include "engine/run/engine.h"
 #include "engine/serve/api/answer.h"
 #include "engine/serve/api/embeddings.h"
+#include "engine/serve/api/openapi.h"
+#include "engine/serve/api/small_asks.h"
 #include "engine/serve/api/text_group.h"
 #include "engine/serve/http/access.h"
 #include "engine/serve/openai/messages.h"
@@ -58,6 +60,11 @@ Json piece_json(const std::string& piece) {
 void add_stops(GenerateOptions& options, const Prompts& prompts) {
   if (options.ignore_end) return;
   for (const std::string& text : prompts.stop_texts()) options.stop.push_back(text);
+}
+
+bool answers_without_model(RouteId route) {
+  return route == RouteId::health || route == RouteId::metrics || route == RouteId::page ||
+         route == RouteId::description;
 }
 
 }  // namespace
@@ -127,39 +134,46 @@ void Api::finish(std::chrono::milliseconds grace) {
   }
 }
 
-Api::Route Api::route_of(const http::Request& request) const {
-  struct Entry {
-    const char *method, *path;
-    Route route;
-  };
-  static const Entry table[] = {
-      {"GET", "/", &Api::page},
-      {"GET", "/health", &Api::health},
-      {"GET", "/v1/health", &Api::health},
-      {"GET", "/metrics", &Api::metrics},
-      {"GET", "/tandem/timeline", &Api::timeline},
-      {"GET", "/v1/models", &Api::models},
-      {"GET", "/models", &Api::models},
-      {"POST", "/v1/completions", &Api::completions},
-      {"POST", "/completions", &Api::completions},
-      {"POST", "/v1/chat/completions", &Api::chat},
-      {"POST", "/chat/completions", &Api::chat},
-      {"POST", "/v1/responses", &Api::responses},
-      {"POST", "/responses", &Api::responses},
-      {"POST", "/v1/embeddings", &Api::embeddings},
-      {"POST", "/tokenize", &Api::tokenize},
-      {"POST", "/detokenize", &Api::detokenize},
-      {"POST", "/apply-template", &Api::apply_template},
-  };
-  std::string other_method;
-  for (const Entry& entry : table) {
-    if (request.path != entry.path || (entry.route == &Api::page && !options_.has_page)) continue;
-    if (request.method == entry.method) return entry.route;
-    other_method = entry.method;
+Api::Handler Api::handler_of(RouteId route) {
+  switch (route) {
+    case RouteId::page:
+      return &Api::page;
+    case RouteId::health:
+      return &Api::health;
+    case RouteId::metrics:
+      return &Api::metrics;
+    case RouteId::timeline:
+      return &Api::timeline;
+    case RouteId::description:
+      return &Api::description;
+    case RouteId::models:
+      return &Api::models;
+    case RouteId::model:
+      return &Api::model;
+    case RouteId::completions:
+      return &Api::completions;
+    case RouteId::chat:
+      return &Api::chat;
+    case RouteId::responses:
+      return &Api::responses;
+    case RouteId::embeddings:
+      return &Api::embeddings;
+    case RouteId::tokenize:
+      return &Api::tokenize;
+    case RouteId::detokenize:
+      return &Api::detokenize;
+    case RouteId::apply_template:
+      return &Api::apply_template;
   }
-  if (request.path.starts_with("/v1/models/")) {
-    if (request.method == "GET") return &Api::model;
-    other_method = "GET";
+  return nullptr;
+}
+
+RouteId Api::route_of(const http::Request& request) const {
+  std::string other_method;
+  for (const Route& route : routes()) {
+    if (!is_path_of(route, request.path) || (route.id == RouteId::page && !options_.has_page)) continue;
+    if (request.method == route.method) return route.id;
+    other_method = route.method;
   }
   if (!other_method.empty())
     throw ApiError(405, "Ask " + http::printable(request.path) + " with the method " + other_method + ".", "",
@@ -173,14 +187,13 @@ void Api::handle(std::shared_ptr<http::Exchange> exchange) {
   ++metrics_.requests;
   const http::Request& request = exchange->request();
   try {
-    const Route route = route_of(request);
-    if (!served_ && route != &Api::health && route != &Api::metrics && route != &Api::page)
-      throw *is_ending_ ? server_ends() : model_loads();
+    const RouteId route = route_of(request);
+    if (!served_ && !answers_without_model(route)) throw *is_ending_ ? server_ends() : model_loads();
     if (request.method == "GET") return run(route, exchange);
     if (*is_ending_) throw server_ends();
     if (reading_ >= kMostReading) throw too_many("Too many requests are waiting.");
     ++reading_;
-    const auto& thread = route == &Api::embeddings ? embedding_ : reader_;
+    const auto& thread = route == RouteId::embeddings ? embedding_ : reader_;
     thread->push([this, route, exchange] {
       run(route, exchange);
       --reading_;
@@ -191,9 +204,9 @@ void Api::handle(std::shared_ptr<http::Exchange> exchange) {
   }
 }
 
-void Api::run(Route route, const Exchange& exchange) {
+void Api::run(RouteId route, const Exchange& exchange) {
   try {
-    (this->*route)(exchange);
+    (this->*handler_of(route))(exchange);
   } catch (...) {
     ++metrics_.refused;
     const ApiError error = error_of(std::current_exception());
@@ -212,6 +225,8 @@ void Api::metrics(const Exchange& exchange) {
   exchange->answer({200, metrics_text(metrics_, served ? served->service.load() : TextService::Load{}),
                     "text/plain; version=0.0.4; charset=utf-8"});
 }
+
+void Api::description(const Exchange& exchange) { exchange->answer(json_response(openapi_document())); }
 
 void Api::page(const Exchange& exchange) { exchange->answer(page_response()); }
 
@@ -374,18 +389,11 @@ Json Api::embeddings_of(const std::string& body) {
 }
 
 void Api::tokenize(const Exchange& exchange) {
-  const Json body = parse_body(exchange->request().body);
-  Fields fields(body);
-  const auto content = fields.text("content");
-  if (!content) fields.refuse("content", "a text");
-  const bool add_special = fields.flag("add_special").value_or(false);
-  const bool parse_special = fields.flag("parse_special").value_or(true);
-  const bool with_pieces = fields.flag("with_pieces").value_or(false);
-  fields.finish({"model"}, options_.lenient);
+  const TokenizeAsk ask = read_tokenize(parse_body(exchange->request().body), rules());
   const Tokenizer& tokenizer = served_.load()->prompts.tokenizer();
   Json tokens = Json::array();
-  for (const int32_t id : tokenizer.encode(*content, {add_special, parse_special})) {
-    if (with_pieces)
+  for (const int32_t id : tokenizer.encode(ask.content, {ask.add_special, ask.parse_special})) {
+    if (ask.with_pieces)
       tokens.push_back({{"id", id}, {"piece", piece_json(tokenizer.piece(id, true))}});
     else
       tokens.push_back(id);
@@ -394,27 +402,15 @@ void Api::tokenize(const Exchange& exchange) {
 }
 
 void Api::detokenize(const Exchange& exchange) {
-  const Json body = parse_body(exchange->request().body);
-  Fields fields(body);
-  const Json* tokens = fields.find("tokens");
   const Tokenizer& tokenizer = served_.load()->prompts.tokenizer();
-  const auto ids = tokens ? token_ids(*tokens, tokenizer.size()) : std::nullopt;
-  if (!ids) fields.refuse("tokens", "a list of token ids below " + std::to_string(tokenizer.size()));
-  fields.finish({"model"}, options_.lenient);
-  exchange->answer(json_response({{"content", tokenizer.decode(*ids, true)}}));
+  AskRules rules = this->rules();
+  rules.vocabulary = tokenizer.size();
+  const std::vector<int32_t> ids = read_detokenize(parse_body(exchange->request().body), rules);
+  exchange->answer(json_response({{"content", tokenizer.decode(ids, true)}}));
 }
 
 void Api::apply_template(const Exchange& exchange) {
-  const Json body = parse_body(exchange->request().body);
-  Fields fields(body);
-  const Json* messages = fields.find("messages");
-  Ask ask;
-  ask.messages = template_messages(messages ? *messages : Json());
-  for (const char* name : {"tools", "tool_choice", "parallel_tool_calls"}) fields.find(name);
-  ask.tools = read_tools(body);
-  ask.begins_answer = fields.flag("add_generation_prompt").value_or(true);
-  if (const Json* arguments = fields.find("chat_template_kwargs")) ask.template_arguments = *arguments;
-  fields.finish({"model"}, options_.lenient);
+  const Ask ask = read_apply_template(parse_body(exchange->request().body), rules());
   exchange->answer(json_response({{"prompt", served_.load()->prompts.text(ask).bytes()}}));
 }
 

@@ -21,6 +21,7 @@
 #include "engine/serve/api/ask.h"
 #include "engine/serve/api/metrics.h"
 #include "engine/serve/api/prompts.h"
+#include "engine/serve/api/routes.h"
 #include "engine/serve/http/exchange.h"
 #include "engine/serve/openai/responses.h"
 #include "engine/serve/timeline/events.h"
@@ -56,13 +57,15 @@ class Api {
 
  private:
   using Exchange = std::shared_ptr<http::Exchange>;
-  using Route = void (Api::*)(const Exchange& exchange);
+  using Handler = void (Api::*)(const Exchange& exchange);
   struct Served;
-  Route route_of(const http::Request& request) const;
-  void run(Route route, const Exchange& exchange);
+  static Handler handler_of(RouteId route);
+  RouteId route_of(const http::Request& request) const;
+  void run(RouteId route, const Exchange& exchange);
 
   void health(const Exchange& exchange);
   void metrics(const Exchange& exchange);
+  void description(const Exchange& exchange);
   void page(const Exchange& exchange);
   void timeline(const Exchange& exchange);
   void models(const Exchange& exchange);

@@ -22,7 +22,17 @@ std::string shown(double value) {
   return text;
 }
 
+thread_local MemberNotes* current_notes = nullptr;
+
 }  // namespace
+
+MemberNotes::MemberNotes() { current_notes = this; }
+
+MemberNotes::~MemberNotes() { current_notes = nullptr; }
+
+void MemberNotes::note(const std::string& of, const std::string& name, const Json& schema) {
+  if (of.empty() && !members_.contains(name)) members_[name] = schema;
+}
 
 ApiError::ApiError(int status, std::string message, std::string param, std::string code)
     : status(status),
@@ -71,13 +81,16 @@ void Fields::refuse(const std::string& name, const std::string& expected) const 
   throw ApiError(400, "\"" + path(name) + "\" is expected to be " + expected + ".", path(name), "invalid_value");
 }
 
-const Json* Fields::find(const std::string& name) {
+const Json* Fields::find(const std::string& name) { return asked(name, Json::object()); }
+
+const Json* Fields::asked(const std::string& name, const Json& schema) {
+  if (current_notes) current_notes->note(place_, name, schema);
   read_.insert(name);
   return member(object_, name);
 }
 
 std::optional<double> Fields::number(const std::string& name, double least, double most) {
-  const Json* value = find(name);
+  const Json* value = asked(name, {{"type", "number"}, {"minimum", least}, {"maximum", most}});
   if (!value) return std::nullopt;
   const double number = value->is_number() ? value->get<double>() : std::nan("");
   if (!(number >= least && number <= most)) refuse(name, "a number from " + shown(least) + " to " + shown(most));
@@ -85,7 +98,7 @@ std::optional<double> Fields::number(const std::string& name, double least, doub
 }
 
 std::optional<int64_t> Fields::whole(const std::string& name, int64_t least, int64_t most) {
-  const Json* value = find(name);
+  const Json* value = asked(name, {{"type", "integer"}, {"minimum", least}, {"maximum", most}});
   if (!value) return std::nullopt;
   const bool fits = value->is_number_unsigned()  ? value->get<uint64_t>() <= static_cast<uint64_t>(INT64_MAX)
                     : value->is_number_integer() ? true
@@ -96,21 +109,24 @@ std::optional<int64_t> Fields::whole(const std::string& name, int64_t least, int
 }
 
 std::optional<std::string> Fields::text(const std::string& name) {
-  const Json* value = find(name);
+  const Json* value = asked(name, {{"type", "string"}});
   if (!value) return std::nullopt;
   if (!value->is_string()) refuse(name, "a text");
   return value->get<std::string>();
 }
 
 std::optional<bool> Fields::flag(const std::string& name) {
-  const Json* value = find(name);
+  const Json* value = asked(name, {{"type", "boolean"}});
   if (!value) return std::nullopt;
   if (!value->is_boolean()) refuse(name, "true or false");
   return value->get<bool>();
 }
 
 std::vector<std::string> Fields::texts(const std::string& name, size_t most) {
-  const Json* value = find(name);
+  const Json one = {{"type", "string"}, {"minLength", 1}};
+  const Json* value = asked(
+      name,
+      {{"anyOf", Json::array({one, {{"type", "array"}, {"items", one}, {"maxItems", static_cast<int64_t>(most)}}})}});
   if (!value) return {};
   const Json list = value->is_array() ? *value : Json::array({*value});
   const std::string expected = "a text or a list of at most " + std::to_string(most) + " texts, none of them empty";
@@ -125,6 +141,11 @@ std::vector<std::string> Fields::texts(const std::string& name, size_t most) {
 
 std::vector<std::string> Fields::finish(const std::set<std::string>& harmless, bool lenient,
                                         const std::set<std::string>& null_only) {
+  if (current_notes) {
+    for (const std::string& name : harmless)
+      current_notes->note(place_, name, {{"description", "Has no effect here."}});
+    for (const std::string& name : null_only) current_notes->note(place_, name, {{"type", "null"}});
+  }
   std::vector<std::string> unknown;
   for (const auto& [name, value] : object_.items()) {
     if (read_.contains(name) || harmless.contains(name) || (value.is_null() && null_only.contains(name))) continue;

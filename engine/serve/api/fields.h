@@ -38,6 +38,21 @@ ApiError server_ends();                          // 503
 // Nothing: it is no list, or not all of it are ids below `vocabulary`.
 std::optional<std::vector<int32_t>> token_ids(const Json& list, int64_t vocabulary);
 
+// Notes what readers ask for while it lives: a JSON schema of each member, by its name. One at a time in a thread.
+class MemberNotes {
+ public:
+  MemberNotes();
+  ~MemberNotes();
+  MemberNotes(const MemberNotes&) = delete;
+  MemberNotes& operator=(const MemberNotes&) = delete;
+  const Json& members() const { return members_; }  // an object
+  // of: the place of an object in the request; "": the request itself.
+  void note(const std::string& of, const std::string& name, const Json& schema);
+
+ private:
+  Json members_ = Json::object();
+};
+
 class Fields {
  public:
   explicit Fields(const Json& object, std::string place = "");
@@ -56,6 +71,7 @@ class Fields {
 
  private:
   std::string path(const std::string& name) const { return place_.empty() ? name : place_ + "." + name; }
+  const Json* asked(const std::string& name, const Json& schema);
   const Json& object_;
   const std::string place_;
   std::set<std::string> read_;

@@ -9,6 +9,48 @@ namespace {
 constexpr int64_t kUsualOf = 8;  // texts that the moving mean is about
 constexpr double kMostRetrySeconds = 600;
 
+using Load = TextService::Load;
+
+std::string whole(int64_t value) { return std::to_string(value); }
+std::string seconds(int64_t us) { return std::to_string(static_cast<double>(us) / 1e6); }
+
+struct Row {
+  MetricFacts facts;
+  std::string (*value)(const Metrics&, const Load&);
+};
+constexpr Row kRows[] = {
+    {{"requests_total", "counter", "HTTP requests that reached a route."},
+     [](const Metrics& metrics, const Load&) { return whole(metrics.requests); }},
+    {{"requests_refused_total", "counter", "Of these, answered with an error."},
+     [](const Metrics& metrics, const Load&) { return whole(metrics.refused); }},
+    {{"texts_total", "counter", "Texts that ended."},
+     [](const Metrics& metrics, const Load&) { return whole(metrics.texts); }},
+    {{"texts_cancelled_total", "counter", "Of these, cancelled."},
+     [](const Metrics& metrics, const Load&) { return whole(metrics.cancelled); }},
+    {{"texts_failed_total", "counter", "Texts that ended with an error."},
+     [](const Metrics& metrics, const Load&) { return whole(metrics.failed); }},
+    {{"turned_away_total", "counter", "Requests that found the line full (429)."},
+     [](const Metrics& metrics, const Load&) { return whole(metrics.turned_away); }},
+    {{"prompt_tokens_total", "counter", "Tokens of prompts."},
+     [](const Metrics& metrics, const Load&) { return whole(metrics.prompt_tokens); }},
+    {{"cached_tokens_total", "counter", "Of these, not run again."},
+     [](const Metrics& metrics, const Load&) { return whole(metrics.cached_tokens); }},
+    {{"predicted_tokens_total", "counter", "Generated tokens."},
+     [](const Metrics& metrics, const Load&) { return whole(metrics.predicted_tokens); }},
+    {{"prompt_seconds_total", "counter", "Time until the first logits, summed over texts."},
+     [](const Metrics& metrics, const Load&) { return seconds(metrics.prompt_us); }},
+    {{"predicted_seconds_total", "counter", "Time after them, summed over texts."},
+     [](const Metrics& metrics, const Load&) { return seconds(metrics.predicted_us); }},
+    {{"passes_total", "counter", "Passes of the engine."},
+     [](const Metrics&, const Load& load) { return whole(load.totals.passes); }},
+    {{"pass_tokens_total", "counter", "Tokens of these passes."},
+     [](const Metrics&, const Load& load) { return whole(load.totals.pass_tokens); }},
+    {{"texts_waiting", "gauge", "Texts that wait for their turn."},
+     [](const Metrics&, const Load& load) { return whole(load.waiting); }},
+    {{"texts_active", "gauge", "Texts that are read or written."},
+     [](const Metrics&, const Load& load) { return whole(load.active); }},
+};
+
 }  // namespace
 
 void count(Metrics& metrics, const Generation& generation) {
@@ -31,36 +73,19 @@ int64_t retry_seconds(const Metrics& metrics, int64_t active, int64_t places) {
   return static_cast<int64_t>(std::ceil(std::clamp(until, 1.0, kMostRetrySeconds)));
 }
 
+std::vector<MetricFacts> metric_facts() {
+  std::vector<MetricFacts> facts;
+  for (const Row& row : kRows) facts.push_back(row.facts);
+  return facts;
+}
+
 std::string metrics_text(const Metrics& metrics, const TextService::Load& load) {
   std::string text;
-  const auto add = [&](const char* name, const char* kind, const char* help, const std::string& value) {
-    text += std::string("# HELP tandem_") + name + " " + help + "\n# TYPE tandem_" + name + " " + kind + "\ntandem_" +
-            name + " " + value + "\n";
-  };
-  const auto counter = [&](const char* name, const char* help, int64_t value) {
-    add(name, "counter", help, std::to_string(value));
-  };
-  const auto seconds = [&](const char* name, const char* help, int64_t us) {
-    add(name, "counter", help, std::to_string(static_cast<double>(us) / 1e6));
-  };
-  const auto gauge = [&](const char* name, const char* help, int64_t value) {
-    add(name, "gauge", help, std::to_string(value));
-  };
-  counter("requests_total", "HTTP requests that reached a route.", metrics.requests);
-  counter("requests_refused_total", "Of these, answered with an error.", metrics.refused);
-  counter("texts_total", "Texts that ended.", metrics.texts);
-  counter("texts_cancelled_total", "Of these, cancelled.", metrics.cancelled);
-  counter("texts_failed_total", "Texts that ended with an error.", metrics.failed);
-  counter("turned_away_total", "Requests that found the line full (429).", metrics.turned_away);
-  counter("prompt_tokens_total", "Tokens of prompts.", metrics.prompt_tokens);
-  counter("cached_tokens_total", "Of these, not run again.", metrics.cached_tokens);
-  counter("predicted_tokens_total", "Generated tokens.", metrics.predicted_tokens);
-  seconds("prompt_seconds_total", "Time until the first logits, summed over texts.", metrics.prompt_us);
-  seconds("predicted_seconds_total", "Time after them, summed over texts.", metrics.predicted_us);
-  counter("passes_total", "Passes of the engine.", load.totals.passes);
-  counter("pass_tokens_total", "Tokens of these passes.", load.totals.pass_tokens);
-  gauge("texts_waiting", "Texts that wait for their turn.", load.waiting);
-  gauge("texts_active", "Texts that are read or written.", load.active);
+  for (const auto& [facts, value] : kRows) {
+    const std::string name = std::string("tandem_") + facts.name;
+    text += "# HELP " + name + " " + facts.help + "\n# TYPE " + name + " " + facts.kind + "\n" + name + " " +
+            value(metrics, load) + "\n";
+  }
   return text;
 }
 

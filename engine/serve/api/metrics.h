@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tandem/generate.h"
 
@@ -23,6 +24,11 @@ void count(Metrics& metrics, const Generation& generation);
 // Seconds until a full line has so many places: of `active` texts in work, one ends in each active-th part of the usual
 // time. At least 1, at most 600; 1 if no text has ended yet.
 int64_t retry_seconds(const Metrics& metrics, int64_t active, int64_t places);
+// A row of /metrics: its name without "tandem_", its kind ("counter", "gauge") and what it counts.
+struct MetricFacts {
+  const char *name, *kind, *help;
+};
+std::vector<MetricFacts> metric_facts();
 std::string metrics_text(const Metrics& metrics, const TextService::Load& load);
 
 }  // namespace tandem::serve

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/serve/openai/refusal.h"
@@ -16,6 +18,9 @@ namespace tandem::serve {
 // The body of a chat that asks the same. Refusal: a member that needs a state ("previous_response_id", "store": true),
 // or is unknown, or has another form.
 OrderedJson chat_body_of_response(const OrderedJson& body);
+// Members that only a response's request has, and those of a chat's that it has not. It shares the others with a chat.
+std::span<const std::string_view> own_members_of_responses();
+std::span<const std::string_view> members_of_chats_alone();
 
 struct ResponseHead {
   std::string id, model;  // id: "resp-..."

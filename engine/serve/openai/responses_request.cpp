@@ -139,23 +139,24 @@ void refuse_state(const OrderedJson& body) {
     throw Refusal("\"include\" is expected to be an empty list.", "include", "unsupported_value");
 }
 
+constexpr std::string_view kOwn[] = {
+    "input",          "instructions",     "text",    "tools",        "tool_choice", "store",
+    "background",     "truncation",       "include", "conversation", "prompt",      "previous_response_id",
+    "max_tool_calls", "max_output_tokens"};
+// These belong to a chat alone.
+constexpr std::string_view kOfChats[] = {"messages",        "n",        "max_tokens",    "max_completion_tokens",
+                                         "response_format", "logprobs", "stream_options"};
+
 }  // namespace
+
+std::span<const std::string_view> own_members_of_responses() { return kOwn; }
+std::span<const std::string_view> members_of_chats_alone() { return kOfChats; }
 
 // Translates a request of the Responses API into that of a chat. Names that only one of the two has are translated or
 // refused, so a member never means something else than it says.
 OrderedJson chat_body_of_response(const OrderedJson& body) {
   refuse_state(body);
   OrderedJson chat = {{"messages", messages_of(body)}};
-  static constexpr std::string_view kOwn[] = {"input",          "instructions",
-                                              "text",           "tools",
-                                              "tool_choice",    "store",
-                                              "background",     "truncation",
-                                              "include",        "previous_response_id",
-                                              "conversation",   "prompt",
-                                              "max_tool_calls", "max_output_tokens"};
-  // These belong to a chat alone.
-  static constexpr std::string_view kOfChats[] = {
-      "messages", "n", "max_tokens", "max_completion_tokens", "response_format", "logprobs", "stream_options"};
   for (const auto& [name, value] : body.items()) {
     if (std::ranges::find(kOfChats, name) != std::end(kOfChats))
       throw Refusal("The member \"" + name + "\" is not known here.", name, "unknown_parameter");

@@ -19,6 +19,7 @@
 #include "engine/app/report.h"
 #include "engine/app/text_input.h"
 #include "engine/serve/api/api.h"
+#include "engine/serve/api/openapi.h"
 #include "engine/serve/http/access.h"
 #include "engine/serve/http/server.h"
 #include "sync/error.h"
@@ -130,6 +131,8 @@ std::unique_ptr<Engine> open_embedder(const Engine& engine, const ServeFlags& ow
   return std::make_unique<Engine>(engine.shared_model(), options);
 }
 
+std::string description_text() { return serve::openapi_document().dump(2); }
+
 // The signal sets a mark, and this thread looks at it twenty times a second.
 void wait_for_interrupt() {
   while (!interrupted()) std::this_thread::sleep_for(Milliseconds(50));
@@ -183,6 +186,10 @@ int serve_command(const CommonFlags& flags, const ServeFlags& own) {
 #else
 namespace {
 
+std::string description_text() {
+  throw Error("this build has no server", "tandem serve", "Install Boost's header files and build again");
+}
+
 int serve_command(const CommonFlags&, const ServeFlags&) {
   throw Error("this build has no server", "tandem serve",
               "Install Boost's header files (Debian: libboost-dev) and build again; `./dev setup` does");
@@ -221,6 +228,8 @@ void add_serve(CLI::App& app, Action& action) {
   app.add_flag("--no-page", own.no_page, "leave out the page at / (a chat, and what the devices do)");
   app.add_flag("--embeddings", own.embeddings, "answer /v1/embeddings too; an encoder answers nothing else");
   add_pooling_flag(app, own.pooling)->needs("--embeddings");
+  app.set_version_flag(
+      "--openapi", [] { return description_text(); }, "print the routes as an OpenAPI document, and do nothing else");
   add_template_flags(app, common);
   {
     const FlagGroup group(app, "Who may ask");

@@ -145,6 +145,12 @@ TEST(Serve, has_a_page_unless_it_is_left_out) {
   EXPECT_EQ(without.get("/").status, 404);
 }
 
+TEST(Serve, prints_its_description_without_a_model) {
+  const Ended ended = tandem({"serve", "--openapi"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_EQ(json::parse(ended.out).at("openapi"), "3.1.0");
+}
+
 TEST(Serve, tells_how_long_passes_would_take_on_a_chip) {
   ServerProcess server({"--soc", "snapdragon-8gen3", "-c", "256"}, {},
                        {"--device", "host"});  // the chip has its own plan
