@@ -18,6 +18,7 @@ help() {
 usage: bench/peers/llama_cpp.sh VERB
 
   build                    fetch and compile llama.cpp for this machine's processor; prints the folder of its programs
+  server                   the same for llama-server alone, without its page; prints the folder
   source                   fetch its source only; prints the folder
   where                    print the folder of its source, whether it is there or not
   variants MODEL.gguf      make its Q4_0, Q8_0 and F16 variants; prints "TYPE FILE" of all four, a line each
@@ -65,20 +66,28 @@ CODE
   return "$result"
 }
 
-build() {
-  if [ ! -x "$build/bin/llama-batched-bench" ]; then
-    fetch
-    local flags="" keep_stores="-fno-tree-dse -fno-dse"
-    # shellcheck disable=SC2086
-    if grep -qw amx_tile /proc/cpuinfo && { ! can_configure_tiles && can_configure_tiles $keep_stores; } 2>/dev/null; then
-      flags=$keep_stores
-      say "llama_cpp.sh: compiling with $flags, since this compiler breaks AMX without"
-    fi
-    cmake -S "$source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=ON \
-      -DCMAKE_CXX_FLAGS="$flags" -DLLAMA_CURL=OFF \
-      -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF >&2
-    cmake --build "$build" --target llama-bench llama-quantize llama-completion llama-batched-bench >&2
+# compile TARGET...: configures, and makes the programs.
+compile() {
+  fetch
+  local flags="" keep_stores="-fno-tree-dse -fno-dse"
+  # shellcheck disable=SC2086
+  if grep -qw amx_tile /proc/cpuinfo && { ! can_configure_tiles && can_configure_tiles $keep_stores; } 2>/dev/null; then
+    flags=$keep_stores
+    say "llama_cpp.sh: compiling with $flags, since this compiler breaks AMX without"
   fi
+  cmake -S "$source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=ON \
+    -DCMAKE_CXX_FLAGS="$flags" -DLLAMA_CURL=OFF \
+    -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_UI=OFF >&2
+  cmake --build "$build" --target "$@" >&2
+}
+
+build() {
+  [ -x "$build/bin/llama-batched-bench" ] || compile llama-bench llama-quantize llama-completion llama-batched-bench
+  printf '%s\n' "$build/bin"
+}
+
+server() {
+  [ -x "$build/bin/llama-server" ] || compile llama-server
   printf '%s\n' "$build/bin"
 }
 
@@ -101,6 +110,7 @@ variants() {
 
 case ${1:-} in
   build) build ;;
+  server) server ;;
   source) fetch; printf '%s\n' "$source" ;;
   where) printf '%s\n' "$source" ;;
   variants) [ $# = 2 ] || die "variants MODEL.gguf"; variants "$2" ;;

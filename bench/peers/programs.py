@@ -78,14 +78,18 @@ def _bench_arguments(test):
     return ["-p", str(test.n_prompt), "-n", str(test.n_gen), *depth, "-r", "1", "-o", "json"]
 
 
+def _peer_name(program, folder):
+    version = re.search(r"llama_cpp-([\d.]+)-build", folder)
+    return program + (f" (of llama-cpp-python {version[1]})" if version else "")
+
+
 class Peer:
     """llama.cpp as llama_cpp.sh builds it."""
 
     def __init__(self, cores, timeout):
         folder = _ask_llama_cpp("build").strip()
         self._folder, self._cores, self._timeout = folder, cores, timeout
-        version = re.search(r"llama_cpp-([\d.]+)-build", folder)
-        self.name = "llama.cpp" + (f" (of llama-cpp-python {version[1]})" if version else "")
+        self.name = _peer_name("llama.cpp", folder)
 
     def _run(self, program, model, *arguments):
         command = [os.path.join(self._folder, program), "-m", model, "-t", str(self._cores), *arguments]
@@ -169,6 +173,12 @@ def _ask_llama_cpp(*arguments):
 def variants(model):
     """{type: file} of the model itself and of the variants that the peer's quantiser makes."""
     return dict(line.split(" ", 1) for line in _ask_llama_cpp("variants", model).splitlines())
+
+
+def llama_server():
+    """llama-server as llama_cpp.sh builds it, and its name."""
+    folder = _ask_llama_cpp("server").strip()
+    return os.path.join(folder, "llama-server"), _peer_name("llama-server", folder)
 
 
 def find_tandem(given):

@@ -60,6 +60,14 @@ class Server:
             raise Failed(f"{path}: {answer.status} {answer.read().decode()[:500]}")
         return connection, answer
 
+    def is_ready(self):
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+            connection.request("GET", "/health")
+            return connection.getresponse().status == 200
+        except OSError:
+            return False
+
     def vocabulary(self):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         connection.request("GET", "/v1/models")
@@ -104,6 +112,13 @@ class Server:
         if None in answers:
             raise Failed("a client got no answer")
         return answers, seconds
+
+
+def free_port():
+    """A port that nobody listened on just now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
 
 
 def streamed(arrivals):

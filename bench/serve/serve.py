@@ -114,9 +114,14 @@ def firsts(arguments, server, vocabulary, report):
     print(f"| worst gap between two tokens there | {milliseconds(worst)} |", flush=True)
 
 
+def outside(answer):
+    """Milliseconds that a whole answer took beyond the engine's own times."""
+    return answer.seconds * 1e3 - answer.timings["prompt_ms"] - answer.timings["predicted_ms"]
+
+
 def turns(arguments, server, vocabulary, report):
     """The second turn of a dialogue of 1,000 tokens, beside its new tokens alone, and beside the engine at that depth."""
-    ratios, to_engine = [], []
+    ratios, to_engine, outside_ms, engine_ratios = [], [], [], []
     for i in range(arguments.rounds + 1):
         first = random_prompt(40000 + i, 1000, vocabulary)
         server.whole(first, 8)
@@ -125,13 +130,18 @@ def turns(arguments, server, vocabulary, report):
         alone = server.whole(random_prompt(42000 + i, 100, vocabulary), 1)
         if second.usage["prompt_tokens_details"]["cached_tokens"] < 1000:
             raise Failed("the first turn ran again")
-        engine = 100 / bench_row(arguments, ["-p", "100", "-n", "0", "-d", "1000"])["avg_ts"]
+        engine, engine_alone = (100 / bench_row(arguments, ["-p", "100", "-n", "0", "-d", depth])["avg_ts"] for depth in ("1000", "0"))
         if i > 0:
             ratios.append(second.seconds / alone.seconds)
             to_engine.append(second.seconds / engine)
-    report["turn"], report["turn_engine"] = ratios, to_engine
+            engine_ratios.append(engine / engine_alone)
+            outside_ms.append(outside(second))
+    report["turn"], report["turn_engine"], report["turn_outside_ms"] = ratios, to_engine, outside_ms
+    report["turn_engine_ratio"] = engine_ratios
     print(f"\nSecond turn, 100 tokens behind 1,000: {median(ratios):.2f} times as long as 100 tokens alone, and "
-          f"{median(to_engine):.2f} times as long as the engine takes for 100 tokens there.", flush=True)
+          f"{median(to_engine):.2f} times as long as the engine takes for 100 tokens there. {median(outside_ms):.1f} ms of it "
+          f"lie outside of the engine's own times. The engine takes {median(engine_ratios):.2f} times as long there as for "
+          "100 tokens alone.", flush=True)
 
 
 def added(arguments, server, vocabulary, report):
@@ -139,7 +149,7 @@ def added(arguments, server, vocabulary, report):
     firsts_ms, shares = [], []
     for i in range(20):
         one = server.whole(random_prompt(50000 + i, 32, vocabulary), 1)
-        firsts_ms.append(one.seconds * 1e3 - one.timings["prompt_ms"] - one.timings["predicted_ms"])
+        firsts_ms.append(outside(one))
     for i in range(arguments.rounds):
         text = server.stream(random_prompt(51000 + i, 32, vocabulary), 128)
         engine = server.whole(random_prompt(52000 + i, 32, vocabulary), 128).timings

@@ -109,6 +109,12 @@ class Load(unittest.TestCase):
             self.assertEqual(ended.exception.code, 2)
 
 
+class Outside(unittest.TestCase):
+    def test_is_what_the_engine_does_not_count(self):
+        answer = type("Answer", (), {"seconds": 0.5, "timings": {"prompt_ms": 300, "predicted_ms": 150}})
+        self.assertEqual(serve.outside(answer), 50)
+
+
 class Verification(unittest.TestCase):
     class Liar:
         """Gives other words when it has several clients."""
