@@ -187,6 +187,14 @@ void add_spec_flags(CLI::App& app, CommonFlags& flags) {
                      "it, readable for its owner alone"));
   app.add_flag("--history-prompts", spec.history_of_prompts, "keep prompts in the history, too")->needs(history);
   add_history_max_flag(app, flags);
+  app.get_option("--history-max")->needs(history);
+}
+
+// Commands that write many texts take the mode and the number of drafts alone.
+void remove_text_spec_flags(CLI::App& app) {
+  for (const char* name :
+       {"--history-prompts", "--prediction", "--history-max", "--history", "--draft-model", "--spec-check"})
+    app.remove_option(app.get_option(name));
 }
 
 // Commands that serve texts have the history's size without the flags of drafts.

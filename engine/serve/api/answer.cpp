@@ -88,7 +88,10 @@ Json timings_json(const Generation& g) {
           {"prompt_per_second", a_second(read, g.prompt_seconds)},
           {"predicted_n", written},
           {"predicted_ms", g.predicted_seconds * 1e3},
-          {"predicted_per_second", a_second(timed, g.predicted_seconds)}};
+          {"predicted_per_second", a_second(timed, g.predicted_seconds)},
+          {"draft_n", g.drafts.drafts},
+          {"draft_n_accepted", g.drafts.accepted},
+          {"draft_passes", g.drafts.passes}};
 }
 
 Json whole_answer(const AnswerHead& head, const std::vector<AnsweredChoice>& choices, const Usage& usage) {

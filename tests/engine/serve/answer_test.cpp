@@ -33,10 +33,16 @@ TEST(Answers, in_chunks_have_a_reason_at_the_end_alone) {
             R"([{"index":0,"text":"x","logprobs":null,"finish_reason":null}])");
   Generation first;
   first.ids = {1, 2};
+  first.drafts.drafts = 5;
+  first.drafts.accepted = 3;
+  first.drafts.passes = 2;
   const Json last = usage_chunk(kText, {1, 0, 2}, first);
   EXPECT_EQ(last["choices"].dump(), "[]");
   EXPECT_EQ(last["usage"]["total_tokens"], 3);
   EXPECT_EQ(last["timings"]["predicted_n"], 2);
+  EXPECT_EQ(last["timings"]["draft_n"], 5);
+  EXPECT_EQ(last["timings"]["draft_n_accepted"], 3);
+  EXPECT_EQ(last["timings"]["draft_passes"], 2);
 }
 
 // "é" has two bytes and is one character, so the third token begins at character 2 behind an offset of 0.

@@ -203,8 +203,10 @@ json read_cases(const std::string& path) {
   CaseScan scan(path);
   json::sax_parse(text, &scan);
   const json file = parse_json(text);
-  const bool has_cases = file.is_object() && file.contains("cases") && file["cases"].is_array() && file.size() == 1;
+  const bool has_cases = file.is_object() && file.contains("cases") && file["cases"].is_array();
   if (!has_cases) throw Error("the cases cannot be read", path, kForm);
+  for (const auto& [key, each] : file.items())
+    if (key != "cases") throw Error("the cases cannot be read", path + ": " + key, "No such key is known here");
   return file["cases"];
 }
 

@@ -10,6 +10,7 @@
 
 #include "engine/app/commands/bench/soc_clock.h"
 #include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/text/draft_report.h"
 #include "engine/app/commands/text/embed.h"
 #include "engine/app/commands/text/generation.h"
 #include "engine/app/commands/text/prompting.h"
@@ -159,6 +160,7 @@ int serve_command(const CommonFlags& flags, const ServeFlags& own) {
   engine = open_engine(flags, needs_of_server(flags, own));
   embedder = open_embedder(*engine, own);
   print_notes(flags, *engine);
+  if (!engine->sizes().hidden_states) DraftNotes(flags).explain(flags.generate.spec.mode, *engine);
   const serve::Templates templates{chosen_template(flags, &engine->model().file(), false),
                                    chosen_template(flags, &engine->model().file(), true)};
   if (!templates.usual && !flags.quiet())
@@ -252,9 +254,7 @@ void add_serve(CLI::App& app, Action& action) {
   add_sampling_flags(app, common);
   for (const char* name : {"--predict", "--seed", "--stop", "--ignore-eos"}) app.remove_option(app.get_option(name));
   add_spec_flags(app, common);
-  for (const char* name :
-       {"--history-prompts", "--prediction", "--history", "--history-max", "--draft-model", "--spec-check"})
-    app.remove_option(app.get_option(name));
+  remove_text_spec_flags(app);
   add_engine_flags(app, common);
   app.get_option("--ctx-size")->envname("TANDEM_CTX_SIZE");
   add_compile_flag(app, common);

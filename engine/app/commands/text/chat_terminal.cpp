@@ -13,6 +13,7 @@
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/commands/text/chat_settings.h"
 #include "engine/app/commands/text/dialogue.h"
+#include "engine/app/commands/text/draft_report.h"
 #include "engine/app/commands/text/generation.h"
 #include "engine/app/commands/text/message_reader.h"
 #include "engine/app/commands/text/thought_printer.h"
@@ -199,6 +200,9 @@ class ChatTerminal {
     std::fprintf(stderr, "%.1f tokens/s read, %.1f tokens/s written; %lld of the context's %lld tokens are in use\n",
                  per_second(sums.read_tokens, sums.read_seconds), per_second(sums.timed_tokens, sums.written_seconds),
                  static_cast<long long>(dialogue_.position()), static_cast<long long>(engine_.sizes().context));
+    if (sums.drafts > 0)
+      std::fprintf(stderr, "drafts: %lld of %lld accepted\n", static_cast<long long>(sums.accepted_drafts),
+                   static_cast<long long>(sums.drafts));
   }
 
   const ChatFlags& flags_;
@@ -216,6 +220,7 @@ int chat_command(const ChatFlags& flags) {
   apply_verbosity(flags.common);
   const auto engine = open_engine(flags.common, needs_of_texts(flags.common, 1));
   print_notes(flags.common, *engine);
+  DraftNotes(flags.common).explain(flags.common.generate.spec.mode, *engine);
   return ChatTerminal(flags, *engine).run();
 }
 

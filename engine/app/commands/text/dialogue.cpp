@@ -100,6 +100,8 @@ Generation Dialogue::generate_on(const Listener& listener) {
   totals_.written_tokens += std::ssize(result.ids);
   totals_.written_seconds += result.predicted_seconds;
   totals_.timed_tokens += decoded_tokens(result);
+  totals_.drafts += result.drafts.drafts;
+  totals_.accepted_drafts += result.drafts.accepted;
   return result;
 }
 

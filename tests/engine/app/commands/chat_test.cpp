@@ -109,6 +109,22 @@ TEST(Chat, answers_line_by_line_through_a_pipe_and_reads_the_new_tokens_alone) {
   EXPECT_LT(std::stoi(sums[1]), 80);
 }
 
+// A baseline drafts whenever something matches, and the second answer is much like the first.
+TEST(Chat, writes_the_same_answers_with_drafts_of_each_kind_and_without) {
+  const Talk talk;
+  if (!talk.model) SKIP_FOR_WANT_OF(data, kNoDefaultModel);
+  const std::string lines = "What is the capital of France?\nWhat is the capital of France?\n/stats\n";
+  const auto answers = [&](const Arguments& flags) { return talk(lines, Arguments{"--temp", "0"} + flags); };
+  const Ended plain = answers({"--spec", "none"}), drafted = answers({"--spec", "pld"});
+  EXPECT_EQ(plain.status, 0) << plain.err;
+  EXPECT_THAT(plain.err, Not(HasSubstr("drafts: ")));
+  EXPECT_THAT(drafted.err, HasSubstr("drafts: "));
+  EXPECT_EQ(drafted.out, plain.out);
+  EXPECT_EQ(answers({"--spec", "sdnpu"}).out, plain.out);
+  EXPECT_THAT(answers({"--spec", "pld", "--draft-max", "0"}).err, Not(HasSubstr("drafts: ")));
+  EXPECT_EQ(talk("", {"--history", "none"}).status, 2) << "flags of one text";
+}
+
 TEST(Chat, takes_turns_back_and_saves_and_loads) {
   const Talk talk;
   if (!talk.model) SKIP_FOR_WANT_OF(data, kNoDefaultModel);

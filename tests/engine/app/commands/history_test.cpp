@@ -45,6 +45,16 @@ TEST_F(HistoryCommand, counts_texts_that_were_added) {
   EXPECT_EQ(json_of({"history", "clear", file_}), stats());
 }
 
+// A flag that would have no effect is refused.
+TEST_F(HistoryCommand, has_a_limit_only_with_a_history) {
+  for (const Arguments& flags : {Arguments{"--history-max", "2"}, Arguments{"--history-prompts"}}) {
+    const Ended alone = run(flags);
+    EXPECT_EQ(alone.status, 2);
+    EXPECT_THAT(alone.err, HasSubstr(flags[0] + " requires --history"));
+    EXPECT_EQ(run(flags + Arguments{"--history", file_}).status, 0);
+  }
+}
+
 // A text of many tokens, so that the history has an index. Texts are the same with it, without it and with a damaged
 // one, and drafts come from the history.
 TEST_F(HistoryCommand, has_an_index_of_many_texts_which_no_text_depends_on) {

@@ -194,6 +194,8 @@ TEST_F(Spec, refuses_a_file_that_has_no_cases) {
     EXPECT_EQ(ended.status, 1) << content;
     EXPECT_TRUE(json::parse(ended.out).contains("error")) << content;
   }
+  const std::string more = folder_.write("more.json", R"({"cases": [], "limit": 1})");
+  EXPECT_THAT(tandem({"spec", "draft", "--cases", more}).err, HasSubstr("more.json: limit. No such key"));
   EXPECT_EQ(tandem({"spec", "draft", "--cases", folder_.file("missing.json")}).status, 1);
   EXPECT_EQ(tandem({"spec", "draft"}).status, 2);
   EXPECT_EQ(tandem({"spec", "guess"}).status, 2);
