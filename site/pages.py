@@ -4,6 +4,7 @@ ROOT is this repository, TANDEM its program, FOLDER gets mkdocs.yml and the fold
 docs/, examples/ and what the program says of itself, so nothing is written twice. It ends with an error if a page is in
 no menu or a menu names no page."""
 
+import json
 import os
 import re
 import shutil
@@ -92,9 +93,47 @@ def pages_of_commands(tandem):
         yield f"reference/{command}.md", text
 
 
+def schema_in_words(schema):
+    """A JSON schema of a member, in a few words."""
+    if "anyOf" in schema:
+        return " or ".join(schema_in_words(each) for each in schema["anyOf"])
+    kind = schema.get("type", "any value")
+    if kind == "array":
+        return f"list of {schema_in_words(schema['items'])}"
+    if "minimum" in schema and "maximum" in schema:
+        return f"{kind} from {schema['minimum']} to {schema['maximum']}"
+    return f"\"{schema['const']}\"" if "const" in schema else kind
+
+
+def pages_of_server(document):
+    """The routes with their members, and the metrics, of the description that the server gives (serve --openapi)."""
+    text = "# HTTP routes\n\nWhat `GET /openapi.json` says. `docs/server.md` explains it.\n"
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            text += f"\n## {method.upper()} {path}\n\n{operation['summary']}\n"
+            body = operation.get("requestBody")
+            if not body:
+                continue
+            schema = body["content"]["application/json"]["schema"]
+            text += "\n| member | is | |\n| --- | --- | --- |\n"
+            for name, each in schema["properties"].items():
+                needed = "needed. " if name in schema["required"] else ""
+                text += f"| `{name}` | {schema_in_words(each)} | {needed}{each.get('description', '')} |\n"
+    yield "reference/http.md", text
+    text = "# Metrics\n\nThe rows of `GET /metrics`.\n\n| name | kind | what |\n| --- | --- | --- |\n"
+    for row in document["paths"]["/metrics"]["get"]["x-metrics"]:
+        text += f"| `{row['name']}` | {row['type']} | {row['help']} |\n"
+    yield "reference/metrics.md", text
+
+
+def description_of_server(tandem):
+    return json.loads(subprocess.run([tandem, "serve", "--openapi"], check=True, capture_output=True, text=True).stdout)
+
+
 def menu_with(menu, commands):
     entries = "".join(f"\n      - {'All of them' if page.endswith('index.md') else os.path.basename(page)[:-3]}: {page}"
                       for page in commands)
+    entries += "\n      - HTTP routes: reference/http.md\n      - Metrics: reference/metrics.md"
     return menu.replace("Reference: [COMMANDS]", "Reference:" + entries)
 
 
@@ -109,7 +148,7 @@ def main(root, tandem, folder):
     docs = dict(pages_of_docs(root))
     commands = dict(pages_of_commands(tandem))
     pages = docs | dict(pages_of_readme(root)) | dict(pages_of_examples(root)) | dict(page_of_headers(root)) | commands
-    pages |= dict(page_of_papers(docs))
+    pages |= dict(page_of_papers(docs)) | dict(pages_of_server(description_of_server(tandem)))
     pages |= {"contributing.md": read(root, "CONTRIBUTING.md"), "changelog.md": read(root, "CHANGELOG.md")}
     menu = menu_with(read(root, "site", "mkdocs.yml"), commands)
     require_a_way_to_each(pages, menu)

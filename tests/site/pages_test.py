@@ -68,6 +68,28 @@ class Menu(unittest.TestCase):
             pages.require_a_way_to_each({}, self.MENU)
 
 
+class Server(unittest.TestCase):
+    DOCUMENT = {"paths": {
+        "/v1/things": {"post": {"summary": "Things.", "requestBody": {"content": {"application/json": {"schema": {
+            "properties": {"n": {"type": "integer", "minimum": 1, "maximum": 16},
+                           "stop": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+                           "user": {"description": "Has no effect here."}},
+            "required": ["n"]}}}}}},
+        "/metrics": {"get": {"summary": "Counters.", "x-metrics": [{"name": "tandem_a", "type": "gauge", "help": "As."}]}}}}
+
+    def test_has_a_heading_for_each_route_and_a_row_for_each_member(self):
+        text = dict(pages.pages_of_server(self.DOCUMENT))["reference/http.md"]
+        self.assertIn("## POST /v1/things\n\nThings.\n", text)
+        self.assertIn("| `n` | integer from 1 to 16 | needed.  |\n", text)
+        self.assertIn("| `stop` | string or list of string |  |\n", text)
+        self.assertIn("| `user` | any value | Has no effect here. |\n", text)
+        self.assertIn("## GET /metrics\n", text)
+
+    def test_has_a_row_for_each_metric(self):
+        text = dict(pages.pages_of_server(self.DOCUMENT))["reference/metrics.md"]
+        self.assertTrue(text.endswith("| --- | --- | --- |\n| `tandem_a` | gauge | As. |\n"))
+
+
 class Papers(unittest.TestCase):
     def test_are_the_rows_of_all_tables_of_parts(self):
         docs = {f"{system}.md": f"# {system}\n| id | part |\n| --- | --- |\n| H{i} | a |\n| H1, H2 | b |\n| no | c |\n"

@@ -34,7 +34,7 @@ Json texts_or_ids(const char* text) {
           {"description", text}};
 }
 
-// What is said of members whose readers look at a value themselves. A test asks for each of them.
+// Schemas of members whose readers look at a value themselves. A test finds members without a schema.
 const std::map<std::string, Json>& told_of_members() {
   static const Json object = {{"type", "object"}};
   static const std::map<std::string, Json> told = {

@@ -18,7 +18,7 @@ struct TokenizeAsk {
 
 TokenizeAsk read_tokenize(const Json& body, const AskRules& rules);
 std::vector<int32_t> read_detokenize(const Json& body, const AskRules& rules);
-// Of the Ask only what a template needs is set.
+// The Ask has only what a template needs.
 Ask read_apply_template(const Json& body, const AskRules& rules);
 
 }  // namespace tandem::serve

@@ -96,7 +96,7 @@ TEST(OpenApi, excludes_what_requests_may_not_have) {
   EXPECT_GT(refused, 15);
 }
 
-// What is known about a member is there: no schema of a chat is empty but those that may be anything.
+// No member is without a type, a form or a word about it.
 TEST(OpenApi, says_something_of_each_member) {
   for (const char* path :
        {"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/tokenize", "/detokenize", "/apply-template"}) {
