@@ -179,6 +179,8 @@ def parsed():
     given.parts = given.only.split(",")
     if unknown := set(given.parts) - set(PARTS):
         parser.error("--only does not know " + ", ".join(sorted(unknown)))
+    if min(given.rounds, given.firsts) < 1:
+        parser.error("--rounds and --firsts take 1 or more")
     return given
 
 
