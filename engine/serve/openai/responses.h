@@ -18,7 +18,7 @@ namespace tandem::serve {
 OrderedJson chat_body_of_response(const OrderedJson& body);
 
 struct ResponseHead {
-  std::string id, model;  // id: "resp-..."
+  std::string id, model;  // id: "resp_..."
   int64_t created = 0;    // seconds since 1970
   OrderedJson request;    // the body, whose settings the answer repeats
 };
