@@ -335,7 +335,7 @@ void Api::write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseH
     add(served.prompts.ids(text), "");
   }
   if (response) {
-    response->id = "resp-" + group.head.id.substr(group.head.id.find('-') + 1);
+    response->id = "resp_" + group.head.id.substr(group.head.id.find('-') + 1);
     response->model = group.head.model;
     response->created = group.head.created;
     group.response = std::move(response);

@@ -23,7 +23,7 @@ std::span<const std::string_view> own_members_of_responses();
 std::span<const std::string_view> members_of_chats_alone();
 
 struct ResponseHead {
-  std::string id, model;  // id: "resp-..."
+  std::string id, model;  // id: "resp_..."
   int64_t created = 0;    // seconds since 1970
   OrderedJson request;    // the body, whose settings the answer repeats
 };

@@ -10,6 +10,7 @@ namespace {
 using serve::Json;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TEST(Api, is_not_healthy_before_the_model_is_there) {
   Served served({.is_ready = false});
@@ -75,6 +76,13 @@ TEST(Api, has_openais_routes_without_v1_too) {
   const Served served;
   EXPECT_EQ(served.json("/completions", R"({"prompt":"a","max_tokens":1})").at("object"), "text_completion");
   EXPECT_EQ(served.json("/responses", R"({"input":"a","max_output_tokens":1})").at("object"), "response");
+}
+
+TEST(Api, gives_responses_and_their_messages_official_ids) {
+  const Served served;
+  const Json response = served.json("/v1/responses", R"({"input":"a","max_output_tokens":1})");
+  EXPECT_THAT(response.at("id").get<std::string>(), StartsWith("resp_"));
+  for (const Json& item : response.at("output")) EXPECT_THAT(item.at("id").get<std::string>(), StartsWith("msg_"));
 }
 
 TEST(Api, shows_what_the_template_makes_of_a_conversation) {

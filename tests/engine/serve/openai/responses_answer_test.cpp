@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 
 ResponseWriter writer() {
-  return ResponseWriter({"resp-1", "m", 7, OrderedJson::parse(R"({"input":"x","temperature":0.5})")});
+  return ResponseWriter({"resp_1", "m", 7, OrderedJson::parse(R"({"input":"x","temperature":0.5})")});
 }
 
 struct Event {
