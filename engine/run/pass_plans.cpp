@@ -66,8 +66,17 @@ void PassPlans::release() noexcept {
 
 void PassPlans::rebuild() {
   planner_ = std::make_unique<Planner>(PlannedModel{model_.model(), activations_, machine_.devices(), machine_.rates()},
-                                       PlannerOptions{asked_, options_, counts_, sides_.get()});
+                                       PlannerOptions{asked_, options_, counts_, sides_.get(), own_});
   times_ = new_times();
+}
+
+void PassPlans::plan_by(OwnPlanner planner) {
+  if (planner && lanes() != nullptr)
+    throw Error("a planner of one's own places no experts that are read while passes run", machine_.device_names(),
+                "Load the model without budgets for experts");
+  release();
+  own_ = std::move(planner);
+  rebuild();
 }
 
 void PassPlans::prepare_kernels(std::span<const Batch> batches) const {
