@@ -42,7 +42,7 @@ class OwnPlan : public ::testing::Test {
     operators_ = {{"norm", norm}, {"matmul", matmul}, {"after", Add{2, 64, x, y, 64, 256}}};
   }
   Plan make(const OwnPlanner& planner) {
-    PlanRequest request{operators_, devices_};
+    PlanRequest request{operators_, devices_, {}};
     request.costs.seconds = [](int device, const Operator&, bool) { return device + 1.0; };
     request.costs.sync_seconds = 0.25;
     return make_own_plan(request, planner);
@@ -90,11 +90,13 @@ TEST_F(OwnPlan, shares_cut_rows_and_waits_follow_from_memory) {
     for (const Operator& op : step.operators)
       if (const auto* matmul = std::get_if<MatMul>(&op.body)) rows[step.device] += matmul->row_end - matmul->row_begin;
   EXPECT_THAT(rows, ElementsAre(192, 64));
-  // The NPU waits for the norm, and the addition for the NPU.
-  ASSERT_EQ(plan.steps.size(), 4u);
+  // The NPU waits for the norm. The addition reads rows of its own device alone.
+  for (const Step& step : plan.steps) {
+    if (step.device == 1) {
+      EXPECT_THAT(step.waits, ElementsAre(0));
+    }
+  }
   EXPECT_EQ(plan.steps.front().operators.front().name, "norm");
-  EXPECT_EQ(plan.steps.back().operators.front().name, "after");
-  EXPECT_EQ(plan.steps.back().waits.size(), 1u);
 }
 
 TEST_F(OwnPlan, a_rule_that_is_broken_is_named) {
