@@ -5,10 +5,14 @@
 
 #include "engine/device/device_json.h"
 #include "engine/device/registry.h"
+#include "engine/lab/sync_json.h"
+#include "engine/lab/sync_lab.h"
 #include "engine/plan/prediction/plan_json.h"
 #include "engine/run/engine.h"
 #include "engine/run/pass/core_layout.h"
 #include "sync/affinity.h"
+#include "sync/long_wait.h"
+#include "sync/waiter.h"
 
 namespace tandem::bindings {
 namespace {
@@ -48,6 +52,33 @@ std::string devices_json() {
   for (const UnusableDevice& one : unusable_devices())
     devices.push_back({{"id", one.id}, {"name", one.name}, {"error", one.reason}});
   return dumped(devices);
+}
+
+std::string sync_lab_json(const SyncAsked& asked, const Patience& patience) {
+  require_no_callback();
+  sync_lab::LabOptions options;
+  for (const std::string& id : asked.devices) as_kind<DeviceError>([&] { return device_factory(id).kind; });
+  options.devices = asked.devices.empty() ? available_devices() : asked.devices;
+  for (const std::string& name : asked.policies)
+    options.policies.push_back(as_kind<UsageError>([&] { return sync::policy_named(name); }));
+  for (const double seconds : asked.work_seconds)
+    if (!(seconds >= 0 && seconds <= 1))
+      throw UsageError("this is no length of a step", std::to_string(seconds) + " s", "Give 0 to 1 second");
+  if (asked.rounds < 0 || asked.rounds > 1000000)
+    throw UsageError("the number of rounds is out of range", std::to_string(asked.rounds), "Give 0 to 1000000");
+  if (!asked.work_seconds.empty()) options.work_seconds = asked.work_seconds;
+  std::ranges::sort(options.work_seconds);
+  options.rounds = asked.rounds;
+  options.quick = asked.quick;
+  options.layout = lay_out_cores(usable_cores(), 0);
+  options.device_options.gpu_cores = options.layout.gpu;
+  options.device_options.npu_cores = options.layout.npu;
+  configure_drivers(options.device_options);
+  options.check = [&] {
+    if (patience.look) patience.look();
+    if (patience.is_over && patience.is_over()) throw Interrupted();
+  };
+  return dumped(sync_lab::sync_json(sync_lab::run_sync_lab(options)));
 }
 
 std::string model_json(const TextModel& model) {

@@ -1,12 +1,9 @@
 #include "bindings/text_model.h"
 
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <exception>
 #include <future>
 #include <limits>
@@ -17,8 +14,10 @@
 #include "engine/model/config.h"
 #include "engine/plan/strategy.h"
 #include "engine/run/engine.h"
+#include "engine/run/log_levels.h"
 #include "engine/run/serve/extend.h"
 #include "engine/run/serve/perplexity.h"
+#include "tandem/embed.h"
 
 namespace tandem::bindings {
 namespace {
@@ -26,17 +25,18 @@ namespace {
 constexpr int64_t kDraftRows = 32;                   // a pass of drafts wants so many logits beside those of its texts
 constexpr int64_t kLogitsBytes = int64_t{64} << 20;  // of one pass, where the user does not say
 constexpr std::chrono::milliseconds kLookEvery{20};
+constexpr int64_t kMostOfEncoder = 2048;  // tokens of a text, where the user does not say
 constexpr int64_t kMostContext = int64_t{1} << 31;
 
 thread_local int callbacks_here = 0;
 
-// A library's log lines go to standard error, and only warnings unless TANDEM_LOG says more.
+// A library logs like the program: warnings to standard error, unless TANDEM_LOG says otherwise. A misspelt level is
+// refused, because it would silence what the user asks for.
 void set_up_log_once() {
   static const bool is_set_up = [] {
-    spdlog::set_default_logger(
-        std::make_shared<spdlog::logger>("tandem", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
-    const char* level = std::getenv("TANDEM_LOG");
-    spdlog::set_level(level != nullptr && *level != '\0' ? spdlog::level::from_str(level) : spdlog::level::warn);
+    if (const std::string problem = problem_of_log_variable(); !problem.empty())
+      throw UsageError("the log levels are wrong", problem, "Correct the variable, or unset it");
+    log_to_stderr();
     return true;
   }();
   static_cast<void>(is_set_up);
@@ -71,6 +71,25 @@ MachineOptions machine_options(const std::vector<std::string>& devices, int thre
   options.devices = devices;
   options.threads = threads;
   options.program_folder = gpu::default_cache_folder();
+  return options;
+}
+
+// An encoder reads each text as one piece, and its passes give states in the place of logits.
+void be_encoder(TextOptions& options, const ModelConfig& config) {
+  options.hidden_states = true;
+  options.drafts = false;
+  options.spare_texts = 0;
+  if (options.context == 0) options.context = std::min(config.context_length, kMostOfEncoder);
+  options.chunk = options.context;
+}
+
+// Of an engine for vectors, beside one that writes texts.
+TextOptions embedder_options(const Engine& engine) {
+  TextOptions options = engine.options();
+  options.hidden_states = true;
+  options.drafts = false;
+  options.spare_texts = 0;
+  options.context = engine.sizes().context;
   return options;
 }
 
@@ -135,7 +154,15 @@ struct TextModel::Open {
     return chat::template_of(engine->model().file(), has_tools);
   }
 
+  // The engine itself, if it gives states; else one beside it, which is made when it is first asked for.
+  Engine& embeds() {
+    if (engine->sizes().hidden_states) return *engine;
+    if (!embedder) embedder = std::make_unique<Engine>(engine->shared_model(), embedder_options(*engine));
+    return *embedder;
+  }
+
   const std::unique_ptr<Engine> engine;
+  std::unique_ptr<Engine> embedder;  // of embeds(), for work between two passes
   const std::optional<chat::TemplateSource> usual, with_tools;
   std::mutex making;  // of the two below
   std::unique_ptr<ConstraintMaker> constraints;
@@ -147,9 +174,10 @@ std::shared_ptr<TextModel> TextModel::load(const LoadOptions& options) {
   require_no_callback();
   if (options.path.empty()) throw UsageError("there is no model to load", "path", "Name a GGUF file");
   GgufFile file = as_kind<FileError>([&] { return GgufFile::open(options.path); });
-  const int64_t vocabulary = as_kind<FileError>([&] { return read_config(file).vocabulary; });
+  const ModelConfig config = as_kind<FileError>([&] { return read_config(file); });
   EngineOptions all;
-  static_cast<TextOptions&>(all) = text_options(options, vocabulary);
+  static_cast<TextOptions&>(all) = text_options(options, config.vocabulary);
+  if (config.sees_all) be_encoder(all, config);
   static_cast<MachineOptions&>(all) = machine_options(options.devices, options.threads);
   all.model_path = options.path;
   if (!all.program_folder.empty()) all.expert_folder = all.program_folder + "/packed";
@@ -171,6 +199,8 @@ TextModel::TextModel(std::unique_ptr<Engine> engine, int64_t parallel, std::stri
       process_(::getpid()),
       vocabulary_(engine->model().vocabulary()),
       context_(engine->sizes().context),
+      width_(engine->model().config().hidden),
+      is_encoder_(engine->model().config().sees_all),
       parallel_(parallel),
       end_id_(engine->model().tokenizer().eos()),
       open_(std::make_shared<Open>(std::move(engine), parallel)) {}
@@ -275,6 +305,7 @@ void TextModel::require_ids(std::span<const int32_t> ids, int64_t position) cons
 TextTicket TextModel::start(std::vector<int32_t> prompt, GenerateOptions options, Sequence* sequence,
                             std::function<void(Batcher::Result)> on_end) {
   const auto model = open();
+  require_writer();
   if (prompt.empty()) throw UsageError("the prompt is empty", path_, "Give at least one token");
   require_ids(prompt, 0);
   std::vector<TextService::Wish> wishes(1);
@@ -321,6 +352,7 @@ void TextModel::post(std::function<void(Engine&)> work) const {
 
 void TextModel::all_logits(std::span<const int32_t> ids, const LogitsSink& sink, const Patience& patience) const {
   if (ids.empty()) throw UsageError("there is nothing to evaluate", "ids", "Give at least one token");
+  require_writer();
   require_ids(ids, 0);
   between_passes(
       [&](Engine& engine) {
@@ -361,6 +393,39 @@ double TextModel::perplexity(std::span<const int32_t> ids, const Patience& patie
       },
       patience);
   return sum.perplexity();
+}
+
+void TextModel::require_writer() const {
+  if (is_encoder_)
+    throw UsageError("the model is an encoder, which writes no text", path_, "Ask for vectors of texts (embed)");
+}
+
+std::vector<float> TextModel::embed(std::span<const std::vector<int32_t>> texts, const std::string& pooling,
+                                    bool normed, const Patience& patience) const {
+  EmbedOptions options{{}, normed, patience.is_over};
+  if (!pooling.empty())
+    options.pooling =
+        named<Pooling>(pooling, {{"mean", Pooling::mean}, {"cls", Pooling::cls}, {"last", Pooling::last}}, "pooling");
+  if (texts.empty()) throw UsageError("there is no text", "embed", "Give at least one");
+  for (const auto& text : texts) {
+    if (text.empty()) throw UsageError("a text without tokens has no vector", path_, "Give at least one token");
+    require_ids(text, 0);
+  }
+  const auto model = open();
+  std::vector<float> all;
+  between_passes(
+      [&](Engine&) {
+        for (const auto& vector : as_kind<UsageError>([&] { return tandem::embed(model->embeds(), texts, options); }))
+          all.insert(all.end(), vector.begin(), vector.end());
+      },
+      patience.look);
+  return all;
+}
+
+void TextModel::plan_by(OwnPlanner planner) {
+  between_passes([&](Engine& engine) {
+    engine.machine().orchestrator().run([&] { engine.plans().plan_by(std::move(planner)); });
+  });
 }
 
 void TextModel::start_trace() {

@@ -26,6 +26,7 @@
 
 #include "bindings/failure.h"
 #include "engine/model/chat_template/model_chat.h"
+#include "engine/plan/own_plan.h"
 #include "engine/run/pass/timeline.h"
 #include "tandem/constraint.h"
 #include "tandem/generate.h"
@@ -107,6 +108,18 @@ class TextModel {
   std::vector<float> eval(std::span<const int32_t> ids, const Patience& patience) const;
   double perplexity(std::span<const int32_t> ids, const Patience& patience) const;
 
+  // A vector for each text, [texts, width()], as `tandem embed` makes them. pooling: "mean", "cls", "last"; "": the
+  // file's. normed: vectors have the length 1. The first call gives a model that writes texts an engine for vectors,
+  // which shares its weights.
+  std::vector<float> embed(std::span<const std::vector<int32_t>> texts, const std::string& pooling, bool normed,
+                           const Patience& patience) const;
+  int64_t width() const { return width_; }  // of a vector
+  void require_writer() const;              // UsageError: the model is an encoder, which writes no text
+
+  // Later passes have plans of this function; empty: those of the plan that was loaded (PassPlans::plan_by()). It runs
+  // on the machine's thread.
+  void plan_by(OwnPlanner planner);
+
   // Records what the devices do in passes from now on, until stop_trace(). UsageError: it is recorded already, or not.
   void start_trace();
   Timeline stop_trace();
@@ -118,7 +131,8 @@ class TextModel {
 
   const std::string path_;
   const pid_t process_;
-  int64_t vocabulary_ = 0, context_ = 0;
+  int64_t vocabulary_ = 0, context_ = 0, width_ = 0;
+  const bool is_encoder_;
   const int64_t parallel_;
   int32_t end_id_ = -1;
   mutable std::mutex mutex_;    // of open_

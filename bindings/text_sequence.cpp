@@ -29,6 +29,7 @@ class TextSequence::Turn {
 namespace {
 
 Sequence new_sequence(const TextModel& model) {
+  model.require_writer();
   std::optional<Sequence> made;
   model.between_passes([&](Engine& engine) { made = engine.cache().new_sequence(); });
   return std::move(*made);
@@ -107,6 +108,7 @@ void TextSequence::save(const std::string& path) const {
 }
 
 std::shared_ptr<TextSequence> TextSequence::load(std::shared_ptr<TextModel> model, const std::string& path) {
+  model->require_writer();
   std::optional<Sequence> loaded;
   model->between_passes(
       [&](Engine& engine) { loaded = as_kind<FileError>([&] { return engine.cache().load(path); }); });

@@ -110,6 +110,18 @@ void require_size(const tandem_generation* generation) {
                    "Set its member `size` to its sizeof before the call");
 }
 
+// Each text's ids, which lie one after the other.
+std::vector<std::vector<int32_t>> texts_of(const int32_t* ids, const size_t* counts, size_t texts) {
+  if (texts > 0) require_pointer(counts, "counts");
+  std::vector<std::vector<int32_t>> all;
+  for (size_t i = 0; i < texts; ++i) {
+    const auto some = ids_of(ids, counts[i]);
+    all.emplace_back(some.begin(), some.end());
+    ids += counts[i];
+  }
+  return all;
+}
+
 }  // namespace
 
 void write_text(const TextModel& model, const tandem_generate_options* options, tandem_on_piece on_piece, void* user,
@@ -166,6 +178,23 @@ tandem_status tandem_generate(tandem_model* model, const int32_t* ids, size_t co
     write_text(*of, options, on_piece, user, generation, [&](tandem::GenerateOptions all) {
       return of->write({prompt.begin(), prompt.end()}, std::move(all), nullptr);
     });
+  });
+}
+
+void tandem_embed_options_init(tandem_embed_options* options, size_t size) {
+  fill(options, size, tandem_embed_options{});
+}
+
+tandem_status tandem_embed(tandem_model* model, const int32_t* ids, const size_t* counts, size_t texts,
+                           const tandem_embed_options* options, float** vectors, int64_t* width) {
+  return guarded([&] {
+    require_pointer(vectors, "vectors");
+    const auto of = model_of(model);
+    const tandem_embed_options asked = options_of(options, tandem_embed_options_init);
+    const auto all = texts_of(ids, counts, texts);
+    *vectors = given(std::span<const float>(
+        of->embed(all, asked.pooling == nullptr ? "" : asked.pooling, asked.plain == 0, {asked_of(asked.cancel)})));
+    if (width != nullptr) *width = of->width();
   });
 }
 

@@ -72,8 +72,17 @@ void PassPlans::release() noexcept {
 // Times of passes belong to devices, so they begin anew with them.
 void PassPlans::rebuild() {
   planner_ = std::make_unique<Planner>(PlannedModel{model_.model(), activations_, machine_.devices(), machine_.rates()},
-                                       PlannerOptions{asked_, options_, counts_, sides_.get()});
+                                       PlannerOptions{asked_, options_, counts_, sides_.get(), own_});
   times_ = new_times();
+}
+
+void PassPlans::plan_by(OwnPlanner planner) {
+  if (planner && lanes() != nullptr)
+    throw Error("a planner of one's own places no experts that are read while passes run", machine_.device_names(),
+                "Load the model without budgets for experts");
+  release();
+  own_ = std::move(planner);
+  rebuild();
 }
 
 // The kernels are those of this engine's own operators, with its type of activations.

@@ -61,6 +61,9 @@ class PassPlans {
   void probe_devices();  // takes a first look at devices that have no samples, if plans are chosen
   void release() noexcept;
   Planner& planner() const;
+  // Later passes have plans of this function; empty: those of the strategies again. It is called on the orchestrator
+  // for each new kind of pass, and what it throws ends that pass. Error: experts of the model move.
+  void plan_by(OwnPlanner planner);
 
   // The prepared plan for this kind of pass. The reference is valid until plans are prepared or dropped again.
   Entry& prepare(const Batch& batch, int64_t position);
@@ -111,6 +114,7 @@ class PassPlans {
   const Activations& activations_;
   const TextOptions options_;
   const Strategy* const asked_;
+  OwnPlanner own_;  // empty: strategies make the plans
   const RoutingCounts* const counts_;
   std::unique_ptr<Planner> planner_;
   LruCache<Key, Entry> prepared_;

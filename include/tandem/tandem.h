@@ -13,7 +13,8 @@
  *   Callbacks run on a thread of the library. A call of the library out of a callback is TANDEM_USAGE.
  *   Processes: handles are of no use in a child of fork() (TANDEM_USAGE).
  *   Texts are UTF-8. Token ids are int32_t. Logits are float32, [tokens, vocabulary], row by row.
- *   Log lines are warnings on standard error; the variable TANDEM_LOG asks for more, or for none ("off").
+ *   Log lines are warnings on standard error; the variable TANDEM_LOG asks for more, or for none ("off"). A misspelt
+ *     level in it is TANDEM_USAGE of tandem_model_load().
  */
 #ifndef TANDEM_TANDEM_H_
 #define TANDEM_TANDEM_H_
@@ -27,7 +28,7 @@ extern "C" {
 
 /* Grows when a function or a member of an option structure is added. The library's number is at least the header's;
  * a smaller one means an older library under a newer header. */
-#define TANDEM_ABI_VERSION 1
+#define TANDEM_ABI_VERSION 2
 int tandem_abi_version(void);
 const char* tandem_version(void); /* "0.1.0"; lives as long as the library */
 
@@ -157,6 +158,23 @@ tandem_status tandem_eval(tandem_model* model, const int32_t* ids, size_t count,
 /* exp of the mean negative log-likelihood of the second and later tokens. */
 tandem_status tandem_perplexity(tandem_model* model, const int32_t* ids, size_t count, tandem_cancel* cancel,
                                 double* perplexity);
+
+/* ---- vectors of texts (docs/embeddings.md) ---- */
+
+typedef struct tandem_embed_options {
+  size_t size;
+  const char* pooling;   /* "mean", "cls", "last"; null or empty: what the file says, "last" for a model that writes */
+  int plain;             /* not 0: vectors keep their length; otherwise it is 1 */
+  tandem_cancel* cancel; /* null: none */
+} tandem_embed_options;
+void tandem_embed_options_init(tandem_embed_options* options, size_t size);
+
+/* A vector for each of `texts` texts, float32 [texts, width], the numbers of `tandem embed`. ids: of all texts, one
+ * after the other; counts: [texts], the ids of each. Texts share passes. options: null for the defaults. width: null if
+ * it is not wanted. The first call makes buffers for vectors, which stay until the model is freed. An encoder does
+ * nothing else: functions that write or extend texts are TANDEM_USAGE. */
+tandem_status tandem_embed(tandem_model* model, const int32_t* ids, const size_t* counts, size_t texts,
+                           const tandem_embed_options* options, float** vectors, int64_t* width);
 
 /* ---- sequences: texts whose keys and values stay ---- */
 

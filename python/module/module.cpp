@@ -50,6 +50,24 @@ std::function<int32_t(std::span<const float>)> sampler_of(const py::function& fu
   };
 }
 
+// A planner of Python's, kept as a sampler is. It gets devices as (id, cuts rows), the seconds of a wait, and operators
+// as (name, kind, tokens, rows, seconds by device).
+OwnPlanner planner_of(const py::function& function) {
+  const std::shared_ptr<py::function> kept(new py::function(function), [](py::function* last) {
+    const py::gil_scoped_acquire locked;
+    delete last;
+  });
+  return [kept](const WorkToPlace& work) {
+    const InCallback in_callback;
+    const py::gil_scoped_acquire locked;
+    py::list devices, items;
+    for (const auto& device : work.devices) devices.append(py::make_tuple(device.id, device.cuts_rows));
+    for (const auto& item : work.items)
+      items.append(py::make_tuple(item.name, item.kind, item.tokens, item.rows, item.seconds));
+    return (*kept)(devices, work.sync_seconds, items).cast<std::vector<Shares>>();
+  };
+}
+
 struct TextAsked {
   int64_t predict = 128;
   SamplerOptions sampler;
@@ -217,8 +235,20 @@ void bind_model(py::module_& m) {
            [](const TextModel& model, const Ids& ids) {
              return until_signal([&](const Patience& patience) { return model.perplexity(ids, patience); });
            })
+      .def("embed",
+           [](const TextModel& model, const std::vector<Ids>& texts, const std::string& pooling, bool normed) {
+             return matrix(
+                 until_signal([&](const Patience& patience) { return model.embed(texts, pooling, normed, patience); }),
+                 model.width());
+           })
       .def("report", &model_json, Unlocked())
       .def("plans", &plans_json, Unlocked())
+      .def("plan_by",
+           [](TextModel& model, const std::optional<py::function>& planner) {
+             OwnPlanner own = planner ? planner_of(*planner) : OwnPlanner();
+             const py::gil_scoped_release unlocked;
+             model.plan_by(std::move(own));
+           })
       .def("start_trace", &TextModel::start_trace, Unlocked())
       .def("stop_trace", [](TextModel& model) {
         Timeline timeline;
@@ -286,6 +316,11 @@ PYBIND11_MODULE(_tandem, m) {
   bind_model(m);
   m.def("version", &version);
   m.def("devices", &devices_json, Unlocked());
+  m.def("sync_lab", [](std::vector<std::string> devices, std::vector<std::string> policies, std::vector<double> seconds,
+                       int rounds, bool quick) {
+    const SyncAsked asked{std::move(devices), std::move(policies), std::move(seconds), rounds, quick};
+    return until_signal([&](const Patience& patience) { return sync_lab_json(asked, patience); });
+  });
   py::class_<NpuProduct>(m, "NpuProduct")
       .def_readonly("cycles", &NpuProduct::cycles)
       .def_readonly("folds", &NpuProduct::folds)

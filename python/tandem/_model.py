@@ -13,6 +13,7 @@ import numpy as np
 
 from . import _tandem
 from ._errors import UsageError
+from ._planner import Planner, placed_by
 from ._reports import Plan, Trace, plan_of
 
 Ids = Any  # a sequence or an array of integers
@@ -42,8 +43,29 @@ def _token(chosen: Any) -> int:
     return token if 0 <= token < 2**31 else -1  # -1 is no token, which is an Error
 
 
+class Logits(np.ndarray):  # type: ignore[type-arg]  # Debian's numpy has no parameters here
+    """Read-only float32 values of a pass. They are an array of numpy, and other libraries may see the same memory
+    through `__dlpack__` (`torch.from_dlpack(logits)`). DLPack has no read-only memory, so such a library can write into
+    the values; no pass reads or writes them."""
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return np.asarray(_Shared(self)).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return (1, 0)  # kDLCPU
+
+
+class _Shared:
+    """The memory of an array, which it keeps alive."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+        inner = array.__array_interface__
+        self.__array_interface__ = {**inner, "data": (inner["data"][0], False)}
+
+
 def _logits(values: Any) -> Any:
-    return np.asarray(memoryview(values))
+    return np.asarray(memoryview(values)).view(Logits)
 
 
 @dataclass(frozen=True)
@@ -132,6 +154,7 @@ class Model:
 
     def __init__(self, model: Any) -> None:
         self._model = model
+        self._planner: Optional[Planner] = None
         _models.add(self)
 
     @classmethod
@@ -242,6 +265,17 @@ class Model:
         shows the memory that the passes were gathered in, and keeps it alive."""
         return _logits(self._model.eval(_ids(ids)))
 
+    def embed(self, text: Any, *, pooling: str = "", normed: bool = True) -> Any:
+        """The vector of a text, read-only float32 [width]; for a list of texts or of lists of ids, [texts, width].
+
+        Texts of a list share passes. pooling: how the vectors of tokens become the text's, "mean", "cls" or "last";
+        "": what the file says, "last" for a model that writes texts. normed: vectors have the length 1. An encoder
+        gives vectors and nothing else. The numbers are those of `tandem embed`."""
+        if isinstance(text, str):
+            return _logits(self._model.embed([self.tokenize(text)], pooling, normed))[0]
+        texts = [self.tokenize(each) if isinstance(each, str) else _ids(each) for each in text]
+        return _logits(self._model.embed(texts, pooling, normed))
+
     def perplexity(self, text: Union[str, Ids]) -> float:
         """exp of the mean negative log-likelihood of the second and later tokens."""
         return float(self._model.perplexity(self.tokenize(text) if isinstance(text, str) else _ids(text)))
@@ -253,6 +287,23 @@ class Model:
     def load_sequence(self, path: Union[str, "os.PathLike[str]"]) -> "Sequence":
         """A sequence that `Sequence.save()` wrote."""
         return Sequence(self, _tandem.Sequence.load(self._model, os.fspath(path)))
+
+    @property
+    def planner(self) -> Optional[Planner]:
+        """A function from Work, the predicted costs of a pass, to the places of its operators; None: the plan that was
+        loaded. A place is a device, or for a matmul the devices' shares of its rows: {"opencl:0": 0.6, "npu:0": 0.4}.
+
+        It is called once for each new kind of pass, and must not call the model. The rules of all plans are checked:
+        each operator is placed once and on a device that runs it, and waits follow from what operators read and write.
+        Texts keep their bits where `info["other_bits"]` is empty. A breach is an Error that names the operator."""
+        return self._planner
+
+    @planner.setter
+    def planner(self, planner: Optional[Planner]) -> None:
+        if planner is not None and not callable(planner):
+            raise UsageError("a planner is a function", f"{planner!r:.80}", "Give a function from Work to places, or None")
+        self._model.plan_by(None if planner is None else placed_by(planner))
+        self._planner = planner
 
     def plan(self, prompt: int = 256) -> Plan:
         """The plan for a prompt of so many tokens and for one token behind it, with predicted times. Nothing runs."""

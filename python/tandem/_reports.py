@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Sequence, Union
 
 import numpy as np
 
@@ -59,6 +59,46 @@ def plan_of(text: str) -> Plan:
     return Plan(phases, report)
 
 
+@dataclass(frozen=True)
+class SyncRow:
+    """One way of waiting (`policy`) for steps of one length. Times are measured microseconds; `round_trip` and
+    `overhead` have "p50_us", "p90_us", "p99_us" and more, and are empty unless `status` is "measured". `report` has all
+    members of `tandem bench-sync --json`."""
+
+    device: str
+    policy: str
+    work_us: float
+    spinners: int
+    status: str
+    reason: str
+    round_trip: dict[str, float]
+    overhead: dict[str, float]
+    report: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SyncLab:
+    """What waiting costs here: `rows`, warnings about the machine, and the whole report."""
+
+    rows: list[SyncRow]
+    warnings: list[str]
+    report: dict[str, Any]
+
+
+def sync_lab(device: Union[str, list[str], None] = None, *, policies: Sequence[str] = (),
+             work_seconds: Sequence[float] = (), rounds: int = 0, quick: bool = False) -> SyncLab:
+    """Measures what each way of waiting costs on each device, as `tandem bench-sync` does. It takes seconds to minutes.
+
+    device: as for `Model.load()`; none: all of this machine. policies: names of ways; none: all. work_seconds: lengths
+    of steps, 0 to 1. rounds: steps of each row; 0: by their length. quick: few rounds."""
+    names = device.split(",") if isinstance(device, str) else list(device or [])
+    report = json.loads(_tandem.sync_lab(names, list(policies), list(work_seconds), rounds, quick))
+    rows = [SyncRow(each["id"], row["policy"], row["work_us"], row["spinners"], row["status"], row["reason"],
+                    row.get("round_trip", {}), row.get("overhead", {}), row)
+            for each in report["devices"] for row in each["rows"]]
+    return SyncLab(rows, report["warnings"], report)
+
+
 class Trace:
     """What each device did in the passes of a `with model.trace() as trace:` block. Read it behind the block.
 
@@ -66,6 +106,15 @@ class Trace:
     "attention", "wait", "other") are arrays of str; `begin` and `end` are seconds of the steady clock; `bytes` and
     `flops` are the work; `modelled` says whether the times are a chip's and not measured.
     """
+
+    lane: Any
+    name: Any
+    kind: Any
+    begin: Any
+    end: Any
+    bytes: Any
+    flops: Any
+    modelled: Any
 
     def __init__(self, model: Any) -> None:
         self._model, self._json = model, ""

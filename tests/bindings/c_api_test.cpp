@@ -183,6 +183,34 @@ TEST(CApi, gives_the_golden_logits) {
   tandem_free(logits);
 }
 
+TEST(CApi, gives_the_vectors_of_the_program) {
+  const json said = json_of(Arguments{"embed", "-m", stories(), "-p", "The dog"} + on_host());
+  const auto expected = said.at("data").at(0).at("embedding").get<std::vector<float>>();
+  const CModel model;
+  std::vector<int32_t> ids = c_ids(model, "Once upon a time");
+  const std::vector<int32_t> dog = c_ids(model, "The dog");
+  const size_t counts[] = {ids.size(), dog.size()};
+  ids.insert(ids.end(), dog.begin(), dog.end());
+  float* vectors = nullptr;
+  int64_t width = 0;
+  expect_ok(tandem_embed(model, ids.data(), counts, 2, nullptr, &vectors, &width));
+  ASSERT_EQ(width, std::ssize(expected));
+  EXPECT_EQ(std::vector<float>(vectors + width, vectors + 2 * width), expected);
+  tandem_free(vectors);
+  tandem_embed_options options;
+  tandem_embed_options_init(&options, sizeof options);
+  options.plain = 1;
+  expect_ok(tandem_embed(model, ids.data(), counts, 1, &options, &vectors, nullptr));
+  double square = 0;
+  for (int64_t i = 0; i < width; ++i) square += static_cast<double>(vectors[i]) * vectors[i];
+  EXPECT_GT(std::abs(square - 1), 1e-3) << "the vector was given the length 1";
+  tandem_free(vectors);
+  options.pooling = "most";
+  EXPECT_EQ(tandem_embed(model, ids.data(), counts, 1, &options, &vectors, nullptr), TANDEM_USAGE);
+  EXPECT_EQ(tandem_embed(model, ids.data(), nullptr, 1, nullptr, &vectors, nullptr), TANDEM_USAGE);
+  EXPECT_EQ(tandem_embed(model, ids.data(), counts, 0, nullptr, &vectors, nullptr), TANDEM_USAGE);
+}
+
 TEST(CApi, keeps_sequences_that_are_extended_forked_rewound_and_saved) {
   const CModel model;
   const std::vector<int32_t> ids = c_ids(model, "Once upon a time there was a dog");

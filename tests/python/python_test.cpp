@@ -14,7 +14,8 @@ namespace {
 void run_pytest(const std::string& file) {
   const std::string root = source_tree().string();
   const std::string environment = "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PYTHONPATH='" TANDEM_PACKAGE
-                                  "' TANDEM_TEST_PROGRAM='" TANDEM_PROGRAM "' TANDEM_TEST_MODEL='" +
+                                  "' TANDEM_TEST_PROGRAM='" TANDEM_PROGRAM "' TANDEM_TEST_LIBRARY='" TANDEM_LIBRARY
+                                  "' TANDEM_TEST_MODEL='" +
                                   repository_data("tiny-models/stories260K-F16.gguf") + "' TANDEM_TEST_CHAT_MODEL='" +
                                   default_model().value_or("") + "' ";
   const std::string python = "'" TANDEM_PYTHON "' -B ";
@@ -28,6 +29,12 @@ void run_pytest(const std::string& file) {
 
 TEST(Python, texts_are_those_of_the_program) { run_pytest("test_texts.py"); }
 TEST(Python, values_are_right_and_wrong_ones_are_refused) { run_pytest("test_values.py"); }
+TEST(Python, vectors_and_log_levels_are_those_of_the_program) { run_pytest("test_vectors.py"); }
+TEST(Python, planners_decide_and_are_checked) { run_pytest("test_planner.py"); }
+TEST(Python, the_package_tells_what_it_is) { run_pytest("test_package.py"); }
+TEST(Python, made_up_calls_end_and_memory_stays) { run_pytest("test_misuse.py"); }
+TEST(Python, writes_what_program_server_and_library_write) { run_pytest("test_one_request.py"); }
+TEST(Python, a_wheel_that_cannot_be_built_says_why) { run_pytest("test_wheel.py"); }
 TEST(Python, examples_run) { run_pytest("test_examples.py"); }
 
 }  // namespace

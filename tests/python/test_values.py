@@ -208,4 +208,5 @@ def test_a_closed_model_and_a_forked_process_are_named(model):
 
 def test_the_module_has_no_name_that_the_package_does_not_use():
     assert {name for name in vars(_tandem) if not name.startswith("_")} == {
-        "Machine", "Model", "NpuProduct", "Sequence", "Text", "TextAsked", "Values", "devices", "npu_product", "version"}
+        "Machine", "Model", "NpuProduct", "Sequence", "Text", "TextAsked", "Values", "devices", "npu_product", "sync_lab",
+        "version"}

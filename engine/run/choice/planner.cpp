@@ -95,7 +95,7 @@ Planner::Strategies Planner::candidates() const {
 // Plans differ with the depth only by the cost of attention, which changes slowly. So depths are rounded down to steps
 // of 256, and from 1,024 on to powers of two. Batches of several texts begin with steps of 64.
 int64_t Planner::planned_past(const Batch& batch, int64_t position) const {
-  if (candidates_.empty() && !options_.plan->weighs_attention) return 0;
+  if (!options_.own && candidates_.empty() && !options_.plan->weighs_attention) return 0;
   if (position >= 1024) return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(position)));
   const int64_t step = batch.segments > 1 && position < 256 ? 64 : 256;
   return position / step * step;
@@ -195,6 +195,7 @@ const Strategy& Planner::choose_beside_card(std::span<const Operator> operators,
 // all candidates were compared.
 Plan Planner::plan_for(const Batch& batch, int64_t position) {
   const int64_t past = planned_past(batch, position);
+  if (options_.own) return make_own(batch, past);
   if (candidates_.empty()) return make(*options_.plan, batch, past);
   if (card_ != nullptr) {
     const PlanCosts costs = this->costs(past);
@@ -225,6 +226,7 @@ Plan Planner::plan_for(const Batch& batch, int64_t position) {
 // The comparison on a few layers must favour the other plan by the margin, and then the prediction for whole plans must
 // too. Without candidates only the plan's own strategy competes. It may make a better plan by newer estimates.
 std::optional<Plan> Planner::better_than(const Plan& plan, const Batch& batch, int64_t position) {
+  if (options_.own) return std::nullopt;  // the user's plan stays
   const int64_t past = planned_past(batch, position);
   const Strategies only = {&find_strategy(plan.name)};
   const PlanCosts costs = this->costs(past);
@@ -316,10 +318,22 @@ Plan Planner::make(const Strategy& strategy, std::span<const Operator> operators
     request.shares = best_row_shares(request);
   }
   Plan plan = strategy.make(request);
+  choose_submit(plan, batch);
+  return plan;
+}
+
+Plan Planner::make_own(const Batch& batch, int64_t past) const {
+  const std::vector<Operator> operators = this->operators(batch);
+  const std::vector<DeviceTraits> traits = this->traits();
+  Plan plan = make_own_plan({operators, traits, {}, options_.text.strict_device, costs(past)}, options_.own);
+  choose_submit(plan, batch);
+  return plan;
+}
+
+void Planner::choose_submit(Plan& plan, const Batch& batch) const {
   const bool follows =
       options_.text.submit == Submit::follow || (options_.text.submit == Submit::dominant && batch.S > kDecodeTokens);
   plan.dominant = follows ? Dominant::npu : Dominant::gpu;
-  return plan;
 }
 
 void Planner::learn(const Plan& plan, const Batch& batch, int64_t position, const PassSpans& spans, double seconds,

@@ -27,6 +27,7 @@
 #include "engine/graph/activations.h"
 #include "engine/graph/decoder.h"
 #include "engine/model/weights.h"
+#include "engine/plan/own_plan.h"
 #include "engine/plan/plan.h"
 #include "engine/plan/strategy.h"
 #include "engine/run/choice/machine_rates.h"
@@ -47,6 +48,7 @@ struct PlannerOptions {
   TextOptions text;                       // without a type of activations: f32
   const RoutingCounts* counts = nullptr;  // borrowed: how often experts were chosen; nullptr: the model has none
   ExpertDivider* divider = nullptr;       // borrowed; for plans with near-memory units
+  OwnPlanner own{};                       // makes every plan, in the place of the strategies; empty: they make them
 };
 
 class Planner {
@@ -111,6 +113,8 @@ class Planner {
                              const PlanCosts& costs, const Batch& batch, int64_t position) const;
   Plan make(const Strategy& strategy, std::span<const Operator> operators, const PlanCosts& costs,
             const Batch& batch) const;
+  Plan make_own(const Batch& batch, int64_t past) const;
+  void choose_submit(Plan& plan, const Batch& batch) const;
   PassKind kind_of(std::string_view strategy, const Batch& batch, int64_t position) const;
 
   PlannedModel planned_;

@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "engine/app/commands/sync/bench_sync_html.h"
-#include "engine/app/commands/sync/bench_sync_json.h"
 #include "engine/app/commands/sync/bench_sync_text.h"
 #include "engine/app/commands/sync/svg.h"
 #include "engine/device/registry.h"
+#include "engine/lab/sync_json.h"
 #include "engine/lab/targets.h"
 #include "sync/error.h"
 #include "tests/engine/app/program.h"
@@ -82,7 +82,7 @@ sync_lab::LabResult with_everything() {
 }
 
 TEST(BenchSync, json_holds_every_row_with_its_units_and_null_for_what_is_not_known) {
-  const json report = app::sync_json(with_everything());
+  const json report = sync_lab::sync_json(with_everything());
   EXPECT_EQ(report["schema"], 2);
   EXPECT_EQ(report["bench"], "sync");
   EXPECT_EQ(report["clock"], "measured");
@@ -114,7 +114,7 @@ TEST(BenchSync, json_holds_every_row_with_its_units_and_null_for_what_is_not_kno
   EXPECT_EQ(report["targets"][0]["met"], true);
   EXPECT_TRUE(report["targets"][1]["met"].is_null());
   EXPECT_NEAR(report["decode"]["savings"][0]["saved_us"].get<double>(), 100, 1e-9);
-  EXPECT_TRUE(app::sync_json(lab_result())["decode"].is_null());
+  EXPECT_TRUE(sync_lab::sync_json(lab_result())["decode"].is_null());
 }
 
 sync_lab::LabResult of_a_card() {
@@ -129,7 +129,7 @@ sync_lab::LabResult of_a_card() {
 }
 
 TEST(BenchSync, reports_of_a_card_name_its_bus_and_the_launches_that_stand_for_a_policy) {
-  const json report = app::sync_json(of_a_card());
+  const json report = sync_lab::sync_json(of_a_card());
   const json& device = report["devices"][0];
   EXPECT_EQ(device["own_memory"], true);
   EXPECT_NEAR(device["bus"]["middle_us"].get<double>(), 2, 1e-9);
@@ -143,7 +143,7 @@ TEST(BenchSync, reports_of_a_card_name_its_bus_and_the_launches_that_stand_for_a
     EXPECT_THAT(shown, HasSubstr("launch+finish"));
     EXPECT_THAT(shown, HasSubstr("a read of the host's memory across the bus"));
   }
-  EXPECT_TRUE(app::sync_json(lab_result())["devices"][0]["bus"].is_null());
+  EXPECT_TRUE(sync_lab::sync_json(lab_result())["devices"][0]["bus"].is_null());
 }
 
 TEST(BenchSync, report_without_a_figure_is_an_error_with_the_reasons) {
@@ -192,7 +192,7 @@ TEST(BenchSync, shows_one_cache_line_of_a_device_everywhere) {
   EXPECT_THAT(page, HasSubstr("cache line, there and back: 0.170"));
   EXPECT_THAT(text, HasSubstr("core 1 and core 0, 0.170 us there and back"));
   EXPECT_THAT(target, HasSubstr("two cache-line transfers 0.17 us"));
-  const json report = app::sync_json(result);
+  const json report = sync_lab::sync_json(result);
   EXPECT_NEAR(report["devices"][0]["limit"]["round_trip"]["middle_us"].get<double>(), 0.17, 1e-9);
   EXPECT_NEAR(report["devices"][0]["rows"][0]["times_limit"].get<double>(), 50 / 0.17, 1e-9);
   EXPECT_FALSE(report.contains("limit"));

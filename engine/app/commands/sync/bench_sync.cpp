@@ -11,7 +11,6 @@
 
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/commands/sync/bench_sync_html.h"
-#include "engine/app/commands/sync/bench_sync_json.h"
 #include "engine/app/commands/sync/bench_sync_text.h"
 #include "engine/app/commands/sync/litmus_table.h"
 #include "engine/app/file_flags.h"
@@ -20,6 +19,7 @@
 #include "engine/app/report.h"
 #include "engine/device/registry.h"
 #include "engine/lab/decode_meaning.h"
+#include "engine/lab/sync_json.h"
 #include "engine/lab/sync_lab.h"
 #include "engine/run/pass/core_layout.h"
 #include "sync/affinity.h"
@@ -138,7 +138,7 @@ int bench_sync_command(const CommonFlags& given, const BenchSyncFlags& bench) {
 
   if (!bench.html.empty()) write_output(bench.html, sync_html(result), while_unread(bench.html));
   if (flags.json) {
-    print_json(sync_json(result));
+    print_json(sync_lab::sync_json(result));
   } else {
     std::cout << sync_text(result);
     if (!bench.html.empty() && !flags.quiet()) std::cerr << "report written to " << bench.html << "\n";

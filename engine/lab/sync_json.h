@@ -10,10 +10,10 @@
 
 #include "engine/lab/results.h"
 
-namespace tandem::app {
+namespace tandem::sync_lab {
 
 inline constexpr int kSyncSchema = 2;
 
-nlohmann::json sync_json(const sync_lab::LabResult& result);
+nlohmann::json sync_json(const LabResult& result);
 
-}  // namespace tandem::app
+}  // namespace tandem::sync_lab

@@ -1,12 +1,11 @@
-#include "engine/app/commands/sync/bench_sync_json.h"
+#include "engine/lab/sync_json.h"
 
 #include <nlohmann/json.hpp>
 
-namespace tandem::app {
+namespace tandem::sync_lab {
 namespace {
 
 using nlohmann::json;
-using namespace sync_lab;
 
 constexpr double kMicro = 1e6;
 
@@ -131,4 +130,4 @@ json sync_json(const LabResult& result) {
           {"seconds", result.seconds}};
 }
 
-}  // namespace tandem::app
+}  // namespace tandem::sync_lab
