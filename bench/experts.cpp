@@ -30,8 +30,9 @@ using tandem::LaneTotals;
 namespace bench = tandem::bench;
 
 constexpr const char *kHybrid = "hybrimoe", *kFixed = "moe-fixed", *kOnDemand = "moe-on-demand";
-const std::vector<std::string> kPlans = {kHybrid,   "moe-schedule", "moe-layer-split", kFixed, "moe-fixed-transfer",
-                                         kOnDemand, "moe-lru",      "moe-fiddler"};
+const std::vector<std::string> kPlans = {kHybrid,           "auto",    "moe-schedule",
+                                         "moe-layer-split", kFixed,    "moe-fixed-transfer",
+                                         kOnDemand,         "moe-lru", "moe-fiddler"};
 constexpr int64_t kBeforeText = 32;  // tokens of the prompt in front of a timed text
 
 struct Options {
@@ -182,11 +183,13 @@ void print_table(const Options& options, double budget, const Throttle& throttle
   std::printf("| --- | ---: | ---: | ---: | ---: | ---: |\n");
   for (const Row& row : rows) {
     std::printf("| `%s` | %.3f | %.2f x |", row.plan.c_str(), row.milliseconds(), ratio(row, rows.front()));
-    if (row.hits >= 0)
-      std::printf(" %.1f %% | %.3f | %.1f, %.1f, %.1f |\n", 100 * row.hits, 1e3 * row.predicted, row.useful / 1e6,
-                  row.late / 1e6, row.wasted / 1e6);
-    else
+    if (row.hits < 0) {
       std::printf(" | | |\n");
+      continue;
+    }
+    std::printf(" %.1f %% | ", 100 * row.hits);
+    row.predicted >= 0 ? std::printf("%.3f", 1e3 * row.predicted) : std::printf("needs `%s`", kFixed);
+    std::printf(" | %.1f, %.1f, %.1f |\n", row.useful / 1e6, row.late / 1e6, row.wasted / 1e6);
   }
   std::fflush(stdout);
 }
@@ -198,7 +201,8 @@ nlohmann::json to_json(const Options& options, double budget, const Throttle& th
                            {"budget_percent", budget}, {"host_slower", throttle.host_slower},
                            {"clock", "measured"},      {"link_gbps", throttle.link_gbps},
                            {"seconds", row.seconds},   {"hybrimoe_faster", ratio(row, rows.front())}};
-    if (row.hits >= 0) each["hit_rate"] = row.hits, each["predicted_seconds"] = row.predicted;
+    if (row.hits >= 0) each["hit_rate"] = row.hits;
+    if (row.predicted >= 0) each["predicted_seconds"] = row.predicted;
     each["ahead_bytes"] = {{"useful", row.useful}, {"late", row.late}, {"wasted", row.wasted}};
     list.push_back(std::move(each));
   }

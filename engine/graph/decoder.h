@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "engine/device/operator.h"
@@ -23,7 +24,9 @@ struct Batch {
   int64_t segments = 1;    // most runs of tokens of one sequence; Activations has their begins and pages
   bool trees = false;      // tokens may belong to trees of drafts; Activations has their paths
   bool link = true;        // plans with lanes of experts may hand copies to the link
-  bool prefetch = false;   // Y3: layers guess the experts of later ones, and the link copies those ahead
+  // The plan that divides the experts of this pass between lanes, if `auto` chooses among several; empty: it does not.
+  std::string_view lanes{};  // a name that outlives the batch
+  bool prefetch = false;     // Y3: layers guess the experts of later ones, and the link copies those ahead
   bool operator==(const Batch&) const = default;
 };
 

@@ -44,6 +44,15 @@ LaneDivision divide(const ActiveExperts& active, const ExpertCosts& costs, const
   return division;
 }
 
+std::vector<bool> layers_on_gpu(std::span<const int64_t> experts, int64_t slots) {
+  std::vector<bool> on_gpu;
+  for (const int64_t count : experts) {
+    on_gpu.push_back(slots >= count);
+    slots -= count;
+  }
+  return on_gpu;
+}
+
 void LaneDivisions::set_costs(const ExpertCosts& costs) {
   if (costs == costs_) return;
   costs_ = costs;
@@ -53,9 +62,7 @@ void LaneDivisions::set_costs(const ExpertCosts& costs) {
 const LaneDivision& LaneDivisions::of(const ActiveExperts& active, const ScheduleRule* rule, bool may_copy) {
   const std::optional<uint64_t> key = key_of(active, may_copy);
   if (!key) return latest_ = divide(active, costs_, rule, may_copy);
-  if (rule != rule_) of_single_tokens_.clear();
-  rule_ = rule;
-  const auto [found, is_new] = of_single_tokens_.try_emplace(*key);
+  const auto [found, is_new] = of_single_tokens_[rule].try_emplace(*key);
   if (is_new) found->second = divide(active, costs_, rule, may_copy);
   return found->second;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -33,6 +34,9 @@ struct LaneDivision {
 // rule: nullptr: the schedule of least time. may_copy: false: such a schedule copies nothing.
 LaneDivision divide(const ActiveExperts& active, const ExpertCosts& costs, const ScheduleRule* rule, bool may_copy);
 
+// Which layers are on the GPU with all of their experts, if so many slots hold the first ones. experts: by layer.
+std::vector<bool> layers_on_gpu(std::span<const int64_t> experts, int64_t slots);
+
 class LaneDivisions {
  public:
   explicit LaneDivisions(const ExpertCosts& costs) : costs_(costs) {}
@@ -43,8 +47,7 @@ class LaneDivisions {
 
  private:
   ExpertCosts costs_;
-  std::unordered_map<uint64_t, LaneDivision> of_single_tokens_;
-  const ScheduleRule* rule_ = nullptr;  // that these divisions are by
+  std::map<const ScheduleRule*, std::unordered_map<uint64_t, LaneDivision>> of_single_tokens_;
   LaneDivision latest_;
 };
 

@@ -33,6 +33,8 @@ class LinkChoice {
   void begin(const ExpectedExperts& expected);
   bool uses_link() const { return uses_; }
   bool is_settled() const { return period_ == Period::stay; }  // with the link, for longer than a trial
+  // The present way is tried, or the other one is looked at again.
+  bool is_trying() const { return period_ == Period::trial || period_ == Period::check; }
   // expected: by the laws, for the experts of this pass. seconds: of the whole pass. If passes differ in length, both
   // count seconds of a token.
   void took(const ExpectedExperts& expected, double seconds);

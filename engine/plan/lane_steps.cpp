@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/moe/lane_division.h"
 #include "engine/plan/expert_block.h"
 #include "engine/plan/placer.h"
 #include "sync/error.h"
@@ -289,17 +290,18 @@ Plan plan_with_lanes(const PlanRequest& request, const char* name, const LaneRul
   return LanePlanner(request, name, rules).plan(name);
 }
 
+std::vector<bool> layers_on_gpu(std::span<const MovingExperts> moving) {
+  int64_t slots = 0;
+  std::vector<int64_t> experts;
+  for (const MovingExperts& each : moving) slots += each.slots, experts.push_back(each.count);
+  return layers_on_gpu(experts, slots);
+}
+
 // On shared memory the GPU reads the layers that it would hold from the host's memory.
 Plan plan_by_layers(const PlanRequest& request, const char* name) {
   const LanesRequest& from = require_lanes(request, name);
   const Lanes on = lanes_of(request, name);
-  int64_t slots = 0;
-  for (const MovingExperts& each : from.moving) slots += each.slots;
-  std::vector<bool> on_gpu;
-  for (const MovingExperts& each : from.moving) {
-    on_gpu.push_back(slots >= each.count);
-    slots -= each.count;
-  }
+  const std::vector<bool> on_gpu = layers_on_gpu(from.moving);
   Placer placer(request);
   for (size_t i = 0; i < request.operators.size(); ++i) {
     const Operator& op = request.operators[i];

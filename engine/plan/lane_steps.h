@@ -13,7 +13,10 @@
 // Contract: pure functions. Error if experts are not copied, or if the GPU, the host or the link is not there.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "engine/plan/plan.h"
 #include "engine/plan/plan_request.h"
@@ -23,9 +26,11 @@ namespace tandem {
 // Names of engine/moe/schedules/ for prompts and for text; empty: the best one. keeps: text keeps copied experts.
 // prefetches: the link copies experts of text ahead, if the pass guesses them.
 struct LaneRules {
-  const char* prompt_schedule = "";
-  const char* text_schedule = "";
+  std::string_view prompt_schedule = "";
+  std::string_view text_schedule = "";
   bool keeps = false, prefetches = false;
+  bool by_layers = false;  // plan_by_layers(): no layer is divided
+  bool operator==(const LaneRules&) const = default;
 };
 
 Plan plan_with_lanes(const PlanRequest& request, const char* name, const LaneRules& rules);
@@ -33,5 +38,7 @@ Plan plan_with_lanes(const PlanRequest& request, const char* name, const LaneRul
 // The first layers on the GPU and all others on the host, both with all of their experts. All slots together hold the
 // experts of the GPU's layers.
 Plan plan_by_layers(const PlanRequest& request, const char* name);
+// Which layers it puts on the GPU. moving: by layer of the model.
+std::vector<bool> layers_on_gpu(std::span<const MovingExperts> moving);
 
 }  // namespace tandem

@@ -29,6 +29,8 @@ struct PlanNeeds {
 // Whether the devices meet the needs. The model is not asked about.
 bool are_met(const PlanNeeds& needs, std::span<const DeviceTraits> devices);
 
+struct LaneRules;  // engine/plan/lane_steps.h
+
 struct Strategy {
   const char* name;
   const char* explains;
@@ -41,6 +43,10 @@ struct Strategy {
   ExpertRules (*expert_rules)(ExpertRules) = nullptr;
   // G3 to G5: only for strategies that put experts on near-memory units (request.units): how experts are divided.
   const NearMemoryRules* near_memory = nullptr;
+  // Y2, Y7: only for strategies that divide experts between lanes: how. among_lanes: `auto` chooses among these if
+  // experts are copied.
+  const LaneRules* lanes = nullptr;
+  bool among_lanes = false;
   bool chooses_link = false;         // Y1: has lanes of experts, and passes without the link where it does not pay
   bool prefetches = false;           // Y3: has lanes of experts, and text may copy guessed experts ahead
   std::optional<DeviceRole> only{};  // everything runs on one device with this role: no other is opened for the plan

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "engine/plan/lane_steps.h"
 #include "engine/plan/partition/chunk_cutting.h"
 #include "engine/run/cache/extension.h"
 #include "engine/run/choice/contention.h"
@@ -16,6 +17,22 @@
 
 namespace tandem {
 namespace {
+
+// C10: the plans among which `auto` chooses.
+std::vector<LanePlan> lane_plans() {
+  const auto rule = [](std::string_view name) { return name.empty() ? nullptr : find_schedule_rule(name); };
+  std::vector<LanePlan> plans;
+  for (const Strategy& strategy : strategies())
+    if (strategy.among_lanes) {
+      const LaneRules& rules = *strategy.lanes;
+      plans.push_back({.name = strategy.name,
+                       .prompts = rule(rules.prompt_schedule),
+                       .text = rule(rules.text_schedule),
+                       .keeps = rules.keeps,
+                       .by_layers = rules.by_layers});
+    }
+  return plans;
+}
 
 constexpr size_t kPreparedPlans = 30;
 // Weight of a contended pass's samples: other programs used the cores. An uncontended pass has weight 1.
@@ -42,6 +59,7 @@ PassPlans::PassPlans(const LoadedModel& model, const Activations& activations, T
       times_(new_times()) {
   if (asked_ && asked_->near_memory)
     sides_ = sides_of(machine_.infos(), model.config(), model.model().weights, *asked_, options_.units);
+  if (asked_ == nullptr && lanes() != nullptr) lanes()->plans().choose_among(lane_plans());
   if (GraphMemory* memory = model.graph_memory()) graphs_ = std::make_unique<GraphPasses>(*memory);
 }
 
@@ -140,13 +158,16 @@ LaneDecider* PassPlans::lanes() const {
   return model_.expert_store() != nullptr ? model_.expert_store()->lanes() : nullptr;
 }
 
-// Y1, Y3: a plan that may choose has a variant that does not wait for the link, and one whose text copies guessed
-// experts ahead.
+// C10, Y1, Y3: which plan with lanes. A plan that may choose has a variant that does not wait for the link, and one
+// whose text copies guessed experts ahead.
 Batch PassPlans::with_link(Batch batch) const {
   if (lanes() == nullptr) return batch;
-  const bool chooses = asked_ == nullptr || asked_->chooses_link;
+  if (asked_ == nullptr) batch.lanes = lanes()->plans().plan_for(batch.S).name;
+  const Strategy& plan = asked_ ? *asked_ : find_strategy(batch.lanes);
+  const bool chooses = plan.chooses_link;
   if (chooses) batch.link = lanes()->uses_link(batch.S, model_.config().experts->used);
-  const bool may_prefetch = activations_.sizes.prefetch_layers > 0 && batch.S <= kSmallBatch && batch.link;
+  const bool may_prefetch =
+      plan.prefetches && activations_.sizes.prefetch_layers > 0 && batch.S <= kSmallBatch && batch.link;
   if (may_prefetch) batch.prefetch = options_.expert_prefetch == ExpertPrefetching::on || lanes()->prefetches(chooses);
   return batch;
 }
@@ -182,8 +203,18 @@ void PassPlans::run_whole(Entry& entry, int64_t position) {
   const Strategy& ran = find_strategy(entry.prepared->plan().name);
   const bool chooses_prefetch = ran.prefetches && options_.expert_prefetch == ExpertPrefetching::automatic;
   lanes->took({entry.batch.S, model_.config().experts->used, ran.chooses_link, entry.batch.link, chooses_prefetch,
-               entry.batch.prefetch},
+               entry.batch.prefetch, entry.batch.lanes, rest_by_layers(entry, position)},
               seconds);
+}
+
+// Once for each length and version of the estimates.
+double PassPlans::rest_by_layers(const Entry& entry, int64_t position) {
+  if (entry.batch.lanes.empty()) return 1;
+  const auto [found, is_new] = rest_by_layers_.try_emplace(length_class(entry.batch.S), RestByLayers{-1, 1});
+  RestByLayers& rest = found->second;
+  if (rest.version != planner().version())
+    rest = {planner().version(), planner().rest_by_layers(entry.batch, position)};
+  return rest.factor;
 }
 
 // Lanes and planner learn from the same spans: lanes from the copies and products of experts, the planner
@@ -192,7 +223,7 @@ double PassPlans::run_measured(Entry& entry, int64_t position) {
   const ContentionWatch watch;
   PassSpans spans;
   const double seconds = machine_.executor().run(*entry.prepared, &spans);
-  if (lanes()) lanes()->learn(lane_seconds(entry.prepared->plan(), spans));
+  if (lanes()) lanes()->learn(lane_seconds(entry.prepared->plan(), spans), entry.batch.S, seconds);
   planner().learn(entry.prepared->plan(), entry.batch, position, spans, seconds, watch.found() ? kContendedWeight : 1);
   return seconds;
 }

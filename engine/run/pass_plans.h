@@ -107,6 +107,7 @@ class PassPlans {
   double run_measured(Entry& entry, int64_t position);
   LaneDecider* lanes() const;  // nullptr: experts are not copied
   Batch with_link(Batch batch) const;
+  double rest_by_layers(const Entry& entry, int64_t position);
   PassTimes new_times();
 
   const LoadedModel& model_;
@@ -119,6 +120,11 @@ class PassPlans {
   std::unique_ptr<Planner> planner_;
   LruCache<Key, Entry> prepared_;
   std::map<std::pair<int64_t, std::string>, int64_t> passes_;  // passes so far, by length class and plan
+  struct RestByLayers {
+    int64_t version = -1;  // Planner::version() when it was computed
+    double factor = 1;     // Planner::rest_by_layers()
+  };
+  std::map<int64_t, RestByLayers> rest_by_layers_;  // by length class
   bool first_pass_ = true;
   struct Chunks {
     int64_t position = -1, total = 0;  // where the prompt begins, and how many tokens it has

@@ -215,6 +215,16 @@ nlohmann::json lanes_json(const Engine& engine, const ExpertStore& store) {
               {"stalls_ms", totals.measured.stalls * 1e3}}}};
   };
   const ExpertCosts& costs = lanes.costs();
+  const auto plans = [&](bool of_text) {
+    nlohmann::json rows = nlohmann::json::array();
+    for (const LanePlans::Row& row : lanes.plans().rows(of_text)) {
+      nlohmann::json each = {{"plan", std::string(row.name)}};
+      if (std::isfinite(row.offer.predicted)) each["predicted_ms"] = row.offer.predicted * 1e3;
+      if (row.offer.measured) each["measured_ms"] = *row.offer.measured * 1e3;
+      rows.push_back(std::move(each));
+    }
+    return rows;
+  };
   return {{"policy", store.policy()},
           {"insert", store.inserts_misses() ? "miss" : "transfer"},
           {"link_gbps", engine.machine().link_gbps()},
@@ -228,7 +238,9 @@ nlohmann::json lanes_json(const Engine& engine, const ExpertStore& store) {
             {"link_offset", costs.link_offset * 1e6},
             {"transfer", costs.transfer * 1e6}}},
           {"prompts", of(lanes.of_prompts())},
-          {"text", of(lanes.of_text())}};
+          {"text", of(lanes.of_text())},
+          {"plans_of_prompts", plans(false)},
+          {"plans_of_text", plans(true)}};
 }
 
 // Prompts and text apart, as for experts that move.

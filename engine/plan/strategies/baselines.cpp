@@ -57,6 +57,11 @@ constexpr NearMemoryRules kOnDemand{UnitShape::none, false, false}, kFiddler{Uni
     kMonde{UnitShape::whole, true, false}, kTogether{UnitShape::together, false, false},
     kTogetherBalanced{UnitShape::together, true, false}, kTogetherPrefetched{UnitShape::together, false, true};
 
+// Y7: who computes the experts of prompts and of text.
+constexpr LaneRules kLayers{.by_layers = true}, kFixed{"fixed", "fixed"}, kFixedTransfer{"gpu-only", "fixed"},
+    kCopied{"gpu-only", "gpu-only"}, kKept{"gpu-only", "gpu-only", true, true}, kByItself{"fiddler", "fiddler"},
+    kScheduled{};
+
 constexpr Strategy kBaselines[] = {
     {.name = "ndp-on-demand",
      .explains = "G5: the GPU computes every expert, and moves it there each time",
@@ -141,46 +146,43 @@ constexpr Strategy kBaselines[] = {
     {.name = "moe-layer-split",
      .explains = "Y7: the first layers on the GPU, as many as its slots hold, and the others on the host",
      .make = [](Request request) { return plan_by_layers(request, "moe-layer-split"); },
+     .lanes = &kLayers,
+     .among_lanes = true,
      .auto_needs = {.experts = true}},
     {.name = "moe-fixed",
      .explains = "Y7: experts with slots on the GPU, all others on the host; slots never change",
-     .make =
-         [](Request request) {
-           return plan_with_lanes(request, "moe-fixed", {"fixed", "fixed"});
-         },
+     .make = [](Request request) { return plan_with_lanes(request, "moe-fixed", kFixed); },
+     .lanes = &kFixed,
+     .among_lanes = true,
      .auto_needs = {.experts = true}},
     {.name = "moe-fixed-transfer",
      .explains = "Y7: as moe-fixed, but a prompt's other experts are copied to the GPU",
-     .make =
-         [](Request request) {
-           return plan_with_lanes(request, "moe-fixed-transfer", {"gpu-only", "fixed"});
-         },
+     .make = [](Request request) { return plan_with_lanes(request, "moe-fixed-transfer", kFixedTransfer); },
+     .lanes = &kFixedTransfer,
      .auto_needs = {.experts = true}},
     {.name = "moe-on-demand",
      .explains = "Y7: all experts on the GPU, copied when they are needed; slots never change",
-     .make =
-         [](Request request) {
-           return plan_with_lanes(request, "moe-on-demand", {"gpu-only", "gpu-only"});
-         },
+     .make = [](Request request) { return plan_with_lanes(request, "moe-on-demand", kCopied); },
+     .lanes = &kCopied,
+     .among_lanes = true,
      .auto_needs = {.experts = true}},
     {.name = "moe-lru",
      .explains = "Y7: all experts on the GPU, copied when they are needed; text keeps them",
-     .make =
-         [](Request request) {
-           return plan_with_lanes(request, "moe-lru", {"gpu-only", "gpu-only", true, true});
-         },
+     .make = [](Request request) { return plan_with_lanes(request, "moe-lru", kKept); },
+     .lanes = &kKept,
+     .among_lanes = true,
      .prefetches = true,
      .auto_needs = {.experts = true}},
     {.name = "moe-fiddler",
      .explains = "Y7: each missing expert where it ends sooner by itself; slots never change",
-     .make =
-         [](Request request) {
-           return plan_with_lanes(request, "moe-fiddler", {"fiddler", "fiddler"});
-         },
+     .make = [](Request request) { return plan_with_lanes(request, "moe-fiddler", kByItself); },
+     .lanes = &kByItself,
+     .among_lanes = true,
      .auto_needs = {.experts = true}},
     {.name = "moe-schedule",
      .explains = "Y2 alone: hybrimoe whose slots never change",
-     .make = [](Request request) { return plan_with_lanes(request, "moe-schedule", {}); },
+     .make = [](Request request) { return plan_with_lanes(request, "moe-schedule", kScheduled); },
+     .lanes = &kScheduled,
      .chooses_link = true,
      .auto_needs = {.experts = true}},
 };

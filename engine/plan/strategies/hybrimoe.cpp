@@ -6,9 +6,9 @@
 namespace tandem::plans {
 namespace {
 
-Plan make_hybrimoe(const PlanRequest& request) {
-  return plan_with_lanes(request, "hybrimoe", {.keeps = true, .prefetches = true});
-}
+constexpr LaneRules kBestLanes{.keeps = true, .prefetches = true};
+
+Plan make_hybrimoe(const PlanRequest& request) { return plan_with_lanes(request, "hybrimoe", kBestLanes); }
 
 }  // namespace
 
@@ -17,6 +17,8 @@ const Strategy hybrimoe{
     .name = "hybrimoe",
     .explains = "Y2: each layer's experts on the GPU, on the host and over the link, by measured costs",
     .make = make_hybrimoe,
+    .lanes = &kBestLanes,
+    .among_lanes = true,
     .chooses_link = true,
     .prefetches = true,
     .auto_needs = {.experts = true},

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "engine/plan/lane_steps.h"
 #include "engine/plan/placer.h"
 #include "engine/plan/prediction/layer_sample.h"
 #include "engine/plan/prediction/predict.h"
@@ -72,7 +73,7 @@ bool Planner::chooses() const {
 // rivals, if devices can share its work.
 Planner::Strategies Planner::candidates() const {
   if (!chooses()) return {};
-  // Copied experts: hybrimoe has the plans without lanes as its limits, and leaves the link where that does not pay.
+  // Copied experts: passes name their plan (Batch::lanes), and hybrimoe is the first of them.
   if (options_.plan == nullptr && planned_.activations.sizes.lanes.slots > 0) return {&find_strategy("hybrimoe")};
   const std::vector<DeviceTraits> devices = traits();
   // Plans that share work between devices are tried only with an NPU. With two GPUs the first one runs everything,
@@ -99,6 +100,10 @@ int64_t Planner::planned_past(const Batch& batch, int64_t position) const {
   if (position >= 1024) return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(position)));
   const int64_t step = batch.segments > 1 && position < 256 ? 64 : 256;
   return position / step * step;
+}
+
+const Strategy& Planner::named(const Batch& batch) const {
+  return batch.lanes.empty() ? *options_.plan : find_strategy(batch.lanes);
 }
 
 PassKind Planner::kind_of(std::string_view strategy, const Batch& batch, int64_t position) const {
@@ -196,7 +201,7 @@ const Strategy& Planner::choose_beside_card(std::span<const Operator> operators,
 Plan Planner::plan_for(const Batch& batch, int64_t position) {
   const int64_t past = planned_past(batch, position);
   if (options_.own) return make_own(batch, past);
-  if (candidates_.empty()) return make(*options_.plan, batch, past);
+  if (candidates_.empty()) return make(named(batch), batch, past);
   if (card_ != nullptr) {
     const PlanCosts costs = this->costs(past);
     const std::vector<Operator> operators = this->operators(batch);
@@ -283,6 +288,32 @@ double Planner::shared_seconds(const Batch& batch, int64_t position) {
     sum += std::holds_alternative<MatMul>(op.body) && rate > 0 ? 1 / rate : least;
   }
   return sum;
+}
+
+// Operators from the fetch of a layer's experts to their sum belong to them.
+double Planner::rest_by_layers(const Batch& batch, int64_t position) {
+  const PlanCosts costs = this->costs(position);
+  const std::vector<DeviceTraits> traits = this->traits();
+  const std::vector<Operator> operators = this->operators(batch);
+  const PlanRequest request{operators, traits, {}, options_.text.strict_device, costs};
+  const Placer placer(request);
+  const int gpu = first_with(traits, DeviceRole::general), host = first_with(traits, DeviceRole::helper);
+  if (gpu < 0 || host < 0) return 1;
+  const std::vector<bool> on_gpu = layers_on_gpu(planned_.model.weights.moving);
+  double split = 0, together = 0;
+  bool among_experts = false;
+  for (const Operator& op : operators) {
+    among_experts = among_experts || std::holds_alternative<ExpertFetch>(op.body);
+    if (!among_experts) {
+      const auto supports = [&](int d) { return traits[static_cast<size_t>(d)].supports(op).yes; };
+      const bool hosted = op.layer >= 0 && !on_gpu[static_cast<size_t>(op.layer)];
+      const int usual = supports(gpu) ? gpu : host;
+      together += placer.seconds_on(usual, op, Padding::allowed);
+      split += placer.seconds_on(hosted && supports(host) ? host : usual, op, Padding::allowed);
+    }
+    if (std::holds_alternative<ExpertSum>(op.body)) among_experts = false;
+  }
+  return together > 0 ? split / together : 1;
 }
 
 PassPositions Planner::positions_at(int64_t position) const {

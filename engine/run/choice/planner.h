@@ -76,6 +76,9 @@ class Planner {
   // Learns from a pass of that plan, which took `seconds`. weight: as for MachineRates::learn().
   void learn(const Plan& plan, const Batch& batch, int64_t position, const PassSpans& spans, double seconds,
              double weight);
+  // How many times as long a pass takes, but for its experts, if its layers are split between the first GPU and the
+  // host as in moe-layer-split. No plan is made.
+  double rest_by_layers(const Batch& batch, int64_t position);
   // Whether the planner chooses among plans by predicted times. False: the user's choice of a name decides.
   bool chooses() const;
 
@@ -115,6 +118,7 @@ class Planner {
             const Batch& batch) const;
   Plan make_own(const Batch& batch, int64_t past) const;
   void choose_submit(Plan& plan, const Batch& batch) const;
+  const Strategy& named(const Batch& batch) const;
   PassKind kind_of(std::string_view strategy, const Batch& batch, int64_t position) const;
 
   PlannedModel planned_;

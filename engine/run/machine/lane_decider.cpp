@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <bit>
 #include <optional>
 #include <utility>
 
@@ -46,7 +45,13 @@ bool is_text(int64_t tokens) { return tokens <= kSmallBatch; }
 }  // namespace
 
 LaneDecider::LaneDecider(std::vector<Layer> layers, Costs costs)
-    : layers_(std::move(layers)), costs_(std::move(costs)), divisions_(expert_costs()) {}
+    : layers_(std::move(layers)), costs_(std::move(costs)), divisions_(expert_costs()) {
+  int64_t slots = 0;
+  std::vector<int64_t> experts;
+  for (const Layer& layer : layers_)
+    slots += layer.residents->slots(), experts.push_back(std::ssize(layer.residents->slot_of()));
+  on_gpu_ = layers_on_gpu(experts, slots);
+}
 
 // Models have few layers, so a search is as quick as a table.
 LaneDecider::Layer& LaneDecider::layer_of(int64_t layer) {
@@ -78,10 +83,11 @@ void LaneDecider::decide(const LaneRequest& request, const LaneTables& tables) {
   count_loads(request.ids, slot_of.size(), loads_);
   end_guess(layer);
   find_active(loads_, slot_of, active_);
+  const bool of_text = pass_is_text_ = is_text(std::ssize(request.ids) / request.k);
+  if (plans_.is_open()) plans_.add(active_, divisions_, of_text, on_gpu_[static_cast<size_t>(&layer - layers_.data())]);
   const LaneDivision& division = this->division(request, rule);
   decide_lanes(active_, division, slot_of, request.sizes, decision_);
   write_decision(decision_, request.ids, request.sizes.turns, tables);
-  const bool of_text = pass_is_text_ = is_text(std::ssize(request.ids) / request.k);
   if (keeps && of_text) keep(layer, request, tables);
   LaneTotals& totals = of_text ? of_text_ : of_prompts_;
   for (LaneTotals* each : {&totals, &pass_}) count(division, *each);
@@ -290,10 +296,9 @@ ExpectedExperts LaneDecider::expected_of_even_loads(int64_t tokens, int64_t used
   return expected;
 }
 
-// Text is one class. Prompts of one class differ in length by less than a factor of 2.
 LinkChoice& LaneDecider::link_of(int64_t tokens, int64_t used) {
-  const int length_class = is_text(tokens) ? 0 : std::bit_width(static_cast<uint64_t>(tokens));
-  const auto [link, is_new] = links_.try_emplace(length_class, is_text(tokens) ? kPeriodsOfText : kPeriodsOfPrompts);
+  const auto [link, is_new] =
+      links_.try_emplace(lane_length_class(tokens), is_text(tokens) ? kPeriodsOfText : kPeriodsOfPrompts);
   if (is_new) link->second.begin(expected_of_even_loads(is_text(tokens) ? 1 : tokens, used));
   return link->second;
 }
@@ -305,17 +310,32 @@ bool LaneDecider::uses_link(int64_t tokens, int64_t used) { return link_of(token
 bool LaneDecider::prefetches(bool chooses_link) const {
   const auto text = links_.find(0);
   if (chooses_link && (text == links_.end() || !text->second.is_settled())) return false;
-  return prefetch_.uses_link();
+  return prefetch_[chooses_link].uses_link();
+}
+
+// Such passes say how fast a variant is, and not how fast the plan is.
+bool LaneDecider::tries_variant(const LanePass& pass) {
+  return (pass.chooses_link && link_of(pass.tokens, pass.used).is_trying()) ||
+         (pass.chooses_prefetch && pass.with_link && prefetch_[pass.chooses_link].is_trying());
 }
 
 // A pass that may choose is a sample for the choice that it was made with.
 void LaneDecider::took(const LanePass& pass, double seconds) {
+  const bool tries = tries_variant(pass);
   LaneTotals& totals = is_text(pass.tokens) ? of_text_ : of_prompts_;
   if (pass.with_prefetch) ++totals.passes_with_prefetch;
   if (pass.chooses_prefetch) choose_prefetch(pass, seconds);
-  if (!pass.chooses_link) return;
-  ++(pass.with_link ? totals.passes_with_link : totals.passes_without);
-  choose_link(pass, seconds);
+  if (pass.chooses_link) {
+    ++(pass.with_link ? totals.passes_with_link : totals.passes_without);
+    choose_link(pass, seconds);
+  }
+  if (pass.plan.empty()) return;
+  plans_.took({.plan = pass.plan,
+               .tokens = pass.tokens,
+               .seconds = seconds,
+               .rest_by_layers = pass.rest_by_layers,
+               .variant = 2 * pass.with_link + pass.with_prefetch,
+               .tries = tries});
 }
 
 // Only passes of one token are compared. While the link itself is tried, nothing is copied ahead.
@@ -323,8 +343,9 @@ void LaneDecider::choose_prefetch(const LanePass& pass, double seconds) {
   if (pass.tokens != 1 || !pass.with_link || pass.with_prefetch != prefetches(pass.chooses_link)) return;
   const auto text = links_.find(0);
   if (pass.chooses_link && (text == links_.end() || !text->second.is_settled())) return;
-  prefetch_.took(kSomeGain, seconds);
-  if (prefetch_.uses_link() != pass.with_prefetch)
+  LinkChoice& prefetch = prefetch_[pass.chooses_link];
+  prefetch.took(kSomeGain, seconds);
+  if (prefetch.uses_link() != pass.with_prefetch)
     spdlog::debug("text goes on {} copies of guessed experts; the latest pass took {:.3f} ms",
                   pass.with_prefetch ? "without" : "with", seconds * 1e3);
 }
@@ -341,19 +362,21 @@ void LaneDecider::choose_link(const LanePass& pass, double seconds) {
 }
 
 // Lanes learn from a measured pass what a product of an expert costs, by experts and by tokens.
-void LaneDecider::learn(const LaneSeconds& seconds) {
+void LaneDecider::learn(const LaneSeconds& lanes, int64_t tokens, double seconds) {
   const auto number = [](int64_t count) { return static_cast<double>(count); };
-  costs_.gpu.add(number(pass_.slot_experts + pass_.landed_experts), number(pass_.in_slots + pass_.landed), seconds.gpu);
-  costs_.host.add(number(pass_.host_experts), number(pass_.on_host), seconds.host);
-  costs_.link.add(number(pass_.landed_experts), number(pass_.landed_experts), seconds.link);
-  if (seconds.hand_over > 0) costs_.hand_over += kNewestHandOver * (seconds.hand_over - costs_.hand_over);
+  costs_.gpu.add(number(pass_.slot_experts + pass_.landed_experts), number(pass_.in_slots + pass_.landed), lanes.gpu);
+  costs_.host.add(number(pass_.host_experts), number(pass_.on_host), lanes.host);
+  costs_.link.add(number(pass_.landed_experts), number(pass_.landed_experts), lanes.link);
+  if (lanes.hand_over > 0) costs_.hand_over += kNewestHandOver * (lanes.hand_over - costs_.hand_over);
   divisions_.set_costs(expert_costs());
   LaneTotals& totals = pass_is_text_ ? of_text_ : of_prompts_;
   ++totals.measured_passes;
   totals.measured_expected += pass_.expected_seconds;
   LaneSeconds& sum = totals.measured;
-  sum.gpu += seconds.gpu, sum.host += seconds.host, sum.link += seconds.link;
-  sum.experts += seconds.experts, sum.stalls += seconds.stalls;
+  sum.gpu += lanes.gpu, sum.host += lanes.host, sum.link += lanes.link;
+  sum.experts += lanes.experts, sum.stalls += lanes.stalls;
+  // A few tokens of several texts are not compared, and layers that are split decide nothing.
+  if (lanes.experts > 0 && (tokens == 1 || !pass_is_text_)) plans_.measured_rest(tokens, seconds - lanes.experts);
 }
 
 }  // namespace tandem

@@ -10,6 +10,7 @@
 // pass decides about that layer. Other methods are called while no pass runs. Ownership: borrows the residents.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -23,6 +24,7 @@
 #include "engine/moe/lane_decision.h"
 #include "engine/moe/link_choice.h"
 #include "engine/moe/resident_experts.h"
+#include "engine/run/machine/lane_plans.h"
 #include "engine/tensor/expert_lanes.h"
 
 namespace tandem {
@@ -36,11 +38,14 @@ struct LaneSeconds {
   double hand_over = 0;
 };
 
-// How a pass ran. chooses_link, chooses_prefetch: its plan may do either way.
+// How a pass ran. chooses_link, chooses_prefetch: its plan may do either way. plan: if `auto` chose it, else empty.
+// rest_by_layers: as in LanePlans::Pass.
 struct LanePass {
   int64_t tokens = 0, used = 0;  // used: experts of a token
   bool chooses_link = false, with_link = false;
   bool chooses_prefetch = false, with_prefetch = false;
+  std::string_view plan{};
+  double rest_by_layers = 1;
 };
 
 // Sums over passes of one kind: prompts, or text.
@@ -93,9 +98,15 @@ class LaneDecider final : public ExpertLanes {
   bool may_go_on(int64_t next) const override;
   void copied_ahead(int64_t next, const CopyAhead& copy, size_t done_bytes, size_t bytes) override;
 
-  // Learns from the last measured pass. begin_pass() comes before that pass.
-  void begin_pass() { pass_ = {}; }
-  void learn(const LaneSeconds& seconds);
+  // Learns from the last measured pass of so many tokens, which took `seconds`. begin_pass() comes before that pass.
+  void begin_pass() {
+    pass_ = {};
+    plans_.begin_pass();
+  }
+  void learn(const LaneSeconds& lanes, int64_t tokens, double seconds);
+
+  LanePlans& plans() { return plans_; }  // C10: among which `auto` chooses; closed without choose_among()
+  const LanePlans& plans() const { return plans_; }
 
   // Y1: whether the next pass of so many tokens hands copies to the link, if its plan may choose.
   bool uses_link(int64_t tokens, int64_t used);
@@ -118,6 +129,7 @@ class LaneDecider final : public ExpertLanes {
   void insert(Layer& layer, std::span<int32_t> table);
   void find_free_slots(const Layer& layer, std::span<const int64_t> loads);
   std::optional<int32_t> take_slot(Layer& layer);
+  bool tries_variant(const LanePass& pass);
   void choose_link(const LanePass& pass, double seconds);
   void choose_prefetch(const LanePass& pass, double seconds);
   void count(const LaneDivision& division, LaneTotals& totals) const;
@@ -128,7 +140,10 @@ class LaneDecider final : public ExpertLanes {
   Costs costs_;
   LaneDivisions divisions_;
   std::map<int, LinkChoice> links_;  // by length class: 0 is text
-  LinkChoice prefetch_;              // the same choice about copies ahead, of text that uses the link
+  // The same choice about copies ahead, of text that uses the link: of plans that must, and of those that may leave it.
+  std::array<LinkChoice, 2> prefetch_;
+  LanePlans plans_;
+  std::vector<bool> on_gpu_;  // by index in layers_: with all of its experts, if layers were split
   LaneTotals of_text_, of_prompts_, pass_;
   bool pass_is_text_ = false;
   mutable std::mutex mutex_;  // protects layers and totals, which two threads change

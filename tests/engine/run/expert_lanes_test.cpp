@@ -118,6 +118,27 @@ TEST_F(ExpertLanesTest, change_no_bit_where_experts_are_copied_ahead_or_inserted
   }
 }
 
+// C10: whatever `auto` chooses and tries, also while it changes between plans.
+TEST_F(ExpertLanesTest, change_no_bit_where_the_plan_is_chosen) {
+  const std::string file = kDivided[0].file();
+  const auto plain = Engine::open(options(file, "host-only", {"host"}, 0, 1));
+  const auto engine = Engine::open(options(file, "auto", {"host"}, 3, 8));
+  EXPECT_EQ(different_bits(logits_of(*engine), logits_of(*plain)), 0u);
+  Sequence text = engine->cache().new_sequence(), other = plain->cache().new_sequence();
+  for (int pass = 0; pass < 120; ++pass) {
+    const std::vector<int32_t> ids{17 + pass % 50};
+    const Logits logits = extend(*engine, text, ids), expected = extend(*plain, other, ids);
+    ASSERT_EQ(different_bits(logits, expected), 0u) << "token " << pass << " by " << engine->plans().ran().last();
+  }
+  const std::vector<LanePlans::Row> rows = lanes_of(*engine).plans().rows(true);
+  ASSERT_EQ(rows.size(), 6u);
+  EXPECT_EQ(rows.front().name, "hybrimoe") << "it runs first";
+  EXPECT_EQ(engine->plans().ran().list()[0].plan, "hybrimoe");
+  for (const LanePlans::Row& row : rows) EXPECT_GT(row.offer.predicted, 0) << row.name;
+  EXPECT_TRUE(std::ranges::any_of(rows, [](const auto& row) { return row.offer.measured.has_value(); }));
+  EXPECT_FALSE(lanes_of(*Engine::open(options(file, "hybrimoe", {"host"}, 3, 8))).plans().is_open());
+}
+
 TEST_F(ExpertLanesTest, copy_nothing_ahead_where_that_is_off_or_slots_never_change) {
   const auto totals = [&](const char* plan, ExpertPrefetching mode) {
     EngineOptions options = this->options(kDivided[0].file(), plan, {"host"}, 3, 8);

@@ -91,6 +91,11 @@ TEST_F(MovingExpertsCommands, divide_experts_between_lanes_and_write_the_same_te
                 text.at("in_slots").get<int>() + text.at("copied").get<int>() + text.at("on_host").get<int>());
       EXPECT_EQ(text.at("choices") == 0, std::string(plan) == "moe-layer-split");
     }
+  const json chosen = json_of(divided_run(copies + Arguments{"--plan", "auto"}), caches_);
+  EXPECT_EQ(chosen.at("text"), plain.at("text"));
+  const json& offers = chosen.at("expert_store").at("lanes").at("plans_of_text");
+  ASSERT_EQ(offers.size(), 6u) << offers;
+  EXPECT_EQ(offers.at(0).at("plan"), "hybrimoe");
   const Ended slow =
       tandem(divided_run({"--link-gbps", "0.5", "--expert-budget", "38%", "--plan", "moe-lru", "--host-slower", "3"}),
              caches_);

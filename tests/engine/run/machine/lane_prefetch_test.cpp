@@ -169,7 +169,7 @@ TEST_F(LanePrefetchTest, sums_what_measured_passes_took) {
   LaneDecider lanes = decider(1e-9);
   lanes.begin_pass();
   decide(lanes, 0, {0, 1});
-  lanes.learn({.gpu = 1, .host = 2, .link = 3, .experts = 4, .stalls = 0.5});
+  lanes.learn({.gpu = 1, .host = 2, .link = 3, .experts = 4, .stalls = 0.5}, 1, 5);
   const LaneTotals& text = lanes.of_text();
   EXPECT_EQ(text.measured_passes, 1);
   EXPECT_EQ(text.measured.experts, 4);
