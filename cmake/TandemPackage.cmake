@@ -29,7 +29,7 @@ endif()
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME tandem)
-set(CPACK_PACKAGE_CONTACT "The Tandem authors <tandem@packages.debian.org>")
+set(CPACK_PACKAGE_CONTACT "The Tandem authors <authors@tandem.invalid>")  # ./dev package gives DEBFULLNAME and DEBEMAIL
 set(CPACK_PACKAGE_VENDOR "The Tandem authors")
 set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
 set(CPACK_SET_DESTDIR ON)  # for /etc

@@ -15,7 +15,8 @@ import sys
 import time
 
 NAMES = {"program": "tandem", "library": "libtandem0", "development": "libtandem-dev", "python3": "python3-tandem"}
-MAINTAINER = "The Tandem authors <tandem@packages.debian.org>"
+# Who makes the packages, by the variables of Debian's own tools. The host of the default exists nowhere (RFC 2606).
+MAINTAINER = "{} <{}>".format(os.environ.get("DEBFULLNAME", "The Tandem authors"), os.environ.get("DEBEMAIL", "authors@tandem.invalid"))
 # The compiler's own files. Their licences except what is compiled with them.
 COMPILER = re.compile(r"(libc6-dev|linux-libc-dev|libstdc\+\+-\d+-dev|libgcc-\d+-dev|gcc-\d+|libcrypt-dev)$")
 

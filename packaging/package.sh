@@ -27,7 +27,8 @@ package() {
   SOURCE_DATE_EPOCH=$(date_of_tree)
   export SOURCE_DATE_EPOCH
   mkdir -p "$folder"
-  (cd "$root/build/release" && cpack -G DEB -B "$folder" >"$root/build/cpack.log" 2>&1) ||
+  local contact="${DEBFULLNAME:-The Tandem authors} <${DEBEMAIL:-authors@tandem.invalid}>"
+  (cd "$root/build/release" && cpack -G DEB -B "$folder" -D "CPACK_PACKAGE_CONTACT=$contact" >"$root/build/cpack.log" 2>&1) ||
     { tail -n 30 "$root/build/cpack.log" >&2; die "the packages could not be made (see above)"; }
   rm -rf "$folder/_CPack_Packages"
   "$root/packaging/archive.sh" "$root" "$root/build/release" "$folder" || die "the archive could not be made (see above)"

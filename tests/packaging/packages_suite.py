@@ -120,8 +120,9 @@ class Packages(unittest.TestCase):
             self.assertIn(words, text)
 
     def test_please_lintian(self):
-        answer = subprocess.run(["lintian", "--allow-root", "--fail-on", "error", *map(str, self.packages.values())],
-                                capture_output=True, text=True)
+        # A build without DEBEMAIL has an address whose host exists nowhere, which is the point of it.
+        answer = subprocess.run(["lintian", "--allow-root", "--fail-on", "error", "--suppress-tags", "bogus-mail-host",
+                                 *map(str, self.packages.values())], capture_output=True, text=True)
         self.assertEqual([line for line in answer.stdout.splitlines() if line.startswith("E:")], [])
 
     def test_the_archive_runs_anywhere_and_names_its_glibc(self):
