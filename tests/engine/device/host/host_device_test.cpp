@@ -278,6 +278,9 @@ struct AttentionCase {
                           cache.head_dim_v,
                           op.score,
                           op.round_f16,
+                          {},
+                          false,
+                          {},
                           {}};
     for (int64_t n = begin; n < end; ++n) {
       const int64_t s = n / group, column = (kv * group + n % group) * cache.head_dim;
