@@ -78,6 +78,7 @@ const LanePlan& LanePlans::plan_for(int64_t tokens) {
 }
 
 void LanePlans::measured_rest(int64_t tokens, double seconds) {
+  if (!is_open()) return;
   std::optional<double>& rest = choice_of(tokens).rest;
   const double each = std::max(0.0, seconds) / static_cast<double>(tokens);
   rest = rest ? *rest + kNewestOfPlans * (each - *rest) : each;
@@ -95,7 +96,7 @@ std::vector<double> LanePlans::predictions(const Choice& choice, double rest_by_
 }
 
 void LanePlans::took(const Pass& pass) {
-  if (is_of_text(pass.tokens) && pass.tokens != 1) return;
+  if (!is_open() || (is_of_text(pass.tokens) && pass.tokens != 1)) return;
   Choice& of = choice_of(pass.tokens);
   const size_t before = of.choice.plan();
   if (plans_[of.plans[before]].name != pass.plan) return;  // the pass was prepared before the choice

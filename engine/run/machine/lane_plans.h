@@ -6,7 +6,7 @@
 // length have a choice each. Passes of 2 to 8 tokens follow the choice of text.
 //
 // Contract: belongs to LaneDecider, whose lock protects add(); other methods are called while no pass runs. Seconds are
-// those of a token.
+// those of a token. Without choose_among() nothing is chosen, and passes are not counted.
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,8 @@ Json properties_of(const std::string& path) {
 TEST(OpenApi, describes_each_route_once) {
   size_t described = 0;
   std::set<std::string> ids;
-  for (const auto& [path, methods] : document().at("paths").items())
+  const auto paths = document().at("paths");
+  for (const auto& [path, methods] : paths.items())
     for (const auto& [method, operation] : methods.items()) {
       ++described;
       EXPECT_TRUE(ids.insert(operation.at("operationId")).second) << path;
