@@ -120,6 +120,7 @@ class Stream:
 
     @property
     def result(self) -> Generation:
+        """The whole text with its ids and times, once the stream has ended."""
         told = json.loads(self._text.result())
         return Generation(told["text"], told["ids"], told["stop_reason"], self._prompt_ids, told["timings"])
 
@@ -182,6 +183,7 @@ class Model:
 
     @property
     def closed(self) -> bool:
+        """Whether close() was called, or the `with` block has ended."""
         return bool(self._model.is_closed())
 
     @property
@@ -347,6 +349,7 @@ class Sequence:
 
     @property
     def ids(self) -> list[int]:
+        """The ids of the sequence's tokens, in order."""
         return list(self._sequence.ids())
 
     def extend(self, ids: Ids) -> Any:

@@ -12,9 +12,9 @@ IDS = [1, 403, 407, 261]
 
 
 def test_the_laboratory_measures_each_way_of_waiting():
-    lab = tandem.sync_lab("host", policies=["blocking", "yield"], work_seconds=[0, 1e-5], quick=True)
+    lab = tandem.sync_lab("host", policies=["blocking", "spin"], work_seconds=[0, 1e-5], quick=True)
     assert isinstance(lab, tandem.SyncLab) and all(isinstance(row, tandem.SyncRow) for row in lab.rows)
-    assert {row.policy for row in lab.rows} >= {"blocking", "yield"} and {row.device for row in lab.rows} == {"host"}
+    assert {row.policy for row in lab.rows} >= {"blocking", "spin"} and {row.device for row in lab.rows} == {"host"}
     measured = [row for row in lab.rows if row.status == "measured"]
     assert measured and all(0 < row.round_trip["p50_us"] <= row.round_trip["max_us"] for row in measured)
     assert lab.report["clock"] == "measured"

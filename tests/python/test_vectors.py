@@ -62,7 +62,7 @@ def test_what_has_no_vector_is_refused(model):
 LEVELS = """
 import sys, tandem
 try:
-    with tandem.Model.load(sys.argv[1], device="host", plan="host-only") as model:
+    with tandem.Model.load(sys.argv[1], device="npu:0,host") as model:
         print(len(model.generate("Once", predict=3).ids))
 except tandem.UsageError as error:
     print(error)
