@@ -5,6 +5,7 @@ licences of what is linked; the tree has no change that is not committed."""
 
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -57,6 +58,8 @@ def problems_of_licences(folder):
 
 
 def problems_of_tree(root):
+    if not shutil.which("git"):
+        return ["git is not installed"]
     answer = subprocess.run(["git", "-C", str(root), "status", "--porcelain"], capture_output=True, text=True)
     if answer.returncode:
         return ["the tree is no repository of git"]

@@ -1,10 +1,12 @@
 """Tests of packaging/release.py: each check fails for what it is about, and for nothing else."""
 
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "packaging"))
@@ -55,6 +57,11 @@ class Versions(unittest.TestCase):
 
 
 class Tree(unittest.TestCase):
+    def test_without_git_is_not_known_to_be_clean(self):
+        with unittest.mock.patch("shutil.which", return_value=None):
+            self.assertEqual(release.problems_of_tree(ROOT), ["git is not installed"])
+
+    @unittest.skipUnless(shutil.which("git"), "git is not installed")
     def test_with_a_new_file_is_not_clean(self):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
