@@ -83,7 +83,7 @@ void be_encoder(TextOptions& options, const ModelConfig& config) {
   options.chunk = options.context;
 }
 
-// Of an engine for vectors, beside one that writes texts.
+// These options are for an engine for vectors. It stands beside an engine that writes texts.
 TextOptions embedder_options(const Engine& engine) {
   TextOptions options = engine.options();
   options.hidden_states = true;

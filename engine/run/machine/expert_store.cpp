@@ -188,7 +188,7 @@ void ExpertStore::read_ahead(size_t index, const WaveRequest& request, Totals& t
   Layer* of = &layers_[index];
   std::vector<ResidentExperts::Load> loads = of->residents.begin_ahead();
   // A long prompt will ask for most of the next layer's experts too, so any of them are a safe guess. A short text
-  // chooses few, so most guesses would be read in vain.
+  // chooses few, so most guesses would be read for nothing.
   const bool asks_for_most = std::ssize(request.ids) >= kChoicesOfMostExperts * of->records.count;
   if (!of->residents.has_later_waves() && asks_for_most && index + 1 < layers_.size()) {
     of = &layers_[index + 1];

@@ -1,4 +1,4 @@
-// Plans by a function of the user's: what it is told, what becomes of its places, and which it may not give.
+// Plans by a function of the user's: what it gets, what its places become, and which places are refused.
 #include "engine/plan/own_plan.h"
 
 #include <gmock/gmock.h>
