@@ -12,9 +12,11 @@
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/registry.h"
 #include "engine/model/config.h"
+#include "engine/model/pooling_names.h"
 #include "engine/plan/strategy.h"
 #include "engine/run/engine.h"
 #include "engine/run/log_levels.h"
+#include "engine/run/serve/embedder_options.h"
 #include "engine/run/serve/extend.h"
 #include "engine/run/serve/perplexity.h"
 #include "tandem/embed.h"
@@ -25,7 +27,6 @@ namespace {
 constexpr int64_t kDraftRows = 32;                   // a pass of drafts wants so many logits beside those of its texts
 constexpr int64_t kLogitsBytes = int64_t{64} << 20;  // of one pass, where the user does not say
 constexpr std::chrono::milliseconds kLookEvery{20};
-constexpr int64_t kMostOfEncoder = 2048;  // tokens of a text, where the user does not say
 constexpr int64_t kMostContext = int64_t{1} << 31;
 
 thread_local int callbacks_here = 0;
@@ -42,8 +43,8 @@ void set_up_log_once() {
   static_cast<void>(is_set_up);
 }
 
-template <typename Value>
-Value named(const std::string& name, std::initializer_list<std::pair<const char*, Value>> known, const char* what) {
+template <typename Value, typename Known = std::initializer_list<std::pair<const char*, Value>>>
+Value named(const std::string& name, const Known& known, const char* what) {
   std::string names;
   for (const auto& [each, value] : known) {
     if (name == each) return value;
@@ -79,18 +80,8 @@ void be_encoder(TextOptions& options, const ModelConfig& config) {
   options.hidden_states = true;
   options.drafts = false;
   options.spare_texts = 0;
-  if (options.context == 0) options.context = std::min(config.context_length, kMostOfEncoder);
+  options.context = context_of_encoder(options.context, config);
   options.chunk = options.context;
-}
-
-// These options are for an engine for vectors. It stands beside an engine that writes texts.
-TextOptions embedder_options(const Engine& engine) {
-  TextOptions options = engine.options();
-  options.hidden_states = true;
-  options.drafts = false;
-  options.spare_texts = 0;
-  options.context = engine.sizes().context;
-  return options;
 }
 
 TextOptions text_options(const LoadOptions& asked, int64_t vocabulary) {
@@ -403,9 +394,7 @@ void TextModel::require_writer() const {
 std::vector<float> TextModel::embed(std::span<const std::vector<int32_t>> texts, const std::string& pooling,
                                     bool normed, const Patience& patience) const {
   EmbedOptions options{{}, normed, patience.is_over};
-  if (!pooling.empty())
-    options.pooling =
-        named<Pooling>(pooling, {{"mean", Pooling::mean}, {"cls", Pooling::cls}, {"last", Pooling::last}}, "pooling");
+  if (!pooling.empty()) options.pooling = named<Pooling>(pooling, kPoolingNames, "pooling");
   if (texts.empty()) throw UsageError("there is no text", "embed", "Give at least one");
   for (const auto& text : texts) {
     if (text.empty()) throw UsageError("a text without tokens has no vector", path_, "Give at least one token");

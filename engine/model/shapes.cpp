@@ -10,6 +10,7 @@
 #include "engine/model/expert_keys.h"
 #include "engine/model/latent_keys.h"
 #include "engine/model/limits.h"
+#include "engine/model/pooling_names.h"
 #include "sync/error.h"
 #include "sync/json_text.h"
 
@@ -218,10 +219,8 @@ std::optional<LatentConfig> parse_latent(Keys& keys) {
 
 // Absent if the shape names none.
 std::optional<Pooling> parse_pooling(Keys& keys) {
-  constexpr std::pair<const char*, Pooling> kNames[] = {
-      {"mean", Pooling::mean}, {"cls", Pooling::cls}, {"last", Pooling::last}};
   const std::string name = keys.text("pooling", "none");
-  for (const auto& [text, pooling] : kNames)
+  for (const auto& [text, pooling] : kPoolingNames)
     if (name == text) return pooling;
   if (name != "none") keys.fail("pooling", "mean, cls or last");
   return std::nullopt;

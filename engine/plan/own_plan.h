@@ -1,9 +1,9 @@
 // A plan by a function of the user's: from the predicted costs of a pass's operators to their places on devices.
 //
-// Contract: pure, except that it calls the function, on the calling thread. What the function throws leaves
+// Contract: pure, except that it calls the function, on the calling thread. An exception of the function leaves
 // make_own_plan(). Rules of all plans, whose breach is an Error that names the operator:
 //   - Each operator has places, one share for each device. Shares are finite, not negative, and add up to 1.
-//   - A device runs what it is given.
+//   - A device gets only operators that it runs.
 //   - Only rows of matmuls are divided, and only between devices that cut rows.
 //   - If a device does not see the host's memory, operators of the cache of keys and values are on one device.
 // Waits are no choice: they follow from what the operators read and write (engine/plan/schedule.h).

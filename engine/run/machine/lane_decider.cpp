@@ -39,9 +39,6 @@ void count_loads(std::span<const int32_t> ids, size_t experts, std::vector<int64
   }
 }
 
-// Passes of few tokens write text. Their costs and their choices are learnt apart from those of prompts.
-bool is_text(int64_t tokens) { return tokens <= kSmallBatch; }
-
 }  // namespace
 
 LaneDecider::LaneDecider(std::vector<Layer> layers, Costs costs)
@@ -83,7 +80,7 @@ void LaneDecider::decide(const LaneRequest& request, const LaneTables& tables) {
   count_loads(request.ids, slot_of.size(), loads_);
   end_guess(layer);
   find_active(loads_, slot_of, active_);
-  const bool of_text = pass_is_text_ = is_text(std::ssize(request.ids) / request.k);
+  const bool of_text = pass_is_text_ = is_text_pass(std::ssize(request.ids) / request.k);
   if (plans_.is_open()) plans_.add(active_, divisions_, of_text, on_gpu_[static_cast<size_t>(&layer - layers_.data())]);
   const LaneDivision& division = this->division(request, rule);
   decide_lanes(active_, division, slot_of, request.sizes, decision_);
@@ -124,7 +121,7 @@ const LaneDivision& LaneDecider::division(const LaneRequest& request, const Sche
   const LaneDivision& division = divisions_.of(active_, rule, may_copy);
   // The products of a turn wait for the link, even if it copies nothing.
   const double with_link = std::max(may_copy ? division.seconds : other, costs().link_offset);
-  LaneTotals& totals = is_text(std::ssize(request.ids) / request.k) ? of_text_ : of_prompts_;
+  LaneTotals& totals = is_text_pass(std::ssize(request.ids) / request.k) ? of_text_ : of_prompts_;
   for (LaneTotals* each : {&totals, &pass_}) {
     each->expected.with_link += with_link;
     each->expected.without += may_copy ? other : division.seconds;
@@ -298,8 +295,8 @@ ExpectedExperts LaneDecider::expected_of_even_loads(int64_t tokens, int64_t used
 
 LinkChoice& LaneDecider::link_of(int64_t tokens, int64_t used) {
   const auto [link, is_new] =
-      links_.try_emplace(lane_length_class(tokens), is_text(tokens) ? kPeriodsOfText : kPeriodsOfPrompts);
-  if (is_new) link->second.begin(expected_of_even_loads(is_text(tokens) ? 1 : tokens, used));
+      links_.try_emplace(lane_length_class(tokens), is_text_pass(tokens) ? kPeriodsOfText : kPeriodsOfPrompts);
+  if (is_new) link->second.begin(expected_of_even_loads(is_text_pass(tokens) ? 1 : tokens, used));
   return link->second;
 }
 
@@ -322,7 +319,7 @@ bool LaneDecider::tries_variant(const LanePass& pass) {
 // A pass that may choose is a sample for the choice that it was made with.
 void LaneDecider::took(const LanePass& pass, double seconds) {
   const bool tries = tries_variant(pass);
-  LaneTotals& totals = is_text(pass.tokens) ? of_text_ : of_prompts_;
+  LaneTotals& totals = is_text_pass(pass.tokens) ? of_text_ : of_prompts_;
   if (pass.with_prefetch) ++totals.passes_with_prefetch;
   if (pass.chooses_prefetch) choose_prefetch(pass, seconds);
   if (pass.chooses_link) {
@@ -352,7 +349,7 @@ void LaneDecider::choose_prefetch(const LanePass& pass, double seconds) {
 
 // Passes of 2 to 8 tokens belong to text, and are not compared.
 void LaneDecider::choose_link(const LanePass& pass, double seconds) {
-  if (is_text(pass.tokens) && pass.tokens != 1) return;
+  if (is_text_pass(pass.tokens) && pass.tokens != 1) return;
   const auto each = static_cast<double>(pass.tokens);
   LinkChoice& link = link_of(pass.tokens, pass.used);
   link.took({pass_.expected.with_link / each, pass_.expected.without / each}, seconds / each);

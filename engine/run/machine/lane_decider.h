@@ -140,7 +140,8 @@ class LaneDecider final : public ExpertLanes {
   Costs costs_;
   LaneDivisions divisions_;
   std::map<int, LinkChoice> links_;  // by length class: 0 is text
-  // The same choice about copies ahead, of text that uses the link: of plans that must, and of those that may leave it.
+  // The same choice about copies ahead, for text that uses the link. Plans that must use it have the first one, and
+  // plans that may leave it the second.
   std::array<LinkChoice, 2> prefetch_;
   LanePlans plans_;
   std::vector<bool> on_gpu_;  // by index in layers_: with all of its experts, if layers were split

@@ -16,8 +16,6 @@ namespace {
 
 constexpr double kNewestOfPlans = 0.2;  // weight of the newest expectation and of the newest rest
 
-bool is_of_text(int64_t tokens) { return tokens <= kSmallBatch; }
-
 // Whether two plans do the same in passes of this kind.
 bool are_alike(const LanePlan& a, const LanePlan& b, bool of_text) {
   if (a.by_layers != b.by_layers) return false;
@@ -47,8 +45,10 @@ double expected_seconds(const LanePlan& plan, const ActiveExperts& active, LaneD
 
 }  // namespace
 
+bool is_text_pass(int64_t tokens) { return tokens <= kSmallBatch; }
+
 int lane_length_class(int64_t tokens) {
-  return is_of_text(tokens) ? 0 : static_cast<int>(std::bit_width(static_cast<uint64_t>(tokens)));
+  return is_text_pass(tokens) ? 0 : static_cast<int>(std::bit_width(static_cast<uint64_t>(tokens)));
 }
 
 void LanePlans::add(const ActiveExperts& active, LaneDivisions& divisions, bool is_text, bool on_gpu) {
@@ -96,7 +96,7 @@ std::vector<double> LanePlans::predictions(const Choice& choice, double rest_by_
 }
 
 void LanePlans::took(const Pass& pass) {
-  if (!is_open() || (is_of_text(pass.tokens) && pass.tokens != 1)) return;
+  if (!is_open() || (is_text_pass(pass.tokens) && pass.tokens != 1)) return;
   Choice& of = choice_of(pass.tokens);
   const size_t before = of.choice.plan();
   if (plans_[of.plans[before]].name != pass.plan) return;  // the pass was prepared before the choice

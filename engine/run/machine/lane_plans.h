@@ -79,6 +79,8 @@ class LanePlans {
   std::optional<int> latest_prompts_;
 };
 
+// Passes of few tokens write text. Their costs and their choices are learnt apart from those of prompts.
+bool is_text_pass(int64_t tokens);
 // Text is class 0. Prompts of one class differ in length by less than a factor of 2.
 int lane_length_class(int64_t tokens);
 

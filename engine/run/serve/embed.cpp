@@ -6,6 +6,7 @@
 
 #include "engine/run/cache/extension.h"
 #include "engine/run/engine.h"
+#include "engine/run/serve/embedder_options.h"
 #include "engine/run/serve/extend.h"
 #include "engine/run/serve/pooling.h"
 #include "sync/error.h"
@@ -13,6 +14,8 @@
 
 namespace tandem {
 namespace {
+
+constexpr int64_t kMostOfEncoder = 2048;  // tokens of a text, if the user says no other number
 
 using Texts = std::span<const std::vector<int32_t>>;
 
@@ -119,6 +122,20 @@ void require_embeddable(const Engine& engine, std::span<const int32_t> text) {
 
 std::vector<std::vector<float>> embed(Engine& engine, Texts texts, const EmbedOptions& options) {
   return Embedding(engine, options).run(texts);
+}
+
+int64_t context_of_encoder(int64_t asked, const ModelConfig& config) {
+  return asked > 0 ? asked : std::min(config.context_length, kMostOfEncoder);
+}
+
+TextOptions embedder_options(const Engine& engine) {
+  TextOptions options = engine.options();
+  options.hidden_states = true;
+  options.drafts = false;
+  options.spare_texts = 0;
+  options.warming_program.clear();
+  options.context = engine.sizes().context;
+  return options;
 }
 
 }  // namespace tandem

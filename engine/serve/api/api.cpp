@@ -226,7 +226,11 @@ void Api::metrics(const Exchange& exchange) {
                     "text/plain; version=0.0.4; charset=utf-8"});
 }
 
-void Api::description(const Exchange& exchange) { exchange->answer(json_response(openapi_document())); }
+// The document says nothing of the model, so the first request makes it for all.
+void Api::description(const Exchange& exchange) {
+  static const http::Response made = json_response(openapi_document());
+  exchange->answer(made);
+}
 
 void Api::page(const Exchange& exchange) { exchange->answer(page_response()); }
 

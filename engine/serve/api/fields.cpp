@@ -81,16 +81,21 @@ void Fields::refuse(const std::string& name, const std::string& expected) const 
   throw ApiError(400, "\"" + path(name) + "\" is expected to be " + expected + ".", path(name), "invalid_value");
 }
 
-const Json* Fields::find(const std::string& name) { return asked(name, Json::object()); }
-
-const Json* Fields::asked(const std::string& name, const Json& schema) {
-  if (current_notes) current_notes->note(place_, name, schema);
+template <typename Schema>
+const Json* Fields::asked(const std::string& name, const Schema& schema) {
+  if (current_notes) current_notes->note(place_, name, schema());
   read_.insert(name);
   return member(object_, name);
 }
 
+const Json* Fields::find(const std::string& name) {
+  return asked(name, [] { return Json::object(); });
+}
+
 std::optional<double> Fields::number(const std::string& name, double least, double most) {
-  const Json* value = asked(name, {{"type", "number"}, {"minimum", least}, {"maximum", most}});
+  const Json* value = asked(name, [&]() -> Json {
+    return {{"type", "number"}, {"minimum", least}, {"maximum", most}};
+  });
   if (!value) return std::nullopt;
   const double number = value->is_number() ? value->get<double>() : std::nan("");
   if (!(number >= least && number <= most)) refuse(name, "a number from " + shown(least) + " to " + shown(most));
@@ -98,7 +103,9 @@ std::optional<double> Fields::number(const std::string& name, double least, doub
 }
 
 std::optional<int64_t> Fields::whole(const std::string& name, int64_t least, int64_t most) {
-  const Json* value = asked(name, {{"type", "integer"}, {"minimum", least}, {"maximum", most}});
+  const Json* value = asked(name, [&]() -> Json {
+    return {{"type", "integer"}, {"minimum", least}, {"maximum", most}};
+  });
   if (!value) return std::nullopt;
   const bool fits = value->is_number_unsigned()  ? value->get<uint64_t>() <= static_cast<uint64_t>(INT64_MAX)
                     : value->is_number_integer() ? true
@@ -109,24 +116,25 @@ std::optional<int64_t> Fields::whole(const std::string& name, int64_t least, int
 }
 
 std::optional<std::string> Fields::text(const std::string& name) {
-  const Json* value = asked(name, {{"type", "string"}});
+  const Json* value = asked(name, []() -> Json { return {{"type", "string"}}; });
   if (!value) return std::nullopt;
   if (!value->is_string()) refuse(name, "a text");
   return value->get<std::string>();
 }
 
 std::optional<bool> Fields::flag(const std::string& name) {
-  const Json* value = asked(name, {{"type", "boolean"}});
+  const Json* value = asked(name, []() -> Json { return {{"type", "boolean"}}; });
   if (!value) return std::nullopt;
   if (!value->is_boolean()) refuse(name, "true or false");
   return value->get<bool>();
 }
 
 std::vector<std::string> Fields::texts(const std::string& name, size_t most) {
-  const Json one = {{"type", "string"}, {"minLength", 1}};
-  const Json* value = asked(
-      name,
-      {{"anyOf", Json::array({one, {{"type", "array"}, {"items", one}, {"maxItems", static_cast<int64_t>(most)}}})}});
+  const Json* value = asked(name, [&]() -> Json {
+    const Json one = {{"type", "string"}, {"minLength", 1}};
+    const Json several = {{"type", "array"}, {"items", one}, {"maxItems", static_cast<int64_t>(most)}};
+    return {{"anyOf", Json::array({one, several})}};
+  });
   if (!value) return {};
   const Json list = value->is_array() ? *value : Json::array({*value});
   const std::string expected = "a text or a list of at most " + std::to_string(most) + " texts, none of them empty";

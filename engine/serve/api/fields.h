@@ -71,7 +71,9 @@ class Fields {
 
  private:
   std::string path(const std::string& name) const { return place_.empty() ? name : place_ + "." + name; }
-  const Json* asked(const std::string& name, const Json& schema);
+  // schema: makes the member's schema; called only where somebody notes it.
+  template <typename Schema>
+  const Json* asked(const std::string& name, const Schema& schema);
   const Json& object_;
   const std::string place_;
   std::set<std::string> read_;

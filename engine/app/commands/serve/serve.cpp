@@ -19,6 +19,7 @@
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
 #include "engine/app/text_input.h"
+#include "engine/run/serve/embedder_options.h"
 #include "engine/serve/api/api.h"
 #include "engine/serve/api/openapi.h"
 #include "engine/serve/http/access.h"
@@ -54,8 +55,7 @@ void require_safe(const ServeFlags& flags) {
 namespace {
 
 using Milliseconds = std::chrono::milliseconds;
-constexpr int64_t kMostOfEncoder = 2048;  // tokens of a text, if the user says no other number
-constexpr Milliseconds kGrace{7000};      // for texts in work when the server ends; all of it takes 10 s at most
+constexpr Milliseconds kGrace{7000};  // for texts in work when the server ends; all of it takes 10 s at most
 
 // Paths without a key are those that tell nothing of texts.
 http::ServerOptions server_options(const ServeFlags& flags) {
@@ -113,7 +113,7 @@ EngineNeeds needs_of_server(const CommonFlags& flags, const ServeFlags& own) {
   EngineNeeds needs;
   needs.hidden_states = true;
   needs.sequences = own.parallel;
-  needs.context = flags.ctx_size > 0 ? flags.ctx_size : std::min<int64_t>(config.context_length, kMostOfEncoder);
+  needs.context = context_of_encoder(flags.ctx_size, config);
   needs.chunk = needs.context;
   return needs;
 }
@@ -122,12 +122,7 @@ EngineNeeds needs_of_server(const CommonFlags& flags, const ServeFlags& own) {
 // itself makes them.
 std::unique_ptr<Engine> open_embedder(const Engine& engine, const ServeFlags& own) {
   if (!own.embeddings || engine.sizes().hidden_states) return nullptr;
-  TextOptions options = engine.options();
-  options.hidden_states = true;
-  options.drafts = false;
-  options.spare_texts = 0;
-  options.warming_program.clear();
-  options.context = engine.sizes().context;
+  TextOptions options = embedder_options(engine);
   options.sequences = own.parallel;
   return std::make_unique<Engine>(engine.shared_model(), options);
 }

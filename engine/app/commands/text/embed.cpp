@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -19,6 +20,7 @@
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
 #include "engine/app/text_input.h"
+#include "engine/model/pooling_names.h"
 #include "engine/run/serve/vector_text.h"
 #include "sync/clock.h"
 #include "sync/error.h"
@@ -31,8 +33,7 @@ namespace {
 constexpr int64_t kUsualPass = 512;  // tokens of an encoder's pass, if no text is longer
 constexpr int kDeepestText = 4;
 
-const std::map<std::string, Pooling> kPoolings = {
-    {"mean", Pooling::mean}, {"cls", Pooling::cls}, {"last", Pooling::last}};
+const std::map<std::string, Pooling> kPoolings(std::begin(kPoolingNames), std::end(kPoolingNames));
 
 // The name of a pooling, as the flag and the document have it.
 std::string name_of(Pooling pooling) {

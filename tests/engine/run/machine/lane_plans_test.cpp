@@ -12,8 +12,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// An expert takes 4 on the host and 1 on the GPU. A copy takes 1, and its hand-over 0.5. Of two chosen experts the
-// first has a slot.
+// An expert takes 4 on the host and 1 on the GPU. A copy takes 1, and its hand-over 0.5. The first
+// of two chosen experts has a slot.
 constexpr ExpertCosts kCosts{.cpu_fixed = 4, .gpu_fixed = 1, .transfer = 1, .link_offset = 0.5};
 const ActiveExperts kTwo{{0, 1}, {1, 1}, {0}};
 
