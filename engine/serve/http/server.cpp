@@ -341,8 +341,10 @@ bool Connection::send_piece() {
   return unsent_.empty();
 }
 
-// False: the client does not take what it gets, or the connection was closed.
+// False: the client does not take what it gets, or the connection was closed. It may have been closed while a piece was
+// written, and then nothing would end the wait.
 asio::awaitable<bool> Connection::wait_for_news(Reply& reply, bool is_stream, bool is_chunked) {
+  if (!stream_.socket().is_open()) co_return false;
   Problem woken;
   stream_of_ = is_stream ? &reply : nullptr;
   is_chunked_ = is_chunked;
