@@ -21,8 +21,7 @@ std::string model_json(const TextModel& model);
 // Nothing runs.
 std::string plans_json(const TextModel& model, int64_t prompt_tokens);
 // sync_lab_json() measures what each way of waiting costs on each device, as `tandem bench-sync --json`, without a
-// model. It takes seconds to minutes. Unlike the other reports it opens devices of its own, and pins the calling thread
-// meanwhile.
+// model. It takes seconds to minutes. It opens devices of its own, and pins the calling thread meanwhile.
 struct SyncAsked {
   std::vector<std::string> devices, policies;  // empty: all
   std::vector<double> work_seconds;            // lengths of steps, 0 to 1; empty: the usual ones
