@@ -19,6 +19,7 @@
 
 #include "npu_emu/fast_matmul.h"
 #include "npu_emu/number_format.h"
+#include "packed/decode.h"
 #include "sync/affinity.h"
 
 #ifdef TANDEM_HAVE_OPENBLAS
@@ -72,14 +73,15 @@ std::vector<std::byte> random_codes(const PackedFormat& format, int64_t rows, in
   return panels;
 }
 
-// Row n by the definition: one chain.
+// Row n by the definition, with activations rounded to halves.
 float expected(const MatmulCall& call, int64_t token, int64_t row) {
   const std::byte* panel = call.panels + static_cast<size_t>(row / kPanelRows) * panel_bytes(call.format, call.columns);
-  float acc = 0;
-  for (int64_t k = 0; k < call.columns; ++k)
-    acc = std::fma(cell_weight(call.format, panel, k, row % kPanelRows),
-                   round_to_half(call.x[token * call.x_stride + k]), acc);
-  return acc;
+  std::vector<float> weights, x;
+  for (int64_t k = 0; k < call.columns; ++k) {
+    weights.push_back(cell_weight(call.format, panel, k, row % kPanelRows));
+    x.push_back(round_to_half(call.x[token * call.x_stride + k]));
+  }
+  return row_product(weights.data(), x.data(), call.columns);
 }
 
 void verify(const MatmulCall& call) {

@@ -19,6 +19,7 @@
 
 #include "engine/device/opencl/opencl_device.h"
 #include "packed/act_i8.h"
+#include "packed/decode.h"
 #include "sync/affinity.h"
 #include "sync/clock.h"
 #include "sync/error.h"
@@ -72,11 +73,7 @@ double median_of(std::vector<double> values) {
 
 float expected(const MatMul& op, int64_t n, int64_t s, const std::vector<float>& row) {
   const float* x = op.x.as<float>() + s * op.x_stride;
-  float sum = 0;
-  if (!op.act_i8) {
-    for (int64_t k = 0; k < op.K; ++k) sum = std::fma(row[k], x[k], sum);
-    return sum;
-  }
+  if (!op.act_i8) return row_product(row.data(), x, op.K);
   std::vector<ActBlock> codes(static_cast<size_t>(op.K / kActGroup));
   quantise_act(x, op.K, codes.data());
   const auto* panel = op.w.data.as<std::byte>() + n / kPanelRows * panel_bytes(op.w.format, op.K);

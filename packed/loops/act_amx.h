@@ -56,10 +56,11 @@ ACT_INLINE void multiply_tiles(const Chunk& chunk, int group, const ActBlock* x,
   settle_memory();
 }
 
-// Scales one group's sums and adds them to `sums` [token][row], after the correction for unsigned codes.
+// Scales one group's sums and adds them to the sums of a run [token][row], after the correction for unsigned codes. The
+// first group of a run begins at zero, and the last one's sums join the totals.
 template <bool kFourBits, bool kWithMin, int kGroups>
 ACT_INLINE void scale_tiles(const RowScales& scales, int g, int bias, const ActBlock* x, int64_t x_stride,
-                            const TileSums& found, float* sums) {
+                            const TileSums& found, const ActSums& sums, bool begins_run, bool ends_run) {
   Floats scale[kRowTiles], min[kRowTiles];
 #pragma GCC unroll 4
   for (int i = 0; i < kRowTiles; ++i) {
@@ -72,14 +73,18 @@ ACT_INLINE void scale_tiles(const RowScales& scales, int g, int bias, const ActB
     const int32_t codes = kGroups == 1 ? block.sums[0] + block.sums[1] : block.sums[g];
     const Floats of_x = all_floats(block.scale), offset = all_floats(block.scale * static_cast<float>(codes));
     const Ints start = all_words(-bias * codes);
-    float* row = sums + t * kRows;
+    float *run = sums.run + t * kRows, *total = sums.total + t * kRows;
 #pragma GCC unroll 4
     for (int i = 0; i < kRowTiles; ++i) {
       Ints sum = load_ints(found.of[i][t]);
       if (!(kFourBits && kWithMin)) sum = _mm512_add_epi32(sum, start);
-      Floats acc = fmadd(to_floats(sum), product(scale[i], of_x), load_floats(row + i * kTileRows));
+      Floats acc = begins_run ? all_floats(0) : load_floats(run + i * kTileRows);
+      acc = fmadd(to_floats(sum), product(scale[i], of_x), acc);
       if (kWithMin) acc = fmadd(min[i], offset, acc);
-      store_floats(row + i * kTileRows, acc);
+      if (ends_run)
+        store_floats(total + i * kTileRows, sum_of(load_floats(total + i * kTileRows), acc));
+      else
+        store_floats(run + i * kTileRows, acc);
     }
   }
 }
@@ -88,7 +93,7 @@ ACT_INLINE void scale_tiles(const RowScales& scales, int g, int bias, const ActB
 // one group's sums are scaled, the next group's products already run.
 template <bool kFourBits, bool kWithMin, int kGroups>
 ACT_INLINE int64_t take_in_many(const Chunk& chunk, int tiles, int bias, const ActBlock* x, int64_t x_stride,
-                                int64_t tokens, float* sums) {
+                                int64_t tokens, const ActSums& sums) {
   if (tokens < kTileTokens) return 0;
   _tile_loadconfig(&kTileConfig<kQuads / kGroups>);
   TileSums found[2];
@@ -99,8 +104,10 @@ ACT_INLINE int64_t take_in_many(const Chunk& chunk, int tiles, int bias, const A
     multiply_tiles<kGroups>(chunk, 0, block, x_stride, found[0]);
     for (int group = 0; group < groups; ++group) {
       if (group + 1 < groups) multiply_tiles<kGroups>(chunk, group + 1, block, x_stride, found[(group + 1) % 2]);
-      scale_tiles<kFourBits, kWithMin, kGroups>(chunk.groups[group], group % kGroups, bias, block + group / kGroups,
-                                                x_stride, found[group % 2], sums + s * kRows);
+      const int tile = group / kGroups, g = group % kGroups;
+      scale_tiles<kFourBits, kWithMin, kGroups>(chunk.groups[group], g, bias, block + tile, x_stride, found[group % 2],
+                                                ActSums::of_token(sums, s), g == 0 && chunk.begins_run[tile],
+                                                g == kGroups - 1 && chunk.ends_run[tile]);
     }
   }
   _tile_release();

@@ -23,7 +23,7 @@ struct ActPanel {
   const ActBlock* x;  // [tokens][columns / 32]
   float* y;           // y of the panel's row 0; any alignment
   int64_t y_stride;
-  float* sums;  // scratch [tokens, 64], 64-byte aligned
+  float* sums;  // scratch [2][tokens, 64], 64-byte aligned: sums of a run, and totals
 };
 
 struct ActLoops {

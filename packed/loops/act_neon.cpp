@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "packed/loops/act_loops_tables.h"
+#include "packed/runs.h"
 
 #define ACT_INLINE static inline __attribute__((always_inline))
 
@@ -81,17 +82,26 @@ ACT_INLINE void read_codes(const uint8_t* from, int8_t (*to)[kRows * 4]) {
     }
 }
 
-// Adds a tile to sums[t, place]. Eight rows of all tokens are worked on at a time, so that their sums stay in registers
+// The sums of tokens [t, place] of the run that a tile belongs to, and the totals of the runs before.
+struct ActSums {
+  float *run, *total;
+  bool begins_run, ends_run;
+};
+
+// Adds a tile to the sums. Eight rows of all tokens are worked on at a time, so that their sums stay in registers
 // through the tile.
 template <bool kWithMin, int kGroups, int tokens>
-ACT_INLINE void accumulate(const Tile& tile, int zero_point, const ActBlock* x, int64_t x_stride, float* sums) {
+ACT_INLINE void accumulate(const Tile& tile, int zero_point, const ActBlock* x, int64_t x_stride, const ActSums& sums,
+                           int64_t token) {
+  float *run = sums.run + token * kRows, *total = sums.total + token * kRows;
   constexpr int kOfGroup = kQuads / kGroups;
   for (int first = 0; first < kRows; first += kVectors * kLanes) {
     float32x4_t acc[tokens][kVectors];
 #pragma GCC unroll 4
     for (int t = 0; t < tokens; ++t)
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) acc[t][v] = vld1q_f32(sums + t * kRows + first + v * kLanes);
+      for (int v = 0; v < kVectors; ++v)
+        acc[t][v] = sums.begins_run ? vdupq_n_f32(0) : vld1q_f32(run + t * kRows + first + v * kLanes);
 #pragma GCC unroll 2
     for (int g = 0; g < kGroups; ++g) {
       // The sum of (code - zero point) * x is the sum of code * x less zero point * sum of x. So the sums begin with
@@ -136,19 +146,25 @@ ACT_INLINE void accumulate(const Tile& tile, int zero_point, const ActBlock* x, 
 #pragma GCC unroll 4
     for (int t = 0; t < tokens; ++t)
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) vst1q_f32(sums + t * kRows + first + v * kLanes, acc[t][v]);
+      for (int v = 0; v < kVectors; ++v) {
+        const int at = t * kRows + first + v * kLanes;
+        if (sums.ends_run)
+          vst1q_f32(total + at, vaddq_f32(vld1q_f32(total + at), acc[t][v]));
+        else
+          vst1q_f32(run + at, acc[t][v]);
+      }
   }
 }
 
 // Four tokens at a time share each load of codes. The tokens that are left go one by one.
 template <bool kWithMin, int kGroups>
-ACT_INLINE void take_in_all(const Tile& tile, int zero_point, const ActPanel& args, int64_t at) {
+ACT_INLINE void take_in_all(const Tile& tile, int zero_point, const ActPanel& args, int64_t at, const ActSums& sums) {
   const int64_t stride = args.columns / kTileColumns;
   int64_t s = 0;
   for (; s + kTokens <= args.tokens; s += kTokens)
-    accumulate<kWithMin, kGroups, kTokens>(tile, zero_point, args.x + s * stride + at, stride, args.sums + s * kRows);
+    accumulate<kWithMin, kGroups, kTokens>(tile, zero_point, args.x + s * stride + at, stride, sums, s);
   for (; s < args.tokens; ++s)
-    accumulate<kWithMin, kGroups, 1>(tile, zero_point, args.x + s * stride + at, stride, args.sums + s * kRows);
+    accumulate<kWithMin, kGroups, 1>(tile, zero_point, args.x + s * stride + at, stride, sums, s);
 }
 
 // Decodes each tile once and adds it to the sums of all tokens. So decoding costs the same for one token and for many.
@@ -157,27 +173,32 @@ void multiply(const ActPanel& args) {
   const PackedFormat& format = *args.format;
   const int groups = format.group == 16 ? 2 : 1;
   const bool with_min = format.min == MinKind::explicit_;
-  std::memset(args.sums, 0, static_cast<size_t>(args.tokens) * kRows * sizeof(float));
+  ActSums sums = {args.sums, args.sums + args.tokens * kRows, false, false};
+  std::memset(sums.total, 0, static_cast<size_t>(args.tokens) * kRows * sizeof(float));
   Tile tile;
+  Run run(args.columns);
   for (int64_t at = 0; at < args.columns / kTileColumns; ++at) {
+    sums.begins_run = at == run.first_column() / kTileColumns;
+    sums.ends_run = at + 1 == run.end_column() / kTileColumns;
+    if (sums.ends_run) run.next();
     const TileView view = tile_view(format, args.panel, at);
     for (int g = 0; g < groups; ++g) read_scales<kFourBits>(format, view, g, tile.groups[g]);
     read_codes<kFourBits>(view.codes, tile.codes);
     // Each combination is compiled by itself, so the inner loops have no branches.
     if (groups == 1 && with_min)
-      take_in_all<true, 1>(tile, format.zero_point, args, at);
+      take_in_all<true, 1>(tile, format.zero_point, args, at, sums);
     else if (groups == 1)
-      take_in_all<false, 1>(tile, format.zero_point, args, at);
+      take_in_all<false, 1>(tile, format.zero_point, args, at, sums);
     else if (with_min)
-      take_in_all<true, 2>(tile, format.zero_point, args, at);
+      take_in_all<true, 2>(tile, format.zero_point, args, at, sums);
     else
-      take_in_all<false, 2>(tile, format.zero_point, args, at);
+      take_in_all<false, 2>(tile, format.zero_point, args, at, sums);
   }
   // Rows beyond the matrix are padding and are not written.
   for (int64_t s = 0; s < args.tokens; ++s)
     for (int place = 0; place < kRows; ++place)
       if (const int row = row_at(kFourBits, place); row < args.rows)
-        args.y[s * args.y_stride + row] = args.sums[s * kRows + place];
+        args.y[s * args.y_stride + row] = sums.total[s * kRows + place];
 }
 
 void multiply_panel(const ActPanel& args) {

@@ -6,6 +6,7 @@
 
 #include "packed/decode.h"
 #include "packed/loops/act_loops.h"
+#include "packed/runs.h"
 
 namespace tandem {
 namespace {
@@ -43,18 +44,24 @@ void accumulate(const PackedFormat& format, const PlainTile& tile, const ActBloc
   }
 }
 
-// Tiles are the outer loop, so each is unpacked once for all tokens.
+// Tiles are the outer loop, so each is unpacked once for all tokens. The sums of a run are added to the totals where
+// it ends.
 void multiply_panel(const ActPanel& args) {
-  const int64_t tiles = args.columns / kTileColumns;
-  std::memset(args.sums, 0, static_cast<size_t>(args.tokens * kPanelRows) * sizeof(float));
+  const int64_t tiles = args.columns / kTileColumns, all = args.tokens * kPanelRows;
+  float *run_sums = args.sums, *totals = args.sums + all;
+  std::fill_n(totals, all, 0.0F);
   PlainTile tile;
-  for (int64_t t = 0; t < tiles; ++t) {
-    unpack(*args.format, tile_view(*args.format, args.panel, t), tile);
-    for (int64_t s = 0; s < args.tokens; ++s)
-      accumulate(*args.format, tile, args.x[s * tiles + t], args.sums + s * kPanelRows);
+  for (Run run(args.columns); run.is_valid(); run.next()) {
+    std::fill_n(run_sums, all, 0.0F);
+    for (int64_t t = run.first_column() / kTileColumns; t < run.end_column() / kTileColumns; ++t) {
+      unpack(*args.format, tile_view(*args.format, args.panel, t), tile);
+      for (int64_t s = 0; s < args.tokens; ++s)
+        accumulate(*args.format, tile, args.x[s * tiles + t], run_sums + s * kPanelRows);
+    }
+    for (int64_t i = 0; i < all; ++i) totals[i] += run_sums[i];
   }
   for (int64_t s = 0; s < args.tokens; ++s)
-    std::memcpy(args.y + s * args.y_stride, args.sums + s * kPanelRows, static_cast<size_t>(args.rows) * sizeof(float));
+    std::memcpy(args.y + s * args.y_stride, totals + s * kPanelRows, static_cast<size_t>(args.rows) * sizeof(float));
 }
 
 // The peak of these loops is measured by the rows of one panel, multiplied again and again.

@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "packed/loops/act_loops.h"
+#include "packed/runs.h"
 
 #define ACT_INLINE static inline __attribute__((always_inline, unused))
 
@@ -44,6 +45,7 @@ ACT_INLINE Floats load_floats(const float* from) { return _mm512_loadu_ps(from);
 ACT_INLINE void store_floats(float* to, Floats v) { _mm512_storeu_ps(to, v); }
 ACT_INLINE Floats all_floats(float value) { return _mm512_set1_ps(value); }
 ACT_INLINE Floats product(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
+ACT_INLINE Floats sum_of(Floats a, Floats b) { return _mm512_add_ps(a, b); }
 ACT_INLINE Floats fmadd(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
 ACT_INLINE Floats to_floats(Ints v) { return _mm512_cvtepi32_ps(v); }
 ACT_INLINE Ints dot(Ints sum, Ints codes, Ints x) { return _mm512_dpbusd_epi32(sum, codes, x); }
@@ -68,6 +70,7 @@ ACT_INLINE Floats load_floats(const float* from) { return _mm256_loadu_ps(from);
 ACT_INLINE void store_floats(float* to, Floats v) { _mm256_storeu_ps(to, v); }
 ACT_INLINE Floats all_floats(float value) { return _mm256_set1_ps(value); }
 ACT_INLINE Floats product(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
+ACT_INLINE Floats sum_of(Floats a, Floats b) { return _mm256_add_ps(a, b); }
 ACT_INLINE Floats fmadd(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
 ACT_INLINE Floats to_floats(Ints v) { return _mm256_cvtepi32_ps(v); }
 #if defined(__AVXVNNI__)
@@ -136,6 +139,7 @@ struct RowScales {
 struct Chunk {
   alignas(64) uint8_t codes[kChunkPlanes][kQuads][kRows * 4];  // a tile has one plane or two
   RowScales groups[2 * kChunkPlanes];
+  bool begins_run[kChunkPlanes], ends_run[kChunkPlanes];  // for each tile: a run of columns begins or ends with it
 };
 
 // Writes to[place] = the value of the row at that place, four neighbouring rows at a time. The order is its
@@ -280,9 +284,18 @@ ACT_INLINE void widen(const ActBlock* x, int64_t x_stride, int tiles, Wide& to) 
 }
 #endif
 
-// Adds `tiles` tiles of a chunk to sums[t, place], with kVectors vectors of rows in registers at a time.
+// The sums of tokens [t, place]: those of the run that a chunk's tiles belong to, and the totals of the runs before.
+struct ActSums {
+  float *run, *total;
+  ACT_INLINE ActSums of_token(const ActSums& sums, int64_t token) {
+    return {sums.run + token * kRows, sums.total + token * kRows};
+  }
+};
+
+// Adds `tiles` tiles of a chunk to the sums, with kVectors vectors of rows in registers at a time.
 template <bool kFourBits, bool kWithMin, int kGroups, int tokens>
-ACT_INLINE void accumulate(const Chunk& chunk, int tiles, int bias, const ActBlock* x, int64_t x_stride, float* sums) {
+ACT_INLINE void accumulate(const Chunk& chunk, int tiles, int bias, const ActBlock* x, int64_t x_stride,
+                           const ActSums& sums) {
   constexpr int kOfGroup = kQuads / kGroups;
   int32_t wide[GroupSum<kFourBits>::kWide ? tokens : 1][kChunkTiles<kFourBits>][2][kQuads];
   if (GroupSum<kFourBits>::kWide) widen<tokens>(x, x_stride, tiles, wide);
@@ -291,8 +304,9 @@ ACT_INLINE void accumulate(const Chunk& chunk, int tiles, int bias, const ActBlo
 #pragma GCC unroll 8
     for (int t = 0; t < tokens; ++t)
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) acc[t][v] = load_floats(sums + t * kRows + first + v * kLanes);
-    for (int tile = 0; tile < tiles; ++tile)
+      for (int v = 0; v < kVectors; ++v)
+        acc[t][v] = chunk.begins_run[0] ? all_floats(0) : load_floats(sums.run + t * kRows + first + v * kLanes);
+    for (int tile = 0; tile < tiles; ++tile) {
 #pragma GCC unroll 2
       for (int g = 0; g < kGroups; ++g) {
         const RowScales& scales = chunk.groups[tile * kGroups + g];
@@ -343,17 +357,28 @@ ACT_INLINE void accumulate(const Chunk& chunk, int tiles, int bias, const ActBlo
           }
         }
       }
+      if (!chunk.ends_run[tile]) continue;
+#pragma GCC unroll 8
+      for (int t = 0; t < tokens; ++t)
+#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; ++v) {
+          float* total = sums.total + t * kRows + first + v * kLanes;
+          store_floats(total, sum_of(load_floats(total), acc[t][v]));
+          acc[t][v] = all_floats(0);
+        }
+    }
+    if (chunk.ends_run[tiles - 1]) continue;
 #pragma GCC unroll 8
     for (int t = 0; t < tokens; ++t)
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) store_floats(sums + t * kRows + first + v * kLanes, acc[t][v]);
+      for (int v = 0; v < kVectors; ++v) store_floats(sums.run + t * kRows + first + v * kLanes, acc[t][v]);
   }
 }
 
 #if !defined(__AMX_INT8__)
 // Returns the number of tokens that a faster way than accumulate() has accumulated; none here.
 template <bool kFourBits, bool kWithMin, int kGroups>
-ACT_INLINE int64_t take_in_many(const Chunk&, int, int, const ActBlock*, int64_t, int64_t, float*) {
+ACT_INLINE int64_t take_in_many(const Chunk&, int, int, const ActBlock*, int64_t, int64_t, const ActSums&) {
   return 0;
 }
 #else
@@ -372,13 +397,13 @@ ACT_INLINE int64_t tokens_at_once(int64_t left, int most) {
 
 template <bool kFourBits, bool kWithMin, int kGroups>
 ACT_INLINE void take_in_all(const Chunk& chunk, int tiles, int bias, const ActBlock* x, int64_t x_stride,
-                            int64_t tokens, float* sums) {
+                            int64_t tokens, const ActSums& sums) {
   int64_t s = take_in_many<kFourBits, kWithMin, kGroups>(chunk, tiles, bias, x, x_stride, tokens, sums);
   constexpr int kTogether = GroupSum<kFourBits>::kTogether;
   while (s < tokens) {
     const int64_t now = tokens_at_once(tokens - s, kTogether);
     const ActBlock* from = x + s * x_stride;
-    float* to = sums + s * kRows;
+    const ActSums to = ActSums::of_token(sums, s);
     if (now == 1) accumulate<kFourBits, kWithMin, kGroups, 1>(chunk, tiles, bias, from, x_stride, to);
     if (now == 2) accumulate<kFourBits, kWithMin, kGroups, 2>(chunk, tiles, bias, from, x_stride, to);
     if constexpr (kTogether == 3) {
@@ -446,11 +471,15 @@ ACT_INLINE void multiply_small_batch(const ActPanel& args, int64_t first) {
   const ActBlock* x = args.x + first * tiles;
   const int bias = bias_of<kFourBits>(format);
   Floats acc[tokens][4];
-#pragma GCC unroll 3
-  for (int t = 0; t < tokens; ++t)
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) acc[t][i] = all_floats(0);
+  alignas(64) float totals[tokens][kRows] = {};
+  Run run(args.columns);
   for (int64_t tile = 0; tile < tiles; ++tile, ++x) {
+    if (tile == run.first_column() / kTileColumns) {
+#pragma GCC unroll 3
+      for (int t = 0; t < tokens; ++t)
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i) acc[t][i] = all_floats(0);
+    }
     const TileView view = tile_view(format, args.panel, tile);
     if (first == 0) fetch_ahead<kFourBits>(view.codes);
 #pragma GCC unroll 2
@@ -497,9 +526,18 @@ ACT_INLINE void multiply_small_batch(const ActPanel& args, int64_t first) {
         }
       }
     }
+    if (tile + 1 < run.end_column() / kTileColumns) continue;
+#pragma GCC unroll 3
+    for (int t = 0; t < tokens; ++t)
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i)
+        store_floats(totals[t] + i * kLanes, sum_of(load_floats(totals[t] + i * kLanes), acc[t][i]));
+    run.next();
   }
 #pragma GCC unroll 3
   for (int t = 0; t < tokens; ++t) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) acc[t][i] = load_floats(totals[t] + i * kLanes);
     reorder<kFourBits>(acc[t]);  // back to the order of rows: it is its own inverse
     float* y = args.y + (first + t) * args.y_stride;
     float in_order[kRows];
@@ -530,7 +568,7 @@ constexpr int64_t kMostInRegisters = 9;
 #endif
 
 // Multiplies a panel with all tokens. Few tokens run in registers where the instructions allow it. More tokens share
-// chunks of unpacked tiles: sums are in args.sums, and leave in the order of rows at the end.
+// chunks of unpacked tiles: sums are in args.sums, and the totals leave in the order of rows at the end.
 template <bool kFourBits>
 void multiply(const ActPanel& args) {
   const PackedFormat& format = *args.format;
@@ -546,24 +584,31 @@ void multiply(const ActPanel& args) {
     return;
   }
 #endif
-  std::memset(args.sums, 0, static_cast<size_t>(args.tokens) * kRows * sizeof(float));
+  const ActSums sums = {args.sums, args.sums + args.tokens * kRows};
+  std::memset(sums.total, 0, static_cast<size_t>(args.tokens) * kRows * sizeof(float));
   Chunk chunk;
   constexpr int kMost = kChunkTiles<kFourBits>;
+  Run run(args.columns);
   for (int64_t first = 0; first < tiles; first += kMost) {
     const int count = static_cast<int>(tiles - first < kMost ? tiles - first : kMost);
-    for (int t = 0; t < count; ++t) read_tile<kFourBits>(format, args.panel, first + t, groups, t, chunk);
+    for (int t = 0; t < count; ++t) {
+      read_tile<kFourBits>(format, args.panel, first + t, groups, t, chunk);
+      chunk.begins_run[t] = first + t == run.first_column() / kTileColumns;
+      chunk.ends_run[t] = first + t + 1 == run.end_column() / kTileColumns;
+      if (chunk.ends_run[t]) run.next();
+    }
     const ActBlock* x = args.x + first;
     if (groups == 1 && with_min)
-      take_in_all<kFourBits, true, 1>(chunk, count, bias, x, tiles, args.tokens, args.sums);
+      take_in_all<kFourBits, true, 1>(chunk, count, bias, x, tiles, args.tokens, sums);
     else if (groups == 1)
-      take_in_all<kFourBits, false, 1>(chunk, count, bias, x, tiles, args.tokens, args.sums);
+      take_in_all<kFourBits, false, 1>(chunk, count, bias, x, tiles, args.tokens, sums);
     else if (with_min)
-      take_in_all<kFourBits, true, 2>(chunk, count, bias, x, tiles, args.tokens, args.sums);
+      take_in_all<kFourBits, true, 2>(chunk, count, bias, x, tiles, args.tokens, sums);
     else
-      take_in_all<kFourBits, false, 2>(chunk, count, bias, x, tiles, args.tokens, args.sums);
+      take_in_all<kFourBits, false, 2>(chunk, count, bias, x, tiles, args.tokens, sums);
   }
   for (int64_t s = 0; s < args.tokens; ++s) {
-    const float* from = args.sums + s * kRows;
+    const float* from = sums.total + s * kRows;
     float* y = args.y + s * args.y_stride;
     float in_order[kRows];
     reorder<kFourBits>([&](int row) { return _mm_loadu_ps(from + row); }, args.rows == kRows ? y : in_order);

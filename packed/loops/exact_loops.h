@@ -1,10 +1,10 @@
 // The loops that multiply packed weights with f32 activations, one table per instruction set.
 //
 // Contract
-//   Every table computes the same bits: acc = fma(w, x, acc) in f32, k ascending, one chain for each output. w is the
-//   value of packed/decode.h. A call may ask for halves: dense weights that are wider than a half are then rounded to
-//   one, as the NPU's array holds them.
-//   Threads: pure functions over the caller's memory. Pointers to scratch (tile, acc) are 64-byte aligned.
+//   Every table computes the same bits: acc = fma(w, x, acc) in f32, k ascending, one chain from zero for each run of
+//   columns (packed/runs.h), and the sums of runs added in ascending order. w is the value of packed/decode.h. A call
+//   may ask for halves: dense weights that are wider than a half are then rounded to one, as the NPU's array holds
+//   them. Threads: pure functions over the caller's memory. Pointers to scratch (tile, sums) are 64-byte aligned.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,12 @@
 
 #include "packed/format.h"
 #include "packed/loops/instruction_set.h"
+#include "packed/runs.h"
 
 namespace tandem {
 
-inline constexpr int64_t kResidentColumns =
-    64;  // k extent of a resident tile; with 64 rows it is 16 KiB of f32, a third of L1
+// k extent of a resident tile; with 64 rows it is 16 KiB of f32, a third of L1. No run ends inside a tile.
+inline constexpr int64_t kResidentColumns = kRunTileColumns;
 inline constexpr int64_t kGemvTokens = 4;  // most tokens that read packed weights directly (4 x 4 zmm accumulators)
 
 inline int64_t resident_tiles(int64_t columns) { return (columns + kResidentColumns - 1) / kResidentColumns; }
@@ -39,15 +40,17 @@ struct TileInput {
   int64_t stride, tokens;
 };
 
-// The place of a tile's partial sums: they enter and leave in acc[tokens][64]. Finished chains leave straight to y, so
-// that nothing is copied.
+// The places of a tile's sums: run[tokens][64] of the run that it lies in, and total[tokens][64] of the runs before. At
+// a run's end its sums join the totals. The last ones leave straight to y, so that nothing is copied.
 struct PartialSums {
-  float* acc = nullptr;
-  bool fresh = false;  // the chains begin at zero, and no sums enter
-  float* y = nullptr;  // row 0 of the panel, any alignment; nullptr: the sums stay in acc
+  float *run = nullptr, *total = nullptr;
+  bool begins_run = false;  // the chains begin at zero, and no sums enter
+  bool ends_run = false;
+  bool first_run = false;  // the totals are zero, and memory has none yet
+  float* y = nullptr;      // row 0 of the panel, any alignment; nullptr: the totals stay in `total`
   int64_t y_stride = 0;
 
-  float* leave(int64_t token) const { return y ? y + token * y_stride : acc + token * kPanelRows; }
+  float* leave(int64_t token) const { return y ? y + token * y_stride : total + token * kPanelRows; }
 };
 
 struct ExactLoops {
@@ -55,10 +58,10 @@ struct ExactLoops {
 
   // Decodes the weights to the scratch tile[64][64], and streams the tokens past them.
   void (*multiply_tile)(const ResidentTile& weights, const TileInput& input, const PartialSums& sums, float* tile);
-  // Multiplies a whole panel with 1..4 tokens and reads the weights packed: acc[tokens][64] = chain over all K
-  // from zero.
+  // Multiplies a whole panel with 1..4 tokens and reads the weights packed, to total[tokens][64]. run[tokens][64]
+  // is scratch.
   void (*gemv_panel)(const PackedFormat& format, bool halves, const std::byte* panel, int64_t columns, const float* x,
-                     int64_t x_stride, int64_t tokens, float* acc);
+                     int64_t x_stride, int64_t tokens, float* total, float* run);
   // out[i] = in[i] rounded to f16.
   void (*round_half)(const float* in, float* out, int64_t count);
 };

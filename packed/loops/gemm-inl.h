@@ -26,25 +26,38 @@ template <int kT, int kV>
 struct BlockSums {
   Vec acc[kT][kV];
 
-  // Also prefetches the next group's sums, which are in L2 at hundreds of tokens (512 tokens: 0.80 of the peak without,
-  // 0.86 with).
-  HWY_INLINE void begin(const float* from, bool fresh) {
+  // Also prefetches the sums that the next group needs, which are in L2 at hundreds of tokens (512 tokens: 0.80 of the
+  // peak without, 0.86 with).
+  HWY_INLINE void begin(const PartialSums& sums, int64_t token, int64_t row) {
+    const int64_t first = token * kPanelRows + row;
+    const float* ahead = (sums.ends_run ? sums.total : sums.run) + first + kT * kPanelRows;
     TANDEM_UNROLL
     for (int s = 0; s < kT; ++s) {
       TANDEM_UNROLL
       for (int v = 0; v < kV; ++v) {
-        const float* at = from + s * kPanelRows + v * kLanes;
-        acc[s][v] = fresh ? hn::Zero(F()) : hn::Load(F(), at);
-        __builtin_prefetch(at + kT * kPanelRows);
+        acc[s][v] = sums.begins_run ? hn::Zero(F()) : hn::Load(F(), sums.run + first + s * kPanelRows + v * kLanes);
+        __builtin_prefetch(ahead + s * kPanelRows + v * kLanes);
       }
     }
   }
   HWY_INLINE void leave(const PartialSums& sums, int64_t token, int64_t row) const {
+    if (!sums.ends_run) {
+      TANDEM_UNROLL
+      for (int s = 0; s < kT; ++s) {
+        TANDEM_UNROLL
+        for (int v = 0; v < kV; ++v) hn::Store(acc[s][v], F(), sums.run + (token + s) * kPanelRows + row + v * kLanes);
+      }
+      return;
+    }
     TANDEM_UNROLL
     for (int s = 0; s < kT; ++s) {
+      const float* total = sums.total + (token + s) * kPanelRows + row;
       float* to = sums.leave(token + s) + row;
       TANDEM_UNROLL
-      for (int v = 0; v < kV; ++v) hn::StoreU(acc[s][v], F(), to + v * kLanes);
+      for (int v = 0; v < kV; ++v) {
+        const Vec before = sums.first_run ? hn::Zero(F()) : hn::Load(F(), total + v * kLanes);
+        hn::StoreU(hn::Add(before, acc[s][v]), F(), to + v * kLanes);
+      }
     }
   }
   HWY_INLINE void add(const Vec (&w)[kV], const float* x, int64_t stride) {
@@ -59,7 +72,7 @@ struct BlockSums {
 
 // No sums: weights are decoded and stored, and no token multiplies.
 struct NoSums {
-  HWY_INLINE void begin(const float*, bool) {}
+  HWY_INLINE void begin(const PartialSums&, int64_t, int64_t) {}
   HWY_INLINE void leave(const PartialSums&, int64_t, int64_t) const {}
   template <int kV>
   HWY_INLINE void add(const Vec (&)[kV], const float*, int64_t) {}
@@ -88,7 +101,7 @@ struct Decoder {
       views[k / kTileColumns] = tile_view(format, weights.panel, (weights.column + k) / kTileColumns);
     for (int64_t row = 0; row < kPanelRows; row += kCodeVectors * kLanes) {
       Sums sums;
-      sums.begin(partial.acc + row, partial.fresh);
+      sums.begin(partial, 0, row);
       for (int64_t k = 0; k < count; k += kTileColumns) {
         decode_codes<kCodeVectors, false, kI4, kWithMin>(format, views[k / kTileColumns], row,
                                                          [&](int64_t at, const Vec(&w)[kCodeVectors])
@@ -102,7 +115,7 @@ struct Decoder {
   void operator()() const {
     for (int64_t row = 0; row < kPanelRows; row += kDenseVectors * kLanes) {
       Sums sums;
-      sums.begin(partial.acc + row, partial.fresh);
+      sums.begin(partial, 0, row);
       decode_dense<kDenseVectors, false, kKind, kHalves>(weights.panel, weights.column, weights.count, row,
                                                          [&](int64_t k, const Vec(&w)[kDenseVectors])
                                                              HWY_ATTR { use(sums, k, row, w); });
@@ -145,7 +158,7 @@ HWY_INLINE void stream_tokens(const float* HWY_RESTRICT tile, int64_t count, con
   const float* HWY_RESTRICT x = input.x + token * stride;
   for (int64_t row = 0; row < kPanelRows; row += kV * kLanes) {
     BlockSums<kT, kV> sums;
-    sums.begin(partial.acc + token * kPanelRows + row, partial.fresh);
+    sums.begin(partial, token, row);
     for (int64_t k = 0; k < count; ++k) {
       Vec w[kV];
       TANDEM_UNROLL

@@ -6,8 +6,8 @@
 namespace tandem {
 namespace {
 
-// The most tokens that stream past a tile in one residency. Their partial sums (256 B each) and their slice of the
-// input (256 B each) take half of a 1 MiB L2.
+// The most tokens that stream past a tile in one residency. Their sums of a run, their totals and their slice of the
+// input (256 B each) take three quarters of a 1 MiB L2.
 constexpr int64_t kChunkTokens = 1024;
 constexpr int64_t kTileFloats = kResidentColumns * kPanelRows;
 
@@ -28,34 +28,42 @@ Panel panel_of(const PackedProduct& product, int64_t panel) {
   return {product.panels + panel * bytes, bytes, std::min(kPanelRows, product.row_end - row), product.y + row};
 }
 
-// Multiplies a chunk of tokens with all tiles of a panel. Its partial sums stay in L2. The last tile's sums go straight
-// to y if the panel has all 64 rows.
+// Multiplies a chunk of tokens with all tiles of a panel. Its partial sums stay in L2. The last tile's totals go
+// straight to y if the panel has all 64 rows.
 void gemm(const ExactLoops& loops, const PackedProduct& product, const Panel& panel, int64_t token, int64_t tokens,
           float* scratch) {
-  const int64_t tiles = resident_tiles(product.columns);
   const bool whole = panel.rows == kPanelRows;
-  float *tile = scratch, *acc = scratch + kTileFloats, *y = panel.y + token * product.y_stride;
+  float *tile = scratch, *run_sums = scratch + kTileFloats, *total = run_sums + tokens * kPanelRows;
+  float* y = panel.y + token * product.y_stride;
   const float* x = product.x.first + token * product.x.token_stride;
-  for (int64_t t = 0; t < tiles; ++t) {
-    const int64_t first = t * kResidentColumns, last = std::min(first + kResidentColumns, product.columns);
-    // The bytes behind this tile are prefetched while it multiplies, because the next tile needs them.
-    const ResidentTile resident = {product.format,
-                                   panel.weights,
-                                   first,
-                                   last - first,
-                                   product.halves,
-                                   panel.weights + panel.bytes * last / product.columns,
-                                   static_cast<uint64_t>(panel.bytes * kResidentColumns / product.columns)};
-    const PartialSums sums = {acc, t == 0, whole && t + 1 == tiles ? y : nullptr, product.y_stride};
-    loops.multiply_tile(resident, {x + t * product.x.tile_stride, product.x.token_stride, tokens}, sums, tile);
-  }
-  if (!whole) store_rows(acc, tokens, panel.rows, y, product.y_stride);
+  for (Run run(product.columns); run.is_valid(); run.next())
+    for (int64_t t = run.first_tile(); t < run.end_tile(); ++t) {
+      const int64_t first = t * kResidentColumns, last = std::min(first + kResidentColumns, product.columns);
+      // The bytes behind this tile are prefetched while it multiplies, because the next tile needs them.
+      const ResidentTile resident = {product.format,
+                                     panel.weights,
+                                     first,
+                                     last - first,
+                                     product.halves,
+                                     panel.weights + panel.bytes * last / product.columns,
+                                     static_cast<uint64_t>(panel.bytes * kResidentColumns / product.columns)};
+      const bool ends = t + 1 == run.end_tile();
+      const PartialSums sums = {run_sums,
+                                total,
+                                t == run.first_tile(),
+                                ends,
+                                run.is_first(),
+                                whole && ends && run.is_last() ? y : nullptr,
+                                product.y_stride};
+      loops.multiply_tile(resident, {x + t * product.x.tile_stride, product.x.token_stride, tokens}, sums, tile);
+    }
+  if (!whole) store_rows(total, tokens, panel.rows, y, product.y_stride);
 }
 
 }  // namespace
 
 // Few tokens need no decoded tile, and a host with many threads asks for their scratch in every matmul of a token.
-int64_t scratch_floats(int64_t tokens) { return (tokens > kGemvTokens ? kTileFloats : 0) + tokens * kPanelRows; }
+int64_t scratch_floats(int64_t tokens) { return (tokens > kGemvTokens ? kTileFloats : 0) + 2 * tokens * kPanelRows; }
 
 // Few tokens are bound by reading weights, which stream as they are packed (gemv). With many tokens a decoded tile
 // stays in the cache while tokens pass it (gemm). Chunks of tokens have about the same size, so that none is small.
@@ -69,7 +77,7 @@ void multiply_panels(const PackedLoops& loops, const PackedProduct& product, int
                                  product.codes, panel.y, product.y_stride, scratch});
     } else if (tokens <= kGemvTokens) {
       loops.exact->gemv_panel(product.format, product.halves, panel.weights, product.columns, product.x.first,
-                              product.x.token_stride, tokens, scratch);
+                              product.x.token_stride, tokens, scratch, scratch + tokens * kPanelRows);
       store_rows(scratch, tokens, panel.rows, panel.y, product.y_stride);
     } else {
       for (int64_t chunk = 0; chunk < chunks; ++chunk) {

@@ -1,8 +1,8 @@
 // Matmuls over packed weights: panels of 64 rows times all tokens, in the loops of one instruction set.
 //
 // Contract
-//   Numbers: each output is one chain (packed/loops/exact_loops.h), or exact sums of groups (packed/act_i8.h). So no
-//   bit depends on the number of tokens, panels or threads. Only rows below `row_end` of y are written.
+//   Numbers: each output has the order of sums of packed/loops/exact_loops.h, or of packed/act_i8.h. So no bit depends
+//   on the number of tokens, panels or threads. Only rows below `row_end` of y are written.
 //   Ownership: all memory is the caller's.
 //   Threads: panels are independent, so any threads may take any of them, each with its own scratch.
 #pragma once

@@ -71,16 +71,12 @@ inline std::vector<std::byte> random_panels(const PackedFormat& format, int64_t 
 // Every layout that the weight loader reads.
 inline std::vector<PackedFormat> all_formats() { return test::all_formats(8); }
 
-// y[m][n] is a chain over k. x[M][K] and w[N][K] already hold the cells' inputs.
+// y[m][n] has the sums of the contract. x[M][K] and w[N][K] already hold the cells' inputs.
 inline std::vector<float> chain(const ProductShape& shape, const std::vector<float>& x, const std::vector<float>& w) {
   std::vector<float> y(static_cast<size_t>(shape.m * shape.n));
   for (int64_t s = 0; s < shape.m; ++s) {
-    for (int64_t n = 0; n < shape.n; ++n) {
-      float acc = 0;
-      for (int64_t k = 0; k < shape.k; ++k)
-        acc = std::fma(w[static_cast<size_t>(n * shape.k + k)], x[static_cast<size_t>(s * shape.k + k)], acc);
-      y[static_cast<size_t>(s * shape.n + n)] = acc;
-    }
+    for (int64_t n = 0; n < shape.n; ++n)
+      y[static_cast<size_t>(s * shape.n + n)] = row_product(w.data() + n * shape.k, x.data() + s * shape.k, shape.k);
   }
   return y;
 }

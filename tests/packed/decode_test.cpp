@@ -76,5 +76,20 @@ TEST(Decoding, gives_the_formulas_value_of_every_format) {
   }
 }
 
+// The example of docs/numbers.md: 160 columns are three tiles and so three runs. In the first one 2^24 + 1 rounds back to
+// 2^24, for every column. The others are 64 and 32, and one chain would lose these too.
+TEST(RowProduct, adds_the_runs_of_the_worked_example) {
+  const std::vector<float> weights(160, 1);
+  std::vector<float> x(160, 1);
+  x[0] = 0x1p24F;
+  EXPECT_EQ(row_product(weights.data(), x.data(), 160), 0x1p24F + 96);
+}
+
+// The total begins at zero, so a sum of -0 becomes +0. The product underflows to -0.
+TEST(RowProduct, is_not_negative_zero) {
+  const float weight = -0x1p-100F, x = 0x1p-100F;
+  EXPECT_FALSE(std::signbit(row_product(&weight, &x, 1)));
+}
+
 }  // namespace
 }  // namespace tandem

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -39,17 +40,23 @@ struct Case {
     const float value = decode_weight(format, panel, k, row % kPanelRows);
     return halves && format.dense() ? round_to_half(value) : value;
   }
-  // One chain for each output: y[tokens][kRows + 1], whose last column no product may touch.
+  // A chain for each run of an output, and the runs in ascending order: y[tokens][kRows + 1], whose last column no
+  // product may touch.
   std::vector<float> expected() const {
     std::vector<float> w, y;
     for (int64_t n = 0; n < kRows; ++n)
       for (int64_t k = 0; k < columns; ++k) w.push_back(weight(n, k));
     for (int64_t s = 0; s < tokens; ++s) {
       for (int64_t n = 0; n < kRows; ++n) {
-        float sum = 0;
-        for (int64_t k = 0; k < columns; ++k)
-          sum = std::fma(w[static_cast<size_t>(n * columns + k)], x[static_cast<size_t>(s * columns + k)], sum);
-        y.push_back(sum);
+        float total = 0;
+        for (int64_t run = 0; run < 16; ++run) {
+          const int64_t tiles = (columns + 63) / 64;
+          float sum = 0;
+          for (int64_t k = tiles * run / 16 * 64; k < std::min(columns, tiles * (run + 1) / 16 * 64); ++k)
+            sum = std::fma(w[static_cast<size_t>(n * columns + k)], x[static_cast<size_t>(s * columns + k)], sum);
+          total += sum;
+        }
+        y.push_back(total);
       }
       y.push_back(kUntouched);
     }
@@ -98,6 +105,22 @@ TEST(PackedMatmul, gives_the_definitions_bits_for_every_number_of_tokens) {
           const TokenLayout layout{tiled.data(), kResidentColumns, tokens * kResidentColumns};
           EXPECT_TRUE(same_bits(expected, product.found(loops, layout))) << name_of(product, loops) << " in tiles";
         }
+      }
+    }
+}
+
+// 9, 18 and 35 tiles of 64 columns: runs of no, one, two and three tiles, and a last tile that is not whole.
+TEST(PackedMatmul, adds_runs_of_any_number_of_tiles_in_their_order) {
+  for (const PackedFormat& format : test::all_formats())
+    for (const int64_t tiles : {9, 18, 35}) {
+      const int64_t unit = format.dense() ? 1 : format.super_blocks() ? kSuperColumns : kTileColumns;
+      const int64_t columns = (tiles * 64 - 21 + unit - 1) / unit * unit;
+      for (const int64_t tokens : {1, 2, 3, 4, 5, 8, 12}) {
+        const Case product(format, tokens, columns, false);
+        const std::vector<float> expected = product.expected();
+        for (const PackedLoops& loops : all_packed_loops())
+          EXPECT_TRUE(same_bits(expected, product.found(loops, {product.x.data(), product.columns})))
+              << name_of(product, loops) << " columns " << columns;
       }
     }
 }

@@ -231,13 +231,14 @@ void weigh(const float* largest, int64_t count, Tile<T>& tile) {
   float sums[T], scales[kScales] = {};
   for (int i = 0; i < T; ++i) {
     const Lanes base = all(largest[i] == lowest ? 0.0f : largest[i]);
-    Lanes sum = all(0.0f);
-    for (int64_t n = 0; n < count; n += 16) {
-      const Lanes e = exp_of_none_above_0(load(tile.p[i] + n) - base);
-      store(tile.p[i] + n, e);
-      sum = sum + e;
-    }
-    sums[i] = sum_lanes(sum);
+    RowSums lanes = no_sums();
+    each_part_of_row(
+        count, lanes, [&](int64_t n, Lanes & sum) __attribute__((always_inline)) {
+          const Lanes e = exp_of_none_above_0(load(tile.p[i] + n) - base);
+          store(tile.p[i] + n, e);
+          sum = sum + e;
+        });
+    sums[i] = sum_row(lanes);
     const float next = largest[i] > tile.top[i] ? largest[i] : tile.top[i], next_base = next == lowest ? 0.0f : next;
     scales[i] = tile.top[i] - next_base;
     scales[T + i] = largest[i] - next_base;

@@ -179,14 +179,34 @@ LANES_INLINE void store_part(float* to, Lanes v, int64_t count) {
   for (int64_t n = 0; n < count; ++n) to[n] = lanes[n];
 }
 
-// The trees of the bit rules: halves are folded onto each other, 16 -> 8 -> 4 -> 2 -> 1. They use vectors of 4, which
-// every machine has.
+// The trees of the bit rules: halves are folded onto each other, 64 -> 32 -> ... -> 1. The last steps use vectors of 4,
+// which every machine has.
 typedef float Quarter __attribute__((vector_size(16)));
 LANES_INLINE float sum_lanes(Lanes v) {
   Quarter q[4];
   std::memcpy(q, &v, sizeof v);
   const Quarter sums = (q[0] + q[2]) + (q[1] + q[3]);
   return (sums[0] + sums[2]) + (sums[1] + sums[3]);
+}
+// The 64 lane sums along a row: elements i, i + 64, ... in ascending order make lane i, and part j has lanes 16 j to
+// 16 j + 15.
+struct RowSums {
+  Lanes parts[4];
+};
+LANES_INLINE RowSums no_sums() { return {{all(0.0f), all(0.0f), all(0.0f), all(0.0f)}}; }
+LANES_INLINE float sum_row(RowSums sums) {
+  return sum_lanes((sums.parts[0] + sums.parts[2]) + (sums.parts[1] + sums.parts[3]));
+}
+// Calls step(i, sums of the elements i to i + 15) for i = 0, 16, ... below `count`.
+template <typename Step>
+LANES_INLINE void each_part_of_row(int64_t count, RowSums& sums, Step step) {
+  for (int64_t i = 0; i < count; i += 64) {
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) {
+      if (i + 16 * j >= count) break;
+      step(i + 16 * j, sums.parts[j]);
+    }
+  }
 }
 LANES_INLINE Lanes larger(Lanes a, Lanes b) { return select(b > a, b, a); }
 LANES_INLINE float largest_lane(Lanes v) {  // no use depends on which of two equal zeros this returns

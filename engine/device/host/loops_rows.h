@@ -1,5 +1,5 @@
-// Loops over one row: norm, rotation, activation, softmax. Sums are 16 lane sums (lane i takes elements i, i + 16, ...)
-// and then sum_lanes(). A last part of fewer than 16 elements counts as filled up with zeros.
+// Loops over one row: norm, rotation, activation, softmax. Sums are 64 lane sums (lane i takes elements i, i + 64, ...)
+// and then the tree of sum_row(). A last part of fewer than 64 elements counts as filled up with zeros.
 #pragma once
 
 #include "engine/device/host/loops_lanes.h"
@@ -17,24 +17,26 @@ LANES_INLINE void store_upto(float* p, Lanes v, int64_t left) { left >= 16 ? sto
 void rms_norm(const NormArgs& given) {
   const NormArgs args = given;  // a copy: through a reference, a store to y would force its fields to be read again
   const int64_t width = args.width;
-  Lanes sums = all(0.0f);  // sums of squares; for a centred norm, sums of values first
-  for (int64_t i = 0; i < width; i += 16) {
-    Lanes v = load_upto(args.x + i, width - i, 0);
-    if (args.add) {
-      v = fma(all(args.add_scale), load_upto(args.add + i, width - i, 0), v);
-      store_upto(args.x + i, v, width - i);
-    }
-    sums = args.centred ? sums + v : fma(v, v, sums);
-  }
-  const float mean = args.centred ? sum_lanes(sums) / static_cast<float>(width) : 0;
+  RowSums sums = no_sums();  // sums of squares; for a centred norm, sums of values first
+  each_part_of_row(
+      width, sums, [&](int64_t i, Lanes & sum) __attribute__((always_inline)) {
+        Lanes v = load_upto(args.x + i, width - i, 0);
+        if (args.add) {
+          v = fma(all(args.add_scale), load_upto(args.add + i, width - i, 0), v);
+          store_upto(args.x + i, v, width - i);
+        }
+        sum = args.centred ? sum + v : fma(v, v, sum);
+      });
+  const float mean = args.centred ? sum_row(sums) / static_cast<float>(width) : 0;
   if (args.centred) {
-    sums = all(0.0f);
-    for (int64_t i = 0; i < width; i += 16) {
-      const Lanes v = load_upto(args.x + i, width - i, mean) - all(mean);
-      sums = fma(v, v, sums);
-    }
+    sums = no_sums();
+    each_part_of_row(
+        width, sums, [&](int64_t i, Lanes & sum) __attribute__((always_inline)) {
+          const Lanes v = load_upto(args.x + i, width - i, mean) - all(mean);
+          sum = fma(v, v, sum);
+        });
   }
-  const float mean_square = sum_lanes(sums) / static_cast<float>(width) + args.eps;
+  const float mean_square = sum_row(sums) / static_cast<float>(width) + args.eps;
   const bool overflows = mean_square > __FLT_MAX__;
   const float inverse = overflows ? __builtin_nanf("") : 1.0f / __builtin_sqrtf(mean_square);
   for (int64_t i = 0; i < width; i += 16) {
@@ -130,13 +132,14 @@ void softmax(float* x, int64_t count) {
   Lanes top = all(lowest);
   for (int64_t i = 0; i < count; i += 16) top = larger(top, load_upto(x + i, count - i, lowest));
   const float largest = largest_lane(top);
-  Lanes sums = all(0.0f);
-  for (int64_t i = 0; i < count; i += 16) {
-    const Lanes e = exp(load_upto(x + i, count - i, lowest) - all(largest));
-    store_upto(x + i, e, count - i);
-    sums = sums + e;
-  }
-  const float sum = sum_lanes(sums);
+  RowSums sums = no_sums();
+  each_part_of_row(
+      count, sums, [&](int64_t i, Lanes & part) __attribute__((always_inline)) {
+        const Lanes e = exp(load_upto(x + i, count - i, lowest) - all(largest));
+        store_upto(x + i, e, count - i);
+        part = part + e;
+      });
+  const float sum = sum_row(sums);
   for (int64_t i = 0; i < count; i += 16) store_upto(x + i, load_upto(x + i, count - i, 0) / all(sum), count - i);
 }
 

@@ -38,18 +38,16 @@ float decoded_weight(const PackedFormat& format, const std::byte* panels, int64_
   return multiply_add(static_cast<float>(code_of(format, view, k, r)), affine.scale, affine.minimum);
 }
 
-// Computes the chain as the contract states it, with the plain decoder.
+// Computes the chains of runs as the contract states them, with the plain decoder.
 void run_stated_chain(const MatMul& op, MultiplyAdd multiply_add) {
   if (op.act_i8) return run_stated_groups(op);
   std::vector<float> w(static_cast<size_t>(op.K));
   for (int64_t n = op.row_begin; n < op.row_end; ++n) {
     for (int64_t k = 0; k < op.K; ++k)
       w[k] = decoded_weight(op.w.format, op.w.data.as<std::byte>(), op.K, k, n, multiply_add);
-    for (int64_t s = 0; s < op.S; ++s) {
-      float sum = 0;
-      for (int64_t k = 0; k < op.K; ++k) sum = multiply_add(w[k], op.x.as<float>()[s * op.x_stride + k], sum);
-      op.y.as<float>()[s * op.y_stride + n] = sum;
-    }
+    for (int64_t s = 0; s < op.S; ++s)
+      op.y.as<float>()[s * op.y_stride + n] =
+          row_product(w.data(), op.x.as<float>() + s * op.x_stride, op.K, multiply_add);
   }
 }
 

@@ -151,9 +151,7 @@ TEST_P(PartialSums, of_columns_have_the_bits_of_one_loop_that_adds_in_the_order_
       decode_packed_row(format, matrix.data.as<std::byte>(), K, n, w.data());
       float expected = 0, found = 0;
       for (size_t u = 0; u < 3; ++u) {
-        float chain = 0;
-        for (int64_t i = cuts[u]; i < cuts[u + 1]; ++i)
-          chain = std::fma(w[static_cast<size_t>(i)], op.x.as<float>()[c * K + i], chain);
+        const float chain = row_product(w.data() + cuts[u], op.x.as<float>() + c * K + cuts[u], cuts[u + 1] - cuts[u]);
         const float part = parts[u].as<float>()[c * N + n];
         expected = u == 0 ? chain : expected + chain;
         found = u == 0 ? part : found + part;

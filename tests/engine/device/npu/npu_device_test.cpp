@@ -106,19 +106,18 @@ struct Case {
   std::vector<float> result() const {
     return {matmul.y.as<float>(), matmul.y.as<float>() + matmul.S * matmul.y_stride};
   }
-  // acc = fma(w_k, half(x_k), acc) for the rows of the slice, and canaries elsewhere.
+  // Products with halves of x for the rows of the slice, and canaries elsewhere.
   std::vector<float> expected() const {
-    std::vector<float> y(static_cast<size_t>(matmul.S * matmul.y_stride), kCanary), w(static_cast<size_t>(matmul.K));
+    std::vector<float> y(static_cast<size_t>(matmul.S * matmul.y_stride), kCanary), w(static_cast<size_t>(matmul.K)),
+        x(w.size());
     for (int64_t n = matmul.row_begin; n < matmul.row_end; ++n) {
       decode_packed_row(matmul.w.format, matmul.w.data.as<std::byte>(), matmul.K, n, w.data());
+      if (!matmul.w.format.exact_in_f16_contract())
+        for (float& weight : w) weight = half_to_float(float_to_half(weight));
       for (int64_t s = 0; s < matmul.S; ++s) {
-        float acc = 0;
-        for (int64_t k = 0; k < matmul.K; ++k) {
-          float weight = w[static_cast<size_t>(k)];
-          if (!matmul.w.format.exact_in_f16_contract()) weight = half_to_float(float_to_half(weight));
-          acc = std::fma(weight, half_to_float(float_to_half(matmul.x.as<float>()[s * matmul.x_stride + k])), acc);
-        }
-        y[static_cast<size_t>(s * matmul.y_stride + n)] = acc;
+        for (int64_t k = 0; k < matmul.K; ++k)
+          x[static_cast<size_t>(k)] = half_to_float(float_to_half(matmul.x.as<float>()[s * matmul.x_stride + k]));
+        y[static_cast<size_t>(s * matmul.y_stride + n)] = row_product(w.data(), x.data(), matmul.K);
       }
     }
     return y;

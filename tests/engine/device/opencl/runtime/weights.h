@@ -71,11 +71,8 @@ struct MatMulCase {
     std::vector<float> out(y_floats, kCanary), row(op.K);
     for (int64_t n = op.row_begin; n < op.row_end; ++n) {
       decode_packed_row(op.w.format, op.w.data.as<std::byte>(), op.K, n, row.data());
-      for (int64_t s = 0; s < op.S; ++s) {
-        float sum = 0;
-        for (int64_t k = 0; k < op.K; ++k) sum = std::fma(row[k], op.x.as<float>()[s * op.x_stride + k], sum);
-        out[s * op.y_stride + n] = sum;
-      }
+      for (int64_t s = 0; s < op.S; ++s)
+        out[s * op.y_stride + n] = row_product(row.data(), op.x.as<float>() + s * op.x_stride, op.K);
     }
     return out;
   }
