@@ -3,8 +3,8 @@
 //
 // Contract
 //   Function: the same bits as the fast path, in every dataflow and with any depth of the array. A cell adds to one
-//   chain, acc = fma(w, a, acc), k ascending. Where a run of columns ends (packed/runs.h), the sum leaves the array
-//   beside its column, and the next run begins at zero. Accumulators outside the array add up the runs. int32 sums are
+//   chain, acc = fma(w, a, acc), k ascending. A sum leaves the array beside its column when a run of columns ends
+//   (packed/runs.h), and the next run begins at zero. Accumulators outside the array add up the runs. int32 sums are
 //   exact.
 //   Timing: step() runs one cycle. done() turns true in the cycle in which the last wave leaves the array. The
 //   simulation finds it by watching the cells, not by a formula. cycles() then is one more than count_cycles().cycles

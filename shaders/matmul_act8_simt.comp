@@ -221,6 +221,7 @@ void main() {
     if (id >= 128u && own < 64u && first_token + own < END) {
       const uint of = OPERAND(first_token + own) + n * ACT_WORDS;
       token_scales[own] = uintBitsToFloat(x[of + ACT_SCALE]);
+      // trips <= 2   groups of 16 or 32 columns
       for (uint g = 0u; g < GROUPS; ++g) token_sums[g * 64u + own] = sum_of_codes(of, g);
     }
     barrier();

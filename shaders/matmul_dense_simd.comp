@@ -41,4 +41,5 @@ void load_pair(Group g, int pair, int b, out vec4 first, out vec4 second) {
 }
 #define ANY_COLUMNS  // K may end inside a group
 #include "matmul_args.glsl"
+#include "product_runs.glsl"
 #include "matmul_simd.glsl"

@@ -22,4 +22,5 @@ void load_pair(Group g, int pair, int b, out vec4 first, out vec4 second) {
   second = decode(g, b, vec4((rows >> 4) & 15u));
 }
 #include "matmul_args.glsl"
+#include "product_runs.glsl"
 #include "matmul_simd.glsl"

@@ -20,4 +20,5 @@ void load_pair(Group g, int pair, int b, out vec4 first, out vec4 second) {
   second = decode(g, b, four_signed_bytes(w[at + 16u]));
 }
 #include "matmul_args.glsl"
+#include "product_runs.glsl"
 #include "matmul_simd.glsl"

@@ -16,8 +16,6 @@
 // Limits: rows from row_end on are padding and are never written. On drivers that count loops K <= TANDEM_MAX_K, and a
 //   group has one tile (engine/device/gpu/lower_matmul.cpp). For the same reason the tokens are written out below
 //   instead of looped over.
-#include "product_runs.glsl"
-
 layout(local_size_x = 8) in;
 #ifdef FEW
 layout(constant_id = 11) const int TOKENS = 1;

@@ -14,8 +14,6 @@
 // Limits: groups of 256 (wide: 1,024). Shared memory: small batch as in runs_at_once.glsl, gemm 17 KiB. Rows from
 //   row_end on are padding and are never written. On drivers that count loops K <= TANDEM_MAX_K. For the same reason
 //   tokens and rows are written out instead of looped over.
-#include "product_runs.glsl"
-#include "runs_at_once.glsl"
 
 #ifdef FEW
 #define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)

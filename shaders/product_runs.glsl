@@ -11,7 +11,7 @@
 
 uint run_tiles_of(const uint columns) { return (columns + RUN_TILE - 1u) / RUN_TILE; }
 
-// The first column of a run of `tiles` tiles. That of run RUNS may lie beyond the last column.
+// The first column of a run, where `tiles` are all tiles. The result for run RUNS may lie beyond the last column.
 uint first_column_of(const uint run, const uint tiles) { return tiles * run / RUNS * RUN_TILE; }
 
 // The run of a tile.
