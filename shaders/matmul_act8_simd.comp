@@ -2,8 +2,8 @@
 // kernels: matmul_gemm grouped_small_batch matmul_gemm_dot grouped_small_batch_dot
 //
 // Contract: the runs of product_runs.glsl, over groups of GROUP columns in ascending order. Integers add up the
-//   products of a group exactly. Then acc = fma(sum, scale of weights * scale of activations, acc). A minimum adds acc =
-//   fma(minimum, scale of activations * sum of their codes, acc).
+//   products of a group exactly. Then acc = fma(sum, scale of weights * scale of activations, acc). A minimum adds
+//   acc = fma(minimum, scale of activations * sum of their codes, acc).
 //   An invocation computes all runs of a row, one after the other.
 // Layout: w as in matmul_i4_simt.comp (BITS 4) and matmul_i8_simt.comp (BITS 8), scales as in packed_tiles.glsl.
 //   Strides of x count words.

@@ -1,5 +1,5 @@
-// The matmul kernels of the simd family, on top of load_group(), load_pair() and GROUP_COLUMNS of a weight format. Other
-// shaders include this file; it is never built alone.
+// The matmul kernels of the simd family, on top of load_group(), load_pair() and GROUP_COLUMNS of a weight format.
+// Other shaders include this file; it is never built alone.
 //
 // Contract: the runs of product_runs.glsl, one after the other. All variants give the same bits. Speed comes from many
 //   rows (lanes) and many tokens (registers) at once.

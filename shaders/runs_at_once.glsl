@@ -17,9 +17,9 @@ shared float parts[AT_ONCE * TOKENS * 64], totals[TOKENS * 64];
 #define KEEP(t) \
   if (t < TOKENS) parts[(lane * uint(TOKENS) + uint(t)) * 64u + r] = sum##t;
 
-// Adds the sums of the runs `first` .. first + AT_ONCE - 1. All invocations of the group must call it, and they may keep
-// the next sums at once. After the last call `totals` is the result. Invocation (r, lane) may read the elements of row r
-// and of tokens lane, lane + AT_ONCE, ...
+// Adds the sums of the runs `first` .. first + AT_ONCE - 1. All invocations of the group must call it, and they may
+// keep the next sums at once. After the last call `totals` is the result. Invocation (r, lane) may read the elements of
+// row r and of tokens lane, lane + AT_ONCE, ...
 void add_runs(const uint first) {
   const uint r = gl_LocalInvocationID.x, lane = gl_LocalInvocationID.y;
   barrier();
