@@ -30,7 +30,7 @@ void decode_packed_row(const PackedFormat& format, const std::byte* panels, int6
 template <typename MultiplyAdd>
 float row_product(const float* weights, const float* x, int64_t columns, MultiplyAdd multiply_add) {
   float total = 0;
-  for (Run run(columns); run.is_valid(); run.next()) {
+  for (ColumnRun run(columns); run.is_valid(); run.next()) {
     float sum = 0;
     for (int64_t k = run.first_column(); k < run.end_column(); ++k) sum = multiply_add(weights[k], x[k], sum);
     total += sum;
