@@ -1,5 +1,6 @@
 #include "packed/format.h"
 
+#include "packed/tiles.h"
 #include "sync/error.h"
 
 namespace tandem {

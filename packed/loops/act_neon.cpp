@@ -10,6 +10,7 @@
 
 #include "packed/loops/act_loops_tables.h"
 #include "packed/runs.h"
+#include "packed/tiles.h"
 
 #define ACT_INLINE static inline __attribute__((always_inline))
 

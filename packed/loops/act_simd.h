@@ -17,6 +17,7 @@
 
 #include "packed/loops/act_loops.h"
 #include "packed/runs.h"
+#include "packed/tiles.h"
 
 #define ACT_INLINE static inline __attribute__((always_inline, unused))
 

@@ -14,6 +14,7 @@
 #include "packed/format.h"
 #include "packed/loops/instruction_set.h"
 #include "packed/runs.h"
+#include "packed/tiles.h"
 
 namespace tandem {
 
