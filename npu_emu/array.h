@@ -6,7 +6,8 @@
 //   output_stationary    Y, one tile a fold   M          N             K.
 //   input_stationary     X, one tile a fold   K          M             N weight rows.
 // A fold is one filling of the array. Folds run one after another. The folds of one column range come first, k
-// ascending, so that a tile's partial sums enter it from the tile before.
+// ascending, so that a tile's partial sums enter it from the tile before. At the end of a run of columns (packed/runs.h)
+// they go to accumulators outside the array instead.
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,8 @@
 //            drain   C - 1  the last column sees it C - 1 cycles after the first; its sum is the last to leave.
 //   os       stream  K, skew R - 1, drain C - 1. When a sum's last product is added, a latch beside the cell takes the
 //            sum. It leaves while the next fold streams (rule "shadow drain"), so the transfer costs no cycles.
+//   Sums go to accumulators beside the array as they pass the end of a run of columns (packed/runs.h). This takes no
+//   cycles, because the waves move on as they would without it (rule "runs end in passing").
 //   A fold always takes the time of the whole array, even if the tile fills only a part of it (rule "whole array").
 //   Folds do not overlap (rule "serial folds").
 //   The total is the index, counted from 0, of the cycle in which the last sum is complete: folds * fold_cycles - 1

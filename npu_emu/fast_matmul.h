@@ -1,9 +1,10 @@
-// The fast functional path of the array: y[s, n] = chain over k of fma(w[n, k], half(x[s, k]), acc). The host uses the
-// same loops over packed weights (packed/loops/matmul.h).
+// The fast functional path of the array: y[s, n] is the sum of w[n, k] * half(x[s, k]) in the runs of packed/runs.h.
+// The host uses the same loops over packed weights (packed/loops/matmul.h).
 //
 // Contract
-//   Numbers: equal to the stepped simulation bit for bit, for every token count, slice and thread count, because each
-//   output is one chain. Only rows [row_begin, row_end) of y are written. row_begin is a multiple of 64.
+//   Numbers: equal to the stepped simulation bit for bit, for every token count, slice and thread count. The order of
+//   an output's sums depends on nothing but the number of columns. Only rows [row_begin, row_end) of y are written.
+//   row_begin is a multiple of 64.
 //   Ownership: borrows all memory of the call. The AlignedFloats belong to the caller, who reuses them between calls,
 //   one set per command in flight.
 //   Threads: one thread calls prepare_activations() first. Then any thread calls multiply() for each part = 0

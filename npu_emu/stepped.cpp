@@ -1,5 +1,6 @@
 #include "npu_emu/stepped.h"
 
+#include "packed/runs.h"
 #include "sync/error.h"
 
 namespace tandem::npu_emu {
@@ -13,6 +14,10 @@ SteppedArray<Mac>::SteppedArray(const ArrayShape& array, Dataflow dataflow, cons
       cells_(static_cast<size_t>(array.rows * array.cols)) {
   const auto& [m, k, n] = product.shape;
   TANDEM_CHECK(m > 0 && k > 0 && n > 0 && array.rows > 0 && array.cols > 0, "a stepped product needs positive extents");
+  totals_.resize(static_cast<size_t>(m * n));
+  begins_later_run_.resize(static_cast<size_t>(k));
+  for (Run run(k); run.is_valid(); run.next())
+    begins_later_run_[static_cast<size_t>(run.first_column())] = !run.is_first();
   begin_fold();
 }
 
@@ -22,7 +27,7 @@ int64_t SteppedArray<Mac>::run() {
   return cycles_;
 }
 
-// Row folds run innermost, so that partial sums enter a tile from the tile before.
+// Row folds run innermost, so that partial sums enter a tile from the tile before, unless a run ends between them.
 template <typename Mac>
 void SteppedArray<Mac>::begin_fold() {
   row_base_ = fold_ % mapping_.row_folds * array_.rows;
@@ -74,6 +79,11 @@ void SteppedArray<Mac>::step_stationary(int64_t cycle) {
         const Sum* partial = cell.sum_index < 0 || row_base_ == 0 ? nullptr : result(cell.sum_index, col_base_ + col);
         cell.sum = partial ? *partial : Sum{};
       }
+      // The sum of the run before leaves here, before the cell computes.
+      if (cell.sum_index >= 0 && begins_later_run(row_base_ + row)) {
+        if (const Sum* out = result(cell.sum_index, col_base_ + col)) total_of(out) += cell.sum;
+        cell.sum = Sum{};
+      }
       TANDEM_CHECK(cell.right.index == cell.sum_index, "an operand and the sum it belongs to met in different cycles");
       if (cell.sum_index < 0 || !cell.right.useful || !cell.held.useful) continue;  // an idle cell passes the sum on
       cell.sum = Mac::multiply_add(cell.held.value, cell.right.value, cell.sum);
@@ -83,13 +93,15 @@ void SteppedArray<Mac>::step_stationary(int64_t cycle) {
   for (int64_t col = 0; col < array_.cols; ++col) {
     const Cell& last = at(array_.rows - 1, col);
     if (last.sum_index < 0) continue;
-    if (Sum* out = result(last.sum_index, col_base_ + col)) *out = last.sum;
+    // Behind the last fold the accumulator adds the last run; before, the sum waits for its next fold.
+    const bool ends = row_base_ + array_.rows >= mapping_.along_rows;
+    if (Sum* out = result(last.sum_index, col_base_ + col)) *out = ends ? total_of(out) + last.sum : last.sum;
     if (last.sum_index == mapping_.streamed - 1 && col == array_.cols - 1) ++fold_;
   }
 }
 
-// Output-stationary: x moves right, w moves down, and sums stay. The skew of rows and columns lets operands of equal k
-// meet in a cell. The order of the cells is that of step_stationary().
+// Output-stationary: x moves right, w moves down, and sums stay until their run ends. The skew of rows and columns lets
+// operands of equal k meet in a cell. The order of the cells is that of step_stationary().
 template <typename Mac>
 void SteppedArray<Mac>::step_output(int64_t cycle) {
   const auto& [m, k, n] = product_.shape;
@@ -100,13 +112,19 @@ void SteppedArray<Mac>::step_output(int64_t cycle) {
       cell.down = row > 0 ? at(row - 1, col).down : operand(product_.w, col_base_ + col, n, cycle - col);
       TANDEM_CHECK(cell.right.index == cell.down.index, "two operands with different k met in a cell");
       if (!cell.right.present()) continue;
-      if (cell.right.useful && cell.down.useful) {
+      const bool useful = cell.right.useful && cell.down.useful, ends = cell.right.index == k - 1;
+      Sum* out = useful ? product_.y + (row_base_ + row) * n + col_base_ + col : nullptr;
+      if (out && begins_later_run(cell.right.index)) {
+        total_of(out) += cell.sum;
+        cell.sum = Sum{};
+      }
+      if (out) {
         cell.sum = Mac::multiply_add(cell.down.value, cell.right.value, cell.sum);
         ++multiply_adds_;
       }
-      if (cell.right.index != k - 1) continue;
       // The sum is complete: a shadow register takes it out while the next fold streams.
-      if (cell.right.useful && cell.down.useful) product_.y[(row_base_ + row) * n + col_base_ + col] = cell.sum;
+      if (out && ends) *out = total_of(out) + cell.sum;
+      if (!ends) continue;
       if (row == array_.rows - 1 && col == array_.cols - 1) ++fold_;
     }
   }

@@ -2,13 +2,15 @@
 // operands arrive.
 //
 // Contract
-//   Function: the same bits as the fast path, in every dataflow (acc = fma(w, a, acc), k ascending, one chain; int32
-//   sums are exact).
+//   Function: the same bits as the fast path, in every dataflow and with any depth of the array. A cell adds to one
+//   chain, acc = fma(w, a, acc), k ascending. A sum leaves the array beside its column when a run of columns ends
+//   (packed/runs.h), and the next run begins at zero. Accumulators outside the array add up the runs. int32 sums are
+//   exact.
 //   Timing: step() runs one cycle. done() turns true in the cycle in which the last wave leaves the array. The
 //   simulation finds it by watching the cells, not by a formula. cycles() then is one more than count_cycles().cycles
 //   ("last index").
 //   Ownership: the caller owns operands and results, all dense row-major: x[M][K], w[N][K], y[M][N]. y is also the
-//   partial-sum memory. Meant for small sizes: a cycle costs R x C cell updates. One thread.
+//   memory of the partial sums between folds. Meant for small sizes: a cycle costs R x C cell updates. One thread.
 #pragma once
 
 #include <cmath>
@@ -82,12 +84,16 @@ class SteppedArray {
   Moving streamed(int64_t element, int64_t k) const;
   Moving operand(const Operand* matrix, int64_t row, int64_t rows, int64_t k) const;
   Sum* result(int64_t element, int64_t col) const;  // nullptr outside the product
+  bool begins_later_run(int64_t k) const { return k < product_.shape.k && begins_later_run_[static_cast<size_t>(k)]; }
+  Sum& total_of(const Sum* result) { return totals_[static_cast<size_t>(result - product_.y)]; }
 
   ArrayShape array_;
   Dataflow dataflow_;
   SteppedProduct<Mac> product_;
   Mapping mapping_;
   std::vector<Cell> cells_;
+  std::vector<Sum> totals_;                         // the accumulators: [M][N] sums of the runs that have ended
+  std::vector<bool> begins_later_run_;              // of each column
   int64_t fold_ = 0, row_base_ = 0, col_base_ = 0;  // of the current fold, in elements
   int64_t fold_cycle_ = 0, cycles_ = 0, multiply_adds_ = 0;
 };

@@ -247,15 +247,21 @@ void weigh_split(const Queries queries, const int i, const int first) {
   for (int at = lane; at < SPLIT; at += LANES) part_top = larger(part_top, weights[i * SPLIT + at]);
   const float top = tree_largest(part_top);
   const float base = top == -INFINITY ? 0.0 : top;
-  precise float part_sum = 0.0;
-  // trips <= MAX_SPLIT / LANES
-  for (int at = lane; at < SPLIT; at += LANES) {
-    precise const float below = weights[i * SPLIT + at] - base;
-    const float e = exp1(below);
-    weights[i * SPLIT + at] = e;
-    part_sum += e;
+#define START_SUM(n) precise float part_sum##n = 0.0;
+#define ADD_EXPONENTIAL(n)                                              \
+  {                                                                     \
+    const int at = i * SPLIT + from + n * LANES;                        \
+    precise const float below = weights[at] - base;                     \
+    const float e = exp1(below);                                        \
+    weights[at] = e;                                                    \
+    part_sum##n += e;                                                   \
   }
-  const float sum = tree_sum(part_sum);
+  EACH_SUM(START_SUM)
+  // trips <= MAX_SPLIT / SUM_LANES   a split has whole groups of 64 positions
+  for (int from = lane; from < SPLIT; from += SUM_LANES) {
+    EACH_SUM(ADD_EXPONENTIAL)
+  }
+  const float sum = TREE_SUM(part_sum);
   if (lane == 0) {
     const Merge m = merge(tops[i], top);
     tops[i] = m.top;

@@ -21,7 +21,7 @@
 // Order, the same for both ways and every tile: the cache is cut into splits of SPLIT absolute positions.
 //   In a split a score is one fma chain over i = 0 .. HEAD_DIM-1, then times scale; a soft_cap above 0 then caps it.
 //   With SLOPES = 1 one fma then subtracts slope * distance (ALiBi). The maximum is exact.
-//   exp is exp1 of exp.glsl. Its sum is 64 lane sums (lane = position % 64) and the tree of trees.glsl.
+//   exp is exp1 of exp.glsl. Its sum is that of trees.glsl; element i is position i of the split.
 //   A value element is one fma chain over ascending positions. merge() merges splits in ascending order.
 //   Positions after a token's own add an exact zero or are not read, so neither the tile nor S changes a bit.
 // Limits: HEAD_DIM, HEAD_DIM_V >= 1; TILE 1..8; SPLIT 256; positions[s] < pages_each * SPLIT. On drivers that count

@@ -1,10 +1,10 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k] (simd family). The activations are codes (act_i8.glsl), the weights packed.
 // kernels: matmul_gemm grouped_small_batch matmul_gemm_dot grouped_small_batch_dot
 //
-// Contract (docs/numbers.md): integers add up the products of a group of GROUP columns exactly. Then acc = fma(sum,
-// scale of weights * scale of activations, acc). A minimum adds acc = fma(minimum, scale of activations * sum of their
-// codes, acc). Groups are in ascending order.
-//   An invocation computes whole chains, so S, slices and families do not change a bit.
+// Contract: the runs of product_runs.glsl, over groups of GROUP columns in ascending order. Integers add up the
+//   products of a group exactly. Then acc = fma(sum, scale of weights * scale of activations, acc). A minimum adds acc =
+//   fma(minimum, scale of activations * sum of their codes, acc).
+//   An invocation computes all runs of a row, one after the other.
 // Layout: w as in matmul_i4_simt.comp (BITS 4) and matmul_i8_simt.comp (BITS 8), scales as in packed_tiles.glsl.
 //   Strides of x count words.
 // Work mapping: a group of 64 is a panel, an invocation a row. matmul_gemm: dimension 1 is a tile of TOKENS <= 4 tokens
@@ -30,6 +30,7 @@
 #include "common.glsl"
 #include "limits.h"
 #include "act_i8.glsl"
+#include "product_runs.glsl"
 
 layout(local_size_x = 64) in;
 layout(constant_id = 4) const int BITS = 4;
@@ -49,7 +50,9 @@ int weight_code(uint quants, uint column, uint r) {
 }
 
 #define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3)
-#define START(t) precise float acc##t = 0.0;
+#define START(t) precise float acc##t, total##t = 0.0;
+#define START_RUN(t) acc##t = 0.0;
+#define END_RUN(t) total##t += acc##t;
 #ifdef GROUPED
 #define LOCATE(t) uint a##t = X_ROW(work_begin + t);
 #define RESULT(t) Y_ROW(work_begin + t) + row
@@ -97,7 +100,7 @@ uint weight_byte(uint quants, uint column, uint r) {
   }
 #define NEXT_TILE(t) a##t += ACT_WORDS;
 #define STORE(t) \
-  if (IS_THERE(t)) y[RESULT(t)] = acc##t;
+  if (IS_THERE(t)) y[RESULT(t)] = total##t;
 
 void main() {
   const uint r = gl_LocalInvocationID.x;
@@ -111,25 +114,33 @@ void main() {
   const uint panel = PANELS + first_row / 64u * (panel_bytes / 4u);
   EACH_TOKEN(LOCATE)
   EACH_TOKEN(START)
-  // trips <= TANDEM_MAX_K / 32   tiles
-  for (uint tile = 0u; tile < uint(K) / 32u; ++tile) {
-    const PackedTile at = tile_at(panel, tile);
-    // trips <= 2   groups of 16 or 32 columns
-    for (uint g = 0u; g < GROUPS; ++g) {
-      const uint entry = g * 64u + r;
-      const float scale = scale_of(at, entry);
-      float low = 0.0;
-      if (MIN_KIND == 2) low = minimum_of(at, entry);
-      EACH_TOKEN(BEGIN_GROUP)
-      // trips <= 8   words of a tile
-      for (uint word = g * 8u / GROUPS; word < (g + 1u) * 8u / GROUPS; ++word) {
-        const uint column = word / 2u * 8u + word % 2u;
-        LOAD_CODES
-        EACH_TOKEN(ADD_PRODUCTS)
+  const uint run_tiles = run_tiles_of(uint(K));
+  uint tile = 0u;
+  // trips <= 16   RUNS
+  for (uint run = 0u; run < RUNS; ++run) {
+    const uint end = min(first_column_of(run + 1u, run_tiles), uint(K)) / 32u;
+    EACH_TOKEN(START_RUN)
+    // trips <= TANDEM_MAX_K / 512 + 2   tiles: a sixteenth of them, and up to two more
+    for (; tile < end; ++tile) {
+      const PackedTile at = tile_at(panel, tile);
+      // trips <= 2   groups of 16 or 32 columns
+      for (uint g = 0u; g < GROUPS; ++g) {
+        const uint entry = g * 64u + r;
+        const float scale = scale_of(at, entry);
+        float low = 0.0;
+        if (MIN_KIND == 2) low = minimum_of(at, entry);
+        EACH_TOKEN(BEGIN_GROUP)
+        // trips <= 8   words of a tile
+        for (uint word = g * 8u / GROUPS; word < (g + 1u) * 8u / GROUPS; ++word) {
+          const uint column = word / 2u * 8u + word % 2u;
+          LOAD_CODES
+          EACH_TOKEN(ADD_PRODUCTS)
+        }
+        EACH_TOKEN(END_GROUP)
       }
-      EACH_TOKEN(END_GROUP)
+      EACH_TOKEN(NEXT_TILE)
     }
-    EACH_TOKEN(NEXT_TILE)
+    EACH_TOKEN(END_RUN)
   }
   EACH_TOKEN(STORE)
 }

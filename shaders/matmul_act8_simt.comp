@@ -3,22 +3,19 @@
 // kernels: matmul_small_batch matmul_small_batch_wide matmul_gemm grouped_small_batch grouped_small_batch_wide grouped_gemm matmul_small_batch_dot matmul_small_batch_wide_dot matmul_gemm_dot grouped_small_batch_dot grouped_small_batch_wide_dot grouped_gemm_dot
 //
 // Contract: as in matmul_act8_simd.comp. The sum of a group's products is a whole number, so any invocation may
-//   compute it. One invocation computes a row's and a token's whole chain over the groups, so the bits are those of
-//   every other device.
+//   compute it. Invocations compute several runs of an element side by side.
 // Layout: w as in matmul_i4_simt.comp (BITS 4) and matmul_i8_simt.comp (BITS 8), scales as in packed_tiles.glsl.
 //   Strides of x count words.
 // Work mapping: as in matmul_simt.glsl.
-//   matmul_small_batch (constant TOKENS = S, at most 4): a group of 64 x AT_ONCE per panel. In each round invocation (r, p)
-//   computes the sums of row r in the p-th of AT_ONCE tiles. Invocation (r, t) then continues the chain of token t.
-//   matmul_small_batch_wide: 16 tiles at once.
+//   matmul_small_batch (constant TOKENS = S, at most 4), matmul_small_batch_wide: runs_at_once.glsl.
 //   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1), with a tile of each in shared
 //   memory. Invocation (tx, ty) of 16 x 16 has rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
 //   grouped_small_batch: one token (TOKENS = 1) and slot each; grouped_small_batch_wide, grouped_gemm: matmul_args.glsl.
 //   _dot: for devices that add four products of bytes at once (VK_KHR_shader_integer_dot_product); the sums are
 //   the same.
-// Limits: groups of 256 (wide: 1,024). Shared memory: few 256 bytes * AT_ONCE * GROUPS * (TOKENS + 2), gemm 6 KiB (6.5
-//   grouped). K is a multiple of 32 (of 256 with SUPER), at most TANDEM_MAX_K on drivers that count loops. Rows from
-//   row_end on are padding and are never written.
+// Limits: groups of 256 (wide: 1,024). Shared memory: few as in runs_at_once.glsl, gemm 6 KiB (6.5 grouped). K is a
+//   multiple of 32 (of 256 with SUPER), at most TANDEM_MAX_K on drivers that count loops. Rows from row_end on are
+//   padding and are never written.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #if defined(KERNEL_matmul_small_batch_dot)
@@ -55,6 +52,8 @@ BUFFER(0, uint, w);
 #define X_ARE_WORDS
 #include "matmul_args.glsl"
 #include "gemm_tile.glsl"
+#include "product_runs.glsl"
+#include "runs_at_once.glsl"
 #define ZERO (MIN_KIND == 1 ? ZERO_POINT : 0)
 #define WORDS_OF_GROUP (8u / GROUPS)
 
@@ -101,17 +100,6 @@ int sum_of_codes(uint of, uint g) {
   }
 
 #ifdef FEW
-#ifdef WIDE
-#define AT_ONCE 16
-#else
-#define AT_ONCE 4
-#endif
-layout(local_size_x = 64, local_size_y = AT_ONCE) in;
-layout(constant_id = 10) const int TOKENS = 1;
-const int GROUPS_AT_ONCE = AT_ONCE * (32 / GROUP);
-shared int sums[GROUPS_AT_ONCE * TOKENS * 64];
-shared float scales[(MIN_KIND == 2 ? 2 : 1) * GROUPS_AT_ONCE * 64];  // the minima follow the scales
-#define LOW(at) scales[uint(GROUPS_AT_ONCE) * 64u + (at)]
 #ifdef GROUPED
 #define FIRST_X X_ROW(work_begin)
 #define FIRST_Y Y_ROW(work_begin)
@@ -121,27 +109,34 @@ shared float scales[(MIN_KIND == 2 ? 2 : 1) * GROUPS_AT_ONCE * 64];  // the mini
 #endif
 
 #define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3)
+#define START(t) precise float sum##t = 0.0;
 #define LOCATE(t) const uint a##t = of + uint(t * x_stride);
-#define BEGIN_GROUP(t) int sum##t = t < TOKENS ? -ZERO * sum_of_codes(a##t, g) : 0;
+#define BEGIN_GROUP(t) int products##t = t < TOKENS ? -ZERO * sum_of_codes(a##t, g) : 0;
 #define ADD_PRODUCTS(t) \
-  if (t < TOKENS) sum##t += DOT(weights.x, x[a##t + word]) + DOT(weights.y, x[a##t + word + 1u]);
-#define KEEP(t) \
-  if (t < TOKENS) sums[(at * uint(TOKENS) + uint(t)) * 64u + r] = sum##t;
+  if (t < TOKENS) products##t += DOT(weights.x, x[a##t + word]) + DOT(weights.y, x[a##t + word + 1u]);
+#define END_GROUP(t)                                                \
+  if (t < TOKENS) {                                                 \
+    const float of_x = uintBitsToFloat(x[a##t + ACT_SCALE]);        \
+    const int codes = sum_of_codes(a##t, g);                        \
+    ADD_GROUP(sum##t, products##t, scale, low, of_x, codes)         \
+  }
 
 void main() {
   const uint r = gl_LocalInvocationID.x, lane = gl_LocalInvocationID.y;
-  const uint first_row = uint(row_begin) + gl_WorkGroupID.x * 64u, row = first_row + r, tiles = uint(K) / 32u;
+  const uint first_row = uint(row_begin) + gl_WorkGroupID.x * 64u, row = first_row + r;
 #ifdef GROUPED
   find_work(TOKENS);
 #endif
   const uint panel = PANELS + first_row / 64u * (panel_bytes / 4u);
-  const uint first_x = FIRST_X;
-  precise float acc = 0.0;  // the chain of token `lane`
-  // trips <= TANDEM_MAX_K / 128   rounds of 4 tiles
-  for (uint first = 0u; first < tiles; first += uint(AT_ONCE)) {
-    if (first + lane < tiles) {
-      const PackedTile tile = tile_at(panel, first + lane);
-      const uint of = first_x + (first + lane) * ACT_WORDS;
+  const uint first_x = FIRST_X, run_tiles = run_tiles_of(uint(K));
+  // trips <= 4   RUNS / AT_ONCE
+  for (uint first = 0u; first < RUNS; first += uint(AT_ONCE)) {
+    const uint run = first + lane, end = min(first_column_of(run + 1u, run_tiles), uint(K)) / 32u;
+    EACH_TOKEN(START)
+    // trips <= TANDEM_MAX_K / 512 + 2   tiles: a sixteenth of them, and up to two more
+    for (uint n = first_column_of(run, run_tiles) / 32u; n < end; ++n) {
+      const PackedTile tile = tile_at(panel, n);
+      const uint of = first_x + n * ACT_WORDS;
       EACH_TOKEN(LOCATE)
       // trips <= 2   groups of 16 or 32 columns
       for (uint g = 0u; g < GROUPS; ++g) {
@@ -151,29 +146,16 @@ void main() {
           const uvec2 weights = weight_words(tile.quants, word / 2u, r);
           EACH_TOKEN(ADD_PRODUCTS)
         }
-        const uint at = lane * GROUPS + g;
-        EACH_TOKEN(KEEP)
-        scales[at * 64u + r] = scale_of(tile, g * 64u + r);
-        if (MIN_KIND == 2) LOW(at * 64u + r) = minimum_of(tile, g * 64u + r);
+        const float scale = scale_of(tile, g * 64u + r);
+        float low = 0.0;
+        if (MIN_KIND == 2) low = minimum_of(tile, g * 64u + r);
+        EACH_TOKEN(END_GROUP)
       }
     }
-    barrier();
-    if (lane < uint(TOKENS)) {
-      uint of = first_x + lane * uint(x_stride) + first * ACT_WORDS;
-      for (uint i = 0u; i < uint(AT_ONCE); ++i) {
-        // trips <= 2   groups of 16 or 32 columns
-        for (uint g = 0u; g < GROUPS && first + i < tiles; ++g) {
-          const uint at = i * GROUPS + g;
-          const float of_x = uintBitsToFloat(x[of + ACT_SCALE]);
-          const int codes = sum_of_codes(of, g), sum = sums[(at * uint(TOKENS) + lane) * 64u + r];
-          ADD_GROUP(acc, sum, scales[at * 64u + r], LOW(at * 64u + r), of_x, codes)
-        }
-        of += ACT_WORDS;
-      }
-    }
-    barrier();
+    EACH_TOKEN(KEEP)
+    add_runs(first);
   }
-  if (lane < uint(TOKENS) && row < uint(row_end)) y[FIRST_Y + lane * uint(y_stride) + row] = acc;
+  if (lane < uint(TOKENS) && row < uint(row_end)) y[FIRST_Y + lane * uint(y_stride) + row] = totals[lane * 64u + r];
 }
 
 #else
@@ -181,7 +163,10 @@ void main() {
 shared uint weights[8 * 64], tokens[64 * 9];
 shared float scales[2 * 64], lows[2 * 64], token_scales[64];
 shared int token_sums[2 * 64];
-#define START(t) precise vec4 acc##t = vec4(0.0);
+#define START(t) precise vec4 total##t = vec4(0.0), acc##t = vec4(0.0);
+#define END_RUN(t)    \
+  total##t += acc##t; \
+  acc##t = vec4(0.0);
 #define BEGIN_GROUP(t) ivec4 sum##t = ivec4(-ZERO * token_sums[g * 64u + ty * 4u + uint(t)]);
 #define ADD_PRODUCTS(t)                                    \
   {                                                        \
@@ -197,8 +182,9 @@ shared int token_sums[2 * 64];
     ADD_GROUP(acc##t.z, sum##t.z, scales[at + 32u], lows[at + 32u], of_x, codes)                                 \
     ADD_GROUP(acc##t.w, sum##t.w, scales[at + 48u], lows[at + 48u], of_x, codes)                                 \
   }
-#define STORE(t) \
-  if (first_token + ty * 4u + uint(t) < END) store_rows(acc##t, first_token + ty * 4u + uint(t), first_row + tx);
+#define STORE(t)      \
+  total##t += acc##t; \
+  if (first_token + ty * 4u + uint(t) < END) store_rows(total##t, first_token + ty * 4u + uint(t), first_row + tx);
 
 void main() {
   const uint id = gl_LocalInvocationID.x, tx = id % 16u, ty = id / 16u;
@@ -206,9 +192,16 @@ void main() {
   const uint first_token = find_tokens(id);
   if (first_token >= END) return;  // the whole group returns
   const uint panel = PANELS + first_row / 64u * (panel_bytes / 4u);
+  const uint run_tiles = run_tiles_of(uint(K));
   EACH_TOKEN(START)
-  // trips <= TANDEM_MAX_K / 32
+  uint run = 0u;
+  // trips <= TANDEM_MAX_K / 32   half a tile of a run
   for (uint n = 0u; n < uint(K) / 32u; ++n) {
+    const uint current = run_of(n / 2u, run_tiles);
+    if (current != run) {
+      EACH_TOKEN(END_RUN)
+    }
+    run = current;
     const PackedTile tile = tile_at(panel, n);
     const uvec2 words = weight_words(tile.quants, id / 64u, id % 64u);
     weights[id / 64u * 128u + id % 64u] = words.x;
@@ -228,6 +221,7 @@ void main() {
     if (id >= 128u && own < 64u && first_token + own < END) {
       const uint of = OPERAND(first_token + own) + n * ACT_WORDS;
       token_scales[own] = uintBitsToFloat(x[of + ACT_SCALE]);
+      // trips <= 2   groups of 16 or 32 columns
       for (uint g = 0u; g < GROUPS; ++g) token_sums[g * 64u + own] = sum_of_codes(of, g);
     }
     barrier();

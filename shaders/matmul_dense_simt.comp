@@ -26,4 +26,6 @@ void load_columns(uint panel, uint r, uint k, uint K, out float columns[8]) {
 }
 #include "matmul_args.glsl"
 #include "gemm_tile.glsl"
+#include "product_runs.glsl"
+#include "runs_at_once.glsl"
 #include "matmul_simt.glsl"

@@ -14,12 +14,13 @@ BUFFER(0, uint, w);
 #define QUANT_WORDS 256
 #include "packed_simd.glsl"
 
-// Decodes columns 2*pair and 2*pair + 1 of the run.
-void load_pair(Run r, int pair, int b, out vec4 first, out vec4 second) {
-  const uint at = r.quants + uint(pair) * 16u + r.row % 16u, byte = 8u * (r.row / 16u + uint(b) * 2u);
+// Decodes columns 2*pair and 2*pair + 1 of the group.
+void load_pair(Group g, int pair, int b, out vec4 first, out vec4 second) {
+  const uint at = g.quants + uint(pair) * 16u + g.row % 16u, byte = 8u * (g.row / 16u + uint(b) * 2u);
   const uvec4 rows = uvec4(w[at], w[at + 1u], w[at + 2u], w[at + 3u]) >> byte;
-  first = decode(r, b, vec4(rows & 15u));
-  second = decode(r, b, vec4((rows >> 4) & 15u));
+  first = decode(g, b, vec4(rows & 15u));
+  second = decode(g, b, vec4((rows >> 4) & 15u));
 }
 #include "matmul_args.glsl"
+#include "product_runs.glsl"
 #include "matmul_simd.glsl"

@@ -18,4 +18,6 @@ float nibble_at(uint at, uint bit) { return float((w[at] >> bit) & 15u); }
 #include "packed_simt.glsl"
 #include "matmul_args.glsl"
 #include "gemm_tile.glsl"
+#include "product_runs.glsl"
+#include "runs_at_once.glsl"
 #include "matmul_simt.glsl"

@@ -13,11 +13,12 @@ BUFFER(0, uint, w);
 #define QUANT_WORDS 512
 #include "packed_simd.glsl"
 
-// Decodes columns 2*pair and 2*pair + 1 of the run.
-void load_pair(Run r, int pair, int b, out vec4 first, out vec4 second) {
-  const uint at = r.quants + uint(pair) * 32u + uint(b) * 8u + r.row / 4u;
-  first = decode(r, b, four_signed_bytes(w[at]));
-  second = decode(r, b, four_signed_bytes(w[at + 16u]));
+// Decodes columns 2*pair and 2*pair + 1 of the group.
+void load_pair(Group g, int pair, int b, out vec4 first, out vec4 second) {
+  const uint at = g.quants + uint(pair) * 32u + uint(b) * 8u + g.row / 4u;
+  first = decode(g, b, four_signed_bytes(w[at]));
+  second = decode(g, b, four_signed_bytes(w[at + 16u]));
 }
 #include "matmul_args.glsl"
+#include "product_runs.glsl"
 #include "matmul_simd.glsl"

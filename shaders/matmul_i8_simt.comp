@@ -16,4 +16,6 @@ BUFFER(0, uint, w);
 #include "packed_simt.glsl"
 #include "matmul_args.glsl"
 #include "gemm_tile.glsl"
+#include "product_runs.glsl"
+#include "runs_at_once.glsl"
 #include "matmul_simt.glsl"

@@ -1,8 +1,8 @@
-// The matmul kernels of the simd family, on top of load_run(), load_pair() and RUN of a weight format. Other shaders
-// include this file; it is never built alone.
+// The matmul kernels of the simd family, on top of load_group(), load_pair() and GROUP_COLUMNS of a weight format. Other
+// shaders include this file; it is never built alone.
 //
-// Contract (docs/numbers.md): acc = fma(w, a, acc), k ascending, one chain per output element. All variants give the
-// same bits. Speed comes from many rows (lanes) and many tokens (registers) at once.
+// Contract: the runs of product_runs.glsl, one after the other. All variants give the same bits. Speed comes from many
+//   rows (lanes) and many tokens (registers) at once.
 // Layout: x f32 [S, K] with x_stride, y f32 [S, N] with y_stride. Panel p of w (64 rows) starts at p * panel_bytes.
 // Work mapping: no shared memory, no barriers. A group of 8 invocations is 64 rows (BLOCKS = 4) or 32 (BLOCKS = 2).
 //   Invocation i owns rows 4 i .. 4 i + 3 of the group and, with 64 rows, also rows 32 + 4 i .. 35 + 4 i. So neighbours
@@ -32,7 +32,15 @@ layout(constant_id = 11) const int TOKENS = 1;
 #define LOCATE(t) const uint a##t = first_x + uint(min(t, tokens - 1) * x_stride);
 #define RESULT(t) first_y + uint(t * y_stride)
 #endif
-#define START(t) precise vec4 sum##t = vec4(0.0), far##t = vec4(0.0);
+#define START(t) precise vec4 sum##t, far##t, total##t = vec4(0.0), far_total##t = vec4(0.0);
+#define START_RUN(t)  \
+  sum##t = vec4(0.0); \
+  far##t = vec4(0.0);
+#define END_RUN(t)                                \
+  if (t < TOKENS) {                               \
+    total##t += sum##t;                           \
+    if (BLOCKS == 4) far_total##t += far##t;      \
+  }
 #define ADD_COLUMN(t)                                     \
   if (t < TOKENS) {                                       \
     const vec4 c = vec4(x[a##t + k]);                     \
@@ -47,10 +55,10 @@ layout(constant_id = 11) const int TOKENS = 1;
     if (BLOCKS == 4) far##t = fma(far_first, c0, far##t);          \
     if (BLOCKS == 4) far##t = fma(far_second, c1, far##t);         \
   }
-#define STORE(t)                                                                    \
-  if (t < TOKENS && t < tokens) {                                                   \
-    store_rows(sum##t, RESULT(t), row_end - row);                                   \
-    if (BLOCKS == 4) store_rows(far##t, RESULT(t) + 32u, row_end - row - 32);       \
+#define STORE(t)                                                                      \
+  if (t < TOKENS && t < tokens) {                                                     \
+    store_rows(total##t, RESULT(t), row_end - row);                                   \
+    if (BLOCKS == 4) store_rows(far_total##t, RESULT(t) + 32u, row_end - row - 32);   \
   }
 
 void store_rows(vec4 value, uint at, int rows) {
@@ -69,28 +77,34 @@ void multiply(int row, int token, int tokens) {
   EACH_TOKEN(LOCATE)
   EACH_TOKEN(START)
   vec4 first, second, far_first, far_second;
+  const uint tiles = run_tiles_of(uint(K));
   uint k = 0u;
-  // trips <= TANDEM_MAX_K / MIN_RUN
-  for (int run = 0; run < K / RUN; ++run) {
-    const Run r = load_run(panel, run, lane);
-    // trips <= MAX_RUN / 2
-    for (int pair = 0; pair < RUN / 2; ++pair) {
-      load_pair(r, pair, 0, first, second);
-      if (BLOCKS == 4) load_pair(r, pair, 1, far_first, far_second);
-      EACH_TOKEN(ADD_PAIR)
-      k += 2u;
+  // trips <= 16   RUNS
+  for (uint run = 0u; run < RUNS; ++run) {
+    const uint end = min(first_column_of(run + 1u, tiles), uint(K));
+    EACH_TOKEN(START_RUN)
+    // trips <= TANDEM_MAX_K / 16 / MIN_GROUP + 64 / MIN_GROUP   a sixteenth of K, and up to a tile more
+    for (; k + uint(GROUP_COLUMNS) <= end;) {
+      const Group g = load_group(panel, int(k) / GROUP_COLUMNS, lane);
+      // trips <= MAX_GROUP / 2
+      for (int pair = 0; pair < GROUP_COLUMNS / 2; ++pair) {
+        load_pair(g, pair, 0, first, second);
+        if (BLOCKS == 4) load_pair(g, pair, 1, far_first, far_second);
+        EACH_TOKEN(ADD_PAIR)
+        k += 2u;
+      }
     }
-  }
 #ifdef ANY_COLUMNS
-  const Run r = load_run(panel, K / RUN, lane);
-  // trips <= MAX_RUN
-  for (int column = 0; column < K % RUN; ++column) {
-    first = load_column(r, column, 0);
-    if (BLOCKS == 4) far_first = load_column(r, column, 1);
-    EACH_TOKEN(ADD_COLUMN)
-    k += 1u;
-  }
+    const Group g = load_group(panel, int(k) / GROUP_COLUMNS, lane);
+    // trips <= MAX_GROUP   only in the last run
+    for (; k < end; ++k) {
+      first = load_column(g, int(k) % GROUP_COLUMNS, 0);
+      if (BLOCKS == 4) far_first = load_column(g, int(k) % GROUP_COLUMNS, 1);
+      EACH_TOKEN(ADD_COLUMN)
+    }
 #endif
+    EACH_TOKEN(END_RUN)
+  }
   EACH_TOKEN(STORE)
 }
 

@@ -1,34 +1,21 @@
 // The matmul kernels of the simt family, on top of load_columns() of a weight format. Other shaders include this file;
 // it is never built alone.
 //
-// Contract: K is cut into tiles of 32 columns and the tiles into PARTS runs; run p begins at tile tiles*p/PARTS. A run
-//   is one ascending chain acc = fma(w, a, acc), and the runs are added in ascending order. Both kernels follow this
-//   exactly, so S and the tile of rows do not change a bit.
-//   The simd family has one chain over all of K, so the two families agree only within a tolerance.
+// Contract: the runs of product_runs.glsl. Invocations compute several runs of an element side by side.
 // Layout: x f32 [S, K] with x_stride, y f32 [S, N] with y_stride. Panel p of w (64 rows) starts at p * panel_bytes.
 // Work mapping:
-//   matmul_small_batch (constant TOKENS = S): a group of 64 x AT_ONCE per panel. Invocation (r, p) computes row r and runs p, p
-//   + AT_ONCE, ... TOKENS = 1 is the GEMV. matmul_small_batch_wide computes all runs at once, on devices with groups of 1,024,
-//   because a few panels alone do not fill a large GPU.
+//   matmul_small_batch (constant TOKENS = S): a group of 64 x AT_ONCE per panel (runs_at_once.glsl). TOKENS = 1 is the
+//   GEMV. matmul_small_batch_wide computes all runs at once, on devices with groups of 1,024, because a few panels
+//   alone do not fill a large GPU.
 //   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1). It decodes a tile of 64 rows x
 //   32 columns and one of 64 tokens x 32 columns to shared memory. Invocation (tx, ty) of 16 x 16 sums rows tx, tx+16,
 //   tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
 //   grouped_small_batch, grouped_small_batch_wide, grouped_gemm: the same with a stack of matrices, in tiles of 64 (matmul_args.glsl).
-// Limits: groups of 256 (wide: 1,024). Shared memory: small batch 1.25 KiB * TOKENS (wide 4.25 KiB * TOKENS), gemm 17 KiB. Rows
-//   from row_end on are padding and are never written. On drivers that count loops K <= TANDEM_MAX_K. For the same
-//   reason tokens and rows are written out instead of looped over.
-#define PARTS 16u
+// Limits: groups of 256 (wide: 1,024). Shared memory: small batch as in runs_at_once.glsl, gemm 17 KiB. Rows from
+//   row_end on are padding and are never written. On drivers that count loops K <= TANDEM_MAX_K. For the same reason
+//   tokens and rows are written out instead of looped over.
 
 #ifdef FEW
-#ifdef WIDE
-#define AT_ONCE 16
-#else
-#define AT_ONCE 4
-#endif
-layout(local_size_x = 64, local_size_y = AT_ONCE) in;
-layout(constant_id = 10) const int TOKENS = 1;
-shared float parts[AT_ONCE * TOKENS * 64], totals[TOKENS * 64];
-
 #define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
 #define START(t) precise float sum##t = 0.0;
 #ifdef GROUPED
@@ -42,8 +29,6 @@ shared float parts[AT_ONCE * TOKENS * 64], totals[TOKENS * 64];
   if (t < TOKENS) sum##t = fma(weights[j], x[x_offset + uint(t * x_stride) + k + j], sum##t);
 #define RESULT(t) y_offset + t * uint(y_stride) + row
 #endif
-#define KEEP(t) \
-  if (t < TOKENS) parts[(lane * uint(TOKENS) + uint(t)) * 64u + r] = sum##t;
 
 void main() {
   const uint r = gl_LocalInvocationID.x, lane = gl_LocalInvocationID.y;
@@ -52,14 +37,14 @@ void main() {
   find_work(TOKENS);
 #endif
   const uint panel = PANELS + first_row / 64u * (panel_bytes / 4u);
-  const uint tiles = (uint(K) + 31u) / 32u;
+  const uint tiles = run_tiles_of(uint(K));
   EACH_TOKEN(LOCATE)
-  // trips <= 4   PARTS / AT_ONCE
-  for (uint first = 0u; first < PARTS; first += uint(AT_ONCE)) {
-    const uint begin = tiles * (first + lane) / PARTS * 32u, end = tiles * (first + lane + 1u) / PARTS * 32u;
+  // trips <= 4   RUNS / AT_ONCE
+  for (uint first = 0u; first < RUNS; first += uint(AT_ONCE)) {
+    const uint run = first + lane, end = min(first_column_of(run + 1u, tiles), uint(K));
     EACH_TOKEN(START)
-    // trips <= TANDEM_MAX_K / 128 + 4   a sixteenth of K, eight columns at a time, and up to a tile more
-    for (uint k = begin; k < end; k += 8u) {
+    // trips <= TANDEM_MAX_K / 128 + 8   a sixteenth of K, eight columns at a time, and up to a tile more
+    for (uint k = first_column_of(run, tiles); k < end; k += 8u) {
       float weights[8];
       load_columns(panel, r, k, uint(K), weights);
       for (uint j = 0u; j < 8u; ++j) {
@@ -68,28 +53,24 @@ void main() {
       }
     }
     EACH_TOKEN(KEEP)
-    barrier();
-    // trips <= 2   TOKENS / AT_ONCE
-    for (uint t = lane; t < uint(TOKENS); t += uint(AT_ONCE)) {
-      precise float sum = first == 0u ? 0.0 : totals[t * 64u + r];
-      for (uint p = 0u; p < uint(AT_ONCE); ++p) sum += parts[(p * uint(TOKENS) + t) * 64u + r];
-      totals[t * 64u + r] = sum;
-      if (first + uint(AT_ONCE) == PARTS && row < uint(row_end)) y[RESULT(t)] = sum;
-    }
-    barrier();
+    add_runs(first);
+  }
+  // trips <= 2   TOKENS / AT_ONCE
+  for (uint t = lane; t < uint(TOKENS); t += uint(AT_ONCE)) {
+    if (row < uint(row_end)) y[RESULT(t)] = totals[t * 64u + r];
   }
 }
 
 #else
 #define PITCH 33u  // columns of a token in shared memory: one more than 32, so that 16 tokens lie in different banks
 shared float weights[32 * 64], tokens[64 * 33];
-#define START(t) precise vec4 total##t = vec4(0.0), run##t = vec4(0.0);
-#define END_RUN(t)  \
-  total##t += run##t; \
-  run##t = vec4(0.0);
-#define ADD_COLUMN(t) run##t = fma(b, vec4(tokens[(ty * 4u + uint(t)) * PITCH + k]), run##t);
+#define START(t) precise vec4 total##t = vec4(0.0), sum##t = vec4(0.0);
+#define END_RUN(t)    \
+  total##t += sum##t; \
+  sum##t = vec4(0.0);
+#define ADD_COLUMN(t) sum##t = fma(b, vec4(tokens[(ty * 4u + uint(t)) * PITCH + k]), sum##t);
 #define STORE(t)                                          \
-  total##t += run##t;                                     \
+  total##t += sum##t;                                     \
   if (first_token + ty * 4u + uint(t) < END) store_rows(total##t, first_token + ty * 4u + uint(t), first_row + tx);
 
 void main() {
@@ -98,22 +79,21 @@ void main() {
   const uint first_token = find_tokens(id);
   if (first_token >= END) return;  // the whole group returns
   const uint panel = PANELS + first_row / 64u * (panel_bytes / 4u);
-  const uint tiles = (uint(K) + 31u) / 32u;
+  const uint tiles = run_tiles_of(uint(K));
   EACH_TOKEN(START)
-  uint part = 0u;
-  // trips <= TANDEM_MAX_K / 32
-  for (uint tile = 0u; tile < tiles; ++tile) {
-    // The run that this tile belongs to. Empty runs add nothing and are skipped.
-    const uint current = ((tile + 1u) * PARTS - 1u) / tiles;
-    if (current != part) {
+  uint run = 0u;
+  // trips <= TANDEM_MAX_K / 32   half a tile of a run
+  for (uint half_tile = 0u; half_tile * 32u < uint(K); ++half_tile) {
+    const uint current = run_of(half_tile / 2u, tiles);
+    if (current != run) {
       EACH_TOKEN(END_RUN)
     }
-    part = current;
+    run = current;
     float columns[8];
-    load_columns(panel, id % 64u, tile * 32u + id / 64u * 8u, uint(K), columns);
+    load_columns(panel, id % 64u, half_tile * 32u + id / 64u * 8u, uint(K), columns);
     for (uint j = 0u; j < 8u; ++j) weights[(id / 64u * 8u + j) * 64u + id % 64u] = columns[j];
     for (uint i = 0u; i < 8u; ++i) {
-      const uint at = id + i * 256u, token = first_token + at / 32u, k = tile * 32u + at % 32u;
+      const uint at = id + i * 256u, token = first_token + at / 32u, k = half_tile * 32u + at % 32u;
       float value = 0.0;
       if (token < END && k < uint(K)) value = x[OPERAND(token) + k];
       tokens[at / 32u * PITCH + at % 32u] = value;

@@ -8,7 +8,7 @@
 //   All counts are in words of four bytes. `row` is a multiple of 4, so four rows are whole words.
 // Constants: GROUP 32|16, SUPER 0|1|2, MIN_KIND 0 none, 1 zero point, 2 explicit; ZERO_POINT. The including file defines
 // QUANT_WORDS of one tile.
-// A run is GROUP columns that share their scales. The eight rows are two blocks of four, 32 rows apart.
+// A group is GROUP columns that share their scales. The eight rows are two blocks of four, 32 rows apart.
 layout(constant_id = 0) const int GROUP = 32;
 layout(constant_id = 1) const int SUPER = 0;
 layout(constant_id = 2) const int MIN_KIND = 0;
@@ -16,15 +16,15 @@ layout(constant_id = 3) const int ZERO_POINT = 0;
 layout(constant_id = 4) const int BLOCKS = 4;
 
 #define SCALE_STEP (SUPER == 2 ? 0.125 : 1.0)
-#define RUN GROUP
-#define MIN_RUN 16  // the shortest run
-#define MAX_RUN 32  // the longest run
+#define GROUP_COLUMNS GROUP
+#define MIN_GROUP 16
+#define MAX_GROUP 32
 #define GROUPS (32 / GROUP)
 #define SCALE_WORDS (SUPER != 0 ? GROUPS * 16 : GROUPS * 32)
 #define HEADER_WORDS (SUPER == 0 ? 0 : MIN_KIND == 2 ? 64 : 32)
 #define TILE_WORDS (SCALE_WORDS * (MIN_KIND == 2 ? 2 : 1) + QUANT_WORDS)
 
-struct Run {
+struct Group {
   vec4 scale[2];
   vec4 low[2];  // fma adds it; unused with MIN_KIND 0
   uint quants;  // the first word, for all 64 rows
@@ -53,25 +53,25 @@ void load_scales(uint header, uint at, uint part, uint row, out vec4 of_rows, ou
   added = low;
 }
 
-// Loads the run of rows row .. row + 3 and row + 32 .. row + 35 of the panel that starts at word `panel`.
-Run load_run(uint panel, int run, uint row) {
-  Run r;
-  const uint tile = uint(run / GROUPS), part = uint(run % GROUPS);
+// Loads a group of rows row .. row + 3 and row + 32 .. row + 35 of the panel that starts at word `panel`.
+Group load_group(uint panel, int group, uint row) {
+  Group g;
+  const uint tile = uint(group / GROUPS), part = uint(group % GROUPS);
   const uint header = SUPER != 0 ? panel + tile / 8u * uint(HEADER_WORDS + 8 * TILE_WORDS) : panel;
   const uint at = SUPER != 0 ? header + uint(HEADER_WORDS) + tile % 8u * uint(TILE_WORDS) : header + tile * uint(TILE_WORDS);
-  load_scales(header, at, part, row, r.scale[0], r.low[0]);
-  if (BLOCKS == 4) load_scales(header, at, part, row + 32u, r.scale[1], r.low[1]);
-  r.quants = at + uint(SCALE_WORDS * (MIN_KIND == 2 ? 2 : 1)) + part * uint(QUANT_WORDS / GROUPS);
-  r.row = row;
-  return r;
+  load_scales(header, at, part, row, g.scale[0], g.low[0]);
+  if (BLOCKS == 4) load_scales(header, at, part, row + 32u, g.scale[1], g.low[1]);
+  g.quants = at + uint(SCALE_WORDS * (MIN_KIND == 2 ? 2 : 1)) + part * uint(QUANT_WORDS / GROUPS);
+  g.row = row;
+  return g;
 }
 
-vec4 decode(Run r, int b, vec4 q) {
+vec4 decode(Group g, int b, vec4 q) {
   precise vec4 value;
   if (MIN_KIND == 0) {
-    value = q * r.scale[b];
+    value = q * g.scale[b];
   } else {
-    value = fma(q, r.scale[b], r.low[b]);
+    value = fma(q, g.scale[b], g.low[b]);
   }
   return value;
 }

@@ -1,4 +1,4 @@
-// The body of rms_norm_{simd,simt}.comp: LANES invocations, lane sums, one tree.
+// The body of rms_norm_{simd,simt}.comp.
 layout(local_size_x = LANES) in;
 layout(constant_id = 0) const int HAS_ADD = 0;
 layout(constant_id = 1) const int ROUND_F16 = 0;
@@ -17,6 +17,29 @@ layout(push_constant) uniform Args {
   float unit, eps, add_scale;
 };
 
+// Adds an element of the row to its sum, after the residual if there is one.
+#define ADD_VALUE(n)                                         \
+  if (first + n * LANES < width) {                           \
+    const uint i = uint(first + n * LANES);                  \
+    precise float v = x[xs + i];                             \
+    if (HAS_ADD != 0) {                                      \
+      v = fma(add_scale, add[adds + i], v);                  \
+      x[xs + i] = v;                                         \
+    }                                                        \
+    if (CENTRED != 0) {                                      \
+      sum##n = sum##n + v;                                   \
+    } else {                                                 \
+      sum##n = fma(v, v, sum##n);                            \
+    }                                                        \
+  }
+#define ADD_CENTRED_SQUARE(n)                                            \
+  if (first + n * LANES < width) {                                       \
+    precise const float v = x[xs + uint(first + n * LANES)] - mean;      \
+    sum##n = fma(v, v, sum##n);                                          \
+  }
+#define START(n) precise float sum##n = 0.0;
+#define START_AGAIN(n) sum##n = 0.0;
+
 void main() {
   const int lane = int(gl_LocalInvocationID.x);
   const uint s = gl_WorkGroupID.x, group = gl_WorkGroupID.y * uint(width);
@@ -24,31 +47,22 @@ void main() {
   const uint weights = weight_offset + (OWN_WEIGHTS != 0 ? group : 0u), biases = bias_offset + (OWN_WEIGHTS != 0 ? group : 0u);
   const uint adds = add_offset + s * uint(add_stride) + group;
 
-  precise float sum = 0.0;  // a sum of squares; of values if the mean is needed first
-  // trips <= TANDEM_MAX_ROW / LANES
-  for (int i = lane; i < width; i += LANES) {
-    precise float v = x[xs + uint(i)];
-    if (HAS_ADD != 0) {
-      v = fma(add_scale, add[adds + uint(i)], v);
-      x[xs + uint(i)] = v;
-    }
-    if (CENTRED != 0)
-      sum = sum + v;
-    else
-      sum = fma(v, v, sum);
+  EACH_SUM(START)  // sums of squares; of values if the mean is needed first
+  // trips <= TANDEM_MAX_ROW / SUM_LANES
+  for (int first = lane; first < width; first += SUM_LANES) {
+    EACH_SUM(ADD_VALUE)
   }
   precise float mean = 0.0;
   if (CENTRED != 0) {
-    const float total = tree_sum(sum);
+    const float total = TREE_SUM(sum);
     mean = quotient(total, float(width));
-    sum = 0.0;
-    // trips <= TANDEM_MAX_ROW / LANES   the elements this invocation wrote itself, as below
-    for (int i = lane; i < width; i += LANES) {
-      precise const float v = x[xs + uint(i)] - mean;
-      sum = fma(v, v, sum);
+    EACH_SUM(START_AGAIN)
+    // trips <= TANDEM_MAX_ROW / SUM_LANES   the elements this invocation wrote itself, as below
+    for (int first = lane; first < width; first += SUM_LANES) {
+      EACH_SUM(ADD_CENTRED_SQUARE)
     }
   }
-  const float squares = tree_sum(sum);
+  const float squares = TREE_SUM(sum);
   precise const float mean_square = quotient(squares, float(width)) + eps;
   // NaN if the squares overflow: results of zero would hide the overflow.
   precise const float inverse =

@@ -7,8 +7,7 @@
 // by fma with the last product.
 // Layout: x, y, add f32 at s*stride + g*width + i; weight, bias f32 [width].
 // Work: one work-group of 64 per token (dimension 0) and group (dimension 1); neighbours take neighbouring elements.
-// Order: 64 lane sums; lane i takes elements i, i+64, ... Squares are summed by fma, values (for the mean) by addition;
-//   then follows the tree of trees.glsl.
+// Order: trees.glsl. Squares are summed by fma, values (for the mean) by addition.
 // Limits: any width >= 1, up to TANDEM_MAX_ROW on drivers that count loops; y may be x. HAS_ADD = 1 reads add.
 //   ROUND_F16 = 1 rounds y, but never the residual stream x.
 #version 450

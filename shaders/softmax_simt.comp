@@ -2,8 +2,7 @@
 //
 // Layout: x f32 at s*x_stride + i.
 // Work: one work-group of 64 per row, three passes over it; neighbours take neighbouring elements.
-// Order: the sum is 64 lane sums (lane i takes elements i, i+64, ...), then the tree of trees.glsl. exp is exp1
-//   of exp.glsl.
+// Order: the sum is that of trees.glsl. exp is exp1 of exp.glsl.
 // Limits: any width >= 1, up to TANDEM_MAX_ROW on drivers that count loops. A row in which all values are -inf gives
 //   NaN, as the formula does.
 #version 450

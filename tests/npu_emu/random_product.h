@@ -9,6 +9,7 @@
 
 #include "npu_emu/array.h"
 #include "npu_emu/number_format.h"
+#include "packed/decode.h"
 #include "packed/format.h"
 #include "tests/packed/random_panels.h"
 

@@ -149,12 +149,56 @@ TEST(SteppedArray, equals_the_fast_path_bit_for_bit_in_fp16_and_int4) {
 }
 
 TEST(SteppedArray, passes_a_negative_zero_through_idle_cells_unchanged) {
-  // The one product underflows to -0. If an idle cell added its +0, the result would be +0.
+  // The one product underflows to -0. If an idle cell added its +0, the sum would be +0. Outside the array it becomes
+  // +0, because it is added to a total that begins at +0.
   const std::vector<float> x = {-0x1p-14f}, w = {0x1p-149f};
   std::vector<float> y = {1};
   SteppedArray<FloatMac> stepped({3, 2}, Dataflow::weight_stationary, {{1, 1, 1}, x.data(), w.data(), y.data()});
+  while (stepped.cell(2, 0).sum_index < 0) stepped.step();
+  EXPECT_TRUE(std::signbit(stepped.cell(2, 0).sum));
   stepped.run();
   EXPECT_TRUE(same_bits(chain({1, 1, 1}, x, w), y));
+  EXPECT_FALSE(std::signbit(y[0]));
+}
+
+// The example of docs/numbers.md: three runs, the columns 0 to 63, 64 to 127 and 128 to 159. One chain over all of them
+// would stay at 2^24, because every sum 2^24 + 1 rounds back. These arrays end a run between folds, inside a fold that
+// ends with the product, and inside folds that do not end with a run.
+TEST(SteppedArray, takes_sums_out_where_a_run_ends_whatever_its_depth) {
+  const ProductShape shape{2, 160, 3};
+  const std::vector<float> w(static_cast<size_t>(shape.n * shape.k), 1);
+  std::vector<float> x(static_cast<size_t>(shape.m * shape.k), 1);
+  x[0] = x[160] = 0x1p24F;
+  for (const Dataflow dataflow : kDataflows) {
+    for (const ArrayShape& array : {ArrayShape{64, 2}, {1, 2}, {128, 2}, {200, 2}, {100, 2}, {30, 4}}) {
+      std::vector<float> y(static_cast<size_t>(shape.m * shape.n));
+      SteppedArray<FloatMac> stepped(array, dataflow, {shape, x.data(), w.data(), y.data()});
+      EXPECT_EQ(stepped.run(), count_cycles(array, dataflow, shape).cycles + 1) << describe(array, dataflow, shape);
+      for (const float value : y) EXPECT_EQ(value, 0x1p24F + 96) << describe(array, dataflow, shape);
+    }
+  }
+}
+
+// 9 and 18 groups of 32 columns, and 17 tiles of 64 of which the last one has a column less: runs of one and two tiles.
+TEST(SteppedArray, of_any_depth_has_the_bits_of_the_fast_path_over_many_runs) {
+  std::mt19937 random(13);
+  for (const int64_t columns : {9 * 32, 18 * 32, 17 * 64 - 1}) {
+    const ProductShape shape{3, columns, 5};
+    const std::vector<float> x = random_halves(shape.m * shape.k, random);
+    const PackedFormat format{PackedKind::f16};
+    const std::vector<std::byte> panels = random_panels(format, shape.n, shape.k, random);
+    const std::vector<float> w = decode_all(format, panels, shape.n, shape.k);
+    std::vector<float> fast(static_cast<size_t>(shape.m * shape.n));
+    fast_matmul({shape.m, shape.k, 0, shape.n, format, panels.data(), x.data(), shape.k, fast.data(), shape.n});
+    for (const Dataflow dataflow : kDataflows) {
+      for (const ArrayShape& array : {ArrayShape{16, 4}, {64, 4}, {100, 3}, {128, 8}, {640, 2}}) {
+        std::vector<float> y(fast.size());
+        SteppedArray<FloatMac> stepped(array, dataflow, {shape, x.data(), w.data(), y.data()});
+        EXPECT_EQ(stepped.run(), count_cycles(array, dataflow, shape).cycles + 1) << describe(array, dataflow, shape);
+        ASSERT_TRUE(same_bits(fast, y)) << describe(array, dataflow, shape);
+      }
+    }
+  }
 }
 
 TEST(SteppedArray, equals_the_fast_path_bit_for_bit_in_int8) {

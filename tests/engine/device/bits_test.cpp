@@ -3,53 +3,12 @@
 #include <set>
 
 #include "engine/device/host/host_device.h"
-#include "packed/act_i8.h"
-#include "packed/decode.h"
 #include "tests/engine/device/every_device.h"
 #include "tests/engine/device/on_target.h"
+#include "tests/engine/device/stated_product.h"
 
 namespace tandem::testing {
 namespace {
-
-// Computes products of 8-bit activations as the contract states them.
-void run_stated_groups(const MatMul& op) {
-  std::vector<ActBlock> codes(static_cast<size_t>(op.K / kActGroup));
-  for (int64_t s = 0; s < op.S; ++s) {
-    quantise_act(op.x.as<float>() + s * op.x_stride, op.K, codes.data());
-    for (int64_t n = op.row_begin; n < op.row_end; ++n) {
-      const auto* panel = op.w.data.as<std::byte>() + n / kPanelRows * panel_bytes(op.w.format, op.K);
-      op.y.as<float>()[s * op.y_stride + n] = act_i8_product(op.w.format, panel, op.K, n % kPanelRows, codes.data());
-    }
-  }
-}
-
-using MultiplyAdd = float (*)(float a, float b, float sum);
-float in_one_rounding(float a, float b, float sum) { return std::fma(a, b, sum); }
-float in_two_roundings(float a, float b, float sum) { return a * b + sum; }
-
-// The weight, where a minimum is added by `multiply_add`.
-float decoded_weight(const PackedFormat& format, const std::byte* panels, int64_t columns, int64_t column, int64_t row,
-                     MultiplyAdd multiply_add) {
-  const std::byte* panel = panels + row / kPanelRows * panel_bytes(format, columns);
-  const int64_t r = row % kPanelRows, k = column % kTileColumns;
-  if (format.dense() || format.min == MinKind::none) return decode_weight(format, panel, column, r);
-  const TileView view = tile_view(format, panel, column / kTileColumns);
-  const Affine affine = affine_of(format, view, k / format.group, r);
-  return multiply_add(static_cast<float>(code_of(format, view, k, r)), affine.scale, affine.minimum);
-}
-
-// Computes the chains of runs as the contract states them, with the plain decoder.
-void run_stated_chain(const MatMul& op, MultiplyAdd multiply_add) {
-  if (op.act_i8) return run_stated_groups(op);
-  std::vector<float> w(static_cast<size_t>(op.K));
-  for (int64_t n = op.row_begin; n < op.row_end; ++n) {
-    for (int64_t k = 0; k < op.K; ++k)
-      w[k] = decoded_weight(op.w.format, op.w.data.as<std::byte>(), op.K, k, n, multiply_add);
-    for (int64_t s = 0; s < op.S; ++s)
-      op.y.as<float>()[s * op.y_stride + n] =
-          row_product(w.data(), op.x.as<float>() + s * op.x_stride, op.K, multiply_add);
-  }
-}
 
 class Bits : public OnTarget {
  protected:
@@ -159,8 +118,7 @@ TEST_P(Bits, matmul_is_the_stated_chain) {
     forget();
     const BuiltCase stated = op_case.build(new_memory());
     const auto& matmul = std::get<MatMul>(stated.op.body);
-    if (matmul.act_i8 && !fused) continue;  // the definition of its groups is fused
-    run_stated_chain(matmul, fused ? in_one_rounding : in_two_roundings);
+    run_stated_product(matmul, fused ? in_one_rounding : in_two_roundings);
     const auto actual = run(op_case, whole);
     if (!actual) continue;
     ASSERT_TRUE(same_bits(stated, *actual));

@@ -49,7 +49,7 @@ std::vector<Target> targets() {
                              {"opencl_simt", "opencl:0", "simt", false, false},
                              {"vulkan_simd", "vulkan:0", "simd"},
                              {"vulkan_copies", "vulkan:0", "simd", true},
-                             {"vulkan_simt", "vulkan:0", "simt", false, false}};
+                             {"vulkan_simt", "vulkan:0", "simt"}};
   for (const DeviceFactory& factory : device_factories()) {
     const std::string id = test::first_id(factory);
     if (std::ranges::none_of(all, [&](const Target& known) { return known.id == id; }))

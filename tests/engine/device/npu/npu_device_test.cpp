@@ -6,18 +6,21 @@
 
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <random>
 #include <thread>
 
+#include "engine/device/host/host_device.h"
 #include "engine/device/lab/lab.h"
 #include "engine/tensor/types.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr float kCanary = -12345.5f;
 constexpr StorageType kTypes[] = {StorageType::f32,    StorageType::f16,    StorageType::bf16,   StorageType::q4_0,
@@ -172,6 +175,42 @@ TEST(NpuDevice, writes_only_the_rows_of_its_slice) {
       expect_same_bits(test.expected(), test.result(), "rows from " + std::to_string(begin));
     }
   }
+}
+
+// A run of 64-column tiles ends inside a column of the deep array, and inside folds of the flat one. 9, 18 and 28
+// groups of 32 columns are widths of models.
+TEST(NpuDevice, has_the_hosts_bits_whatever_the_depth_of_its_array) {
+  const testing::ScratchFolder folder;
+  const auto host = make_host_device(HostArithmetic::contract, 1);
+  std::vector<std::unique_ptr<Device>> arrays;
+  for (const auto& [name, rows] : {std::pair{"flat", 24}, {"deep", 128}, {"deepest", 4096}}) {
+    const std::string path = folder.file(std::string(name) + ".json");
+    std::ofstream(path) << R"({"schema": 1, "array": {"cols": 128, "rows": )" << rows << "}}";
+    DeviceOptions options;
+    options.parameters["params"] = path;
+    arrays.push_back(open_npu_device(0, options));
+    EXPECT_THAT(arrays.back()->info().name, HasSubstr(std::to_string(rows) + "x128"));
+  }
+  for (const StorageType type : {StorageType::f16, StorageType::q4_1, StorageType::q8_0})
+    for (const int64_t groups : {9, 18, 28, 65})
+      for (const int64_t S : {1, 4, 13}) {
+        Case test(type, S, 131, groups * 32 + (type == StorageType::f16 ? 1 : 0));
+        // Halves, so that the host multiplies what the NPU rounds to.
+        for (int64_t i = 0; i < S * test.matmul.x_stride; ++i) {
+          float& value = test.matmul.x.as<float>()[i];
+          value = half_to_float(float_to_half(value));
+        }
+        const std::vector<float> expected = test.expected();
+        const std::string what =
+            std::string(info(type).name) + " S " + std::to_string(S) + " groups " + std::to_string(groups);
+        run(*host, {test.op()});
+        expect_same_bits(expected, test.result(), "host, " + what);
+        for (const auto& device : arrays) {
+          test.clear();
+          run(*device, {test.op()});
+          expect_same_bits(expected, test.result(), device->info().name + ", " + what);
+        }
+      }
 }
 
 TEST(NpuDevice, gives_the_same_bits_for_a_slice_of_the_tokens) {

@@ -1,0 +1,78 @@
+#include "tests/engine/device/stated_product.h"
+
+#include <cmath>
+#include <vector>
+
+#include "packed/act_i8.h"
+#include "packed/decode.h"
+
+namespace tandem::testing {
+namespace {
+
+const std::byte* panel_of(const MatMul& op, int64_t row) {
+  return op.w.data.as<std::byte>() + static_cast<size_t>(row / kPanelRows) * panel_bytes(op.w.format, op.K);
+}
+
+// The weight, where a minimum is added by `multiply_add`.
+float decoded_weight(const MatMul& op, int64_t column, int64_t row, MultiplyAdd multiply_add) {
+  const PackedFormat& format = op.w.format;
+  const int64_t r = row % kPanelRows, k = column % kTileColumns;
+  if (format.dense() || format.min == MinKind::none) return decode_weight(format, panel_of(op, row), column, r);
+  const TileView view = tile_view(format, panel_of(op, row), column / kTileColumns);
+  const Affine affine = affine_of(format, view, k / format.group, r);
+  return multiply_add(static_cast<float>(code_of(format, view, k, r)), affine.scale, affine.minimum);
+}
+
+// Adds the groups of 32 columns of a row and a token's codes to the sum of a run.
+float add_groups(const MatMul& op, int64_t row, int64_t tile, const ActBlock& x, float sum, MultiplyAdd multiply_add) {
+  const PackedFormat& format = op.w.format;
+  const TileView view = tile_view(format, panel_of(op, row), tile);
+  const int64_t r = row % kPanelRows;
+  for (int64_t first = 0; first < kTileColumns; first += format.group) {
+    const Affine affine = affine_of(format, view, first / format.group, r);
+    int32_t products = 0, codes = 0;
+    for (int64_t k = first; k < first + format.group; ++k) {
+      const int32_t code = x.codes[act_code_at(k)];
+      products += (code_of(format, view, k, r) - format.zero_point) * code;
+      codes += code;
+    }
+    sum = multiply_add(static_cast<float>(products), affine.scale * x.scale, sum);
+    if (format.min == MinKind::explicit_) sum = multiply_add(affine.minimum, x.scale * static_cast<float>(codes), sum);
+  }
+  return sum;
+}
+
+void run_stated_groups(const MatMul& op, MultiplyAdd multiply_add) {
+  std::vector<ActBlock> x(static_cast<size_t>(op.K / kActGroup));
+  for (int64_t s = 0; s < op.S; ++s) {
+    quantise_act(op.x.as<float>() + s * op.x_stride, op.K, x.data());
+    for (int64_t n = op.row_begin; n < op.row_end; ++n) {
+      float total = 0;
+      for (Run run(op.K); run.is_valid(); run.next()) {
+        float sum = 0;
+        for (int64_t tile = run.first_column() / kTileColumns; tile < run.end_column() / kTileColumns; ++tile)
+          sum = add_groups(op, n, tile, x[static_cast<size_t>(tile)], sum, multiply_add);
+        total += sum;
+      }
+      op.y.as<float>()[s * op.y_stride + n] = total;
+    }
+  }
+}
+
+}  // namespace
+
+float in_one_rounding(float a, float b, float sum) { return std::fma(a, b, sum); }
+float in_two_roundings(float a, float b, float sum) { return a * b + sum; }
+
+void run_stated_product(const MatMul& op, MultiplyAdd multiply_add) {
+  if (op.act_i8) return run_stated_groups(op, multiply_add);
+  std::vector<float> w(static_cast<size_t>(op.K));
+  for (int64_t n = op.row_begin; n < op.row_end; ++n) {
+    for (int64_t k = 0; k < op.K; ++k) w[static_cast<size_t>(k)] = decoded_weight(op, k, n, multiply_add);
+    for (int64_t s = 0; s < op.S; ++s)
+      op.y.as<float>()[s * op.y_stride + n] =
+          row_product(w.data(), op.x.as<float>() + s * op.x_stride, op.K, multiply_add);
+  }
+}
+
+}  // namespace tandem::testing
