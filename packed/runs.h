@@ -10,7 +10,7 @@
 
 namespace tandem {
 
-inline constexpr int64_t kRuns = 16;
+inline constexpr int64_t kColumnRuns = 16;
 inline constexpr int64_t kRunTileColumns = 64;  // two groups of 32, and the depth of the NPU's default array
 
 // Walks over the runs that have columns, in ascending order. Empty runs add nothing to a sum. Its functions are always
@@ -36,7 +36,7 @@ class ColumnRun {
  private:
   // Of 16 tiles or fewer, no two lie in one run. Then the run with this index, empty ones left out, is one tile.
   [[gnu::always_inline]] int64_t end_of(int64_t index) const {
-    return tiles_ <= kRuns ? index + 1 : tiles_ * (index + 1) / kRuns;
+    return tiles_ <= kColumnRuns ? index + 1 : tiles_ * (index + 1) / kColumnRuns;
   }
 
   int64_t columns_, tiles_, index_ = 0, begin_ = 0, end_;
