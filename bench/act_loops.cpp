@@ -50,7 +50,7 @@ struct Product {
   std::vector<float> y, sums;
 
   Product(const PackedFormat& packed, int64_t S, int64_t K)
-      : format(packed), tokens(S), columns(K), x(S * K / kActGroup), y(S * kPanelRows), sums(S * kPanelRows + 16) {
+      : format(packed), tokens(S), columns(K), x(S * K / kActGroup), y(S * kPanelRows), sums(2 * S * kPanelRows + 16) {
     std::mt19937 random(5);
     std::vector<float> values(static_cast<size_t>(S * K));
     for (float& value : values) value = static_cast<float>(random() % 2001) / 1000.0F - 1.0F;

@@ -20,6 +20,7 @@
 #include "npu_emu/fast_matmul.h"
 #include "npu_emu/number_format.h"
 #include "packed/decode.h"
+#include "packed/row_product.h"
 #include "sync/affinity.h"
 
 #ifdef TANDEM_HAVE_OPENBLAS

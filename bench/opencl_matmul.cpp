@@ -20,6 +20,7 @@
 #include "engine/device/opencl/opencl_device.h"
 #include "packed/act_i8.h"
 #include "packed/decode.h"
+#include "packed/row_product.h"
 #include "sync/affinity.h"
 #include "sync/clock.h"
 #include "sync/error.h"

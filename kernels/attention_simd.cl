@@ -22,7 +22,7 @@
 // Order, the same for both ways and every tile: the cache is cut into splits of SPLIT absolute positions.
 //   In a split a score is one fma chain over i = 0 .. HEAD_DIM-1, then times scale; a soft_cap above 0 then caps it.
 //   With -DSLOPES=1 one fma then subtracts slope * distance. The maximum is exact.
-//   exp is exp16 of common.cl. Its sum is 16 lane sums (lane = position % 16) and the tree of sum_lanes.
+//   exp is exp16 of common.cl. Its sum is 64 lane sums (lane = position % 64) and the tree of sum_64_lanes.
 //   A value element is one fma chain over ascending positions. merge() merges splits in ascending order.
 //   Positions after a token's own add an exact zero or are not read, so neither the tile nor S changes a bit.
 // Limits: HEAD_DIM, HEAD_DIM_V >= 1; the caches are 64-byte aligned; TILE 1..8; positions[s] < pages_each * SPLIT.
@@ -272,13 +272,17 @@ INLINE void attend_split(Tile *t, __global const ELEMENT *k, __global const ELEM
   for (int i = 0; i < TILE; ++i) {
     const float top = largest_lane(tops[i]), next_top = larger(t->top[i], top);
     const float base = top == -INFINITY ? 0.0f : top, next_base = next_top == -INFINITY ? 0.0f : next_top;
-    float16 sums = 0.0f;
-    for (int b = 0; b < blocks; ++b) {
-      const float16 e = exp16_of_none_above_0(vload16(b, p[i]) - base);
-      STORE16(__private, e, p[i] + b * 16);
-      sums += e;
+    float16 sums[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    for (int four = 0; four < blocks; four += 4) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        if (four + j >= blocks) continue;
+        const float16 e = exp16_of_none_above_0(vload16(four + j, p[i]) - base);
+        STORE16(__private, e, p[i] + (four + j) * 16);
+        sums[j] += e;
+      }
     }
-    split_sums[i] = sum_lanes(sums);
+    split_sums[i] = sum_64_lanes(sums);
     keep[i] = t->top[i] - next_base;
     take[i] = top - next_base;
     t->top[i] = next_top;

@@ -36,6 +36,9 @@ INLINE float sum_lanes(const float16 v) {
   const float2 c = b.lo + b.hi;
   return c.lo + c.hi;
 }
+// The same tree over 64 lanes, 64 -> 32 -> 16 and on. Vector b holds the lanes from 16 b on. The simt family has it as
+// group_sum().
+INLINE float sum_64_lanes(const float16 *v) { return sum_lanes((v[0] + v[2]) + (v[1] + v[3])); }
 INLINE float16 larger16(const float16 a, const float16 b) { return b > a ? b : a; }
 INLINE float larger(const float a, const float b) { return b > a ? b : a; }
 INLINE float largest_lane(const float16 v) {
@@ -79,6 +82,10 @@ INLINE void store_part(const float16 v, __global float *p, const int count) {
   float lanes[16];
   STORE16(__private, v, lanes);
   for (int i = 0; i < count; ++i) p[i] = lanes[i];
+}
+// The first `left` of 16 values, where `left` may be any number; the other lanes are `fill`.
+INLINE float16 load_up_to(__global const float *p, const int left, const float fill) {
+  return left >= 16 ? vload16(0, p) : left > 0 ? load_part(p, left, fill) : (float16)(fill);
 }
 
 // Stores a vector of rows. The last rows of a matrix may fill only a part of a vector.

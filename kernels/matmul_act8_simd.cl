@@ -3,18 +3,20 @@
 //
 // Contract (docs/numbers.md): integers add up the products of a group of GROUP columns exactly. Then acc = fma(sum,
 // scale of weights * scale of activations, acc). A minimum adds acc = fma(minimum, scale of activations * sum of their
-// codes, acc). Groups are in ascending order.
+// codes, acc). Groups are in ascending order. A run of columns is one such chain, and runs are added in ascending order
+// (runs.cl).
 // Layout: codes of weights as in matmul_i4_simd.cl (BITS 4) and matmul_i8_simd.cl (BITS 8), scales as in
 //   packed_simd.cl. The kernel brings both kinds of codes into words of four neighbouring codes of a row, unsigned. y
 //   f32 with y_stride, unaligned. Strides of x count words.
 // Work mapping: local size 1, no barriers; a work-item has 64 rows.
-//   matmul_small_batch, grouped_small_batch (option TOKENS = 1..3): as in matmul_simd.cl. The sums are in registers, and
-//   words are built as they are read.
-//   matmul_gemm, grouped_gemm: decode 8 tiles of 32 columns to local memory and pass three tokens at a time over them.
-//   Between chunks of tiles y holds the results.
-// Limits: K is a multiple of 32 (of 256 with SUPER). gemm: 24 KiB of local memory. Rows from row_end on are padding and
-//   are never written.
+//   matmul_small_batch, grouped_small_batch (option TOKENS = 1..3): as in matmul_simd.cl. The sums of a run are in
+//   registers, and words are built as they are read.
+//   matmul_gemm, grouped_gemm: decode up to 8 tiles of 32 columns to local memory and pass three tokens at a time over
+//   them (chunks_simd.cl). y holds the totals.
+// Limits: K is a multiple of 32 (of 256 with SUPER). gemm: 24 KiB of local and 33 KiB of private memory. Rows from
+//   row_end on are padding and are never written.
 #include "act_i8.cl"
+#include "runs.cl"
 #if BITS == 4
 #define QUANT_BYTES 1024
 #else
@@ -182,72 +184,91 @@ __kernel void matmul_small_batch(BUFFER(w), BUFFER(x), BUFFER(y), const ulong pa
 #define FIRST_Y PTR(float, y)
 #endif
   __global const uchar *panel = PANELS + (row / 64) * panel_bytes;
-  __global const uint *x_words = (__global const uint *)(FIRST_X);
-  float16 acc[TOKENS][4];
+  float16 total[TOKENS][4];
 #pragma unroll
   for (int t = 0; t < TOKENS; ++t)
 #pragma unroll
-    for (int b = 0; b < 4; ++b) acc[t][b] = 0;
-  for (int tile = 0; tile < K / 32; ++tile, x_words += ACT_WORDS) {
-    const Tile from = tile_of(panel, tile);
-    FETCH_AHEAD(from.at, 0);
-    FETCH_AHEAD(from.at, 64);
+    for (int b = 0; b < 4; ++b) total[t][b] = 0;
+  for (int run = 0; run < RUNS; ++run) {
+    const int begin = run_begin(K, run), end = run_end(K, run);
+    if (begin >= end) continue;
+    __global const uint *x_words = (__global const uint *)(FIRST_X) + begin / 32 * ACT_WORDS;
+    float16 acc[TOKENS][4];
 #pragma unroll
-    for (int g = 0; g < GROUPS; ++g) {
-      Sum sum[TOKENS][4];
+    for (int t = 0; t < TOKENS; ++t)
 #pragma unroll
-      for (int t = 0; t < TOKENS; ++t) {
-        const int start = -BIAS * codes_of(x_words + (long)t * x_stride, g);
+      for (int b = 0; b < 4; ++b) acc[t][b] = 0;
+    for (int tile = begin / 32; tile < end / 32; ++tile, x_words += ACT_WORDS) {
+      const Tile from = tile_of(panel, tile);
+      FETCH_AHEAD(from.at, 0);
+      FETCH_AHEAD(from.at, 64);
 #pragma unroll
-        for (int b = 0; b < 4; ++b) sum[t][b] = start_products(start);
-      }
-#pragma unroll
-      for (int m = g * GROUP_QUADS / 2; m < (g + 1) * GROUP_QUADS / 2; ++m) {
-        uint16 even[4], odd[4];
-        load_words(from.quants, m, even, odd);
+      for (int g = 0; g < GROUPS; ++g) {
+        Sum sum[TOKENS][4];
 #pragma unroll
         for (int t = 0; t < TOKENS; ++t) {
-          const uint a0 = x_words[(long)t * x_stride + 2 * m], a1 = x_words[(long)t * x_stride + 2 * m + 1];
+          const int start = -BIAS * codes_of(x_words + (long)t * x_stride, g);
 #pragma unroll
-          for (int b = 0; b < 4; ++b) {
-            add_products(&sum[t][b], even[b], a0);
-            add_products(&sum[t][b], odd[b], a1);
+          for (int b = 0; b < 4; ++b) sum[t][b] = start_products(start);
+        }
+#pragma unroll
+        for (int m = g * GROUP_QUADS / 2; m < (g + 1) * GROUP_QUADS / 2; ++m) {
+          uint16 even[4], odd[4];
+          load_words(from.quants, m, even, odd);
+#pragma unroll
+          for (int t = 0; t < TOKENS; ++t) {
+            const uint a0 = x_words[(long)t * x_stride + 2 * m], a1 = x_words[(long)t * x_stride + 2 * m + 1];
+#pragma unroll
+            for (int b = 0; b < 4; ++b) {
+              add_products(&sum[t][b], even[b], a0);
+              add_products(&sum[t][b], odd[b], a1);
+            }
+          }
+        }
+        float16 scales[4], lows[4];
+#pragma unroll
+        for (int b = 0; b < 4; ++b) {
+          scales[b] = scale_of(&from, g, b);
+          if (MIN_KIND == 2) lows[b] = minimum_of(&from, g, b);
+        }
+        reorder(scales);
+        if (MIN_KIND == 2) reorder(lows);
+#pragma unroll
+        for (int b = 0; b < 4; ++b) {
+#pragma unroll
+          for (int t = 0; t < TOKENS; ++t) {
+            const float of_x = as_float(x_words[(long)t * x_stride + ACT_SCALE]);
+            const int16 whole = all_products(&sum[t][b], -BIAS * codes_of(x_words + (long)t * x_stride, g));
+            acc[t][b] = fma(convert_float16(whole), scales[b] * of_x, acc[t][b]);
+#if MIN_KIND == 2
+            acc[t][b] = fma(lows[b], (float16)(of_x * (float)codes_of(x_words + (long)t * x_stride, g)), acc[t][b]);
+#endif
           }
         }
       }
-      float16 scales[4], lows[4];
-#pragma unroll
-      for (int b = 0; b < 4; ++b) {
-        scales[b] = scale_of(&from, g, b);
-        if (MIN_KIND == 2) lows[b] = minimum_of(&from, g, b);
-      }
-      reorder(scales);
-      if (MIN_KIND == 2) reorder(lows);
-#pragma unroll
-      for (int b = 0; b < 4; ++b) {
-#pragma unroll
-        for (int t = 0; t < TOKENS; ++t) {
-          const float of_x = as_float(x_words[(long)t * x_stride + ACT_SCALE]);
-          const int16 whole = all_products(&sum[t][b], -BIAS * codes_of(x_words + (long)t * x_stride, g));
-          acc[t][b] = fma(convert_float16(whole), scales[b] * of_x, acc[t][b]);
-#if MIN_KIND == 2
-          acc[t][b] = fma(lows[b], (float16)(of_x * (float)codes_of(x_words + (long)t * x_stride, g)), acc[t][b]);
-#endif
-        }
-      }
     }
+#pragma unroll
+    for (int t = 0; t < TOKENS; ++t)
+#pragma unroll
+      for (int b = 0; b < 4; ++b) total[t][b] += acc[t][b];
   }
 #pragma unroll
   for (int t = 0; t < TOKENS; ++t) {
-    order_again(acc[t]);
+    float16 sums[4];
+#pragma unroll
+    for (int b = 0; b < 4; ++b) sums[b] = total[t][b];
+    order_again(sums);
 #pragma unroll
     for (int b = 0; b < 4; ++b)
-      store_rows(acc[t][b], FIRST_Y + (long)t * y_stride + row + b * 16, row_end - row - b * 16);
+      store_rows(sums[b], FIRST_Y + (long)t * y_stride + row + b * 16, row_end - row - b * 16);
   }
 }
 
 #else
-#define CHUNK_TILES 8
+#define TOGETHER 128
+#define LEAST 0
+#include "chunks_simd.cl"
+#define CHUNK_TILES (CHUNK / 32)
 
 INLINE float16 load_rows(__global const float *y, int rows) {
   if (rows >= 16) return vload16(0, y);
@@ -264,9 +285,9 @@ typedef struct {
   int share;
 } Chunk;
 
-INLINE void decode_chunk(__global const uchar *panel, const int first, const int tiles, const Chunk *to) {
-  for (int tile = 0; tile < tiles; ++tile) {
-    const Tile from = tile_of(panel, first + tile);
+INLINE void decode_chunk(__global const uchar *panel, const Parts *parts, const Chunk *to) {
+  for (int tile = 0; tile < parts->columns / 32; ++tile) {
+    const Tile from = tile_of(panel, parts->begin / 32 + tile);
 #pragma unroll
     for (int m = 0; m < QUADS / 2; ++m) {
       uint16 even[4], odd[4];
@@ -318,19 +339,20 @@ INLINE void decode_chunk(__global const uchar *panel, const int first, const int
 // takes nearly as long as two.
 INLINE int tokens_of(const int left) { return GROUP_TOKENS == 3 && left == 4 ? 2 : min(GROUP_TOKENS, left); }
 
-INLINE void pass_tokens(const Chunk *chunk, const int tiles, __global const uint *const *x, __global float *const *y, const int first,
-                        const int rows, const int tokens) {
+INLINE void pass_tokens(const Chunk *chunk, const Parts *parts, __global const uint *const *x,
+                        __global float *const *y, float16 *cut, const int rows, const int tokens) {
 #if GROUP_TOKENS == 3
-  if (tokens == 3) VARIANT_NAME(sum_tokens, 3)(chunk, tiles, x, y, first, rows);
-  if (tokens == 2) VARIANT_NAME(sum_tokens, 2)(chunk, tiles, x, y, first, rows);
+  if (tokens == 3) VARIANT_NAME(sum_tokens, 3)(chunk, parts, x, y, cut, rows);
+  if (tokens == 2) VARIANT_NAME(sum_tokens, 2)(chunk, parts, x, y, cut, rows);
 #endif
-  if (tokens == 1) VARIANT_NAME(sum_tokens, 1)(chunk, tiles, x, y, first, rows);
+  if (tokens == 1) VARIANT_NAME(sum_tokens, 1)(chunk, parts, x, y, cut, rows);
 }
 
 #define DECLARE_CHUNK                                                \
   __local uint16 words[CHUNK_TILES * QUADS * 4];                     \
   __local float16 scales[CHUNK_TILES * GROUPS * 4];                  \
   __local float16 lows[MIN_KIND == 2 ? CHUNK_TILES * GROUPS * 4 : 1]; \
+  float16 cut[(TOGETHER + LEAST) * 4];                               \
   Chunk chunk = {words, scales, lows, 0, 0}
 
 #ifdef GROUPED
@@ -350,25 +372,29 @@ __kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const
   const int begin = 0, end = S;
 #endif
   __global const uchar *panel = PTR(const uchar, w) + matrix * matrix_bytes + row / 64 * panel_bytes;
-  for (int tile = 0; tile < K / 32; tile += CHUNK_TILES) {
-    const int tiles = min(CHUNK_TILES, K / 32 - tile);
-    decode_chunk(panel, tile, tiles, &chunk);
-    for (int s = begin; s < end;) {
-      const int together = tokens_of(end - s);
-      __global const uint *x_rows[GROUP_TOKENS];
-      __global float *y_rows[GROUP_TOKENS];
-      for (int t = 0; t < together; ++t) {
+  for (int first = begin, last; first < end; first = last) {
+    last = first + tokens_together(K, first, end);
+    for (int k = 0; k < K;) {
+      const Parts parts = parts_from(K, k);
+      decode_chunk(panel, &parts, &chunk);
+      for (int s = first; s < last;) {
+        const int together = tokens_of(last - s);
+        __global const uint *x_rows[GROUP_TOKENS];
+        __global float *y_rows[GROUP_TOKENS];
+        for (int t = 0; t < together; ++t) {
 #if HAS_LISTS
-        const uint choice = choices[s + t];
-        const long token = choice / (uint)slots, slot = choice % (uint)slots;
+          const uint choice = choices[s + t];
+          const long token = choice / (uint)slots, slot = choice % (uint)slots;
 #else
-        const long token = s + t, slot = matrix;
+          const long token = s + t, slot = matrix;
 #endif
-        x_rows[t] = PTR(const uint, x) + token * x_stride + slot * x_slot + tile * ACT_WORDS;
-        y_rows[t] = PTR(float, y) + token * y_stride + slot * y_slot + row;
+          x_rows[t] = PTR(const uint, x) + token * x_stride + slot * x_slot + k / 32 * ACT_WORDS;
+          y_rows[t] = PTR(float, y) + token * y_stride + slot * y_slot + row;
+        }
+        pass_tokens(&chunk, &parts, x_rows, y_rows, cut + (s - first) * 4, row_end - row, together);
+        s += together;
       }
-      pass_tokens(&chunk, tiles, x_rows, y_rows, tile == 0, row_end - row, together);
-      s += together;
+      k += parts.columns;
     }
   }
 }
@@ -379,25 +405,33 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
   DECLARE_CHUNK;
   const int row = row_begin + (int)get_global_id(0) * 64, rows = row_end - row;
   __global const uchar *panel = PTR(const uchar, w) + row / 64 * panel_bytes;
-  const int tile_bytes = (int)(panel_bytes / (K / 32)), groups = (S + GROUP_TOKENS - 1) / GROUP_TOKENS;
-  for (int tile = 0; tile < K / 32; tile += CHUNK_TILES) {
-    const int tiles = min(CHUNK_TILES, K / 32 - tile);
-    decode_chunk(panel, tile, tiles, &chunk);
-    chunk.ahead = panel + (size_t)tile_bytes * (tile + tiles);  // the next panel follows this one
-    chunk.share = tile_bytes * CHUNK_TILES / tiles / groups;
-    __global const uint *a = PTR(const uint, x) + tile * ACT_WORDS;
-    __global float *out = PTR(float, y) + row;
-    for (int s = 0; s < S;) {
-      const int together = tokens_of(S - s);
-      __global const uint *x_rows[GROUP_TOKENS];
-      __global float *y_rows[GROUP_TOKENS];
-      for (int t = 0; t < together; ++t) {
-        x_rows[t] = a + (long)(s + t) * x_stride;
-        y_rows[t] = out + (long)(s + t) * y_stride;
+  const int tile_bytes = (int)(panel_bytes / (K / 32));
+  for (int first = 0, last; first < S; first = last) {
+    last = first + tokens_together(K, first, S);
+    const int groups = (last - first + GROUP_TOKENS - 1) / GROUP_TOKENS;
+    for (int k = 0; k < K;) {
+      const Parts parts = parts_from(K, k);
+      const int tiles = parts.columns / 32;
+      decode_chunk(panel, &parts, &chunk);
+      // The columns that follow, or the next panel; the same panel again for more tokens.
+      const bool again = k + parts.columns == K && last < S;
+      chunk.ahead = again ? panel : panel + (size_t)tile_bytes * (k / 32 + tiles);
+      chunk.share = tile_bytes * CHUNK_TILES / tiles / groups;
+      __global const uint *a = PTR(const uint, x) + k / 32 * ACT_WORDS;
+      __global float *out = PTR(float, y) + row;
+      for (int s = first; s < last;) {
+        const int together = tokens_of(last - s);
+        __global const uint *x_rows[GROUP_TOKENS];
+        __global float *y_rows[GROUP_TOKENS];
+        for (int t = 0; t < together; ++t) {
+          x_rows[t] = a + (long)(s + t) * x_stride;
+          y_rows[t] = out + (long)(s + t) * y_stride;
+        }
+        pass_tokens(&chunk, &parts, x_rows, y_rows, cut + (s - first) * 4, rows, together);
+        chunk.ahead += chunk.share * tiles;
+        s += together;
       }
-      pass_tokens(&chunk, tiles, x_rows, y_rows, tile == 0, rows, together);
-      chunk.ahead += chunk.share * tiles;
-      s += together;
+      k += parts.columns;
     }
   }
 }

@@ -1,21 +1,19 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k], for GPUs (simt family). The activations are codes (act_i8.cl), the
 // weights packed.
 //
-// Contract: as in matmul_act8_simd.cl. The sum of a group's products is a whole number, so any work-item may compute
-//   it. One work-item computes a row's and a token's whole chain over the groups, so the bits are those of every
-//   other device.
+// Contract: as in matmul_act8_simd.cl. One work-item computes the chain of a run over its groups, for a row and a token.
+//   Runs are added in ascending order (runs.cl), so the bits are those of every other device.
 // Layout: weights as in matmul_i4_simt.cl (BITS 4) and matmul_i8_simt.cl (BITS 8), scales as in packed_tiles.cl.
 //   Strides of x count words.
 // Work mapping: as in matmul_simt.cl.
-//   matmul_small_batch (option TOKENS = S, at most 4): a group of 64 x AT_ONCE per panel. In each round work-item (r, p)
-//   computes the sums of row r in the p-th of AT_ONCE tiles. Work-item (r, t) then continues the chain of token t.
-//   -DWIDE=1: 16 tiles at once.
+//   matmul_small_batch (option TOKENS = S, at most 4): a group of 64 x AT_ONCE per panel. Work-item (r, p) computes row
+//   r and runs p, p + AT_ONCE, ... -DWIDE=1: all 16 runs at once.
 //   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1), with a tile of each in local
 //   memory. Work-item (tx, ty) of 16 x 16 computes rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
 //   -DGROUPED=1: grouped_small_batch, one token (TOKENS = 1) and slot each (grouped_small_batch.cl), and
 //   grouped_gemm (grouped_gemm.cl).
 //   HAS_PACKED_DOT: the device adds four products of bytes at once (cl_khr_integer_dot_product); the sums are the same.
-// Limits: groups of 256 (wide: 1,024). Local memory: few 256 bytes * AT_ONCE * GROUPS * (TOKENS + 2), gemm 6 KiB (7
+// Limits: groups of 256 (wide: 1,024). Local memory: few 1.25 KiB * TOKENS (wide 4.25 KiB * TOKENS), gemm 6 KiB (7
 //   grouped). K is a multiple of 32 (of 256 with SUPER). Rows from row_end on are padding and are never written.
 #if BITS == 4
 #define QUANT_BYTES 1024
@@ -24,6 +22,7 @@
 #endif
 #include "act_i8.cl"
 #include "packed_tiles.cl"
+#include "runs.cl"
 #define ZERO (MIN_KIND == 1 ? ZERO_POINT : 0)
 #define WORDS_OF_GROUP (8 / GROUPS)
 
@@ -80,20 +79,18 @@ __kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void matmul_small
 #define FIRST_X PTR(const float, x)
 #define FIRST_Y PTR(float, y)
 #endif
-  __local int sums[AT_ONCE * GROUPS * TOKENS * 64];
-  __local float scales[AT_ONCE * GROUPS * 64];
-#if MIN_KIND == 2
-  __local float lows[AT_ONCE * GROUPS * 64];
-#endif
+  __local float parts[AT_ONCE * TOKENS * 64], totals[TOKENS * 64];
   const int r = get_local_id(0), lane = get_local_id(1);
-  const int first_row = row_begin + (int)get_group_id(0) * 64, row = first_row + r, tiles = K / 32;
+  const int first_row = row_begin + (int)get_group_id(0) * 64, row = first_row + r;
   __global const uchar *panel = PANELS + (first_row / 64) * panel_bytes;
   __global const uint *x = (__global const uint *)(FIRST_X);
-  float acc = 0.0f;  // the chain of token `lane`
-  for (int first = 0; first < tiles; first += AT_ONCE) {
-    if (first + lane < tiles) {
-      const PackedTile tile = tile_at(panel, first + lane);
-      __global const uint *codes = x + (first + lane) * ACT_WORDS;
+  for (int first = 0; first < RUNS; first += AT_ONCE) {
+    const int begin = run_begin(K, first + lane), end = run_end(K, first + lane);
+    float acc[TOKENS];
+    for (int t = 0; t < TOKENS; ++t) acc[t] = 0.0f;
+    for (int n = begin / 32; n < end / 32; ++n) {
+      const PackedTile tile = tile_at(panel, n);
+      __global const uint *codes = x + n * ACT_WORDS;
       for (int g = 0; g < GROUPS; ++g) {
         int sum[TOKENS];
         for (int t = 0; t < TOKENS; ++t) sum[t] = ZERO == 0 ? 0 : -ZERO * sum_of_codes(codes + (long)t * x_stride, g);
@@ -104,32 +101,28 @@ __kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void matmul_small
             sum[t] += DOT(weights.x, of[0]) + DOT(weights.y, of[1]);
           }
         }
-        const int at = lane * GROUPS + g;
-        for (int t = 0; t < TOKENS; ++t) sums[(at * TOKENS + t) * 64 + r] = sum[t];
-        scales[at * 64 + r] = scale_of(tile, g * 64 + r);
+        const float scale = scale_of(tile, g * 64 + r);
 #if MIN_KIND == 2
-        lows[at * 64 + r] = minimum_of(tile, g * 64 + r);
-#endif
-      }
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (lane < TOKENS) {
-      __global const uint *of = x + (long)lane * x_stride + first * ACT_WORDS;
-      for (int i = 0; i < AT_ONCE; ++i, of += ACT_WORDS) {
-        for (int g = 0; g < GROUPS && first + i < tiles; ++g) {
-          const int at = i * GROUPS + g;
-#if MIN_KIND == 2
-          const float low = lows[at * 64 + r];
+        const float low = minimum_of(tile, g * 64 + r);
 #else
-          const float low = 0.0f;
+        const float low = 0.0f;
 #endif
-          acc = add_group(acc, sums[(at * TOKENS + lane) * 64 + r], scales[at * 64 + r], low, as_float(of[ACT_SCALE]), sum_of_codes(of, g));
+        for (int t = 0; t < TOKENS; ++t) {
+          __global const uint *of = codes + (long)t * x_stride;
+          acc[t] = add_group(acc[t], sum[t], scale, low, as_float(of[ACT_SCALE]), sum_of_codes(of, g));
         }
       }
     }
+    for (int t = 0; t < TOKENS; ++t) parts[(lane * TOKENS + t) * 64 + r] = acc[t];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int t = lane; t < TOKENS; t += AT_ONCE) {
+      float sum = first == 0 ? 0.0f : totals[t * 64 + r];
+      for (int p = 0; p < AT_ONCE; ++p) sum += parts[(p * TOKENS + t) * 64 + r];
+      totals[t * 64 + r] = sum;
+      if (first + AT_ONCE == RUNS && row < row_end) FIRST_Y[(long)t * y_stride + row] = sum;
+    }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
-  if (lane < TOKENS && row < row_end) FIRST_Y[(long)lane * y_stride + row] = acc;
 }
 
 #else
@@ -156,11 +149,22 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
   const int id = get_local_id(0), tx = id % 16, ty = id / 16;
   __global const uchar *panel = PANELS + (first_row / 64) * panel_bytes;
   __global const uint *x = PTR(const uint, x);
-  float acc[4][4];  // [token][row]
+  float total[4][4], acc[4][4];  // [token][row]
   for (int t = 0; t < 4; ++t) {
-    for (int r = 0; r < 4; ++r) acc[t][r] = 0.0f;
+    for (int r = 0; r < 4; ++r) total[t][r] = acc[t][r] = 0.0f;
   }
+  int run = 0;
   for (int n = 0; n < K / 32; ++n) {
+    const int current = run_of(K, n * 32);
+    if (current != run) {
+      for (int t = 0; t < 4; ++t) {
+        for (int r = 0; r < 4; ++r) {
+          total[t][r] += acc[t][r];
+          acc[t][r] = 0.0f;
+        }
+      }
+    }
+    run = current;
     const PackedTile tile = tile_at(panel, n);
     const uint2 words = weight_words(tile.quants, id / 64, id % 64);
     weights[id / 64 * 128 + id % 64] = words.x;
@@ -208,7 +212,7 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
     const int token = first_token + ty * 4 + t;
     for (int r = 0; r < 4; ++r) {
       const int row = first_row + tx + r * 16;
-      if (token < S && row < row_end) PTR(float, y)[Y_ROW(token) + row] = acc[t][r];
+      if (token < S && row < row_end) PTR(float, y)[Y_ROW(token) + row] = total[t][r] + acc[t][r];
     }
   }
 }

@@ -2,13 +2,13 @@
 //
 // Layout: element (row r of the panel, column k) at index k*64 + r. Options: ELEMENT 0 f32, 1 f16, 2 bf16.
 // Work mapping and limits: matmul_simd.cl. K is any number, also odd.
-#define RUN 32
+#define STRIP 32
 #if ELEMENT == 0
 #define ELEMENT_BYTES 4
 #else
 #define ELEMENT_BYTES 2
 #endif
-#define RUN_REGISTERS 0
+#define STRIP_REGISTERS 0
 #include "registers_simd.cl"
 #include "fetch_simd.cl"
 // A column of a work-item's 32 rows is one cache line (f16, bf16) or two (f32). matmul_gemm prefetches only its own
@@ -26,15 +26,15 @@
 
 typedef struct {
   __global const uchar *quants;
-} Run;
+} Strip;
 
-INLINE Run load_run(__global const uchar *panel, int run, int lane) {
-  Run r;
-  r.quants = panel + ((size_t)run * RUN * 64 + lane) * ELEMENT_BYTES;
+INLINE Strip load_strip(__global const uchar *panel, int strip, int lane) {
+  Strip r;
+  r.quants = panel + ((size_t)strip * STRIP * 64 + lane) * ELEMENT_BYTES;
   return r;
 }
 
-INLINE float16 load_column(const Run *r, int column, int b) {
+INLINE float16 load_column(const Strip *r, int column, int b) {
   __global const uchar *at = r->quants + (column * 64 + b * 16) * ELEMENT_BYTES;
 #if ELEMENT == 0
   PREFETCH_STREAM(at, 8192);
@@ -48,11 +48,11 @@ INLINE float16 load_column(const Run *r, int column, int b) {
 #endif
 }
 
-INLINE void load_pair(const Run *r, int pair, float16 *first, float16 *second) {
+INLINE void load_pair(const Strip *r, int pair, float16 *first, float16 *second) {
 #pragma unroll
   for (int b = 0; b < AT_ONCE; ++b) first[b] = load_column(r, 2 * pair, b);
 #pragma unroll
   for (int b = 0; b < AT_ONCE; ++b) second[b] = load_column(r, 2 * pair + 1, b);
 }
-#define ANY_COLUMNS  // K may end inside a run
+#define ANY_COLUMNS  // K may end inside a strip
 #include "matmul_simd.cl"

@@ -14,7 +14,7 @@
 // fma(q, scale, low), if low - 128 scale is exact.
 // With a zero point it is exact: low - 128 scale is an f16 times at most 12 bits. With explicit minima let E be the
 // exponent field of |scale|, an f16. It is exact if the exponent field of |min| is E - 1 to E + 11, for all rows of a
-// run: both terms are multiples of 2^(E - 26) below 2^(E - 2), 24 bits.
+// strip: both terms are multiples of 2^(E - 26) below 2^(E - 2), 24 bits.
 #ifdef __clang__
 INLINE ushort16 larger_part(const ushort16 a, const ushort16 b) { return a > b ? a - b : (ushort16)(0); }  // one saturating subtraction
 
@@ -32,8 +32,8 @@ INLINE bool mins_take_offsets(__global const half *scales, __global const half *
 #endif
 #include "packed_simd.cl"
 
-// Decodes columns 2*pair and 2*pair + 1 of the run.
-INLINE void load_pair(const Run *r, int pair, float16 *first, float16 *second) {
+// Decodes columns 2*pair and 2*pair + 1 of the strip.
+INLINE void load_pair(const Strip *r, int pair, float16 *first, float16 *second) {
   __global const uchar *at = r->quants + pair * 64;
   PREFETCH_STREAM(at, 8192);
   const uint16 even = *(__global const uint16 *)at, odd = even >> 4;
@@ -51,7 +51,7 @@ typedef struct {
   __global const uchar *quants;
 } Offsets;
 
-INLINE Offsets with_offsets(const Run *r) {
+INLINE Offsets with_offsets(const Strip *r) {
   Offsets o;
 #pragma unroll
   for (int b = 0; b < 4; ++b) {

@@ -6,8 +6,8 @@
 #define SCALE_OF_ROWS(lane) 1.0f
 #include "packed_simd.cl"
 
-// Decodes columns 2*pair and 2*pair + 1 of the run.
-INLINE void load_pair(const Run *r, int pair, float16 *first, float16 *second) {
+// Decodes columns 2*pair and 2*pair + 1 of the strip.
+INLINE void load_pair(const Strip *r, int pair, float16 *first, float16 *second) {
   __global const char *at = (__global const char *)r->quants + r->lane + pair * 128;
   PREFETCH_STREAM(at, 8192);
   PREFETCH_STREAM(at, 8256);

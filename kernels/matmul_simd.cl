@@ -1,19 +1,20 @@
-// The matmul kernels of the simd family, on top of load_run(), load_pair() and RUN of a weight format. Other kernels
+// The matmul kernels of the simd family, on top of load_strip(), load_pair() and STRIP of a weight format. Other kernels
 // include this file; it is never built alone.
 //
-// Contract (docs/numbers.md): acc = fma(w, a, acc), k ascending, one chain per output element. All variants give the
-// same bits. Speed comes from many rows (lanes) and many tokens (registers) at once.
+// Contract (docs/numbers.md): a run of columns is one chain acc = fma(w, a, acc), k ascending, and runs are added in
+// ascending order (runs.cl). All variants of both families give the same bits. Speed comes from many rows (lanes) and
+// many tokens (registers) at once.
 // Layout: x f32 [S, K] with x_stride, y f32 [S, N] with y_stride, both unaligned (vload/vstore only). Panel p of w
 //   starts at p * panel_bytes.
 // Work mapping: local size 1, no barriers.
 //   matmul_small_batch (option TOKENS = 1..8, BLOCKS = 4 or 2): work-item u computes 16*BLOCKS rows from row_begin +
-//   u*16*BLOCKS on, for TOKENS tokens. It decodes the weights once, and the sums stay in registers. TOKENS = 1 is
-//   the GEMV.
-//   matmul_gemm (no TOKENS, BLOCKS = 2): work-item u owns 32 rows and all S tokens. It decodes 256 columns to a local
-//   f32 panel and passes the tokens over it, a group at a time. A group's sums stay in registers; between panels y
-//   holds them.
-//     The first group alternates with the decoding, run by run: the multiply-adds of one run hide the decoding of the
-//     next. Each group prefetches a share of the next bytes: F16 from memory reaches 195 GFLOP/s without, 218 with.
+//   u*16*BLOCKS on, for TOKENS tokens. It decodes the weights once. The sums of a run stay in registers, the totals in
+//   memory. TOKENS = 1 is the GEMV.
+//   matmul_gemm (no TOKENS, BLOCKS = 2): work-item u owns 32 rows and all S tokens. It decodes up to 256 columns to a
+//   local f32 panel and passes the tokens over it, a group at a time (chunks_simd.cl). A group's sums of a run stay in
+//   registers; y holds the totals.
+//     The first group alternates with the decoding, strip by strip: the multiply-adds of one strip hide the decoding of
+//     the next. Each group prefetches a share of the next bytes: F16 from memory reaches 195 GFLOP/s without, 218 with.
 //     A group is 8 tokens x 32 rows, or 6 x 16 (AVX2), so that each half of the panel stays in L1 while all
 //     tokens pass.
 //   -DGROUPED=1 (engine/device/operators/grouped_matmul.h) multiplies with a stack of matrices. Rows of x start at
@@ -23,7 +24,9 @@
 //   grouped_gemm: work-item (u, i) owns 32 rows of the i-th matrix that `lists` name, and passes the listed choices
 //   over it. With -DHAS_LISTS=0 it owns rows of matrix i and passes slot i of all S tokens. No group alternates with
 //   the decoding, because there may be only one token.
-// Limits: rows from row_end on are padding and are never written. matmul_gemm: S >= 8. gemm: 32 KiB of local memory.
+// Limits: rows from row_end on are padding and are never written. matmul_gemm: S >= 8. gemm: 32 KiB of local memory and
+//   33 KiB of private memory.
+#include "runs.cl"
 #define ROWS (BLOCKS * 16)
 
 #ifdef TOKENS
@@ -55,54 +58,72 @@ __kernel void matmul_small_batch(BUFFER(w), BUFFER(x), BUFFER(y), const ulong pa
 #endif
   const int lane = BLOCKS == 4 ? 0 : row % 64;  // with 4 blocks the compiler knows that it is 0
   __global const uchar *panel = PANELS + (row / 64) * panel_bytes;
-  __global const float *a = FIRST_X;
-  float16 sum[TOKENS][BLOCKS];
+  float16 total[TOKENS][BLOCKS];
 #pragma unroll
   for (int t = 0; t < TOKENS; ++t)
 #pragma unroll
-    for (int b = 0; b < BLOCKS; ++b) sum[t][b] = 0;
-  for (int run = 0; run < K / RUN; ++run, a += RUN) {
+    for (int b = 0; b < BLOCKS; ++b) total[t][b] = 0;
+  for (int run = 0; run < RUNS; ++run) {
+    const int begin = run_begin(K, run), end = run_end(K, run);
+    if (begin >= end) continue;
+    __global const float *a = FIRST_X + begin;
+    float16 sum[TOKENS][BLOCKS];
 #pragma unroll
-    for (int part = 0; part < BLOCKS; part += AT_ONCE) {
-      const Run r = load_run(panel, run, lane + part * 16);
-      float16 first[AT_ONCE], second[AT_ONCE];
+    for (int t = 0; t < TOKENS; ++t)
+#pragma unroll
+      for (int b = 0; b < BLOCKS; ++b) sum[t][b] = 0;
+    for (int strip = begin / STRIP; strip < end / STRIP; ++strip, a += STRIP) {
+#pragma unroll
+      for (int part = 0; part < BLOCKS; part += AT_ONCE) {
+        const Strip r = load_strip(panel, strip, lane + part * 16);
+        float16 first[AT_ONCE], second[AT_ONCE];
 #ifdef OFFSETS
-      if (r.takes_offsets) {
-        const Offsets offsets = with_offsets(&r);
-        for (int pair = 0; pair < RUN / 2; ++pair) {
-          load_pair_by_offsets(&offsets, pair, first, second);
+        if (r.takes_offsets) {
+          const Offsets offsets = with_offsets(&r);
+          for (int pair = 0; pair < STRIP / 2; ++pair) {
+            load_pair_by_offsets(&offsets, pair, first, second);
+            add_pair(sum, part, first, second, a + 2 * pair, x_stride);
+          }
+          continue;
+        }
+#endif
+        for (int pair = 0; pair < STRIP / 2; ++pair) {
+          load_pair(&r, pair, first, second);
           add_pair(sum, part, first, second, a + 2 * pair, x_stride);
         }
-        continue;
-      }
-#endif
-      for (int pair = 0; pair < RUN / 2; ++pair) {
-        load_pair(&r, pair, first, second);
-        add_pair(sum, part, first, second, a + 2 * pair, x_stride);
       }
     }
-  }
 #ifdef ANY_COLUMNS
+    // Only the last run may end inside a strip.
 #pragma unroll
-  for (int part = 0; part < BLOCKS; part += AT_ONCE) {
-    const Run r = load_run(panel, K / RUN, lane + part * 16);
-    for (int column = 0; column < K % RUN; ++column)
+    for (int part = 0; part < BLOCKS && end % STRIP; part += AT_ONCE) {
+      const Strip r = load_strip(panel, end / STRIP, lane + part * 16);
+      for (int column = 0; column < end % STRIP; ++column)
 #pragma unroll
-      for (int t = 0; t < TOKENS; ++t)
+        for (int t = 0; t < TOKENS; ++t)
 #pragma unroll
-        for (int b = 0; b < AT_ONCE; ++b)
-          sum[t][part + b] = fma(load_column(&r, column, b), (float16)(a[(long)t * x_stride + column]), sum[t][part + b]);
-  }
+          for (int b = 0; b < AT_ONCE; ++b) {
+            const float16 x = (float16)(a[(long)t * x_stride + column]);
+            sum[t][part + b] = fma(load_column(&r, column, b), x, sum[t][part + b]);
+          }
+    }
 #endif
+#pragma unroll
+    for (int t = 0; t < TOKENS; ++t)
+#pragma unroll
+      for (int b = 0; b < BLOCKS; ++b) total[t][b] += sum[t][b];
+  }
 #pragma unroll
   for (int t = 0; t < TOKENS; ++t)
 #pragma unroll
     for (int b = 0; b < BLOCKS; ++b)
-      store_rows(sum[t][b], FIRST_Y + (long)t * y_stride + row + b * 16, row_end - row - b * 16);
+      store_rows(total[t][b], FIRST_Y + (long)t * y_stride + row + b * 16, row_end - row - b * 16);
 }
 
 #else
-#define CHUNK 256
+#define TOGETHER 256
+#define LEAST 8  // matmul_gemm: a first group has as many tokens
+#include "chunks_simd.cl"
 #if SUMS >= 16
 #define ROW_BLOCKS 2  // blocks of 16 rows whose sums are in registers together
 #define FIRST_GROUP 8
@@ -153,10 +174,10 @@ INLINE float16 load_rows(__global const float *y, int rows) {
 #define SUM_TOKENS 1
 #include "matmul_sums_simd.cl"
 
-// Decodes `columns` columns of a run to the panel, at `decoded`, and prefetches `share` bytes from `ahead` on.
-INLINE void decode_run(const Run *r, int columns, __local float16 *decoded, __global const uchar *ahead, int share) {
+// Decodes `columns` columns of a strip to the panel, at `decoded`, and prefetches `share` bytes from `ahead` on.
+INLINE void decode_strip(const Strip *r, int columns, __local float16 *decoded, __global const uchar *ahead, int share) {
   for (int pair = 0; pair < columns / 2; ++pair) {
-    PREFETCH(ahead, 2 * pair * share / RUN);
+    PREFETCH(ahead, 2 * pair * share / STRIP);
     float16 first[BLOCKS], second[BLOCKS];
     load_pair(r, pair, first, second);
     __local float16 *at = decoded + PANEL_AT(2 * pair, 0);
@@ -211,13 +232,13 @@ INLINE void locate(const Group *group, const int at, const int T, const Strides 
   }
 }
 
-// Passes T choices from number s on over a part of a panel.
-#define PASS(T)                                                                                           \
-  {                                                                                                       \
-    long x_places[T], y_places[T];                                                                        \
-    locate(&group, s, T, &strides, x_places, y_places);                                                   \
-    VARIANT_NAME(pass_tokens, T)(panel, a, part, columns, k0 == 0, x_places, y_places, left);             \
-    s += T;                                                                                               \
+// Passes T choices from number s on over some blocks of a panel.
+#define PASS(T)                                                                                                 \
+  {                                                                                                             \
+    long x_places[T], y_places[T];                                                                              \
+    locate(&group, s, T, &strides, x_places, y_places);                                                         \
+    VARIANT_NAME(pass_tokens, T)(panel, &parts, a, out, sums + (s - begin) * BLOCKS, x_places, y_places, left); \
+    s += T;                                                                                                     \
   }
 
 __kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const ulong panel_bytes, const ulong matrix_bytes, const int K,
@@ -231,31 +252,39 @@ __kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const
   const Group group = group_of(PTR(const int, lists), i, count, S);
   const Strides strides = {slots, x_stride, x_slot, y_stride, y_slot};
   __global const uchar *first_panel = PTR(const uchar, w) + group.matrix * matrix_bytes + row / 64 * panel_bytes;
-  // The bytes of a run. Decoding a run prefetches the same run of the next CHUNK columns.
-  const int share = (int)(panel_bytes * RUN / K);
-  for (int k0 = 0; k0 < K; k0 += CHUNK) {
-    const int columns = min(CHUNK, K - k0);
-    __global const float *a = PTR(const float, x) + k0;
-    __global float *out = PTR(float, y) + row;
-    __global const uchar *ahead = first_panel + panel_bytes * (k0 + columns) / K + FETCH_OFFSET(row % 64);
-    for (int k = 0; k < columns; k += RUN) {
-      const Run r = load_run(first_panel, (k0 + k) / RUN, row % 64);
-      decode_run(&r, min(RUN, columns - k), decoded + PANEL_AT(k, 0), ahead + k / RUN * share, share);
-    }
-    for (int b = 0; b < BLOCKS; b += ROW_BLOCKS) {
-      __local const float16 *panel = decoded + PANEL_AT(0, b);
-      __global float *part = out + b * 16;
-      const int left = rows - row - b * 16;
-      int s = group.begin;
-      while (group.end - s >= GROUP_TOKENS) PASS(GROUP_TOKENS)
-      if (group.end - s >= 4) PASS(4)
-      if (group.end - s >= 2) PASS(2)
-      if (group.end > s) PASS(1)
+  float16 cut[(TOGETHER + LEAST) * BLOCKS];
+  // The bytes of a strip. Decoding a strip prefetches the same strip of the next CHUNK columns.
+  const int share = (int)(panel_bytes * STRIP / K);
+  for (int begin = group.begin, end; begin < group.end; begin = end) {
+    end = begin + tokens_together(K, begin, group.end);
+    for (int k0 = 0; k0 < K;) {
+      const Parts parts = parts_from(K, k0);
+      __global const float *a = PTR(const float, x) + k0;
+      __global const uchar *ahead = first_panel + panel_bytes * (k0 + parts.columns) / K + FETCH_OFFSET(row % 64);
+      for (int k = 0; k < parts.columns; k += STRIP) {
+        const Strip r = load_strip(first_panel, (k0 + k) / STRIP, row % 64);
+        decode_strip(&r, min(STRIP, parts.columns - k), decoded + PANEL_AT(k, 0), ahead + k / STRIP * share, share);
+      }
+      for (int b = 0; b < BLOCKS; b += ROW_BLOCKS) {
+        __local const float16 *panel = decoded + PANEL_AT(0, b);
+        __global float *out = PTR(float, y) + row + b * 16;
+        float16 *sums = cut + b;
+        const int left = rows - row - b * 16;
+        int s = begin;
+        while (end - s >= GROUP_TOKENS) PASS(GROUP_TOKENS)
+        if (end - s >= 4) PASS(4)
+        if (end - s >= 2) PASS(2)
+        if (end > s) PASS(1)
+      }
+      k0 += parts.columns;
     }
   }
 }
 
 #else
+// Passes T tokens from number s on over some blocks of a panel.
+#define PASS(T) VARIANT_NAME(pass_tokens, T)(panel, &parts, a + s * xs, to + s * ys, sums + s * BLOCKS, token, ys, left)
+
 __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
                           const int row_end, const int x_stride, const int y_stride, const int S) {
   __local float16 decoded[CHUNK * BLOCKS];
@@ -268,51 +297,61 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
   volatile long stride = x_stride;
   long token[8];
   for (int t = 0; t < 8; ++t) token[t] = t * stride;
-  // The passes over a panel that prefetch a share: the first group's, then those of whole groups.
-  const int passes = 1 + (S - FIRST_GROUP) / GROUP_TOKENS * (BLOCKS / ROW_BLOCKS);
-  for (int k0 = 0; k0 < K; k0 += CHUNK) {
-    const int columns = min(CHUNK, K - k0);
-    // The bytes that are read next: the columns that follow, or the first columns of the next work-item's rows.
-    const int next_row = k0 + columns < K ? row : row + ROWS, next_k = k0 + columns < K ? k0 + columns : 0;
-    __global const uchar *ahead = PTR(const uchar, w) + next_row / 64 * panel_bytes + panel_bytes * next_k / K +
-                                  FETCH_OFFSET(next_row % 64);
-    const int share = (int)(panel_bytes * min(CHUNK, K - next_k) / K) / passes;
-    __global const float *a = PTR(const float, x) + k0;
-    __global float *out = PTR(float, y) + row;
-    float16 sum[BLOCKS / ROW_BLOCKS][FIRST_GROUP][ROW_BLOCKS];
+  float16 cut[(TOGETHER + LEAST) * BLOCKS];
+  for (int begin = 0, count; begin < S; begin += count) {
+    count = tokens_together(K, begin, S);
+    // The passes over a panel that prefetch a share: the first group's, then those of whole groups.
+    const int passes = 1 + (count - FIRST_GROUP) / GROUP_TOKENS * (BLOCKS / ROW_BLOCKS);
+    for (int k0 = 0; k0 < K;) {
+      const Parts parts = parts_from(K, k0);
+      const int columns = parts.columns;
+      // The bytes that are read next: the columns that follow, or the first columns of the rows that follow.
+      const bool is_last = k0 + columns == K;
+      const int next_row = is_last && begin + count == S ? row + ROWS : row, next_k = is_last ? 0 : k0 + columns;
+      __global const uchar *ahead = PTR(const uchar, w) + next_row / 64 * panel_bytes + panel_bytes * next_k / K +
+                                    FETCH_OFFSET(next_row % 64);
+      const int share = (int)(panel_bytes * parts_from(K, next_k).columns / K) / passes;
+      __global const float *a = PTR(const float, x) + begin * xs + k0;
+      __global float *out = PTR(float, y) + begin * ys + row;
+      float16 sum[BLOCKS / ROW_BLOCKS][FIRST_GROUP][ROW_BLOCKS];
+      for (int i = 0, k = 0; i < parts.count; ++i) {
 #pragma unroll
-    for (int b = 0; b < BLOCKS; b += ROW_BLOCKS)
-      VARIANT_NAME(begin_sums, FIRST_GROUP)(sum[b / ROW_BLOCKS], out + b * 16, k0 == 0, ys, rows - b * 16);
-    for (int k = 0; k < columns; k += RUN) {
-      const Run r = load_run(PTR(const uchar, w) + row / 64 * panel_bytes, (k0 + k) / RUN, row % 64);
-      const int end = min(k + RUN, columns);
-      decode_run(&r, end - k, decoded + PANEL_AT(k, 0), ahead + k * share / CHUNK, share * RUN / CHUNK);
+        for (int b = 0; b < BLOCKS; b += ROW_BLOCKS)
+          VARIANT_NAME(begin_sums, FIRST_GROUP)(sum[b / ROW_BLOCKS], &parts, i, cut + b);
+        for (; k < parts.end[i]; k += STRIP) {
+          const Strip r = load_strip(PTR(const uchar, w) + row / 64 * panel_bytes, (k0 + k) / STRIP, row % 64);
+          const int end = min(k + STRIP, columns);
+          decode_strip(&r, end - k, decoded + PANEL_AT(k, 0), ahead + k * share / CHUNK, share * STRIP / CHUNK);
 #pragma unroll
-      for (int b = 0; b < BLOCKS; b += ROW_BLOCKS)
-        VARIANT_NAME(add_columns, FIRST_GROUP)(sum[b / ROW_BLOCKS], decoded + PANEL_AT(0, b), a, k, end, token);
-    }
+          for (int b = 0; b < BLOCKS; b += ROW_BLOCKS)
+            VARIANT_NAME(add_columns, FIRST_GROUP)(sum[b / ROW_BLOCKS], decoded + PANEL_AT(0, b), a, k, end, token);
+        }
 #pragma unroll
-    for (int b = 0; b < BLOCKS; b += ROW_BLOCKS)
-      VARIANT_NAME(end_sums, FIRST_GROUP)(sum[b / ROW_BLOCKS], out + b * 16, ys, rows - b * 16);
-    for (int b = 0; b < BLOCKS; b += ROW_BLOCKS) {
-      __local const float16 *panel = decoded + PANEL_AT(0, b);
-      __global float *part = out + b * 16;
-      const int left = rows - b * 16;
-      int s = FIRST_GROUP;
-      for (; s + GROUP_TOKENS <= S; s += GROUP_TOKENS) {
-        ahead += share;
-        for (int line = 0; line < share; line += FETCH_STEP) PREFETCH(ahead, line);
-        VARIANT_NAME(pass_tokens, GROUP_TOKENS)(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
+        for (int b = 0; b < BLOCKS; b += ROW_BLOCKS)
+          VARIANT_NAME(end_sums, FIRST_GROUP)(sum[b / ROW_BLOCKS], &parts, i, cut + b, out + b * 16, ys, rows - b * 16);
       }
-      if (S - s >= 4) {
-        VARIANT_NAME(pass_tokens, 4)(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
-        s += 4;
+      for (int b = 0; b < BLOCKS; b += ROW_BLOCKS) {
+        __local const float16 *panel = decoded + PANEL_AT(0, b);
+        __global float *to = out + b * 16;
+        float16 *sums = cut + b;
+        const int left = rows - b * 16;
+        int s = FIRST_GROUP;
+        for (; s + GROUP_TOKENS <= count; s += GROUP_TOKENS) {
+          ahead += share;
+          for (int line = 0; line < share; line += FETCH_STEP) PREFETCH(ahead, line);
+          PASS(GROUP_TOKENS);
+        }
+        if (count - s >= 4) {
+          PASS(4);
+          s += 4;
+        }
+        if (count - s >= 2) {
+          PASS(2);
+          s += 2;
+        }
+        if (count > s) PASS(1);
       }
-      if (S - s >= 2) {
-        VARIANT_NAME(pass_tokens, 2)(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
-        s += 2;
-      }
-      if (S > s) VARIANT_NAME(pass_tokens, 1)(panel, a + s * xs, part + s * ys, columns, k0 == 0, token, ys, left);
+      k0 += columns;
     }
   }
 }

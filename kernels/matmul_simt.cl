@@ -1,10 +1,8 @@
 // The matmul kernels of the simt family, on top of load_columns() of a weight format. Other kernels include this file;
 // it is never built alone.
 //
-// Contract: K is cut into tiles of 32 columns and the tiles into PARTS runs; run p begins at tile tiles*p/PARTS. A run
-//   is one ascending chain acc = fma(w, a, acc), and the runs are added in ascending order. Both kernels follow this
-//   exactly, so S and the tile of rows do not change a bit.
-//   The simd family has one chain over all of K, so the two families agree only within a tolerance.
+// Contract (docs/numbers.md): a run of columns is one chain acc = fma(w, a, acc), k ascending, and runs are added in
+//   ascending order (runs.cl). Both kernels follow this exactly, as the simd family does.
 // Layout: x f32 [S, K] with x_stride, y f32 [S, N] with y_stride. Panel p of w (64 rows) starts at p * panel_bytes.
 // Work mapping:
 //   matmul_small_batch (option TOKENS = S): a group of 64 x AT_ONCE per panel. Work-item (r, p) computes row r and runs p, p +
@@ -21,7 +19,7 @@
 //   grouped_gemm: matmul_gemm for the choices of grouped_gemm.cl.
 // Limits: groups of 256 (wide: 1,024). Local memory: few 1.25 KiB * TOKENS (wide 4.25 KiB * TOKENS), gemm 17 KiB (18
 //   grouped). Rows from row_end on are padding and are never written.
-#define PARTS 16
+#include "runs.cl"
 #ifdef WIDE
 #define AT_ONCE 16
 #else
@@ -47,10 +45,8 @@ __kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void matmul_small
   const int first_row = row_begin + (int)get_group_id(0) * 64, row = first_row + r;
   __global const uchar *panel = PANELS + (first_row / 64) * panel_bytes;
   __global const float *x = FIRST_X;
-  const int tiles = (K + 31) / 32;
-  for (int first = 0; first < PARTS; first += AT_ONCE) {
-    const int part = first + lane;
-    const int begin = (int)((long)tiles * part / PARTS) * 32, end = (int)((long)tiles * (part + 1) / PARTS) * 32;
+  for (int first = 0; first < RUNS; first += AT_ONCE) {
+    const int begin = run_begin(K, first + lane), end = run_end(K, first + lane);
     float sums[TOKENS];
     for (int t = 0; t < TOKENS; ++t) sums[t] = 0.0f;
     for (int k = begin; k < end; k += 8) {
@@ -67,7 +63,7 @@ __kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void matmul_small
       float sum = first == 0 ? 0.0f : totals[t * 64 + r];
       for (int p = 0; p < AT_ONCE; ++p) sum += parts[(p * TOKENS + t) * 64 + r];
       totals[t * 64 + r] = sum;
-      if (first + AT_ONCE == PARTS && row < row_end) FIRST_Y[(size_t)t * y_stride + row] = sum;
+      if (first + AT_ONCE == RUNS && row < row_end) FIRST_Y[(size_t)t * y_stride + row] = sum;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
@@ -95,15 +91,13 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
   const int id = get_local_id(0), tx = id % 16, ty = id / 16;
   __global const uchar *panel = PANELS + (first_row / 64) * panel_bytes;
   __global const float *x = PTR(const float, x);
-  const int tiles = (K + 31) / 32;
   float total[4][4], run[4][4];  // [token][row]
   for (int t = 0; t < 4; ++t) {
     for (int r = 0; r < 4; ++r) total[t][r] = run[t][r] = 0.0f;
   }
   int part = 0;
-  for (int tile = 0; tile < tiles; ++tile) {
-    // The run that this tile belongs to. Empty runs add nothing and are skipped.
-    const int current = ((tile + 1) * PARTS - 1) / tiles;
+  for (int begin = 0; begin < K; begin += 32) {
+    const int current = run_of(K, begin);
     if (current != part) {
       for (int t = 0; t < 4; ++t) {
         for (int r = 0; r < 4; ++r) {
@@ -114,10 +108,10 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
     }
     part = current;
     float columns[8];
-    load_columns(panel, id % 64, tile * 32 + id / 64 * 8, K, columns);
+    load_columns(panel, id % 64, begin + id / 64 * 8, K, columns);
     for (int j = 0; j < 8; ++j) weights[(id / 64 * 8 + j) * 64 + id % 64] = columns[j];
     for (int i = id; i < 64 * 32; i += 256) {
-      const int token = first_token + i / 32, k = tile * 32 + i % 32;
+      const int token = first_token + i / 32, k = begin + i % 32;
       tokens[i / 32 * PITCH + i % 32] = token < S && k < K ? x[X_ROW(token) + k] : 0.0f;
     }
     barrier(CLK_LOCAL_MEM_FENCE);

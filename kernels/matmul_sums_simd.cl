@@ -1,16 +1,17 @@
-// The functions that sum SUM_TOKENS tokens x ROW_BLOCKS blocks of 16 rows over a decoded panel. matmul_simd.cl includes
+// The functions that sum SUM_TOKENS tokens x ROW_BLOCKS blocks of 16 rows over a decoded chunk. matmul_simd.cl includes
 // this file once for each number of tokens; it is never built alone.
 //
+// Layout: `cut` has BLOCKS vectors for each token, with the sums of a run that a chunk's end cuts (chunks_simd.cl).
 // VARIANT_NAME() gives each function a name with its number of tokens. The file undefines SUM_TOKENS at its end.
 
-// Starts sums at 0, or at the results so far in y.
-INLINE void VARIANT_NAME(begin_sums, SUM_TOKENS)(float16 sum[SUM_TOKENS][ROW_BLOCKS], __global const float *y,
-                                                 int first, ROWS_OF_Y, int rows) {
+// Starts the sums of part i of a chunk, at 0 or at the sums so far of its run.
+INLINE void VARIANT_NAME(begin_sums, SUM_TOKENS)(float16 sum[SUM_TOKENS][ROW_BLOCKS], const Parts *parts, const int i,
+                                                 const float16 *cut) {
+  const bool continues = i == 0 && parts->continues;
 #pragma unroll
   for (int t = 0; t < SUM_TOKENS; ++t)
 #pragma unroll
-    for (int b = 0; b < ROW_BLOCKS; ++b)
-      sum[t][b] = first ? (float16)(0.0f) : load_rows(y + Y_ROW(t) + b * 16, rows - b * 16);
+    for (int b = 0; b < ROW_BLOCKS; ++b) sum[t][b] = continues ? cut[t * BLOCKS + b] : (float16)(0.0f);
 }
 
 // Adds the products of columns [begin, end). x + token[t] is the address of token t's first column.
@@ -30,22 +31,46 @@ INLINE void VARIANT_NAME(add_columns, SUM_TOKENS)(float16 sum[SUM_TOKENS][ROW_BL
   }
 }
 
-// Stores the sums to y.
-INLINE void VARIANT_NAME(end_sums, SUM_TOKENS)(float16 sum[SUM_TOKENS][ROW_BLOCKS], __global float *y, ROWS_OF_Y,
-                                               int rows) {
+// Adds the sums of part i to the totals in y, if its run ends. Otherwise they wait in `cut`.
+INLINE void VARIANT_NAME(end_sums, SUM_TOKENS)(float16 sum[SUM_TOKENS][ROW_BLOCKS], const Parts *parts, const int i,
+                                               float16 *cut, __global float *y, ROWS_OF_Y, int rows) {
+  const bool is_first = i == 0 && parts->is_first;
+  if (i + 1 == parts->count && parts->is_cut) {
+#pragma unroll
+    for (int t = 0; t < SUM_TOKENS; ++t)
+#pragma unroll
+      for (int b = 0; b < ROW_BLOCKS; ++b) cut[t * BLOCKS + b] = sum[t][b];
+    return;
+  }
+  if (rows >= ROW_BLOCKS * 16 && !is_first) {  // the usual case, with few instructions
+#pragma unroll
+    for (int t = 0; t < SUM_TOKENS; ++t)
+#pragma unroll
+      for (int b = 0; b < ROW_BLOCKS; ++b) {
+        __global float *at = y + Y_ROW(t) + b * 16;
+        STORE16(__global, vload16(0, at) + sum[t][b], at);
+      }
+    return;
+  }
 #pragma unroll
   for (int t = 0; t < SUM_TOKENS; ++t)
 #pragma unroll
-    for (int b = 0; b < ROW_BLOCKS; ++b) store_rows(sum[t][b], y + Y_ROW(t) + b * 16, rows - b * 16);
+    for (int b = 0; b < ROW_BLOCKS; ++b) {
+      __global float *at = y + Y_ROW(t) + b * 16;
+      const int left = rows - b * 16;
+      store_rows((is_first ? (float16)(0.0f) : load_rows(at, left)) + sum[t][b], at, left);
+    }
 }
 
-// Passes the tokens over all columns of a panel.
-INLINE void VARIANT_NAME(pass_tokens, SUM_TOKENS)(__local const float16 *panel, __global const float *x,
-                                                  __global float *y, int columns, int first, const long *token,
-                                                  ROWS_OF_Y, int rows) {
-  float16 sum[SUM_TOKENS][ROW_BLOCKS];
-  VARIANT_NAME(begin_sums, SUM_TOKENS)(sum, y, first, Y_ROWS, rows);
-  VARIANT_NAME(add_columns, SUM_TOKENS)(sum, panel, x, 0, columns, token);
-  VARIANT_NAME(end_sums, SUM_TOKENS)(sum, y, Y_ROWS, rows);
+// Passes the tokens over all columns of a chunk.
+INLINE void VARIANT_NAME(pass_tokens, SUM_TOKENS)(__local const float16 *panel, const Parts *parts,
+                                                  __global const float *x, __global float *y, float16 *cut,
+                                                  const long *token, ROWS_OF_Y, int rows) {
+  for (int i = 0, k = 0; i < parts->count; k = parts->end[i++]) {
+    float16 sum[SUM_TOKENS][ROW_BLOCKS];
+    VARIANT_NAME(begin_sums, SUM_TOKENS)(sum, parts, i, cut);
+    VARIANT_NAME(add_columns, SUM_TOKENS)(sum, panel, x, k, parts->end[i], token);
+    VARIANT_NAME(end_sums, SUM_TOKENS)(sum, parts, i, cut, y, Y_ROWS, rows);
+  }
 }
 #undef SUM_TOKENS

@@ -6,22 +6,22 @@
 //   SUPER == 1: 8 tiles behind a header [half d[64]] [half dmin[64] if explicit]; tile = [int8 sc[G][64]] [uint8
 //   m[G][64]] [quants]. SUPER == 2: the same, and scales are eighths of d * sc.
 // Options: GROUP 32|16, SUPER 0|1|2, MIN_KIND 0 none, 1 zero point, 2 explicit; ZERO_POINT; QUANT_BYTES of one tile.
-// A run is GROUP columns that share their scales. The kernel decodes AT_ONCE blocks of 16 rows at a time, from row
+// A strip is GROUP columns that share their scales. The kernel decodes AT_ONCE blocks of 16 rows at a time, from row
 // `lane` of the panel on. The including file defines SCALE_OF_ROWS(lane), an exact power of two that multiplies
 // their scales.
 #define SCALE_STEP (SUPER == 2 ? 0.125f : 1.0f)
-#define RUN GROUP
-#define RUNS_PER_TILE (32 / GROUP)
+#define STRIP GROUP
+#define STRIPS_PER_TILE (32 / GROUP)
 #if SUPER
-#define SCALE_BYTES (RUNS_PER_TILE * 64)
+#define SCALE_BYTES (STRIPS_PER_TILE * 64)
 #define HEADER_BYTES (MIN_KIND == 2 ? 256 : 128)
 #else
-#define SCALE_BYTES (RUNS_PER_TILE * 128)
+#define SCALE_BYTES (STRIPS_PER_TILE * 128)
 #define HEADER_BYTES 0
 #endif
 #define TILE_BYTES (SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1) + QUANT_BYTES)
 
-#define RUN_REGISTERS (MIN_KIND == 0 ? 1 : 2)
+#define STRIP_REGISTERS (MIN_KIND == 0 ? 1 : 2)
 #include "registers_simd.cl"
 #include "fetch_simd.cl"
 #ifdef TAKES_OFFSETS
@@ -42,16 +42,16 @@
 typedef struct {
   float16 scale[AT_ONCE];
   LOW_IN_MEMORY float16 low[AT_ONCE];  // fma adds it; unused with MIN_KIND 0
-  __global const uchar *quants;  // the run's codes, from row 0 of the panel on
+  __global const uchar *quants;  // the strip's codes, from row 0 of the panel on
   int lane;
 #ifdef OFFSETS
   bool takes_offsets;  // matmul_i4_simd.cl
 #endif
-} Run;
+} Strip;
 
-INLINE Run load_run(__global const uchar *panel, int run, int lane) {
-  Run r;
-  const int tile = run / RUNS_PER_TILE, part = run % RUNS_PER_TILE;
+INLINE Strip load_strip(__global const uchar *panel, int strip, int lane) {
+  Strip r;
+  const int tile = strip / STRIPS_PER_TILE, part = strip % STRIPS_PER_TILE;
 #if SUPER
   __global const uchar *header = panel + (size_t)(tile / 8) * (HEADER_BYTES + 8 * TILE_BYTES);
   __global const uchar *at = header + HEADER_BYTES + (tile % 8) * TILE_BYTES;
@@ -82,7 +82,7 @@ INLINE Run load_run(__global const uchar *panel, int run, int lane) {
   }
 #pragma unroll
   for (int b = 0; b < AT_ONCE; ++b) r.scale[b] *= SCALE_OF_ROWS(lane + b * 16);
-  r.quants = at + SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1) + part * (QUANT_BYTES / RUNS_PER_TILE);
+  r.quants = at + SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1) + part * (QUANT_BYTES / STRIPS_PER_TILE);
   r.lane = lane;
 #ifdef OFFSETS
   r.takes_offsets = TAKES_OFFSETS((__global const half *)at + part * 64, (__global const half *)(at + SCALE_BYTES) + part * 64);
@@ -90,7 +90,7 @@ INLINE Run load_run(__global const uchar *panel, int run, int lane) {
   return r;
 }
 
-INLINE float16 decode(const Run *r, int b, float16 q) {
+INLINE float16 decode(const Strip *r, int b, float16 q) {
 #if MIN_KIND == 0
   return q * r->scale[b];
 #else

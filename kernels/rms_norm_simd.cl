@@ -7,9 +7,9 @@
 // by fma with the last product.
 // Layout: x, y, add f32 at s*stride + g*width + i; weight, bias f32 [width], or [groups][width] with -DOWN_WEIGHTS=1.
 // Work: one work-item (local size 1) per token (dimension 0) and group (dimension 1).
-// Order: 16 lane sums; lane i takes elements i, i+16, ... Squares are summed by fma, values (for the mean) by addition;
-//   then follows the tree of sum_lanes. A last part of fewer than 16 elements is filled with zeros, or with the mean if
-//   that is subtracted.
+// Order: 64 lane sums; lane i takes elements i, i+64, ... Squares are summed by fma, values (for the mean) by addition;
+//   then follows the tree of sum_64_lanes. A last part of fewer than 64 elements is filled with zeros, or with the mean
+//   if that is subtracted.
 // Limits: any width >= 1; y may be x. -DHAS_ADD=1 reads add. -DROUND_F16=1 rounds y, but never the residual stream x.
 #include "rms_norm.cl"
 
@@ -21,41 +21,54 @@ __kernel void rms_norm_simd(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), B
   __global float *y = PTR(float, y) + s * y_stride + g * width;
   __global const float *weight = PTR(const float, weight) + WEIGHTS_OF(g);
   __global const float *bias = PTR(const float, bias) + WEIGHTS_OF(g);
-  const int whole = width & ~15, rest = width & 15;
+  const int whole = width & ~15, rest = width & 15, whole64 = width & ~63;
 #if HAS_ADD
   __global const float *add = PTR(const float, add) + s * add_stride + g * width;
 #endif
 
-  float16 sums = 0.0f;  // sums of squares; of values if the mean is needed first
-  for (int i = 0; i < whole; i += 16) {
-    float16 v = vload16(0, x + i);
+  float16 sums[4] = {0.0f, 0.0f, 0.0f, 0.0f};  // sums of squares; of values if the mean is needed first
+  for (int i = 0; i < whole64; i += 64) {
+#pragma unroll
+    for (int b = 0; b < 4; ++b) {
+      float16 v = vload16(b, x + i);
 #if HAS_ADD
-    v = fma((float16)(add_scale), vload16(0, add + i), v);
-    STORE16(__global, v, x + i);
+      v = fma((float16)(add_scale), vload16(b, add + i), v);
+      STORE16(__global, v, x + i + b * 16);
 #endif
-    sums = ADD_UP(v, sums);
+      sums[b] = ADD_UP(v, sums[b]);
+    }
   }
-  if (rest) {
-    float16 v = load_part(x + whole, rest, 0.0f);
+#pragma unroll
+  for (int b = 0; b < 4; ++b) {
+    const int at = whole64 + b * 16, left = width - at;
+    if (left <= 0) continue;
+    float16 v = load_up_to(x + at, left, 0.0f);
 #if HAS_ADD
-    v = fma((float16)(add_scale), load_part(add + whole, rest, 0.0f), v);
-    store_part(v, x + whole, rest);
+    v = fma((float16)(add_scale), load_up_to(add + at, left, 0.0f), v);
+    store_rows(v, x + at, left);
 #endif
-    sums = ADD_UP(v, sums);
+    sums[b] = ADD_UP(v, sums[b]);
   }
 #if CENTRED
-  const float mean = sum_lanes(sums) / (float)width;
-  sums = 0.0f;
-  for (int i = 0; i < whole; i += 16) {
-    const float16 v = vload16(0, x + i) - mean;
-    sums = fma(v, v, sums);
+  const float mean = sum_64_lanes(sums) / (float)width;
+#pragma unroll
+  for (int b = 0; b < 4; ++b) sums[b] = 0.0f;
+  for (int i = 0; i < whole64; i += 64) {
+#pragma unroll
+    for (int b = 0; b < 4; ++b) {
+      const float16 v = vload16(b, x + i) - mean;
+      sums[b] = fma(v, v, sums[b]);
+    }
   }
-  if (rest) {
-    const float16 v = load_part(x + whole, rest, mean) - mean;
-    sums = fma(v, v, sums);
+#pragma unroll
+  for (int b = 0; b < 4; ++b) {
+    const int at = whole64 + b * 16, left = width - at;
+    if (left <= 0) continue;
+    const float16 v = load_up_to(x + at, left, mean) - mean;
+    sums[b] = fma(v, v, sums[b]);
   }
 #endif
-  const float inverse = inverse_root(sum_lanes(sums) / (float)width + eps);
+  const float inverse = inverse_root(sum_64_lanes(sums) / (float)width + eps);
 
   for (int i = 0; i < whole; i += 16) {
     float16 v = OF_VALUE(vload16(0, x + i)) * inverse;

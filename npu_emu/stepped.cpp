@@ -16,7 +16,7 @@ SteppedArray<Mac>::SteppedArray(const ArrayShape& array, Dataflow dataflow, cons
   TANDEM_CHECK(m > 0 && k > 0 && n > 0 && array.rows > 0 && array.cols > 0, "a stepped product needs positive extents");
   totals_.resize(static_cast<size_t>(m * n));
   begins_later_run_.resize(static_cast<size_t>(k));
-  for (Run run(k); run.is_valid(); run.next())
+  for (ColumnRun run(k); run.is_valid(); run.next())
     begins_later_run_[static_cast<size_t>(run.first_column())] = !run.is_first();
   begin_fold();
 }

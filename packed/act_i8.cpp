@@ -67,7 +67,7 @@ const char* misfit_act_i8(const PackedFormat& format) {
 float act_i8_product(const PackedFormat& format, const std::byte* panel, int64_t columns, int64_t row,
                      const ActBlock* x) {
   float total = 0;
-  for (Run run(columns); run.is_valid(); run.next()) {
+  for (ColumnRun run(columns); run.is_valid(); run.next()) {
     float acc = 0;
     for (int64_t tile = run.first_column() / kTileColumns; tile < run.end_column() / kTileColumns; ++tile)
       acc = add_tile(format, tile_view(format, panel, tile), row, x[tile], acc);

@@ -84,8 +84,4 @@ void decode_packed_row(const PackedFormat& format, const std::byte* panels, int6
   }
 }
 
-float row_product(const float* weights, const float* x, int64_t columns) {
-  return row_product(weights, x, columns, [](float w, float a, float sum) { return std::fma(w, a, sum); });
-}
-
 }  // namespace tandem

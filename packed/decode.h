@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "packed/format.h"
-#include "packed/runs.h"
 
 namespace tandem {
 
@@ -23,20 +22,5 @@ float decode_weight(const PackedFormat& format, const std::byte* panel, int64_t 
 
 // Elements [row, 0..columns) of a matrix whose panel 0 is at `panels`.
 void decode_packed_row(const PackedFormat& format, const std::byte* panels, int64_t columns, int64_t row, float* out);
-
-// The product of a row's decoded weights and a token: a chain of multiply-adds for each run of columns, and the runs
-// added in their order (packed/runs.h). `multiply_add(w, x, sum)` is std::fma by the contract; a device whose fma is
-// not fused rounds twice.
-template <typename MultiplyAdd>
-float row_product(const float* weights, const float* x, int64_t columns, MultiplyAdd multiply_add) {
-  float total = 0;
-  for (Run run(columns); run.is_valid(); run.next()) {
-    float sum = 0;
-    for (int64_t k = run.first_column(); k < run.end_column(); ++k) sum = multiply_add(weights[k], x[k], sum);
-    total += sum;
-  }
-  return total;
-}
-float row_product(const float* weights, const float* x, int64_t columns);
 
 }  // namespace tandem

@@ -1,5 +1,6 @@
 #include "packed/format.h"
 
+#include "packed/tiles.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -75,24 +76,17 @@ size_t packed_bytes(const PackedFormat& format, int64_t rows, int64_t columns) {
 // A tile is the scales of its columns, their minima if the format has any, and its codes. A super block puts a header
 // in front of every kSuperTiles tiles. It holds the scales that the tiles' own scales are multiples of, and it shifts
 // all tiles behind it.
-TileView tile_view(const PackedFormat& format, const std::byte* panel, int64_t tile) {
+TilesOfPanel::TilesOfPanel(const PackedFormat& format, const std::byte* panel) : panel_(panel) {
   const TileSizes sizes = tile_sizes(format);
-  TileView view;
-  const std::byte* at = panel + static_cast<size_t>(tile) * sizes.tile();
-  if (format.super_blocks()) {
-    const int64_t block = tile / kSuperTiles;
-    at += static_cast<size_t>(block + 1) * sizes.header_bytes;
-    const std::byte* header = panel + static_cast<size_t>(block) * (sizes.header_bytes + kSuperTiles * sizes.tile());
-    view.scale = reinterpret_cast<const uint16_t*>(header);
-    view.minimum = view.scale + kPanelRows;
-    view.sub_scale = reinterpret_cast<const int8_t*>(at);
-    view.sub_minimum = reinterpret_cast<const uint8_t*>(at + sizes.scale_bytes);
-  } else {
-    view.scale = reinterpret_cast<const uint16_t*>(at);
-    view.minimum = reinterpret_cast<const uint16_t*>(at + sizes.scale_bytes);
-  }
-  view.codes = reinterpret_cast<const uint8_t*>(at + sizes.scale_bytes + sizes.minimum_bytes);
-  return view;
+  scale_bytes_ = static_cast<int64_t>(sizes.scale_bytes);
+  codes_at_ = static_cast<int64_t>(sizes.scale_bytes + sizes.minimum_bytes);
+  tile_bytes_ = static_cast<int64_t>(sizes.tile());
+  header_bytes_ = static_cast<int64_t>(sizes.header_bytes);
+  super_bytes_ = header_bytes_ + kSuperTiles * tile_bytes_;
+}
+
+TileView tile_view(const PackedFormat& format, const std::byte* panel, int64_t tile) {
+  return TilesOfPanel(format, panel).at(tile);
 }
 
 }  // namespace tandem

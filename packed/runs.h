@@ -10,44 +10,36 @@
 
 namespace tandem {
 
-inline constexpr int64_t kRuns = 16;
+inline constexpr int64_t kColumnRuns = 16;
 inline constexpr int64_t kRunTileColumns = 64;  // two groups of 32, and the depth of the NPU's default array
 
 // Walks over the runs that have columns, in ascending order. Empty runs add nothing to a sum. Its functions are always
 // inlined: some of its users are compiled for instructions that the machine may lack (packed/loops/act_loops.h).
-class Run {
+class ColumnRun {
  public:
   // At the first run of `columns` columns; columns > 0.
-  [[gnu::always_inline]] explicit Run(int64_t columns)
-      : columns_(columns), tiles_((columns + kRunTileColumns - 1) / kRunTileColumns) {
-    find();
-  }
+  [[gnu::always_inline]] explicit ColumnRun(int64_t columns)
+      : columns_(columns), tiles_((columns + kRunTileColumns - 1) / kRunTileColumns), end_(end_of(0)) {}
 
-  [[gnu::always_inline]] bool is_valid() const { return index_ < kRuns; }
+  [[gnu::always_inline]] bool is_valid() const { return begin_ < tiles_; }
   [[gnu::always_inline]] bool is_first() const { return begin_ == 0; }
   [[gnu::always_inline]] bool is_last() const { return end_ == tiles_; }
   [[gnu::always_inline]] int64_t first_tile() const { return begin_; }  // of 64 columns
   [[gnu::always_inline]] int64_t end_tile() const { return end_; }
   [[gnu::always_inline]] int64_t first_column() const { return begin_ * kRunTileColumns; }
-  [[gnu::always_inline]] int64_t end_column() const {
-    return end_ * kRunTileColumns < columns_ ? end_ * kRunTileColumns : columns_;
-  }
+  [[gnu::always_inline]] int64_t end_column() const { return is_last() ? columns_ : end_ * kRunTileColumns; }
   [[gnu::always_inline]] void next() {
-    ++index_;
     begin_ = end_;
-    find();
+    end_ = end_of(++index_);
   }
 
  private:
-  // Finds the next run with a tile, from run index_ on.
-  [[gnu::always_inline]] void find() {
-    for (; index_ < kRuns; ++index_) {
-      end_ = tiles_ * (index_ + 1) / kRuns;
-      if (end_ > begin_) return;
-    }
+  // Of 16 tiles or fewer, no two lie in one run. Then the run with this index, empty ones left out, is one tile.
+  [[gnu::always_inline]] int64_t end_of(int64_t index) const {
+    return tiles_ <= kColumnRuns ? index + 1 : tiles_ * (index + 1) / kColumnRuns;
   }
 
-  int64_t columns_, tiles_, index_ = 0, begin_ = 0, end_ = 0;
+  int64_t columns_, tiles_, index_ = 0, begin_ = 0, end_;
 };
 
 }  // namespace tandem

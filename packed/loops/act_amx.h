@@ -102,12 +102,15 @@ ACT_INLINE int64_t take_in_many(const Chunk& chunk, int tiles, int bias, const A
   for (; s + kTileTokens <= tokens; s += kTileTokens) {
     const ActBlock* block = x + s * x_stride;
     multiply_tiles<kGroups>(chunk, 0, block, x_stride, found[0]);
-    for (int group = 0; group < groups; ++group) {
+    for (int group = 0, i = 0; group < groups; ++group) {
       if (group + 1 < groups) multiply_tiles<kGroups>(chunk, group + 1, block, x_stride, found[(group + 1) % 2]);
-      const int tile = group / kGroups, g = group % kGroups;
-      scale_tiles<kFourBits, kWithMin, kGroups>(chunk.groups[group], g, bias, block + tile, x_stride, found[group % 2],
-                                                ActSums::of_token(sums, s), g == 0 && chunk.begins_run[tile],
-                                                g == kGroups - 1 && chunk.ends_run[tile]);
+      const ChunkPart& part = chunk.part[i];
+      const int tile = group / kGroups;
+      const bool is_last = group + 1 == part.end * kGroups;
+      scale_tiles<kFourBits, kWithMin, kGroups>(
+          chunk.groups[group], group % kGroups, bias, block + tile, x_stride, found[group % 2],
+          ActSums::of_token(sums, s), part.begins_run && group == part.first * kGroups, part.ends_run && is_last);
+      if (is_last) ++i;
     }
   }
   _tile_release();

@@ -10,6 +10,7 @@
 
 #include "packed/loops/act_loops_tables.h"
 #include "packed/runs.h"
+#include "packed/tiles.h"
 
 #define ACT_INLINE static inline __attribute__((always_inline))
 
@@ -176,12 +177,13 @@ void multiply(const ActPanel& args) {
   ActSums sums = {args.sums, args.sums + args.tokens * kRows, false, false};
   std::memset(sums.total, 0, static_cast<size_t>(args.tokens) * kRows * sizeof(float));
   Tile tile;
-  Run run(args.columns);
+  const TilesOfPanel panel(format, args.panel);
+  ColumnRun run(args.columns);
   for (int64_t at = 0; at < args.columns / kTileColumns; ++at) {
     sums.begins_run = at == run.first_column() / kTileColumns;
     sums.ends_run = at + 1 == run.end_column() / kTileColumns;
     if (sums.ends_run) run.next();
-    const TileView view = tile_view(format, args.panel, at);
+    const TileView view = panel.at(at);
     for (int g = 0; g < groups; ++g) read_scales<kFourBits>(format, view, g, tile.groups[g]);
     read_codes<kFourBits>(view.codes, tile.codes);
     // Each combination is compiled by itself, so the inner loops have no branches.

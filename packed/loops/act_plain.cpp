@@ -51,7 +51,7 @@ void multiply_panel(const ActPanel& args) {
   float *run_sums = args.sums, *totals = args.sums + all;
   std::fill_n(totals, all, 0.0F);
   PlainTile tile;
-  for (Run run(args.columns); run.is_valid(); run.next()) {
+  for (ColumnRun run(args.columns); run.is_valid(); run.next()) {
     std::fill_n(run_sums, all, 0.0F);
     for (int64_t t = run.first_column() / kTileColumns; t < run.end_column() / kTileColumns; ++t) {
       unpack(*args.format, tile_view(*args.format, args.panel, t), tile);

@@ -17,6 +17,7 @@
 
 #include "packed/loops/act_loops.h"
 #include "packed/runs.h"
+#include "packed/tiles.h"
 
 #define ACT_INLINE static inline __attribute__((always_inline, unused))
 
@@ -136,10 +137,16 @@ constexpr int kChunkTiles = kChunkPlanes / kPlanes<kFourBits>;
 struct RowScales {
   alignas(64) float scale[kRows], min[kRows];
 };
+// Tiles [first, end) of a chunk that lie in one run of columns. The run may begin and end outside of the chunk.
+struct ChunkPart {
+  int first, end;
+  bool begins_run, ends_run;
+};
 struct Chunk {
   alignas(64) uint8_t codes[kChunkPlanes][kQuads][kRows * 4];  // a tile has one plane or two
   RowScales groups[2 * kChunkPlanes];
-  bool begins_run[kChunkPlanes], ends_run[kChunkPlanes];  // for each tile: a run of columns begins or ends with it
+  int parts;
+  ChunkPart part[kChunkPlanes];
 };
 
 // Writes to[place] = the value of the row at that place, four neighbouring rows at a time. The order is its
@@ -251,15 +258,29 @@ ACT_INLINE void fetch_ahead(const uint8_t* codes) {
 }
 
 template <bool kFourBits>
-ACT_INLINE void read_tile(const PackedFormat& format, const std::byte* panel, int64_t tile, int groups, int at,
+ACT_INLINE void read_tile(const PackedFormat& format, const TilesOfPanel& panel, int64_t tile, int groups, int at,
                           Chunk& to) {
-  const TileView view = tile_view(format, panel, tile);
+  const TileView view = panel.at(tile);
   fetch_ahead<kFourBits>(view.codes);
   for (int g = 0; g < groups; ++g) read_scales<kFourBits>(format, view, g, to.groups[at * groups + g]);
   if (kFourBits)
     read_four_bits(view.codes, to.codes[at]);
   else
     read_eight_bits(view.codes, format.zero_point, to.codes[at * kPlanes<false>]);
+}
+
+// Cuts a chunk of `count` tiles from `first` on where runs end. `run` is the first tile's run, and then the run of the
+// tile behind the chunk.
+ACT_INLINE void cut_into_parts(int64_t first, int count, ColumnRun& run, Chunk& chunk) {
+  chunk.parts = 0;
+  for (int at = 0; at < count; ++chunk.parts) {
+    const bool begins = first + at == run.first_column() / kTileColumns;
+    const int64_t left = run.end_column() / kTileColumns - first;
+    const bool ends = left <= count;
+    chunk.part[chunk.parts] = {at, ends ? static_cast<int>(left) : count, begins, ends};
+    at = chunk.part[chunk.parts].end;
+    if (ends) run.next();
+  }
 }
 
 // The offset of unsigned codes. A sum of products is too large by this offset times the sum of the activations' codes.
@@ -271,12 +292,12 @@ ACT_INLINE int bias_of(const PackedFormat& format) {
 
 #if ACT_HAS_DOT
 template <int tokens, typename Wide>
-ACT_INLINE void widen(const ActBlock*, int64_t, int, Wide&) {}
+ACT_INLINE void widen(const ActBlock*, int64_t, const ChunkPart&, Wide&) {}
 #else
 template <int tokens, typename Wide>
-ACT_INLINE void widen(const ActBlock* x, int64_t x_stride, int tiles, Wide& to) {
+ACT_INLINE void widen(const ActBlock* x, int64_t x_stride, const ChunkPart& part, Wide& to) {
   for (int t = 0; t < tokens; ++t)
-    for (int tile = 0; tile < tiles; ++tile) {
+    for (int tile = part.first; tile < part.end; ++tile) {
       const ByteQuad wide = widened(load_ints(x[t * x_stride + tile].codes));
       store_ints(to[t][tile][0], wide.even);
       store_ints(to[t][tile][1], wide.odd);
@@ -292,21 +313,21 @@ struct ActSums {
   }
 };
 
-// Adds `tiles` tiles of a chunk to the sums, with kVectors vectors of rows in registers at a time.
+// Adds a part of a chunk to the sums, with kVectors vectors of rows in registers at a time.
 template <bool kFourBits, bool kWithMin, int kGroups, int tokens>
-ACT_INLINE void accumulate(const Chunk& chunk, int tiles, int bias, const ActBlock* x, int64_t x_stride,
+ACT_INLINE void accumulate(const Chunk& chunk, const ChunkPart& part, int bias, const ActBlock* x, int64_t x_stride,
                            const ActSums& sums) {
   constexpr int kOfGroup = kQuads / kGroups;
   int32_t wide[GroupSum<kFourBits>::kWide ? tokens : 1][kChunkTiles<kFourBits>][2][kQuads];
-  if (GroupSum<kFourBits>::kWide) widen<tokens>(x, x_stride, tiles, wide);
+  if (GroupSum<kFourBits>::kWide) widen<tokens>(x, x_stride, part, wide);
   for (int first = 0; first < kRows; first += kVectors * kLanes) {
     Floats acc[tokens][kVectors];
 #pragma GCC unroll 8
     for (int t = 0; t < tokens; ++t)
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v)
-        acc[t][v] = chunk.begins_run[0] ? all_floats(0) : load_floats(sums.run + t * kRows + first + v * kLanes);
-    for (int tile = 0; tile < tiles; ++tile) {
+        acc[t][v] = part.begins_run ? all_floats(0) : load_floats(sums.run + t * kRows + first + v * kLanes);
+    for (int tile = part.first; tile < part.end; ++tile)
 #pragma GCC unroll 2
       for (int g = 0; g < kGroups; ++g) {
         const RowScales& scales = chunk.groups[tile * kGroups + g];
@@ -327,7 +348,9 @@ ACT_INLINE void accumulate(const Chunk& chunk, int tiles, int bias, const ActBlo
           for (int v = 0; v < kVectors; ++v) {
             constexpr int kLast = kPlanes<kFourBits> - 1;
             const int at = (first + v * kLanes) * 4;
-            low[v] = high[v] = load_ints(chunk.codes[tile * kPlanes<kFourBits>][quad] + at);
+            low[v] = load_ints(chunk.codes[tile * kPlanes<kFourBits>][quad] + at);
+            __asm__("" : "+v"(low[v]));  // or gcc loads the codes again for each token
+            high[v] = low[v];
             if (kLast > 0) high[v] = load_ints(chunk.codes[tile * kPlanes<kFourBits> + kLast][quad] + at);
           }
 #pragma GCC unroll 8
@@ -357,21 +380,16 @@ ACT_INLINE void accumulate(const Chunk& chunk, int tiles, int bias, const ActBlo
           }
         }
       }
-      if (!chunk.ends_run[tile]) continue;
-#pragma GCC unroll 8
-      for (int t = 0; t < tokens; ++t)
-#pragma GCC unroll 8
-        for (int v = 0; v < kVectors; ++v) {
-          float* total = sums.total + t * kRows + first + v * kLanes;
-          store_floats(total, sum_of(load_floats(total), acc[t][v]));
-          acc[t][v] = all_floats(0);
-        }
-    }
-    if (chunk.ends_run[tiles - 1]) continue;
 #pragma GCC unroll 8
     for (int t = 0; t < tokens; ++t)
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) store_floats(sums.run + t * kRows + first + v * kLanes, acc[t][v]);
+      for (int v = 0; v < kVectors; ++v) {
+        const int at = t * kRows + first + v * kLanes;
+        if (part.ends_run)
+          store_floats(sums.total + at, sum_of(load_floats(sums.total + at), acc[t][v]));
+        else
+          store_floats(sums.run + at, acc[t][v]);
+      }
   }
 }
 
@@ -404,10 +422,13 @@ ACT_INLINE void take_in_all(const Chunk& chunk, int tiles, int bias, const ActBl
     const int64_t now = tokens_at_once(tokens - s, kTogether);
     const ActBlock* from = x + s * x_stride;
     const ActSums to = ActSums::of_token(sums, s);
-    if (now == 1) accumulate<kFourBits, kWithMin, kGroups, 1>(chunk, tiles, bias, from, x_stride, to);
-    if (now == 2) accumulate<kFourBits, kWithMin, kGroups, 2>(chunk, tiles, bias, from, x_stride, to);
-    if constexpr (kTogether == 3) {
-      if (now == 3) accumulate<kFourBits, kWithMin, kGroups, 3>(chunk, tiles, bias, from, x_stride, to);
+    for (int i = 0; i < chunk.parts; ++i) {
+      const ChunkPart& part = chunk.part[i];
+      if (now == 1) accumulate<kFourBits, kWithMin, kGroups, 1>(chunk, part, bias, from, x_stride, to);
+      if (now == 2) accumulate<kFourBits, kWithMin, kGroups, 2>(chunk, part, bias, from, x_stride, to);
+      if constexpr (kTogether == 3) {
+        if (now == 3) accumulate<kFourBits, kWithMin, kGroups, 3>(chunk, part, bias, from, x_stride, to);
+      }
     }
     s += now;
   }
@@ -469,86 +490,87 @@ ACT_INLINE void multiply_small_batch(const ActPanel& args, int64_t first) {
   const PackedFormat& format = *args.format;
   const int64_t tiles = args.columns / kTileColumns;
   const ActBlock* x = args.x + first * tiles;
+  const TilesOfPanel panel(format, args.panel);
   const int bias = bias_of<kFourBits>(format);
   Floats acc[tokens][4];
-  alignas(64) float totals[tokens][kRows] = {};
-  Run run(args.columns);
-  for (int64_t tile = 0; tile < tiles; ++tile, ++x) {
-    if (tile == run.first_column() / kTileColumns) {
+  Floats totals[tokens][4];
 #pragma GCC unroll 3
-      for (int t = 0; t < tokens; ++t)
+  for (int t = 0; t < tokens; ++t)
 #pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i) acc[t][i] = all_floats(0);
-    }
-    const TileView view = tile_view(format, args.panel, tile);
-    if (first == 0) fetch_ahead<kFourBits>(view.codes);
-#pragma GCC unroll 2
-    for (int g = 0; g < kGroups; ++g) {
-      int32_t codes[tokens];
-      Ints sum[tokens][4];
-#pragma GCC unroll 3
-      for (int t = 0; t < tokens; ++t) {
-        const ActBlock& block = x[t * tiles];
-        codes[t] = kGroups == 1 ? block.sums[0] + block.sums[1] : block.sums[g];
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i) sum[t][i] = all_words(-bias * codes[t]);
-      }
-      constexpr int kQuadsAtOnce = kFourBits ? 2 : 1;
-#pragma GCC unroll 8
-      for (int q = 0; q < kQuads / kGroups; q += kQuadsAtOnce) {
-        const int quad = g * (kQuads / kGroups) + q;
-        Ints v[4];
-#pragma GCC unroll 4
-        for (int j = 0; j < 4; ++j)
-          v[j] = kFourBits ? load_ints(view.codes + (2 * quad + j) * kRows)
-                           : bit_xor(load_ints(view.codes + (quad / 2 * 8 + 2 * j + quad % 2) * kRows), all_bytes(128));
-        interleave_4x4(v);
-#pragma GCC unroll 3
-        for (int t = 0; t < tokens; ++t) {
-          int32_t words[2];
-          std::memcpy(words, x[t * tiles].codes + 4 * quad, sizeof(int32_t) * kQuadsAtOnce);
-#pragma GCC unroll 4
-          for (int i = 0; i < 4; ++i) {
-            sum[t][i] = dot(sum[t][i], kFourBits ? bit_and(v[i], all_bytes(15)) : v[i], all_words(words[0]));
-            if (kFourBits) sum[t][i] = dot(sum[t][i], high_nibbles(v[i]), all_words(words[1]));
-          }
-        }
-      }
-      Floats scale[4], min[4];
-      scales_of<kFourBits, kWithMin>(format, view, g, scale, min);
-#pragma GCC unroll 3
-      for (int t = 0; t < tokens; ++t) {
-        const float of_x = x[t * tiles].scale;
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i) {
-          acc[t][i] = fmadd(to_floats(sum[t][i]), product(scale[i], all_floats(of_x)), acc[t][i]);
-          if (kWithMin) acc[t][i] = fmadd(min[i], all_floats(of_x * static_cast<float>(codes[t])), acc[t][i]);
-        }
-      }
-    }
-    if (tile + 1 < run.end_column() / kTileColumns) continue;
+    for (int i = 0; i < 4; ++i) totals[t][i] = all_floats(0);
+  for (ColumnRun run(args.columns); run.is_valid(); run.next()) {
 #pragma GCC unroll 3
     for (int t = 0; t < tokens; ++t)
 #pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i)
-        store_floats(totals[t] + i * kLanes, sum_of(load_floats(totals[t] + i * kLanes), acc[t][i]));
-    run.next();
+      for (int i = 0; i < 4; ++i) acc[t][i] = all_floats(0);
+    for (int64_t tile = run.first_column() / kTileColumns; tile < run.end_column() / kTileColumns; ++tile, ++x) {
+      const TileView view = panel.at(tile);
+      if (first == 0) fetch_ahead<kFourBits>(view.codes);
+#pragma GCC unroll 2
+      for (int g = 0; g < kGroups; ++g) {
+        int32_t codes[tokens];
+        Ints sum[tokens][4];
+#pragma GCC unroll 3
+        for (int t = 0; t < tokens; ++t) {
+          const ActBlock& block = x[t * tiles];
+          codes[t] = kGroups == 1 ? block.sums[0] + block.sums[1] : block.sums[g];
+#pragma GCC unroll 4
+          for (int i = 0; i < 4; ++i) sum[t][i] = all_words(-bias * codes[t]);
+        }
+        constexpr int kQuadsAtOnce = kFourBits ? 2 : 1;
+#pragma GCC unroll 8
+        for (int q = 0; q < kQuads / kGroups; q += kQuadsAtOnce) {
+          const int quad = g * (kQuads / kGroups) + q;
+          Ints v[4];
+#pragma GCC unroll 4
+          for (int j = 0; j < 4; ++j)
+            v[j] = kFourBits
+                       ? load_ints(view.codes + (2 * quad + j) * kRows)
+                       : bit_xor(load_ints(view.codes + (quad / 2 * 8 + 2 * j + quad % 2) * kRows), all_bytes(128));
+          interleave_4x4(v);
+#pragma GCC unroll 3
+          for (int t = 0; t < tokens; ++t) {
+            int32_t words[2];
+            std::memcpy(words, x[t * tiles].codes + 4 * quad, sizeof(int32_t) * kQuadsAtOnce);
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; ++i) {
+              sum[t][i] = dot(sum[t][i], kFourBits ? bit_and(v[i], all_bytes(15)) : v[i], all_words(words[0]));
+              if (kFourBits) sum[t][i] = dot(sum[t][i], high_nibbles(v[i]), all_words(words[1]));
+            }
+          }
+        }
+        Floats scale[4], min[4];
+        scales_of<kFourBits, kWithMin>(format, view, g, scale, min);
+#pragma GCC unroll 3
+        for (int t = 0; t < tokens; ++t) {
+          const float of_x = x[t * tiles].scale;
+#pragma GCC unroll 4
+          for (int i = 0; i < 4; ++i) {
+            acc[t][i] = fmadd(to_floats(sum[t][i]), product(scale[i], all_floats(of_x)), acc[t][i]);
+            if (kWithMin) acc[t][i] = fmadd(min[i], all_floats(of_x * static_cast<float>(codes[t])), acc[t][i]);
+          }
+        }
+      }
+    }
+#pragma GCC unroll 3
+    for (int t = 0; t < tokens; ++t)
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) totals[t][i] = sum_of(totals[t][i], acc[t][i]);
   }
 #pragma GCC unroll 3
   for (int t = 0; t < tokens; ++t) {
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) acc[t][i] = load_floats(totals[t] + i * kLanes);
-    reorder<kFourBits>(acc[t]);  // back to the order of rows: it is its own inverse
+    reorder<kFourBits>(totals[t]);  // back to the order of rows: it is its own inverse
     float* y = args.y + (first + t) * args.y_stride;
     float in_order[kRows];
     float* to = args.rows == kRows ? y : in_order;
-    for (int i = 0; i < 4; ++i) store_floats(to + i * kLanes, acc[t][i]);
+    for (int i = 0; i < 4; ++i) store_floats(to + i * kLanes, totals[t][i]);
     if (args.rows < kRows) std::memcpy(y, in_order, static_cast<size_t>(args.rows) * sizeof(float));
   }
 }
 
+// Not inlined, since gcc takes some of these calls for cold and then gives their loops fewer registers.
 template <bool kFourBits, bool kWithMin, int kGroups>
-void multiply_in_registers(const ActPanel& args) {
+__attribute__((noinline)) void multiply_in_registers(const ActPanel& args) {
   for (int64_t s = 0; s < args.tokens;) {
     const int64_t now = tokens_at_once(args.tokens - s, 3);
     if (now == 3) multiply_small_batch<kFourBits, kWithMin, kGroups, 3>(args, s);
@@ -587,16 +609,13 @@ void multiply(const ActPanel& args) {
   const ActSums sums = {args.sums, args.sums + args.tokens * kRows};
   std::memset(sums.total, 0, static_cast<size_t>(args.tokens) * kRows * sizeof(float));
   Chunk chunk;
+  const TilesOfPanel panel(format, args.panel);
   constexpr int kMost = kChunkTiles<kFourBits>;
-  Run run(args.columns);
+  ColumnRun run(args.columns);
   for (int64_t first = 0; first < tiles; first += kMost) {
     const int count = static_cast<int>(tiles - first < kMost ? tiles - first : kMost);
-    for (int t = 0; t < count; ++t) {
-      read_tile<kFourBits>(format, args.panel, first + t, groups, t, chunk);
-      chunk.begins_run[t] = first + t == run.first_column() / kTileColumns;
-      chunk.ends_run[t] = first + t + 1 == run.end_column() / kTileColumns;
-      if (chunk.ends_run[t]) run.next();
-    }
+    for (int t = 0; t < count; ++t) read_tile<kFourBits>(format, panel, first + t, groups, t, chunk);
+    cut_into_parts(first, count, run, chunk);
     const ActBlock* x = args.x + first;
     if (groups == 1 && with_min)
       take_in_all<kFourBits, true, 1>(chunk, count, bias, x, tiles, args.tokens, sums);

@@ -14,6 +14,7 @@
 #include "packed/format.h"
 #include "packed/loops/instruction_set.h"
 #include "packed/runs.h"
+#include "packed/tiles.h"
 
 namespace tandem {
 
@@ -58,10 +59,9 @@ struct ExactLoops {
 
   // Decodes the weights to the scratch tile[64][64], and streams the tokens past them.
   void (*multiply_tile)(const ResidentTile& weights, const TileInput& input, const PartialSums& sums, float* tile);
-  // Multiplies a whole panel with 1..4 tokens and reads the weights packed, to total[tokens][64]. run[tokens][64]
-  // is scratch.
+  // Multiplies a whole panel with 1..4 tokens and reads the weights packed, to total[tokens][64].
   void (*gemv_panel)(const PackedFormat& format, bool halves, const std::byte* panel, int64_t columns, const float* x,
-                     int64_t x_stride, int64_t tokens, float* total, float* run);
+                     int64_t x_stride, int64_t tokens, float* total);
   // out[i] = in[i] rounded to f16.
   void (*round_half)(const float* in, float* out, int64_t count);
 };

@@ -43,20 +43,21 @@ void multiply_tile(const ResidentTile& weights, const TileInput& input, const Pa
 // Each weight is decoded once and used for all tokens. Columns rise in the outer loop, so each sum of a run is one
 // ascending chain.
 void gemv_panel(const PackedFormat& format, bool halves, const std::byte* panel, int64_t columns, const float* x,
-                int64_t x_stride, int64_t tokens, float* total, float* run_sums) {
+                int64_t x_stride, int64_t tokens, float* total) {
+  float sums[kGemvTokens * kPanelRows];
   std::fill_n(total, tokens * kPanelRows, 0.0f);
-  for (Run run(columns); run.is_valid(); run.next()) {
-    std::fill_n(run_sums, tokens * kPanelRows, 0.0f);
+  for (ColumnRun run(columns); run.is_valid(); run.next()) {
+    std::fill_n(sums, tokens * kPanelRows, 0.0f);
     for (int64_t k = run.first_column(); k < run.end_column(); ++k) {
       for (int64_t r = 0; r < kPanelRows; ++r) {
         const float w = weight(format, halves, panel, k, r);
         for (int64_t s = 0; s < tokens; ++s) {
-          float& sum = run_sums[s * kPanelRows + r];
+          float& sum = sums[s * kPanelRows + r];
           sum = std::fma(w, x[s * x_stride + k], sum);
         }
       }
     }
-    for (int64_t i = 0; i < tokens * kPanelRows; ++i) total[i] += run_sums[i];
+    for (int64_t i = 0; i < tokens * kPanelRows; ++i) total[i] += sums[i];
   }
 }
 

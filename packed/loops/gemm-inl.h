@@ -96,9 +96,10 @@ struct Decoder {
   void operator()() const {
     const PackedFormat format = weights.format;  // a copy: the compiler knows that no store can change it
     const int64_t count = weights.count;
-    TileView views[kResidentColumns / kTileColumns];  // filled before the loop: it has no register to spare for a call
+    TileView views[kResidentColumns / kTileColumns];  // filled before the loop: it has no register to spare
+    const TilesOfPanel panel(format, weights.panel);
     for (int64_t k = 0; k < count; k += kTileColumns)
-      views[k / kTileColumns] = tile_view(format, weights.panel, (weights.column + k) / kTileColumns);
+      views[k / kTileColumns] = panel.at((weights.column + k) / kTileColumns);
     for (int64_t row = 0; row < kPanelRows; row += kCodeVectors * kLanes) {
       Sums sums;
       sums.begin(partial, 0, row);

@@ -1,8 +1,7 @@
 // Multiplies a panel of packed weights with 1 to 4 tokens, for the instruction set that exact_simd.cpp is being
 // compiled for.
 //
-// Contract: gemv_panel() as in ExactLoops. Sums of a tile stay in registers; between tiles, sums of a run and totals
-//   are in the caller's scratch.
+// Contract: gemv_panel() as in ExactLoops. Totals are in the caller's memory.
 #if defined(TANDEM_PACKED_LOOPS_GEMV_INL_H_) == defined(HWY_TARGET_TOGGLE)  // once for each instruction set
 #ifdef TANDEM_PACKED_LOOPS_GEMV_INL_H_
 #undef TANDEM_PACKED_LOOPS_GEMV_INL_H_
@@ -22,31 +21,26 @@ constexpr int kVectors = 4;                    // accumulators of one token: 64 
 constexpr int64_t kChunk = kVectors * kLanes;  // rows handled together
 constexpr int64_t kChunks = kPanelRows / kChunk;
 
-// The running sums of `kCount` tokens x kChunk rows; vectors of rows are kApart rows apart. They stay in registers
-// while a tile's columns stream past. Between tiles the sums of a run are in `run`; at its end they join `total`.
+// The sums of `kCount` tokens x kChunk rows over a run of columns; vectors of rows are kApart rows apart. With AVX-512
+// they stay in registers for the whole run.
 template <int kCount, int64_t kApart = kLanes>
 struct Sums {
   Vec acc[kCount][kVectors];
 
-  HWY_INLINE void begin(const float* run, bool begins_run) {
+  HWY_INLINE void clear() {
     TANDEM_UNROLL
     for (int s = 0; s < kCount; ++s) {
       TANDEM_UNROLL
-      for (int v = 0; v < kVectors; ++v)
-        acc[s][v] = begins_run ? hn::Zero(F()) : hn::Load(F(), run + s * kPanelRows + v * kApart);
+      for (int v = 0; v < kVectors; ++v) acc[s][v] = hn::Zero(F());
     }
   }
-  HWY_INLINE void leave(float* run, float* total, bool ends_run) const {
+  HWY_INLINE void add_to(float* total) const {
     TANDEM_UNROLL
     for (int s = 0; s < kCount; ++s) {
       TANDEM_UNROLL
       for (int v = 0; v < kVectors; ++v) {
-        const int64_t at = s * kPanelRows + v * kApart;
-        if (ends_run) {
-          hn::Store(hn::Add(hn::Load(F(), total + at), acc[s][v]), F(), total + at);
-        } else {
-          hn::Store(acc[s][v], F(), run + at);
-        }
+        float* at = total + s * kPanelRows + v * kApart;
+        hn::Store(hn::Add(hn::Load(F(), at), acc[s][v]), F(), at);
       }
     }
   }
@@ -67,7 +61,7 @@ struct GemvArguments {
   int64_t columns;
   const float* x;
   int64_t x_stride;
-  float *total, *run;
+  float* total;
 };
 
 // Weights of four bits, straight from memory: the hottest loop of decode steps. A vector of words is kVectors vectors
@@ -207,37 +201,44 @@ HWY_INLINE void gemv_i4_group(const GemvArguments& g, const TileView& view, int6
 // The kernels are functions of their own: inlined, gcc takes some for cold and does not align their loops.
 template <int kCount, bool kWithMin>
 HWY_NOINLINE void gemv_i4(const GemvArguments& g) {
-  for (Run run(g.columns); run.is_valid(); run.next()) {
+  const TilesOfPanel panel(g.format, g.panel);
+  for (ColumnRun run(g.columns); run.is_valid(); run.next()) {
     const int64_t first = run.first_column() / kTileColumns, end = run.end_column() / kTileColumns;
+    WordSums<kCount> sums[kChunks];
+    for (WordSums<kCount>& chunk : sums) chunk.clear();
     for (int64_t tile = first; tile < end; ++tile) {
-      const TileView view = tile_view(g.format, g.panel, tile);
+      const TileView view = panel.at(tile);
       const float* x = g.x + tile * kTileColumns;
-      for (int64_t row = 0; row < kWordRows; row += kLanes) {
-        WordSums<kCount> sums;
-        sums.begin(g.run + row, tile == first);
+      for (int64_t chunk = 0; chunk < kChunks; ++chunk) {
+        WordSums<kCount> now = sums[chunk];
         for (int64_t group = 0; group < g.format.groups(); ++group)
-          gemv_i4_group<kCount, kWithMin>(g, view, group, x + group * g.format.group, row, sums);
-        sums.leave(g.run + row, g.total + row, tile + 1 == end);
+          gemv_i4_group<kCount, kWithMin>(g, view, group, x + group * g.format.group, chunk * kLanes, now);
+        sums[chunk] = now;
       }
     }
+    for (int64_t chunk = 0; chunk < kChunks; ++chunk) sums[chunk].add_to(g.total + chunk * kLanes);
   }
 }
 
 template <int kCount, bool kWithMin>
 HWY_NOINLINE void gemv_i8(const GemvArguments& g) {
-  for (Run run(g.columns); run.is_valid(); run.next()) {
+  const TilesOfPanel panel(g.format, g.panel);
+  for (ColumnRun run(g.columns); run.is_valid(); run.next()) {
     const int64_t first = run.first_column() / kTileColumns, end = run.end_column() / kTileColumns;
+    Sums<kCount> sums[kChunks];
+    for (Sums<kCount>& chunk : sums) chunk.clear();
     for (int64_t tile = first; tile < end; ++tile) {
-      const TileView view = tile_view(g.format, g.panel, tile);
+      const TileView view = panel.at(tile);
       const float* x = g.x + tile * kTileColumns;
-      for (int64_t row = 0; row < kPanelRows; row += kChunk) {
-        Sums<kCount> sums;
-        sums.begin(g.run + row, tile == first);
-        decode_codes<kVectors, true, false, kWithMin>(
-            g.format, view, row, [&](int64_t k, const Vec(&w)[kVectors]) HWY_ATTR { sums.add(w, x + k, g.x_stride); });
-        sums.leave(g.run + row, g.total + row, tile + 1 == end);
+      for (int64_t chunk = 0; chunk < kChunks; ++chunk) {
+        Sums<kCount> now = sums[chunk];
+        decode_codes<kVectors, true, false, kWithMin>(g.format, view, chunk * kChunk,
+                                                      [&](int64_t k, const Vec(&w)[kVectors])
+                                                          HWY_ATTR { now.add(w, x + k, g.x_stride); });
+        sums[chunk] = now;
       }
     }
+    for (int64_t chunk = 0; chunk < kChunks; ++chunk) sums[chunk].add_to(g.total + chunk * kChunk);
   }
 }
 
@@ -256,18 +257,20 @@ struct GemvCodes {
 
 template <int kCount, PackedKind kKind, bool kHalves>
 HWY_NOINLINE void gemv_dense(const GemvArguments& g) {
-  for (Run run(g.columns); run.is_valid(); run.next()) {
+  for (ColumnRun run(g.columns); run.is_valid(); run.next()) {
+    Sums<kCount> sums[kChunks];
+    for (Sums<kCount>& chunk : sums) chunk.clear();
     for (int64_t column = run.first_column(); column < run.end_column(); column += kResidentColumns) {
-      const int64_t end = column + kResidentColumns < run.end_column() ? column + kResidentColumns : run.end_column();
-      for (int64_t row = 0; row < kPanelRows; row += kChunk) {
-        Sums<kCount> sums;
-        sums.begin(g.run + row, column == run.first_column());
-        decode_dense<kVectors, true, kKind, kHalves>(g.panel, column, end - column, row,
+      const int64_t left = run.end_column() - column, count = left < kResidentColumns ? left : kResidentColumns;
+      for (int64_t chunk = 0; chunk < kChunks; ++chunk) {
+        Sums<kCount> now = sums[chunk];
+        decode_dense<kVectors, true, kKind, kHalves>(g.panel, column, count, chunk * kChunk,
                                                      [&](int64_t k, const Vec(&w)[kVectors])
-                                                         HWY_ATTR { sums.add(w, g.x + column + k, g.x_stride); });
-        sums.leave(g.run + row, g.total + row, end == run.end_column());
+                                                         HWY_ATTR { now.add(w, g.x + column + k, g.x_stride); });
+        sums[chunk] = now;
       }
     }
+    for (int64_t chunk = 0; chunk < kChunks; ++chunk) sums[chunk].add_to(g.total + chunk * kChunk);
   }
 }
 
@@ -291,8 +294,8 @@ void gemv_tokens(const GemvArguments& arguments) {
 }
 
 void gemv_panel(const PackedFormat& format, bool halves, const std::byte* panel, int64_t columns, const float* x,
-                int64_t x_stride, int64_t tokens, float* total, float* run) {
-  const GemvArguments arguments{format, halves, panel, columns, x, x_stride, total, run};
+                int64_t x_stride, int64_t tokens, float* total) {
+  const GemvArguments arguments{format, halves, panel, columns, x, x_stride, total};
   switch (tokens) {
     case 1:
       return gemv_tokens<1>(arguments);

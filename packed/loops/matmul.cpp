@@ -36,7 +36,7 @@ void gemm(const ExactLoops& loops, const PackedProduct& product, const Panel& pa
   float *tile = scratch, *run_sums = scratch + kTileFloats, *total = run_sums + tokens * kPanelRows;
   float* y = panel.y + token * product.y_stride;
   const float* x = product.x.first + token * product.x.token_stride;
-  for (Run run(product.columns); run.is_valid(); run.next())
+  for (ColumnRun run(product.columns); run.is_valid(); run.next())
     for (int64_t t = run.first_tile(); t < run.end_tile(); ++t) {
       const int64_t first = t * kResidentColumns, last = std::min(first + kResidentColumns, product.columns);
       // The bytes behind this tile are prefetched while it multiplies, because the next tile needs them.
@@ -77,7 +77,7 @@ void multiply_panels(const PackedLoops& loops, const PackedProduct& product, int
                                  product.codes, panel.y, product.y_stride, scratch});
     } else if (tokens <= kGemvTokens) {
       loops.exact->gemv_panel(product.format, product.halves, panel.weights, product.columns, product.x.first,
-                              product.x.token_stride, tokens, scratch, scratch + tokens * kPanelRows);
+                              product.x.token_stride, tokens, scratch);
       store_rows(scratch, tokens, panel.rows, panel.y, product.y_stride);
     } else {
       for (int64_t chunk = 0; chunk < chunks; ++chunk) {

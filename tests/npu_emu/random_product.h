@@ -11,6 +11,7 @@
 #include "npu_emu/number_format.h"
 #include "packed/decode.h"
 #include "packed/format.h"
+#include "packed/row_product.h"
 #include "tests/packed/random_panels.h"
 
 namespace tandem::npu_emu {

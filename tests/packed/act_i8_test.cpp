@@ -108,7 +108,7 @@ TEST(ActI8, peaks_do_the_multiply_adds_they_count) {
 TEST(ActI8, loops_multiply_as_the_plain_definition_does) {
   for (const PackedFormat& format : test::all_formats()) {
     if (format.dense()) continue;
-    for (const int64_t columns : {256, 768}) {
+    for (const int64_t columns : {256, 768, 2304}) {  // 4, 12 and 36 tiles of 64 columns
       const std::vector<std::byte> panel = test::random_panels(format, 64, columns);
       for (const int64_t tokens : {1, 2, 3, 4, 5, 8, 9, 16, 37}) {
         std::mt19937 random(11);
@@ -120,7 +120,7 @@ TEST(ActI8, loops_multiply_as_the_plain_definition_does) {
         const int rows = tokens == 5 || (tokens == 1 && columns == 768) ? 63 : 64;
         for (const ActLoops* loops : all_act_loops()) {
           std::vector<float> y(static_cast<size_t>(tokens * 64), -1.0F);
-          const auto sums = aligned_array<float>(tokens * 64);
+          const auto sums = aligned_array<float>(2 * tokens * 64);
           loops->multiply_panel({&format, panel.data(), tokens, columns, rows, x.data(), y.data(), 64, sums.get()});
           for (int64_t s = 0; s < tokens; ++s)
             for (int r = 0; r < 64; ++r) {

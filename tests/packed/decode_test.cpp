@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "packed/half.h"
+#include "packed/row_product.h"
 #include "tests/packed/random_panels.h"
 
 namespace tandem {
@@ -76,8 +77,8 @@ TEST(Decoding, gives_the_formulas_value_of_every_format) {
   }
 }
 
-// The example of docs/numbers.md: 160 columns are three tiles and so three runs. In the first one 2^24 + 1 rounds back to
-// 2^24, for every column. The others are 64 and 32, and one chain would lose these too.
+// The example of docs/numbers.md: 160 columns are three tiles and so three runs. In the first one 2^24 + 1 rounds back
+// to 2^24, for every column. The others are 64 and 32, and one chain would lose these too.
 TEST(RowProduct, adds_the_runs_of_the_worked_example) {
   const std::vector<float> weights(160, 1);
   std::vector<float> x(160, 1);

@@ -13,7 +13,7 @@ using Columns = std::vector<std::pair<int64_t, int64_t>>;
 
 Columns runs_of(int64_t columns) {
   Columns runs;
-  for (Run run(columns); run.is_valid(); run.next()) runs.emplace_back(run.first_column(), run.end_column());
+  for (ColumnRun run(columns); run.is_valid(); run.next()) runs.emplace_back(run.first_column(), run.end_column());
   return runs;
 }
 
@@ -46,7 +46,7 @@ TEST(Runs, of_18_tiles_have_one_or_two) {
 }
 
 TEST(Runs, say_which_is_the_first_and_which_the_last) {
-  Run run(130);
+  ColumnRun run(130);
   EXPECT_TRUE(run.is_first() && !run.is_last());
   run.next();
   EXPECT_TRUE(!run.is_first() && !run.is_last());

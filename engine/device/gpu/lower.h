@@ -42,11 +42,10 @@ std::vector<KernelLaunch> lower(const Operator& op, const LoweringContext& conte
 std::vector<KernelLaunch> lower_matmul(const MatMul& op, const LoweringContext& context);
 KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context);  // family simt, op within reach
 void require_matmul_groups(const LoweringContext& context);  // simt: Error when the device's groups are too small
-// Chooses how many of the 16 runs of K a simt group computes at once for `tokens` tokens. With 8-bit activations, a run
-// is a tile of 32 columns. Writes the choice into the launch's kernel and options. The choice is 16 for few enough
-// tokens, if the device allows such large groups and has `local_bytes` of local memory, which 16 runs need.
-size_t choose_runs_at_once(int64_t tokens, size_t local_bytes, const LoweringContext& context, KernelLaunch& launch);
-size_t partial_sums_bytes(int64_t tokens);  // local_bytes for f32 activations: matmul_simt.cl
+// Chooses how many of the 16 runs of K a simt group computes at once for `tokens` tokens, and writes the choice into
+// the launch's kernel and options. It is 16 for few enough tokens, if the device allows such large groups and has the
+// local memory for the sums of 16 runs.
+size_t choose_runs_at_once(int64_t tokens, const LoweringContext& context, KernelLaunch& launch);
 // Sets dimensions 1 and 2 of the grid for kernels that know their tile of `size` choices by its
 // number (kernels/grouped_gemm.cl).
 void set_tiles(const GroupedMatMul& op, int64_t size, KernelLaunch& launch);

@@ -13,7 +13,7 @@ constexpr int64_t kWordsOfGroup = sizeof(ActBlock) / sizeof(uint32_t);
 // simd: the most tokens whose sums a work-item holds besides the words that it decodes while reading.
 constexpr int64_t kSmallActBatch = 3;
 constexpr int64_t kTokensOfItem = 4;  // simd shaders: tokens of one work-item
-// Each token's chain takes one of a row's work-items, and the smallest groups have 4 of these.
+// simt: the most tokens whose sums a work-item holds. One work-item of such a batch computes whole runs of a row.
 constexpr int64_t kSmallSimtBatch = 4;
 
 int64_t words_of_row(int64_t K) { return K / kActGroup * kWordsOfGroup; }
@@ -64,21 +64,16 @@ KernelLaunch product_launch(const PackedFormat& format, const char* kernel, cons
 }
 
 // Sets dimension 0 of the grid, for a matrix of `rows` rows, and the work-group. For a small batch
-// (small_batch_tokens > 0), simt groups compute several tiles of columns at once and keep their sums in local memory.
-void set_panels(KernelLaunch& launch, const PackedFormat& format, int64_t rows, int64_t small_batch_tokens,
-                const LoweringContext& context) {
+// (small_batch_tokens > 0), simt groups compute several runs of columns at once and keep their sums in local memory.
+void set_panels(KernelLaunch& launch, int64_t rows, int64_t small_batch_tokens, const LoweringContext& context) {
   const size_t panels = ceil_div(rows, kPanelRows);
   if (context.family == KernelFamily::simd) {
     launch.local = {context.shaders ? kWorkGroup : 1, 1, 1};
   } else {
     require_matmul_groups(context);
     launch.local = {kMatMulGroup, 1, 1};
-    if (small_batch_tokens > 0) {
-      // Words for a row and a tile: for each group, each token's sum, the scale and the minimum.
-      const int64_t words = (small_batch_tokens + (format.min == MinKind::explicit_ ? 2 : 1)) * format.groups();
-      const size_t local_bytes = kWideGroup * static_cast<size_t>(words) * sizeof(float);
-      launch.local = {kPanelRows, choose_runs_at_once(small_batch_tokens, local_bytes, context, launch), 1};
-    }
+    if (small_batch_tokens > 0)
+      launch.local = {kPanelRows, choose_runs_at_once(small_batch_tokens, context, launch), 1};
   }
   launch.global = {panels * launch.local[0], launch.local[1], 1};
   // This comes last, because "_dot" ends the names of whole kernels: matmul_small_batch_wide_dot.
@@ -107,7 +102,7 @@ std::vector<KernelLaunch> lower_act_i8(const MatMul& op, const LoweringContext& 
       narrow(op.K),         narrow(op.row_begin), narrow(op.row_end),    narrow(words_of_row(op.K)),
       narrow(op.y_stride)};
   if (!small_batch) launch.args.push_back(narrow(op.S));
-  set_panels(launch, op.w.format, op.row_end - op.row_begin, small_batch ? op.S : 0, context);
+  set_panels(launch, op.row_end - op.row_begin, small_batch ? op.S : 0, context);
   if (by_row) launch.global[1] = ceil_div(op.S, kTokensOfItem);
   if (simt && !small_batch) launch.global[1] = ceil_div(op.S, kTokensOfTile);
   return {code_launch(rows, context), std::move(launch)};
@@ -137,7 +132,7 @@ std::vector<KernelLaunch> lower_act_i8(const GroupedMatMul& op, bool small_batch
   launch.args.insert(launch.args.end(), {narrow(op.slots), narrow(slots * words), narrow(shared ? 0 : words),
                                          narrow(op.y_stride), narrow(op.y_slot)});
   if (!by_choice) launch.args.push_back(narrow(op.S));
-  set_panels(launch, op.w.format, op.w.rows, by_choice ? 1 : 0, context);
+  set_panels(launch, op.w.rows, by_choice ? 1 : 0, context);
   if (by_choice) {
     launch.global[1] *= static_cast<size_t>(op.slots);
     launch.global[2] = static_cast<size_t>(op.S);

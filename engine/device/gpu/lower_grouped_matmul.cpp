@@ -88,7 +88,7 @@ void set_simt_grid(const GroupedMatMul& op, const ChoiceBatch& batch, const Lowe
   require_matmul_groups(context);
   const auto panels = static_cast<size_t>(panel_count(op.w.rows));
   if (batch.is_small) {
-    const size_t runs = choose_runs_at_once(batch.tokens, partial_sums_bytes(batch.tokens), context, launch);
+    const size_t runs = choose_runs_at_once(batch.tokens, context, launch);
     launch.local = {kPanelRows, runs, 1};
     launch.global[0] = panels * kPanelRows;
     launch.global[1] *= runs;

@@ -10,7 +10,9 @@ void require_matmul_groups(const LoweringContext& context) {
                "the simt matmul needs work-groups of 256, the device allows " + std::to_string(context.max_work_group));
 }
 
-size_t choose_runs_at_once(int64_t tokens, size_t local_bytes, const LoweringContext& context, KernelLaunch& launch) {
+// A wide group has a sum for each token and work-item, and a total for each token and row.
+size_t choose_runs_at_once(int64_t tokens, const LoweringContext& context, KernelLaunch& launch) {
+  const size_t local_bytes = static_cast<size_t>(tokens) * (kWideGroup + kPanelRows) * sizeof(float);
   // With more tokens, a work-item of such a large group has too few registers.
   if (tokens > kSmallBatch / 2 || context.max_work_group < kWideGroup || context.local_memory_bytes < local_bytes)
     return kMatMulGroup / kPanelRows;
@@ -19,10 +21,6 @@ size_t choose_runs_at_once(int64_t tokens, size_t local_bytes, const LoweringCon
   else
     launch.options += " -DWIDE=1";
   return kWideGroup / kPanelRows;
-}
-
-size_t partial_sums_bytes(int64_t tokens) {
-  return static_cast<size_t>(tokens) * (kWideGroup + kPanelRows) * sizeof(float);
 }
 
 // With few tokens, a group has a work-item for each row of a panel and each run of K. With more, it has 16 x
@@ -42,7 +40,7 @@ KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context)
   if (!small_batch) launch.args.push_back(narrow(op.S));
   const size_t panels = ceil_div(op.row_end - op.row_begin, kPanelRows);
   if (small_batch) {
-    const size_t runs = choose_runs_at_once(op.S, partial_sums_bytes(op.S), context, launch);
+    const size_t runs = choose_runs_at_once(op.S, context, launch);
     launch.local = {kPanelRows, runs, 1};
     launch.global = {panels * kPanelRows, runs, 1};
   } else {

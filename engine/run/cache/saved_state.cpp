@@ -13,7 +13,7 @@ namespace tandem {
 namespace {
 
 constexpr uint64_t kMagic = 0x45544154534d4454;  // "TDMSTATE"
-constexpr uint64_t kVersion = 2;
+constexpr uint64_t kVersion = 3;
 struct Header {
   uint64_t magic = kMagic, version = kVersion, description_bytes = 0, tokens = 0;
 };

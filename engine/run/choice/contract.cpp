@@ -18,8 +18,6 @@ std::vector<std::string> why_not(const DeviceInfo& device, const Operands& opera
   std::vector<std::string> reasons;
   if (!device.fused_fma) reasons.push_back(device.id + " multiplies, then adds: its fma is not fused");
   if (!device.exact_quotients) reasons.push_back(device.id + " divides with more than one rounding");
-  if (device.family == KernelFamily::simt)
-    reasons.push_back(device.id + " splits sums over work-items (simt kernels), by a tree of its own");
   if (!device.rounds_to_f16) return reasons;
   if (!operands.activations_fit) reasons.push_back(device.id + " rounds activations to f16, other devices do not");
   if (!operands.weights_fit) reasons.push_back(device.id + " rounds F32 and BF16 weights to f16, other devices do not");

@@ -46,7 +46,7 @@ std::vector<Target> targets() {
                              {"host_portable", "host"},
                              {"opencl_simd", "opencl:0", "simd"},
                              {"opencl_copies", "opencl:0", "simd", true},
-                             {"opencl_simt", "opencl:0", "simt", false, false},
+                             {"opencl_simt", "opencl:0", "simt"},
                              {"vulkan_simd", "vulkan:0", "simd"},
                              {"vulkan_copies", "vulkan:0", "simd", true},
                              {"vulkan_simt", "vulkan:0", "simt"}};

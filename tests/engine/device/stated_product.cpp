@@ -5,6 +5,7 @@
 
 #include "packed/act_i8.h"
 #include "packed/decode.h"
+#include "packed/row_product.h"
 
 namespace tandem::testing {
 namespace {
@@ -48,7 +49,7 @@ void run_stated_groups(const MatMul& op, MultiplyAdd multiply_add) {
     quantise_act(op.x.as<float>() + s * op.x_stride, op.K, x.data());
     for (int64_t n = op.row_begin; n < op.row_end; ++n) {
       float total = 0;
-      for (Run run(op.K); run.is_valid(); run.next()) {
+      for (ColumnRun run(op.K); run.is_valid(); run.next()) {
         float sum = 0;
         for (int64_t tile = run.first_column() / kTileColumns; tile < run.end_column() / kTileColumns; ++tile)
           sum = add_groups(op, n, tile, x[static_cast<size_t>(tile)], sum, multiply_add);

@@ -41,7 +41,8 @@ INSTANTIATE_TEST_SUITE_P(Plans, Chunks,
                          ::testing::Values(Way{"host-only", {}}, Way{"gpu-only", {}, "simd"},
                                            Way{"gpu-only", {}, "simd", ActType::f16, KvType::f16},
                                            Way{"layer", {}, "simd"}, Way{"tensor", {0.4}, "simd", {}, KvType::f16},
-                                           Way{"staggered", {}, "simd"}, Way{"sequence", {}, "simd"}),
+                                           Way{"staggered", {}, "simd"}, Way{"sequence", {}, "simd"},
+                                           Way{"tensor", {0.4}, "simt", {}, KvType::f16}),
                          test_name);
 // Only Vulkan plans are compared with each other. lavapipe's fma rounds twice, so other devices have other bits.
 INSTANTIATE_TEST_SUITE_P(
@@ -51,8 +52,10 @@ INSTANTIATE_TEST_SUITE_P(
         Way{"gpu-only", {}, "simd", ActType::f16, KvType::f16, false, "predict", std::vector<std::string>{"vulkan:0"}}),
     test_name);
 
-const std::vector<Way> kCuts = {Way{"npu-only", {}},  Way{"layer", {}},     Way{"tensor", {0.1}},
-                                Way{"tensor", {0.5}}, Way{"tensor", {0.9}}, Way{"tensor", {}}};
+const std::vector<Way> kCuts = {Way{"npu-only", {}}, Way{"layer", {}}, Way{"tensor", {0.1}}, Way{"tensor", {0.5}},
+                                Way{"tensor", {0.9}}, Way{"tensor", {}},
+                                // A card's kernels alone, and beside the NPU and the host.
+                                Way{"gpu-only", {}, "simt"}, Way{"tensor", {0.3}, "simt"}};
 const std::vector<Way> kWholePromptCuts = {Way{"staggered", {}}, Way{"sequence", {}}};
 
 void expect_same_bits(const std::string& model, int64_t tokens, KvType kv, const std::vector<Way>& ways) {
@@ -63,7 +66,7 @@ void expect_same_bits(const std::string& model, int64_t tokens, KvType kv, const
   const auto expected_ids = greedy(*gpu, ids, 8);
   for (const Way& way : ways) {
     Way full = way;
-    full.family = "simd";
+    if (full.family.empty()) full.family = "simd";
     full.act = ActType::f16;
     full.kv = kv;
     SCOPED_TRACE(model.substr(model.rfind('/') + 1) + " " + full.name());

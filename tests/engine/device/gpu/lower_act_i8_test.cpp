@@ -69,7 +69,7 @@ LoweringContext graphics_card(bool shaders) {
   return context;
 }
 
-TEST(LowerActI8, simt_groups_share_a_rows_tiles_for_few_tokens_and_have_64_by_64_results_for_more) {
+TEST(LowerActI8, simt_groups_share_a_rows_runs_for_few_tokens_and_have_64_by_64_results_for_more) {
   for (const bool shaders : {false, true}) {
     const LoweringContext context = graphics_card(shaders);
     const auto few = lower_matmul(act_i8_shape(StorageType::q8_0, 4, 130, 96), context);
@@ -89,16 +89,16 @@ TEST(LowerActI8, simt_groups_share_a_rows_tiles_for_few_tokens_and_have_64_by_64
   }
 }
 
-// The local memory of a wide group, worked out by hand. It has 1,024 work-items, each with a sum for each token, a
-// scale and perhaps a minimum, for one group of 32 columns or two of 16.
-TEST(LowerActI8, simt_groups_are_wide_only_where_sums_and_scales_fit_local_memory) {
+// The local memory of a wide group, worked out by hand. It has a sum for each token of 1,024 work-items, and a total
+// for each token of 64 rows.
+TEST(LowerActI8, simt_groups_are_wide_only_where_the_sums_of_all_runs_fit_local_memory) {
   struct Case {
     StorageType type;
     int64_t tokens;
     size_t bytes;
   };
-  for (const Case& one : {Case{StorageType::q8_0, 1, 1024 * 4 * 2}, Case{StorageType::q4_1, 1, 1024 * 4 * 3},
-                          Case{StorageType::q4_1, 4, 1024 * 4 * 6}, Case{StorageType::q2_k, 4, 1024 * 4 * 12}}) {
+  for (const Case& one : {Case{StorageType::q8_0, 1, 1088 * 4}, Case{StorageType::q4_1, 3, 1088 * 4 * 3},
+                          Case{StorageType::q2_k, 4, 1088 * 4 * 4}}) {
     for (const bool fits : {true, false}) {
       LoweringContext context = graphics_card(false);
       context.local_memory_bytes = one.bytes - (fits ? 0 : 1);

@@ -12,6 +12,7 @@
 #include "engine/device/registry.h"
 #include "engine/tensor/types.h"
 #include "packed/decode.h"
+#include "packed/row_product.h"
 #include "sync/error.h"
 #include "sync/pool.h"
 #include "tests/support/message_of.h"

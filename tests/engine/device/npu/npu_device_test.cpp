@@ -13,6 +13,7 @@
 #include "engine/device/host/host_device.h"
 #include "engine/device/lab/lab.h"
 #include "engine/tensor/types.h"
+#include "packed/row_product.h"
 #include "sync/error.h"
 #include "sync/waiter.h"
 #include "tests/support/scratch_folder.h"

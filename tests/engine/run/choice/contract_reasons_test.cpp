@@ -70,12 +70,18 @@ TEST(OtherBits, of_8_bit_activations_come_from_weights_that_have_no_integers) {
   EXPECT_TRUE(depend_on_passes({exact, npu()}, kQuantised, ActType::i8));
 }
 
-TEST(OtherBits, come_from_a_gpu_that_computes_in_another_way) {
+TEST(OtherBits, come_from_a_gpu_that_rounds_in_another_way) {
   EXPECT_THAT(reasons({gpu(false, KernelFamily::simd)}, kQuantised, ActType::f16), ElementsAre(HasSubstr("not fused")));
-  EXPECT_THAT(reasons({gpu(true, KernelFamily::simt), npu()}, kQuantised, ActType::f16),
-              ElementsAre(HasSubstr("simt")));
-  EXPECT_THAT(reasons({gpu(false, KernelFamily::simt)}, kQuantised, ActType::f16),
-              ElementsAre(HasSubstr("not fused"), HasSubstr("simt")));
+  DeviceInfo inexact = gpu(false, KernelFamily::simt);
+  inexact.exact_quotients = false;
+  EXPECT_THAT(reasons({inexact}, kQuantised, ActType::f16), ElementsAre(HasSubstr("not fused"), HasSubstr("divides")));
+}
+
+// A card's kernels have the order of sums of every other device.
+TEST(OtherBits, do_not_come_from_the_kernels_of_cards) {
+  EXPECT_THAT(reasons({gpu(true, KernelFamily::simt), npu()}, kQuantised, ActType::f16), IsEmpty());
+  EXPECT_FALSE(depend_on_passes({gpu(true, KernelFamily::simt), gpu(true, KernelFamily::simd), npu()}, kQuantised,
+                                ActType::f16));
 }
 
 TEST(OtherBits, come_from_an_npu_that_rounds_what_others_do_not) {
@@ -99,7 +105,7 @@ std::string why_not(const DeviceInfo& device, PackedFormat format, bool f16_acti
   return why_not_contract_bits(plan, devices, f16_activations);
 }
 
-TEST(ContractBits, are_those_of_fused_multiply_adds_in_one_chain_over_operands_that_fit) {
+TEST(ContractBits, are_those_of_fused_multiply_adds_over_operands_that_fit) {
   const PackedFormat f32{}, f16{PackedKind::f16};
   DeviceInfo gpu;
   gpu.id = "opencl:0";
@@ -110,7 +116,7 @@ TEST(ContractBits, are_those_of_fused_multiply_adds_in_one_chain_over_operands_t
   simt.family = KernelFamily::simt;
   unfused.fused_fma = false;
   npu.rounds_to_f16 = true;
-  EXPECT_THAT(why_not(simt, f16, true), HasSubstr("simt"));
+  EXPECT_EQ(why_not(simt, f16, true), "");
   EXPECT_THAT(why_not(unfused, f16, true), HasSubstr("not fused"));
   EXPECT_EQ(why_not(npu, f16, true), "");
   EXPECT_THAT(why_not(npu, f16, false), HasSubstr("rounds activations"));

@@ -9,6 +9,7 @@
 #include "engine/device/operator.h"
 #include "engine/tensor/packed.h"
 #include "engine/tensor/types.h"
+#include "packed/row_product.h"
 #include "sync/pool.h"
 
 namespace tandem::test {
