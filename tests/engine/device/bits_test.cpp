@@ -14,7 +14,6 @@ class Bits : public OnTarget {
  protected:
   // The reason why results may differ from those of other devices. An empty string means that bits must be equal.
   std::string own_bits() const {
-    if (!GetParam().same_bits) return "this family may split the chain";
     if (!bench_.device->info().fused_fma) return "this driver's fma rounds twice";
     return "";
   }
@@ -109,7 +108,7 @@ std::vector<OpCase> with_act_i8() {
 // Kernels on a driver whose multiply-add is not fused promise the same chain, with a rounding of each product.
 TEST_P(Bits, matmul_is_the_stated_chain) {
   const bool f16_operands = bench_.device->info().rounds_to_f16, fused = bench_.device->info().fused_fma;
-  const bool is_chain = GetParam().same_bits && (fused || !GetParam().family.empty());
+  const bool is_chain = fused || !GetParam().family.empty();
   if (!is_chain) GTEST_SKIP() << "skipped: " << own_bits();
   int compared = 0;
   for (const OpCase& op_case : telling(GetParam(), with_act_i8())) {

@@ -217,6 +217,7 @@ TEST_P(ProductsOfFamilies, with_stacks_have_the_sums_of_each_matrix) {
     }
 }
 
+// The suite Bits compares OpenCL's families with the host, where multiply-adds are fused.
 const auto kInterfaces = ::testing::Values("vulkan");
 INSTANTIATE_TEST_SUITE_P(On, Families, kInterfaces, [](const auto& test) { return test.param; });
 INSTANTIATE_TEST_SUITE_P(On, ProductsOfFamilies, kInterfaces, [](const auto& test) { return test.param; });

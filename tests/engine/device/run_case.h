@@ -43,7 +43,6 @@ struct Target {
   std::string id;  // the argument of open_device
   std::string family = "";
   bool force_copies = false;
-  bool same_bits = true;  // keeps the numeric contract across devices
 };
 inline void PrintTo(const Target& target, std::ostream* out) { *out << target.name; }
 std::vector<Target> targets();
