@@ -10,7 +10,7 @@
 namespace tandem {
 
 // Each of a token's slots is multiplied with its own matrix, as in MatMul. For slot i of token s:
-//   y[s, i, n] = sum over K of w[m][n, K] * x[s, i, K], one ascending fma chain,
+//   y[s, i, n] = sum over K of w[m][n, K] * x[s, i, K], in the runs of packed/runs.h,
 // with m = ids[s * slots + i] (experts), or m = i when tokens are not routed (heads).
 struct GroupedMatMul {
   int64_t S = 0, slots = 0;

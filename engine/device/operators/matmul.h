@@ -9,8 +9,8 @@ namespace tandem {
 // decoded weights.
 inline constexpr int64_t kSmallBatch = 8;
 
-// y[s, n] = sum over k of w[n, k] * x[s, k], one ascending fma chain, for n in [row_begin, row_end). act_i8: uses 8-bit
-// codes of x instead, exact within a group, by the rules of docs/numbers.md.
+// y[s, n] = sum over k of w[n, k] * x[s, k], in the runs of packed/runs.h, for n in [row_begin, row_end). act_i8: uses
+// 8-bit codes of x instead, exact within a group, by the rules of docs/numbers.md.
 struct MatMul {
   int64_t S = 0, K = 0;
   int64_t row_begin = 0, row_end = 0;  // multiples of 64, or the last row
