@@ -11,8 +11,8 @@
 //   u*16*BLOCKS on, for TOKENS tokens. It decodes the weights once. The sums of a run stay in registers, the totals in
 //   memory. TOKENS = 1 is the GEMV.
 //   matmul_gemm (no TOKENS, BLOCKS = 2): work-item u owns 32 rows and all S tokens. It decodes up to 256 columns to a
-//   local f32 panel and passes the tokens over it, a group at a time (chunks_simd.cl). A group's sums of a run stay in
-//   registers; y holds the totals.
+//   local f32 panel (chunks_simd.cl). It passes the tokens over one part of a run after the other, a group at a time, so
+//   that a part stays in L1. A group's sums of a run stay in registers; y holds the totals.
 //     The first group alternates with the decoding, strip by strip: the multiply-adds of one strip hide the decoding of
 //     the next. Each group prefetches a share of the next bytes: F16 from memory reaches 195 GFLOP/s without, 218 with.
 //     A group is 8 tokens x 32 rows, or 6 x 16 (AVX2), so that each half of the panel stays in L1 while all
@@ -232,13 +232,14 @@ INLINE void locate(const Group *group, const int at, const int T, const Strides 
   }
 }
 
-// Passes T choices from number s on over some blocks of a panel.
-#define PASS(T)                                                                                                 \
-  {                                                                                                             \
-    long x_places[T], y_places[T];                                                                              \
-    locate(&group, s, T, &strides, x_places, y_places);                                                         \
-    VARIANT_NAME(pass_tokens, T)(panel, &parts, a, out, sums + (s - begin) * BLOCKS, x_places, y_places, left); \
-    s += T;                                                                                                     \
+// Passes T choices from number s on over some blocks of a part.
+#define PASS(T)                                                                                    \
+  {                                                                                                \
+    long x_places[T], y_places[T];                                                                 \
+    locate(&group, s, T, &strides, x_places, y_places);                                            \
+    float16 *at = sums + (s - begin) * BLOCKS;                                                     \
+    VARIANT_NAME(pass_tokens, T)(panel, &parts, i, k, a, out, at, x_places, y_places, left);       \
+    s += T;                                                                                        \
   }
 
 __kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const ulong panel_bytes, const ulong matrix_bytes, const int K,
@@ -265,16 +266,18 @@ __kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const
         const Strip r = load_strip(first_panel, (k0 + k) / STRIP, row % 64);
         decode_strip(&r, min(STRIP, parts.columns - k), decoded + PANEL_AT(k, 0), ahead + k / STRIP * share, share);
       }
-      for (int b = 0; b < BLOCKS; b += ROW_BLOCKS) {
-        __local const float16 *panel = decoded + PANEL_AT(0, b);
-        __global float *out = PTR(float, y) + row + b * 16;
-        float16 *sums = cut + b;
-        const int left = rows - row - b * 16;
-        int s = begin;
-        while (end - s >= GROUP_TOKENS) PASS(GROUP_TOKENS)
-        if (end - s >= 4) PASS(4)
-        if (end - s >= 2) PASS(2)
-        if (end > s) PASS(1)
+      for (int i = 0, k = 0; i < parts.count; k = parts.end[i++]) {
+        for (int b = 0; b < BLOCKS; b += ROW_BLOCKS) {
+          __local const float16 *panel = decoded + PANEL_AT(0, b);
+          __global float *out = PTR(float, y) + row + b * 16;
+          float16 *sums = cut + b;
+          const int left = rows - row - b * 16;
+          int s = begin;
+          while (end - s >= GROUP_TOKENS) PASS(GROUP_TOKENS)
+          if (end - s >= 4) PASS(4)
+          if (end - s >= 2) PASS(2)
+          if (end > s) PASS(1)
+        }
       }
       k0 += parts.columns;
     }
@@ -282,8 +285,9 @@ __kernel void grouped_gemm(BUFFER(w), BUFFER(x), BUFFER(y), BUFFER(lists), const
 }
 
 #else
-// Passes T tokens from number s on over some blocks of a panel.
-#define PASS(T) VARIANT_NAME(pass_tokens, T)(panel, &parts, a + s * xs, to + s * ys, sums + s * BLOCKS, token, ys, left)
+// Passes T tokens from number s on over some blocks of a part.
+#define PASS(T) \
+  VARIANT_NAME(pass_tokens, T)(panel, &parts, i, k, a + s * xs, to + s * ys, sums + s * BLOCKS, token, ys, left)
 
 __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
                           const int row_end, const int x_stride, const int y_stride, const int S) {
@@ -300,8 +304,8 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
   float16 cut[(TOGETHER + LEAST) * BLOCKS];
   for (int begin = 0, count; begin < S; begin += count) {
     count = tokens_together(K, begin, S);
-    // The passes over a panel that prefetch a share: the first group's, then those of whole groups.
-    const int passes = 1 + (count - FIRST_GROUP) / GROUP_TOKENS * (BLOCKS / ROW_BLOCKS);
+    // The passes over a part that prefetch a share: those of whole groups.
+    const int passes = (count - FIRST_GROUP) / GROUP_TOKENS * (BLOCKS / ROW_BLOCKS);
     for (int k0 = 0; k0 < K;) {
       const Parts parts = parts_from(K, k0);
       const int columns = parts.columns;
@@ -310,7 +314,7 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
       const int next_row = is_last && begin + count == S ? row + ROWS : row, next_k = is_last ? 0 : k0 + columns;
       __global const uchar *ahead = PTR(const uchar, w) + next_row / 64 * panel_bytes + panel_bytes * next_k / K +
                                     FETCH_OFFSET(next_row % 64);
-      const int share = (int)(panel_bytes * parts_from(K, next_k).columns / K) / passes;
+      const int share = (int)(panel_bytes * min(CHUNK, K - next_k) / K) / (1 + passes * parts.count);
       __global const float *a = PTR(const float, x) + begin * xs + k0;
       __global float *out = PTR(float, y) + begin * ys + row;
       float16 sum[BLOCKS / ROW_BLOCKS][FIRST_GROUP][ROW_BLOCKS];
@@ -330,26 +334,28 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
         for (int b = 0; b < BLOCKS; b += ROW_BLOCKS)
           VARIANT_NAME(end_sums, FIRST_GROUP)(sum[b / ROW_BLOCKS], &parts, i, cut + b, out + b * 16, ys, rows - b * 16);
       }
-      for (int b = 0; b < BLOCKS; b += ROW_BLOCKS) {
-        __local const float16 *panel = decoded + PANEL_AT(0, b);
-        __global float *to = out + b * 16;
-        float16 *sums = cut + b;
-        const int left = rows - b * 16;
-        int s = FIRST_GROUP;
-        for (; s + GROUP_TOKENS <= count; s += GROUP_TOKENS) {
-          ahead += share;
-          for (int line = 0; line < share; line += FETCH_STEP) PREFETCH(ahead, line);
-          PASS(GROUP_TOKENS);
+      for (int i = 0, k = 0; i < parts.count; k = parts.end[i++]) {
+        for (int b = 0; b < BLOCKS; b += ROW_BLOCKS) {
+          __local const float16 *panel = decoded + PANEL_AT(0, b);
+          __global float *to = out + b * 16;
+          float16 *sums = cut + b;
+          const int left = rows - b * 16;
+          int s = FIRST_GROUP;
+          for (; s + GROUP_TOKENS <= count; s += GROUP_TOKENS) {
+            ahead += share;
+            for (int line = 0; line < share; line += FETCH_STEP) PREFETCH(ahead, line);
+            PASS(GROUP_TOKENS);
+          }
+          if (count - s >= 4) {
+            PASS(4);
+            s += 4;
+          }
+          if (count - s >= 2) {
+            PASS(2);
+            s += 2;
+          }
+          if (count > s) PASS(1);
         }
-        if (count - s >= 4) {
-          PASS(4);
-          s += 4;
-        }
-        if (count - s >= 2) {
-          PASS(2);
-          s += 2;
-        }
-        if (count > s) PASS(1);
       }
       k0 += columns;
     }

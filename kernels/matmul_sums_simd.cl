@@ -62,15 +62,13 @@ INLINE void VARIANT_NAME(end_sums, SUM_TOKENS)(float16 sum[SUM_TOKENS][ROW_BLOCK
     }
 }
 
-// Passes the tokens over all columns of a chunk.
-INLINE void VARIANT_NAME(pass_tokens, SUM_TOKENS)(__local const float16 *panel, const Parts *parts,
-                                                  __global const float *x, __global float *y, float16 *cut,
-                                                  const long *token, ROWS_OF_Y, int rows) {
-  for (int i = 0, k = 0; i < parts->count; k = parts->end[i++]) {
-    float16 sum[SUM_TOKENS][ROW_BLOCKS];
-    VARIANT_NAME(begin_sums, SUM_TOKENS)(sum, parts, i, cut);
-    VARIANT_NAME(add_columns, SUM_TOKENS)(sum, panel, x, k, parts->end[i], token);
-    VARIANT_NAME(end_sums, SUM_TOKENS)(sum, parts, i, cut, y, Y_ROWS, rows);
-  }
+// Passes the tokens over part i of a chunk, which begins at column `begin`.
+INLINE void VARIANT_NAME(pass_tokens, SUM_TOKENS)(__local const float16 *panel, const Parts *parts, const int i,
+                                                  const int begin, __global const float *x, __global float *y,
+                                                  float16 *cut, const long *token, ROWS_OF_Y, int rows) {
+  float16 sum[SUM_TOKENS][ROW_BLOCKS];
+  VARIANT_NAME(begin_sums, SUM_TOKENS)(sum, parts, i, cut);
+  VARIANT_NAME(add_columns, SUM_TOKENS)(sum, panel, x, begin, parts->end[i], token);
+  VARIANT_NAME(end_sums, SUM_TOKENS)(sum, parts, i, cut, y, Y_ROWS, rows);
 }
 #undef SUM_TOKENS
