@@ -76,14 +76,18 @@ INLINE void VARIANT_NAME(sum_tokens, SUM_TOKENS)(const Chunk *chunk, const Parts
           }
         continue;
       }
+      // A loop that is not unrolled, because store_rows() is long and the compiler's time counts.
+      float16 sums[SUM_TOKENS * BLOCKS];
 #pragma unroll
       for (int t = 0; t < SUM_TOKENS; ++t)
 #pragma unroll
-        for (int b = 0; b < BLOCKS; ++b) {
-          const int row = (base + b) * 16;
-          const float16 total = is_first ? (float16)(0.0f) : load_rows(y[t] + row, rows - row);
-          store_rows(total + acc[t][b], y[t] + row, rows - row);
-        }
+        for (int b = 0; b < BLOCKS; ++b) sums[t * BLOCKS + b] = acc[t][b];
+#pragma nounroll
+      for (int n = 0; n < SUM_TOKENS * BLOCKS; ++n) {
+        const int row = (base + n % BLOCKS) * 16;
+        __global float *at = y[n / BLOCKS] + row;
+        store_rows((is_first ? (float16)(0.0f) : load_rows(at, rows - row)) + sums[n], at, rows - row);
+      }
     }
   }
 }

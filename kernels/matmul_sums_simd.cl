@@ -52,14 +52,18 @@ INLINE void VARIANT_NAME(end_sums, SUM_TOKENS)(float16 sum[SUM_TOKENS][ROW_BLOCK
       }
     return;
   }
+  // A loop that is not unrolled, because store_rows() is long and the compiler's time counts.
+  float16 sums[SUM_TOKENS * ROW_BLOCKS];
 #pragma unroll
   for (int t = 0; t < SUM_TOKENS; ++t)
 #pragma unroll
-    for (int b = 0; b < ROW_BLOCKS; ++b) {
-      __global float *at = y + Y_ROW(t) + b * 16;
-      const int left = rows - b * 16;
-      store_rows((is_first ? (float16)(0.0f) : load_rows(at, left)) + sum[t][b], at, left);
-    }
+    for (int b = 0; b < ROW_BLOCKS; ++b) sums[t * ROW_BLOCKS + b] = sum[t][b];
+#pragma nounroll
+  for (int n = 0; n < SUM_TOKENS * ROW_BLOCKS; ++n) {
+    const int t = n / ROW_BLOCKS, left = rows - n % ROW_BLOCKS * 16;
+    __global float *at = y + Y_ROW(t) + n % ROW_BLOCKS * 16;
+    store_rows((is_first ? (float16)(0.0f) : load_rows(at, left)) + sums[n], at, left);
+  }
 }
 
 // Passes the tokens over part i of a chunk, which begins at column `begin`.
