@@ -10,8 +10,8 @@
 namespace tandem::testing {
 namespace {
 
-// Plugins of the machine's own pytest are left out.
-void run_pytest(const std::string& file) {
+// Plugins of the machine's own pytest are left out. needs: a module without which the suite is skipped.
+void run_pytest(const std::string& file, const std::string& needs = "pytest") {
   const std::string root = source_tree().string();
   const std::string environment = "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PYTHONPATH='" TANDEM_PACKAGE
                                   "' TANDEM_TEST_PROGRAM='" TANDEM_PROGRAM "' TANDEM_TEST_LIBRARY='" TANDEM_LIBRARY
@@ -20,11 +20,10 @@ void run_pytest(const std::string& file) {
                                   default_model().value_or("") + "' ";
   const std::string python = "'" TANDEM_PYTHON "' -B ";
   std::string said;
-  run_python_suite(
-      python +
-          "-c 'import numpy, pytest' || { echo 'numpy or pytest is not installed (./dev setup python)'; exit 77; }; " +
-          environment + python + "-m pytest -q -p no:cacheprovider '" + root + "/tests/python/" + file + "'",
-      said);
+  run_python_suite(python + "-c 'import numpy, pytest, " + needs + "' || { echo 'numpy, pytest or " + needs +
+                       " is not installed (./dev setup python)'; exit 77; }; " + environment + python +
+                       "-m pytest -q -p no:cacheprovider '" + root + "/tests/python/" + file + "'",
+                   said);
 }
 
 TEST(Python, texts_are_those_of_the_program) { run_pytest("test_texts.py"); }
@@ -35,6 +34,8 @@ TEST(Python, the_package_tells_what_it_is) { run_pytest("test_package.py"); }
 TEST(Python, made_up_calls_end_and_memory_stays) { run_pytest("test_misuse.py"); }
 TEST(Python, writes_what_program_server_and_library_write) { run_pytest("test_one_request.py"); }
 TEST(Python, a_wheel_that_cannot_be_built_says_why) { run_pytest("test_wheel.py"); }
+TEST(Python, stubs_are_those_of_the_binding) { run_pytest("test_stubs.py"); }
+TEST(Python, types_are_sound) { run_pytest("test_types.py", "mypy"); }
 TEST(Python, examples_run) { run_pytest("test_examples.py"); }
 
 }  // namespace
