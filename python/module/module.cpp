@@ -45,9 +45,10 @@ std::function<int32_t(std::span<const float>)> sampler_of(const py::function& fu
   });
   return [kept](std::span<const float> logits) {
     const InCallback in_callback;
-    const py::gil_scoped_acquire locked;
-    const py::object copy = py::cast(Values{{logits.begin(), logits.end()}, 1, std::ssize(logits)});
-    return (*kept)(copy).cast<int32_t>();
+    return called_back([&] {
+      const py::object copy = py::cast(Values{{logits.begin(), logits.end()}, 1, std::ssize(logits)});
+      return (*kept)(copy).cast<int32_t>();
+    });
   };
 }
 
@@ -60,12 +61,13 @@ OwnPlanner planner_of(const py::function& function) {
   });
   return [kept](const WorkToPlace& work) {
     const InCallback in_callback;
-    const py::gil_scoped_acquire locked;
-    py::list devices, items;
-    for (const auto& device : work.devices) devices.append(py::make_tuple(device.id, device.cuts_rows));
-    for (const auto& item : work.items)
-      items.append(py::make_tuple(item.name, item.kind, item.tokens, item.rows, item.seconds));
-    return (*kept)(devices, work.sync_seconds, items).cast<std::vector<Shares>>();
+    return called_back([&] {
+      py::list devices, items;
+      for (const auto& device : work.devices) devices.append(py::make_tuple(device.id, device.cuts_rows));
+      for (const auto& item : work.items)
+        items.append(py::make_tuple(item.name, item.kind, item.tokens, item.rows, item.seconds));
+      return (*kept)(devices, work.sync_seconds, items).cast<std::vector<Shares>>();
+    });
   };
 }
 
@@ -92,9 +94,15 @@ GenerateOptions options_of(const TextModel& model, const TextAsked& asked) {
   return options;
 }
 
+// Python may give None where a class of the module is wanted.
+const std::shared_ptr<TextModel>& given(const std::shared_ptr<TextModel>& model) {
+  if (!model) throw py::type_error("a model is wanted, and not None");
+  return model;
+}
+
 std::shared_ptr<TextStream> start(const std::shared_ptr<TextModel>& model, Ids prompt, const TextAsked& asked,
                                   std::optional<std::shared_ptr<TextSequence>> sequence) {
-  GenerateOptions options = options_of(*model, asked);
+  GenerateOptions options = options_of(*given(model), asked);
   return ends_without_lock(std::make_shared<TextStream>(model, std::move(sequence).value_or(nullptr), std::move(prompt),
                                                         std::move(options)));
 }
@@ -164,6 +172,8 @@ void translate(std::exception_ptr thrown) {
     raise_as("UsageError", error);
   } catch (const Error& error) {
     raise_as("Error", error);
+  } catch (const Raised& raised) {
+    raised.raise();
   } catch (const Interrupted&) {
     PyErr_SetNone(PyExc_KeyboardInterrupt);
   }
@@ -303,16 +313,18 @@ void bind_values(py::module_& m) {
 
 void bind_sequence(py::module_& m) {
   py::class_<TextSequence, std::shared_ptr<TextSequence>>(m, "Sequence")
-      .def(py::init([](std::shared_ptr<TextModel> model) {
+      .def(py::init([](const std::shared_ptr<TextModel>& model) {
+             given(model);
              const py::gil_scoped_release unlocked;
-             return std::make_shared<TextSequence>(std::move(model));
+             return std::make_shared<TextSequence>(model);
            }),
            "model"_a)
       .def_static(
           "load",
-          [](std::shared_ptr<TextModel> model, const std::string& path) {
+          [](const std::shared_ptr<TextModel>& model, const std::string& path) {
+            given(model);
             const py::gil_scoped_release unlocked;
-            return TextSequence::load(std::move(model), path);
+            return TextSequence::load(model, path);
           },
           "model"_a, "path"_a)
       .def("position", &TextSequence::position)
@@ -357,7 +369,8 @@ void bind_npu(py::module_& m) {
 
 }  // namespace
 
-// A class stands before the functions that name it, because their signatures become Python's types (python/module/stubs.py).
+// A class stands before the functions that name it, because their signatures become Python's types
+// (python/module/stubs.py).
 PYBIND11_MODULE(_tandem, m) {
   py::register_exception_translator(&translate);
   bind_values(m);

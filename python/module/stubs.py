@@ -16,7 +16,7 @@ from typing import Any, Callable, Optional
 '''
 # What pybind11 calls a type, and what it is.
 NAMES = {"List": "list", "Tuple": "tuple", "Dict": "dict", "function": "Callable[..., Any]",
-         "Callable": "Callable[..., Any]", "SupportsInt": "int", "SupportsIndex": "int", "SupportsFloat": "float",
+         "Callable": "Callable[..., Any]", "SupportsInt": "int", "SupportsFloat": "float",
          "object": "Any", "handle": "Any"}
 
 
@@ -25,7 +25,8 @@ def type_of(text: str) -> str:
     text = re.sub(r"\b(?:tandem\._tandem|collections\.abc|typing)\.", "", text.strip())
     alternatives = split(text, "|")
     if len(alternatives) > 1:
-        kinds = list(dict.fromkeys(type_of(each) for each in alternatives))
+        # A number is what gives one, too: pybind11 3 says so of each.
+        kinds = list(dict.fromkeys(type_of(each) for each in alternatives if each != "SupportsIndex"))
         others = [each for each in kinds if each != "None"]
         if len(others) != 1:
             raise ValueError(f"no type of the stub: {text}")

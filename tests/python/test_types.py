@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+import tandem
+
 ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLES = sorted(map(str, ROOT.joinpath("examples/python").glob("*.py")))
 WRONG = {
@@ -28,7 +30,7 @@ def checked(tmp_path_factory):
     cache = tmp_path_factory.mktemp("mypy")
 
     def check(*what):
-        package = os.environ["PYTHONPATH"]
+        package = str(pathlib.Path(tandem.__file__).parents[1])
         said = subprocess.run(["mypy", "--strict", "--python-executable", sys.executable, "--cache-dir", str(cache), *what],
                               env={**os.environ, "MYPYPATH": package}, cwd=cache, capture_output=True, text=True)
         return said.returncode, said.stdout + said.stderr
