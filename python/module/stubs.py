@@ -14,7 +14,7 @@ HEAD = '''# Made of the binding by python/module/stubs.py, and compared with it 
 from typing import Any, Callable, Optional
 
 '''
-# What pybind11 calls a type, and what it is.
+# Python's names of types, by those of pybind11.
 NAMES = {"List": "list", "Tuple": "tuple", "Dict": "dict", "function": "Callable[..., Any]",
          "Callable": "Callable[..., Any]", "SupportsInt": "int", "SupportsFloat": "float",
          "object": "Any", "handle": "Any"}

@@ -1,7 +1,7 @@
 """The package and the examples have sound types: mypy --strict."""
+import importlib.util
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 
@@ -22,7 +22,7 @@ WRONG = {
 RIGHT = ['model.generate("Once").text.upper()', 'model.generate(["Once", "Twice"])[0].ids',
          'model.generate([{"role": "user", "content": "x"}]).text', 'model.sequence().extend([1]).argmax()']
 
-pytestmark = pytest.mark.skipif(not shutil.which("mypy"), reason="mypy is not installed (./dev setup python)")
+pytestmark = pytest.mark.skipif(not importlib.util.find_spec("mypy"), reason="mypy is not installed (./dev setup python)")
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +31,7 @@ def checked(tmp_path_factory):
 
     def check(*what):
         package = str(pathlib.Path(tandem.__file__).parents[1])
-        said = subprocess.run(["mypy", "--strict", "--python-executable", sys.executable, "--cache-dir", str(cache), *what],
+        said = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(cache), *what],
                               env={**os.environ, "MYPYPATH": package}, cwd=cache, capture_output=True, text=True)
         return said.returncode, said.stdout + said.stderr
 
