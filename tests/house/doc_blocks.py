@@ -41,7 +41,7 @@ FILES = {
     "encoder.json": json.dumps({"schema": 1, "architecture": "bert", "layers": 2, "hidden": 64, "feed_forward": 96,
                                 "heads": 4, "vocabulary": 320, "context_length": 64, "pooling": "mean"}),
 }
-# What would take long, and what takes its place. The first of each pair is found in a whole command.
+# Pairs of what would take long and what stands for it. The first one is searched in a whole command.
 SHORTER = [
     (r"--shape llama-3\.2-1b\b", "--shape MODEL.gguf"),
     (r"-p 512 -n 128 -d 0,1024", "-p 32 -n 8 -d 0,64 -r 1"),
