@@ -128,7 +128,10 @@ class MadeUp:
                             _tandem.NpuProduct])
         of = {_tandem.Model: self.model()._model, _tandem.Sequence: self.sequence()._sequence, _tandem.Text: self.stream()._text,
               _tandem.TextAsked: _tandem.TextAsked()}.get(kind)
-        member = getattr(kind, self.choose([each for each in sorted(vars(kind)) if not each.startswith("_")] + ["__init__"]))
+        name = self.choose([each for each in sorted(vars(kind)) if not each.startswith("_")] + ["__init__"])
+        if kind is _tandem.Model and name in ("close", "__init__"):
+            of = self.models[-1]._model  # the others are still wanted
+        member = getattr(kind, name)
         if not callable(member) or member is _tandem.Text.next and of is self.streams[1]._text:
             return None
         if self.choose(range(6)) == 0:
