@@ -12,7 +12,9 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from headers import page_of_interface  # noqa: E402
 from markdown import sections_of, title_of, with_links, with_lists  # noqa: E402
+from python_reference import page_of_python  # noqa: E402
 
 SYSTEMS = ("heterollm", "npumoe", "hybrimoe", "gpu-ndp", "sdnpu")
 
@@ -149,6 +151,8 @@ def main(root, tandem, folder):
     commands = dict(pages_of_commands(tandem))
     pages = docs | dict(pages_of_readme(root)) | dict(pages_of_examples(root)) | dict(page_of_headers(root)) | commands
     pages |= dict(page_of_papers(docs)) | dict(pages_of_server(description_of_server(tandem)))
+    pages |= {"reference/python.md": page_of_python(root),
+              "reference/cpp.md": page_of_interface(root, os.path.join(folder, "doxygen"))}
     pages |= {"contributing.md": read(root, "CONTRIBUTING.md"), "changelog.md": read(root, "CHANGELOG.md")}
     menu = menu_with(read(root, "site", "mkdocs.yml"), commands)
     require_a_way_to_each(pages, menu)

@@ -3,6 +3,7 @@
 probe_site() {
   need mkdocs "makes the site of the pages" mkdocs --version
   need mkdocs-material "its theme" test -d /usr/share/mkdocs/themes/material
+  need doxygen "finds classes and functions in the headers" doxygen --version
 }
 
 site() {

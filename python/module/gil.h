@@ -4,8 +4,9 @@
 #include <pybind11/pybind11.h>
 
 #include <atomic>
-#include <chrono>
+#include <exception>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "bindings/text_model.h"
@@ -26,6 +27,38 @@ std::shared_ptr<Object> ends_without_lock(std::shared_ptr<Object> object) {
               last.reset();
             }
           }};
+}
+
+// What a callback in Python raised. Several texts of a pass may fail by one exception, and a stream throws its own
+// whenever it is asked. py::error_already_set can be raised only once, and ends the process the second time.
+class Raised : public std::exception {
+ public:
+  // With the lock.
+  explicit Raised(const py::error_already_set& error)
+      : value_(new py::object(error.value()), drop), words_(py::str(error.value())) {
+    if (error.trace()) PyException_SetTraceback(value_->ptr(), error.trace().ptr());
+  }
+  const char* what() const noexcept override { return words_.c_str(); }
+  void raise() const { PyErr_SetObject(py::type::handle_of(*value_).ptr(), value_->ptr()); }  // with the lock
+
+ private:
+  static void drop(py::object* last) {
+    const py::gil_scoped_acquire locked;
+    delete last;
+  }
+  std::shared_ptr<py::object> value_;  // shared by the copies that C++ makes of an exception
+  std::string words_;
+};
+
+// Runs a callback in Python with the lock.
+template <typename Work>
+auto called_back(const Work& work) {
+  const py::gil_scoped_acquire locked;
+  try {
+    return work();
+  } catch (const py::error_already_set& error) {
+    throw Raised(error);
+  }
 }
 
 // Runs work without the lock, and looks for Ctrl-C meanwhile. A signal's exception is thrown within one pass.

@@ -16,6 +16,7 @@ namespace tandem::python {
 namespace {
 
 using namespace bindings;
+using namespace pybind11::literals;
 using Ids = std::vector<int32_t>;
 using Unlocked = py::call_guard<py::gil_scoped_release>;
 
@@ -44,9 +45,10 @@ std::function<int32_t(std::span<const float>)> sampler_of(const py::function& fu
   });
   return [kept](std::span<const float> logits) {
     const InCallback in_callback;
-    const py::gil_scoped_acquire locked;
-    const py::object copy = py::cast(Values{{logits.begin(), logits.end()}, 1, std::ssize(logits)});
-    return (*kept)(copy).cast<int32_t>();
+    return called_back([&] {
+      const py::object copy = py::cast(Values{{logits.begin(), logits.end()}, 1, std::ssize(logits)});
+      return (*kept)(copy).cast<int32_t>();
+    });
   };
 }
 
@@ -59,12 +61,13 @@ OwnPlanner planner_of(const py::function& function) {
   });
   return [kept](const WorkToPlace& work) {
     const InCallback in_callback;
-    const py::gil_scoped_acquire locked;
-    py::list devices, items;
-    for (const auto& device : work.devices) devices.append(py::make_tuple(device.id, device.cuts_rows));
-    for (const auto& item : work.items)
-      items.append(py::make_tuple(item.name, item.kind, item.tokens, item.rows, item.seconds));
-    return (*kept)(devices, work.sync_seconds, items).cast<std::vector<Shares>>();
+    return called_back([&] {
+      py::list devices, items;
+      for (const auto& device : work.devices) devices.append(py::make_tuple(device.id, device.cuts_rows));
+      for (const auto& item : work.items)
+        items.append(py::make_tuple(item.name, item.kind, item.tokens, item.rows, item.seconds));
+      return (*kept)(devices, work.sync_seconds, items).cast<std::vector<Shares>>();
+    });
   };
 }
 
@@ -91,11 +94,17 @@ GenerateOptions options_of(const TextModel& model, const TextAsked& asked) {
   return options;
 }
 
+// Python may give None where a class of the module is wanted.
+const std::shared_ptr<TextModel>& given(const std::shared_ptr<TextModel>& model) {
+  if (!model) throw py::type_error("a model is wanted, and not None");
+  return model;
+}
+
 std::shared_ptr<TextStream> start(const std::shared_ptr<TextModel>& model, Ids prompt, const TextAsked& asked,
-                                  std::shared_ptr<TextSequence> sequence) {
-  GenerateOptions options = options_of(*model, asked);
-  return ends_without_lock(
-      std::make_shared<TextStream>(model, std::move(sequence), std::move(prompt), std::move(options)));
+                                  std::optional<std::shared_ptr<TextSequence>> sequence) {
+  GenerateOptions options = options_of(*given(model), asked);
+  return ends_without_lock(std::make_shared<TextStream>(model, std::move(sequence).value_or(nullptr), std::move(prompt),
+                                                        std::move(options)));
 }
 
 // None: the text has ended.
@@ -163,6 +172,8 @@ void translate(std::exception_ptr thrown) {
     raise_as("UsageError", error);
   } catch (const Error& error) {
     raise_as("Error", error);
+  } catch (const Raised& raised) {
+    raised.raise();
   } catch (const Interrupted&) {
     PyErr_SetNone(PyExc_KeyboardInterrupt);
   }
@@ -176,79 +187,105 @@ void bind_asked(py::module_& m) {
       .def_readwrite("ignore_end", &TextAsked::ignore_end)
       .def_readwrite("logprobs", &TextAsked::logprobs)
       .def_readwrite("choose", &TextAsked::choose)
-      .def("sample",
-           [](TextAsked& asked, float temperature, int top_k, float top_p, float min_p, float repeat_penalty,
-              float presence_penalty, float frequency_penalty, uint64_t seed) {
-             SamplerOptions& sampler = asked.sampler;
-             sampler.temperature = temperature;
-             sampler.top_k = top_k;
-             sampler.top_p = top_p;
-             sampler.min_p = min_p;
-             sampler.repeat_penalty = repeat_penalty;
-             sampler.presence_penalty = presence_penalty;
-             sampler.frequency_penalty = frequency_penalty;
-             sampler.seed = seed;
-           })
-      .def("keep_form", [](TextAsked& asked, std::string json_schema, std::string grammar, bool json_object) {
-        asked.form = {std::move(json_schema), std::move(grammar), json_object};
-      });
+      .def(
+          "sample",
+          [](TextAsked& asked, float temperature, int top_k, float top_p, float min_p, float repeat_penalty,
+             float presence_penalty, float frequency_penalty, uint64_t seed) {
+            SamplerOptions& sampler = asked.sampler;
+            sampler.temperature = temperature;
+            sampler.top_k = top_k;
+            sampler.top_p = top_p;
+            sampler.min_p = min_p;
+            sampler.repeat_penalty = repeat_penalty;
+            sampler.presence_penalty = presence_penalty;
+            sampler.frequency_penalty = frequency_penalty;
+            sampler.seed = seed;
+          },
+          "temperature"_a, "top_k"_a, "top_p"_a, "min_p"_a, "repeat_penalty"_a, "presence_penalty"_a,
+          "frequency_penalty"_a, "seed"_a)
+      .def(
+          "keep_form",
+          [](TextAsked& asked, std::string json_schema, std::string grammar, bool json_object) {
+            asked.form = {std::move(json_schema), std::move(grammar), json_object};
+          },
+          "json_schema"_a, "grammar"_a, "json_object"_a);
 }
 
-void bind_model(py::module_& m) {
+using ModelClass = py::class_<TextModel, std::shared_ptr<TextModel>>;
+
+void bind_machine(py::module_& m) {
   py::class_<Machine, SharedMachine>(m, "Machine")
       .def(py::init([](const std::vector<std::string>& devices, int threads) {
-        const py::gil_scoped_release unlocked;
-        return ends_without_lock(open_machine(devices, threads));
-      }));
-  py::class_<TextModel, std::shared_ptr<TextModel>>(m, "Model")
+             const py::gil_scoped_release unlocked;
+             return ends_without_lock(open_machine(devices, threads));
+           }),
+           "devices"_a, "threads"_a);
+}
+
+void bind_model(ModelClass& model) {
+  model
       .def(py::init([](std::string path, std::vector<std::string> devices, std::string plan, std::string act,
                        std::string cache_type, int64_t context, int64_t parallel, int64_t logit_rows, int threads,
-                       SharedMachine machine) {
-        const py::gil_scoped_release unlocked;
-        return ends_without_lock(
-            TextModel::load({std::move(path), std::move(devices), std::move(plan), std::move(act),
-                             std::move(cache_type), context, parallel, logit_rows, threads, std::move(machine)}));
-      }))
+                       std::optional<SharedMachine> machine) {
+             const py::gil_scoped_release unlocked;
+             return ends_without_lock(TextModel::load({std::move(path), std::move(devices), std::move(plan),
+                                                       std::move(act), std::move(cache_type), context, parallel,
+                                                       logit_rows, threads, std::move(machine).value_or(nullptr)}));
+           }),
+           "path"_a, "devices"_a, "plan"_a, "act"_a, "cache_type"_a, "context"_a, "parallel"_a, "logit_rows"_a,
+           "threads"_a, "machine"_a)
       .def("close", &TextModel::close, Unlocked())
       .def("is_closed", &TextModel::is_closed)
       .def("vocabulary", &TextModel::vocabulary)
       .def("context", &TextModel::context)
       .def("end_id", &TextModel::end_id)
-      .def("ids", &TextModel::ids, Unlocked())
-      .def("prompt", &TextModel::prompt, Unlocked())
-      .def("text",
-           [](const TextModel& model, const Ids& ids, bool special) { return py::bytes(model.text(ids, special)); })
-      .def("chat_prompt",
-           [](const TextModel& model, const std::string& json) {
-             const py::gil_scoped_release unlocked;
-             std::vector<std::string> stops;
-             Ids ids = model.chat_prompt(json, &stops);
-             return std::pair(std::move(ids), std::move(stops));
-           })
-      .def("start", &start)
-      .def("eval",
-           [](const TextModel& model, const Ids& ids) {
-             return matrix(until_signal([&](const Patience& patience) { return model.eval(ids, patience); }),
-                           model.vocabulary());
-           })
-      .def("perplexity",
-           [](const TextModel& model, const Ids& ids) {
-             return until_signal([&](const Patience& patience) { return model.perplexity(ids, patience); });
-           })
-      .def("embed",
-           [](const TextModel& model, const std::vector<Ids>& texts, const std::string& pooling, bool normed) {
-             return matrix(
-                 until_signal([&](const Patience& patience) { return model.embed(texts, pooling, normed, patience); }),
-                 model.width());
-           })
+      .def("ids", &TextModel::ids, Unlocked(), "text"_a, "with_start"_a, "parse_special"_a)
+      .def("prompt", &TextModel::prompt, Unlocked(), "text"_a)
+      .def(
+          "text",
+          [](const TextModel& model, const Ids& ids, bool special) { return py::bytes(model.text(ids, special)); },
+          "ids"_a, "special"_a)
+      .def(
+          "chat_prompt",
+          [](const TextModel& model, const std::string& json) {
+            const py::gil_scoped_release unlocked;
+            std::vector<std::string> stops;
+            Ids ids = model.chat_prompt(json, &stops);
+            return std::pair(std::move(ids), std::move(stops));
+          },
+          "conversation"_a)
+      .def("start", &start, "prompt"_a, "asked"_a, "sequence"_a)
+      .def(
+          "eval",
+          [](const TextModel& model, const Ids& ids) {
+            return matrix(until_signal([&](const Patience& patience) { return model.eval(ids, patience); }),
+                          model.vocabulary());
+          },
+          "ids"_a)
+      .def(
+          "perplexity",
+          [](const TextModel& model, const Ids& ids) {
+            return until_signal([&](const Patience& patience) { return model.perplexity(ids, patience); });
+          },
+          "ids"_a)
+      .def(
+          "embed",
+          [](const TextModel& model, const std::vector<Ids>& texts, const std::string& pooling, bool normed) {
+            return matrix(
+                until_signal([&](const Patience& patience) { return model.embed(texts, pooling, normed, patience); }),
+                model.width());
+          },
+          "texts"_a, "pooling"_a, "normed"_a)
       .def("report", &model_json, Unlocked())
-      .def("plans", &plans_json, Unlocked())
-      .def("plan_by",
-           [](TextModel& model, const std::optional<py::function>& planner) {
-             OwnPlanner own = planner ? planner_of(*planner) : OwnPlanner();
-             const py::gil_scoped_release unlocked;
-             model.plan_by(std::move(own));
-           })
+      .def("plans", &plans_json, Unlocked(), "prompt_tokens"_a)
+      .def(
+          "plan_by",
+          [](TextModel& model, const std::optional<py::function>& planner) {
+            OwnPlanner own = planner ? planner_of(*planner) : OwnPlanner();
+            const py::gil_scoped_release unlocked;
+            model.plan_by(std::move(own));
+          },
+          "planner"_a)
       .def("start_trace", &TextModel::start_trace, Unlocked())
       .def("stop_trace", [](TextModel& model) {
         Timeline timeline;
@@ -265,6 +302,9 @@ void bind_text(py::module_& m) {
       .def("next", &next_piece)
       .def("cancel", &TextStream::cancel)
       .def("result", [](const TextStream& text) { return generation_json(text.result()); });
+}
+
+void bind_values(py::module_& m) {
   py::class_<Values>(m, "Values", py::buffer_protocol())
       .def_buffer(&view)
       .def_property_readonly("address",
@@ -273,60 +313,84 @@ void bind_text(py::module_& m) {
 
 void bind_sequence(py::module_& m) {
   py::class_<TextSequence, std::shared_ptr<TextSequence>>(m, "Sequence")
-      .def(py::init([](std::shared_ptr<TextModel> model) {
-        const py::gil_scoped_release unlocked;
-        return std::make_shared<TextSequence>(std::move(model));
-      }))
-      .def_static("load",
-                  [](std::shared_ptr<TextModel> model, const std::string& path) {
-                    const py::gil_scoped_release unlocked;
-                    return TextSequence::load(std::move(model), path);
-                  })
+      .def(py::init([](const std::shared_ptr<TextModel>& model) {
+             given(model);
+             const py::gil_scoped_release unlocked;
+             return std::make_shared<TextSequence>(model);
+           }),
+           "model"_a)
+      .def_static(
+          "load",
+          [](const std::shared_ptr<TextModel>& model, const std::string& path) {
+            given(model);
+            const py::gil_scoped_release unlocked;
+            return TextSequence::load(model, path);
+          },
+          "model"_a, "path"_a)
       .def("position", &TextSequence::position)
       .def("ids", &TextSequence::ids)
-      .def("extend",
-           [](TextSequence& text, const Ids& ids) {
-             return matrix(until_signal([&](const Patience& patience) { return text.extend(ids, patience); }),
-                           text.model()->vocabulary());
-           })
-      .def("fork", &TextSequence::fork, Unlocked())
-      .def("rewind", &TextSequence::rewind, Unlocked())
-      .def("save", &TextSequence::save, Unlocked())
-      .def("draft",
-           [](TextSequence& text, const Ids& ids, const Ids& parents) {
-             const auto run = [&] {
-               const py::gil_scoped_release unlocked;
-               return text.draft(ids, parents);
-             };
-             return matrix(run(), text.model()->vocabulary());
-           })
-      .def("accept", [](TextSequence& text, const Ids& path) {
-        const py::gil_scoped_release unlocked;
-        text.accept(path);
-      });
+      .def(
+          "extend",
+          [](TextSequence& text, const Ids& ids) {
+            return matrix(until_signal([&](const Patience& patience) { return text.extend(ids, patience); }),
+                          text.model()->vocabulary());
+          },
+          "ids"_a)
+      .def("fork", &TextSequence::fork, Unlocked(), "position"_a)
+      .def("rewind", &TextSequence::rewind, Unlocked(), "position"_a)
+      .def("save", &TextSequence::save, Unlocked(), "path"_a)
+      .def(
+          "draft",
+          [](TextSequence& text, const Ids& ids, const Ids& parents) {
+            const auto run = [&] {
+              const py::gil_scoped_release unlocked;
+              return text.draft(ids, parents);
+            };
+            return matrix(run(), text.model()->vocabulary());
+          },
+          "ids"_a, "parents"_a)
+      .def(
+          "accept",
+          [](TextSequence& text, const Ids& path) {
+            const py::gil_scoped_release unlocked;
+            text.accept(path);
+          },
+          "path"_a);
 }
 
-}  // namespace
-
-PYBIND11_MODULE(_tandem, m) {
-  py::register_exception_translator(&translate);
-  bind_text(m);
-  bind_asked(m);
-  bind_sequence(m);
-  bind_model(m);
-  m.def("version", &version);
-  m.def("devices", &devices_json, Unlocked());
-  m.def("sync_lab", [](std::vector<std::string> devices, std::vector<std::string> policies, std::vector<double> seconds,
-                       int rounds, bool quick) {
-    const SyncAsked asked{std::move(devices), std::move(policies), std::move(seconds), rounds, quick};
-    return until_signal([&](const Patience& patience) { return sync_lab_json(asked, patience); });
-  });
+void bind_npu(py::module_& m) {
   py::class_<NpuProduct>(m, "NpuProduct")
       .def_readonly("cycles", &NpuProduct::cycles)
       .def_readonly("folds", &NpuProduct::folds)
       .def_readonly("utilization", &NpuProduct::utilization)
       .def("result", [](NpuProduct& product) { return matrix(std::move(product.values), product.columns); });
-  m.def("npu_product", &npu_product, Unlocked());
+  m.def("npu_product", &npu_product, Unlocked(), "x"_a, "w"_a, "m"_a, "k"_a, "n"_a, "rows"_a, "cols"_a, "dataflow"_a);
+}
+
+}  // namespace
+
+// A class stands before the functions that name it, because their signatures become Python's types
+// (python/module/stubs.py).
+PYBIND11_MODULE(_tandem, m) {
+  py::register_exception_translator(&translate);
+  bind_values(m);
+  bind_machine(m);
+  bind_asked(m);
+  ModelClass model(m, "Model");
+  bind_text(m);
+  bind_sequence(m);
+  bind_model(model);
+  m.def("version", &version);
+  m.def("devices", &devices_json, Unlocked());
+  m.def(
+      "sync_lab",
+      [](std::vector<std::string> devices, std::vector<std::string> policies, std::vector<double> seconds, int rounds,
+         bool quick) {
+        const SyncAsked asked{std::move(devices), std::move(policies), std::move(seconds), rounds, quick};
+        return until_signal([&](const Patience& patience) { return sync_lab_json(asked, patience); });
+      },
+      "devices"_a, "policies"_a, "work_seconds"_a, "rounds"_a, "quick"_a);
+  bind_npu(m);
 }
 
 }  // namespace tandem::python

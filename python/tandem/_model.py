@@ -7,7 +7,7 @@ import json
 import os
 import weakref
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterator, Optional, Union
+from typing import Any, Callable, Iterator, Optional, Union, overload
 
 import numpy as np
 
@@ -64,8 +64,13 @@ class _Shared:
         self.__array_interface__ = {**inner, "data": (inner["data"][0], False)}
 
 
-def _logits(values: Any) -> Any:
+def _logits(values: Any) -> Logits:
     return np.asarray(memoryview(values)).view(Logits)
+
+
+def _row(values: Any) -> Logits:
+    row: Logits = _logits(values)[0]
+    return row
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,7 @@ class Stream:
     """The pieces of a text as they are written: iterate with `for` or `async for`. `result` is the whole text, when it
     has ended. Dropping it ends the text."""
 
-    def __init__(self, text: Any, prompt_ids: list[int]) -> None:
+    def __init__(self, text: _tandem.Text, prompt_ids: list[int]) -> None:
         self._text, self._prompt_ids = text, prompt_ids
 
     def __iter__(self) -> "Stream":
@@ -153,7 +158,7 @@ class Model:
     the model stays usable. In a child of os.fork() every call is a UsageError.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: _tandem.Model) -> None:
         self._model = model
         self._planner: Optional[Planner] = None
         _models.add(self)
@@ -240,8 +245,14 @@ class Model:
         asked.keep_form(schema, grammar, json_object)
         if sampler is not None:
             choose = sampler
-            asked.choose = lambda values: _token(choose(_logits(values)[0]))
+            asked.choose = lambda values: _token(choose(_row(values)))
         return Stream(self._model.start(ids, asked, None if sequence is None else sequence._sequence), ids)
+
+    @overload  # type: ignore[misc]  # ids may be an array of any library, so the second form takes anything
+    def generate(self, prompt: Union[list[str], tuple[str, ...]], **options: Any) -> list[Generation]: ...
+
+    @overload
+    def generate(self, prompt: Prompt, **options: Any) -> Generation: ...
 
     def generate(self, prompt: Any, **options: Any) -> Any:
         """Writes a text and returns a Generation; for a list of texts, a list of them, which share passes.
@@ -256,25 +267,28 @@ class Model:
         if isinstance(prompt, (list, tuple)) and prompt and all(isinstance(each, str) for each in prompt):
             streams = [self.stream(each, **options) for each in prompt]
             return [each._drained() for each in streams]
+        return self._write(prompt, **options)
+
+    def _write(self, prompt: Prompt, **options: Any) -> Generation:
         return self.stream(prompt, **options)._drained()
 
     def chat(self, system: str = "", **options: Any) -> "Chat":
         """A conversation with a history. options: of `generate()`."""
         return Chat(self, system, options)
 
-    def eval(self, ids: Ids) -> Any:
+    def eval(self, ids: Ids) -> Logits:
         """Logits of every token, a read-only array float32 [tokens, vocabulary]. Row i predicts token i + 1. The array
         shows the memory that the passes were gathered in, and keeps it alive."""
         return _logits(self._model.eval(_ids(ids)))
 
-    def embed(self, text: Any, *, pooling: str = "", normed: bool = True) -> Any:
+    def embed(self, text: Any, *, pooling: str = "", normed: bool = True) -> Logits:
         """The vector of a text, read-only float32 [width]; for a list of texts or of lists of ids, [texts, width].
 
         Texts of a list share passes. pooling: how the vectors of tokens become the text's, "mean", "cls" or "last";
         "": what the file says, "last" for a model that writes texts. normed: vectors have the length 1. An encoder
         gives vectors and nothing else. The numbers are those of `tandem embed`."""
         if isinstance(text, str):
-            return _logits(self._model.embed([self.tokenize(text)], pooling, normed))[0]
+            return _row(self._model.embed([self.tokenize(text)], pooling, normed))
         texts = [self.tokenize(each) if isinstance(each, str) else _ids(each) for each in text]
         return _logits(self._model.embed(texts, pooling, normed))
 
@@ -326,7 +340,7 @@ class Chat:
     def say(self, text: str) -> str:
         """Adds a user's message and returns the answer, which is added too."""
         messages = self.messages + [{"role": "user", "content": text}]
-        answer = str(self._model.generate(messages, **self._options).text)
+        answer = self._model._write(messages, **self._options).text
         self.messages = messages + [{"role": "assistant", "content": answer}]
         return answer
 
@@ -341,7 +355,7 @@ class Chat:
 class Sequence:
     """A text whose keys and values stay on the devices. One call at a time."""
 
-    def __init__(self, model: Model, sequence: Any) -> None:
+    def __init__(self, model: Model, sequence: _tandem.Sequence) -> None:
         self.model, self._sequence = model, sequence
 
     def __len__(self) -> int:
@@ -352,10 +366,10 @@ class Sequence:
         """The ids of the sequence's tokens, in order."""
         return list(self._sequence.ids())
 
-    def extend(self, ids: Ids) -> Any:
+    def extend(self, ids: Ids) -> Logits:
         """Appends tokens. Returns the last one's logits, read-only float32 [vocabulary]; later passes do not change
         them."""
-        return _logits(self._sequence.extend(_ids(ids)))[0]
+        return _row(self._sequence.extend(_ids(ids)))
 
     def fork(self, position: Optional[int] = None) -> "Sequence":
         """A sequence with the first `position` tokens (all of them), which share memory."""
@@ -367,10 +381,9 @@ class Sequence:
 
     def generate(self, prompt: Ids, **options: Any) -> Generation:
         """Continues the sequence with these ids, then with what the model writes: options of `Model.generate()`."""
-        text: Generation = self.model.generate(_ids(prompt), sequence=self, **options)
-        return text
+        return self.model._write(_ids(prompt), sequence=self, **options)
 
-    def draft(self, ids: Ids, parents: Ids) -> Any:
+    def draft(self, ids: Ids, parents: Ids) -> Logits:
         """Runs a tree of drafts behind the text in one pass: parents[i] is the index of token i's parent, -1 for the
         text's end. Returns their logits, read-only float32 [ids, vocabulary]. `accept()` keeps a path."""
         return _logits(self._sequence.draft(_ids(ids), [int(each) for each in np.asarray(parents)]))

@@ -116,7 +116,7 @@ class Trace:
     flops: Any
     modelled: Any
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: _tandem.Model) -> None:
         self._model, self._json = model, ""
 
     def __enter__(self) -> "Trace":

@@ -30,5 +30,6 @@ def gemm(a: Any, b: Any, rows: int = 64, cols: int = 64, dataflow: str = "ws") -
     x, y = np.asarray(a, dtype=np.float32), np.asarray(b, dtype=np.float32)
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0]:
         raise UsageError("the operands are no matrix product", f"{x.shape} and {y.shape}", "Give [M, K] and [K, N]")
-    product = _tandem.npu_product(x.ravel(), y.T.ravel(), x.shape[0], x.shape[1], y.shape[1], rows, cols, dataflow)
+    product = _tandem.npu_product(x.ravel().tolist(), y.T.ravel().tolist(), x.shape[0], x.shape[1], y.shape[1], rows, cols,
+                                  dataflow)
     return Product(np.asarray(product.result()), product.cycles, product.folds, product.utilization)

@@ -77,7 +77,8 @@ std::string testcase(const std::string& name, const std::string& status, const s
 TEST_F(DevScript, help_names_every_verb) {
   Outcome outcome = shell(kDev + " help");
   EXPECT_EQ(outcome.status, 0);
-  for (const char* verb : {"setup", "build", "run", "test", "fuzz", "bench", "site", "lint", "help"}) {
+  for (const char* verb :
+       {"setup", "build", "run", "test", "fuzz", "bench", "site", "wheel", "package", "release", "lint", "help"}) {
     EXPECT_THAT(outcome.output, HasSubstr(std::string("\n  ") + verb + " "));
   }
 }
@@ -94,6 +95,11 @@ TEST_F(DevScript, wrong_usage_ends_with_status_2) {
   EXPECT_EQ(shell(kDev + " fuzz gguf keep fast").status, 2) << "what is kept is judged with every sanitizer";
   EXPECT_EQ(shell(kDev + " fuzz \"\" keep").status, 2) << "what is kept has a name";
   EXPECT_EQ(shell(kDev + " clients nonsense").status, 2);
+  EXPECT_EQ(shell(kDev + " wheel nonsense").status, 2);
+  EXPECT_EQ(shell(kDev + " package nonsense").status, 2);
+  EXPECT_EQ(shell(kDev + " package --out").status, 2);
+  EXPECT_EQ(shell(kDev + " release").status, 2) << "only a person releases";
+  EXPECT_EQ(shell(kDev + " release --dry-run --quickly").status, 2);
   EXPECT_EQ(shell(kDev + " clients openai one two").status, 2);
   EXPECT_EQ(call("build nonsense").status, 2);
 }
@@ -145,6 +151,75 @@ TEST_F(DevScript, help_behind_a_verb_is_that_verb_s_and_does_nothing_else) {
   }
   EXPECT_THAT(shell(kDev + " test Tokenizer --help").output, HasSubstr("--quick"));
   EXPECT_EQ(shell(kDev + " nonsense --help").status, 2);
+}
+
+// The functions of packaging/, on a tree in `folder` whose tools are the test's own.
+std::string packaging(const std::filesystem::path& folder, const std::string& stubs) {
+  const std::string own = kDev.substr(0, kDev.size() - 3) + "packaging/";
+  return ". " + own + "package.sh; . " + own + "release.sh; root=" + folder.string() +
+         "; setup() { :; }; provide() { :; }; build() { echo built \"$@\"; }; date_of_tree() { echo 86400; }; " + stubs;
+}
+
+TEST_F(DevScript, makes_packages_and_an_archive_with_the_date_of_the_tree) {
+  std::filesystem::create_directories(folder_ / "build/release");
+  write("packaging/archive.sh", "#!/bin/sh\necho archive \"$@\" $SOURCE_DATE_EPOCH\n: >\"$3/a.tar.gz\"\n");
+  const std::string makes =
+      packaging(folder_, "cpack() { echo cpack \"$@\" $SOURCE_DATE_EPOCH >&3; : >\"$4/a.deb\"; }; ");
+  const std::string out = (folder_ / "out").string();
+  const Outcome made = call("exec 3>&1; " + makes + "package --out " + out, "DEBEMAIL=a@b.org DEBFULLNAME=Ann");
+  EXPECT_EQ(made.status, 0) << made.output;
+  EXPECT_THAT(made.output, HasSubstr("built release tandem_packaged\ncpack -G DEB -B " + out +
+                                     " -D CPACK_PACKAGE_CONTACT=Ann <a@b.org> 86400\narchive "));
+  EXPECT_THAT(made.output, HasSubstr(" " + out + " 86400\n"));
+  EXPECT_THAT(made.output, HasSubstr("KiB a.deb\n"));
+  EXPECT_THAT(made.output, HasSubstr("KiB a.tar.gz\n"));
+}
+
+TEST_F(DevScript, says_what_stopped_the_packages) {
+  std::filesystem::create_directories(folder_ / "build/release");
+  const Outcome made = call(packaging(folder_, "cpack() { echo no help2man; return 1; }; ") + "package");
+  EXPECT_EQ(made.status, 1);
+  EXPECT_THAT(made.output, EndsWith("no help2man\ndev: the packages could not be made (see above)\n"));
+}
+
+TEST_F(DevScript, checks_a_release_with_its_packages_and_suites_and_publishes_nothing) {
+  const std::string stubs = packaging(folder_,
+                                      "package() { echo packaged; }; run_tests() { echo ran; }; python3() { echo "
+                                      "checked $2 $3; }; ");
+  const std::string checked = "checked " + (folder_ / "packaging/release.py").string() + " " + folder_.string() + "\n";
+  const Outcome whole = call(stubs + "release --dry-run");
+  EXPECT_EQ(whole.status, 0);
+  EXPECT_EQ(whole.output, "packaged\n" + checked + "ran\nnothing stands against a release\n");
+  EXPECT_EQ(call(stubs + "release --dry-run --without-suites").output,
+            checked + "the suites were left out\nnothing stands against a release\n");
+}
+
+TEST_F(DevScript, refuses_a_release_for_a_failed_check_and_for_a_suite_that_is_not_green) {
+  const std::string stubs = packaging(folder_, "package() { :; }; run_tests() { :; }; python3() { :; }; ");
+  for (const char* broken : {"python3() { echo FAILED; return 1; }; ", "run_tests() { return 1; }; "}) {
+    const Outcome outcome = call(stubs + broken + "release --dry-run");
+    EXPECT_EQ(outcome.status, 1) << broken;
+    EXPECT_THAT(outcome.output, EndsWith("dev: release: not yet (see above)\n"));
+  }
+}
+
+TEST_F(DevScript, names_each_check_of_this_tree) {
+  const Outcome outcome = shell(kDev + " release --dry-run --without-suites");
+  for (const char* check : {": versions agree", ": licences are in the packages", ": the tree is clean"})
+    EXPECT_THAT(outcome.output, HasSubstr(check));
+  EXPECT_THAT(outcome.output, HasSubstr("the suites were left out"));
+}
+
+TEST_F(DevScript, names_what_a_wheel_asks_of_the_system_without_libc_and_the_compiler_s_own) {
+  const std::string ldd =
+      "ldd() { printf \"\\tlinux-vdso.so.1 (0x1)\\n\\tlibc.so.6 => /l/libc.so.6 (0x2)\\n\\tlibfmt.so.9 => "
+      "/l/libfmt.so.9 "
+      "(0x3)\\n\\tlibstdc++.so.6 => /l (0x4)\\n\\tlibno.so.1 => not found\\n\"; }; ";
+  EXPECT_EQ(call(". " + kDev.substr(0, kDev.size() - 3) + "python/wheel.sh; " + ldd + "needs_of x").output,
+            "libfmt.so.9\nlibno.so.1\n");
+  const std::string objdump = "objdump() { printf \"GLIBC_2.4 x\\n(GLIBC_2.34) y\\nGLIBCXX_3.4.9 z\\n\"; }; ";
+  EXPECT_EQ(call(". " + kDev.substr(0, kDev.size() - 3) + "python/wheel.sh; " + objdump + "newest GLIBC x").output,
+            "GLIBC_2.34\n");
 }
 
 TEST_F(DevScript, the_counts_are_the_last_line_and_the_reasons_of_skips_stand_before) {

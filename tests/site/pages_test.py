@@ -1,12 +1,20 @@
 """Tests of site/markdown.py and site/pages.py."""
 
+import ast
 import pathlib
+import shutil
 import sys
+import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "site"))
+import headers  # noqa: E402
 import markdown  # noqa: E402
 import pages  # noqa: E402
+import python_reference  # noqa: E402
+
+ROOT = pathlib.Path(__file__).parents[2]
 
 
 class Lists(unittest.TestCase):
@@ -102,6 +110,70 @@ class Papers(unittest.TestCase):
     def test_without_a_table_are_an_error(self):
         with self.assertRaisesRegex(SystemExit, "docs/heterollm.md has no table of parts"):
             list(pages.page_of_papers({f"{system}.md": "# none" for system in pages.SYSTEMS}))
+
+
+class PythonReference(unittest.TestCase):
+    SOURCE = """
+class Box:
+    \"\"\"Holds things.\"\"\"
+    size: int
+    _hidden: int
+    def put(self, what: str, *, times: int = 1) -> None:
+        \"\"\"Adds one.\"\"\"
+    @property
+    def full(self) -> bool:
+        \"\"\"Whether it is.\"\"\"
+    @full.setter
+    def full(self, full: bool) -> None: ...
+    @overload
+    def put(self, what: int) -> None: ...
+    def _own(self): ...
+"""
+
+    def test_has_signatures_types_and_docstrings(self):
+        text = python_reference.text_of("tandem.", ast.parse(self.SOURCE).body[0])
+        self.assertEqual(text, "\n## tandem.Box\n\nHolds things.\n\n| member | type |\n| --- | --- |\n| `size` | `int` |\n"
+                               "\n### Box.put\n\n    Box.put(what: str, *, times: int=1) -> None\n\nAdds one.\n"
+                               "\n### Box.full\n\n    Box.full: bool\n\nWhether it is.\n")
+
+    def test_has_a_heading_for_each_public_name_and_no_name_without_words(self):
+        text = python_reference.page_of_python(str(ROOT))
+        names = python_reference.public_names(dict(python_reference.trees_of(str(ROOT))))
+        self.assertGreater(len(names), 20)
+        for name in [*(f"tandem.{name}" for name in names), "tandem.npu.gemm", "tandem.npu.Product"]:
+            self.assertIn(f"\n## {name}\n", text)
+        self.assertIn("\n### Model.eval\n\n    Model.eval(ids: Ids) -> Logits\n", text)
+        self.assertNotIn("\nNone\n", text)
+
+
+class Headers(unittest.TestCase):
+    def test_have_comments_that_doxygen_reads(self):
+        text = "// A box.\nstruct Box {\n  int size = 0;  // of it\n  // Adds.\n  void put();\n};\n/* In C.\n * More. */\nint f(void); /* x */\n"
+        self.assertEqual(headers.with_marks(text),
+                         "/// A box.\nstruct Box {\n  int size = 0;  ///< of it\n  /// Adds.\n  void put();\n};\n"
+                         "/** In C.\n * More. */\nint f(void); /**< x */\n")
+
+    def test_without_doxygen_are_a_page_that_says_so(self):
+        with unittest.mock.patch("shutil.which", return_value=None):
+            self.assertIn("doxygen was not installed", headers.page_of_interface("x", "y"))
+
+    @unittest.skipUnless(shutil.which("doxygen"), "doxygen is not installed")
+    def test_have_rows_for_public_members(self):
+        with tempfile.TemporaryDirectory() as folder:
+            include = pathlib.Path(folder, "root", "include", "tandem")
+            include.mkdir(parents=True)
+            (include / "box.h").write_text(
+                "// About.\n#pragma once\nnamespace tandem {\n// Holds \\things.\nclass Box {\n public:\n  ~Box();\n  Box(const Box&) = delete;\n"
+                "  // Adds one.\n  void put(std::vector<int> what);\n  int size = 0;  // of it\n private:\n  int own_;\n};\n"
+                "// Of boxes.\nenum class Kind { small, large };\n// Opens it.\nBox open(Kind kind);\n}\n")
+            text = headers.page_of_interface(str(pathlib.Path(folder, "root")), str(pathlib.Path(folder, "made")))
+        self.assertIn("## tandem/box.h\n", text)
+        self.assertIn("| `Box open(Kind kind)` | Opens it. |\n", text)
+        self.assertIn("| `enum Kind: small, large` | Of boxes. |\n", text)
+        self.assertIn("### Box\n\nHolds \\things.\n\n| member | |\n| --- | --- |\n| `void put(std::vector<int> what)` | Adds one. |\n"
+                      "| `int size` | of it |\n", text)
+        for left_out in ("own_", "~Box", "delete"):
+            self.assertNotIn(left_out, text)
 
 
 if __name__ == "__main__":
