@@ -80,6 +80,7 @@ std::unique_ptr<Engine> open(const Options& options, const std::string& row, dou
   engine.expert_copies = true;
   engine.expert_policy = plan == "moe-lru" ? "lru" : "auto";
   engine.expert_folder = options.folder;
+  engine.hot_experts = false;  // the counts of one row would change the next one
   engine.link_gbps = throttle.link_gbps;
   engine.host_slower = throttle.host_slower;
   engine.context = options.tokens + kBeforeText + 8;

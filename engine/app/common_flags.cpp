@@ -352,6 +352,9 @@ void add_lane_flags(CLI::App& app, CommonFlags& flags) {
          "the host computed too)")
       ->check(CLI::IsMember({"transfer", "miss"}))
       ->default_str("transfer");
+  add_named<bool>(app, "--hot-experts", flags.engine.hot_experts, {{"on", true}, {"off", false}},
+                  "Y6: experts that move begin with those that earlier runs used most, read in the background: on or "
+                  "off");
   using Prefetching = ExpertPrefetching;
   add_named<Prefetching>(app, "--expert-prefetch", flags.engine.expert_prefetch,
                          {{"auto", Prefetching::automatic}, {"on", Prefetching::on}, {"off", Prefetching::off}},

@@ -55,6 +55,8 @@ struct ModelOptions {
   // engine/moe/expert_policies.cpp that knows no future.
   std::string expert_policy = "auto";
   bool insert_misses = false;  // Y4: a text's experts that the host computed get slots too, not only copied ones
+  // Y6: experts that earlier runs used most begin in memory. Their counts lie beside the packed file.
+  bool hot_experts = true;
   std::string packed_file;     // a file of `tandem pack`, which is used instead of those in the folders; empty: none
   // For the packed file of experts that move, if pack_cache_folder is empty.
   std::string expert_folder;

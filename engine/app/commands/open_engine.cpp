@@ -320,10 +320,18 @@ nlohmann::json expert_store_json(const Engine& engine) {
   };
   nlohmann::json lanes = nullptr;
   if (store->lanes() != nullptr) lanes = lanes_json(engine, *store);
-  return {
-      {"lanes", std::move(lanes)}, {"slots_per_layer", store->slots()},  {"experts_per_layer", store->experts()},
-      {"bytes", store->bytes()},   {"evictions", store->evictions()},    {"disk_gbps", engine.machine().disk_gbps()},
-      {"reader", store->how()},    {"prompts", of(store->of_prompts())}, {"text", of(store->of_text())}};
+  const HotLoading::Totals hot = store->of_hot();
+  return {{"hot_loads", hot.taken},
+          {"hot_read_bytes", hot.read_bytes},
+          {"lanes", std::move(lanes)},
+          {"slots_per_layer", store->slots()},
+          {"experts_per_layer", store->experts()},
+          {"bytes", store->bytes()},
+          {"evictions", store->evictions()},
+          {"disk_gbps", engine.machine().disk_gbps()},
+          {"reader", store->how()},
+          {"prompts", of(store->of_prompts())},
+          {"text", of(store->of_text())}};
 }
 
 // Prompts and text apart: a prompt asks for nearly all experts, so its hits say nothing about the text's.

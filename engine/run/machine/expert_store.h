@@ -5,6 +5,9 @@
 // experts leave. While a wave is computed, the experts of the next one are read. A prompt that chooses most experts
 // fills empty slots of the next layer before that layer's router has chosen.
 //
+// A store may begin with the experts that earlier runs used most (begin_with()). It reads them in the background, as
+// long as no pass runs. A pass never waits for such a read.
+//
 // With copies (ExpertCopies) the host's memory holds all experts, and slots stand for the memory of a GPU. Missing
 // experts are then copied from the host's memory. Plans may divide experts between lanes instead (LaneDecider).
 //
@@ -19,14 +22,17 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "engine/model/packed_file.h"
+#include "engine/moe/hot_experts.h"
 #include "engine/moe/resident_experts.h"
 #include "engine/moe/routing_counts.h"
+#include "engine/run/machine/hot_loading.h"
 #include "engine/run/machine/lane_decider.h"
 #include "engine/tensor/expert_source.h"
 #include "sync/block_reader.h"
@@ -42,7 +48,7 @@ struct ExpertCopies {
   bool insert_misses = false;  // as in ModelOptions
 };
 
-class ExpertStore final : public ExpertSource {
+class ExpertStore final : public ExpertSource, private HotTaker {
  public:
   // Sums over passes of one kind.
   struct Totals {
@@ -67,6 +73,12 @@ class ExpertStore final : public ExpertSource {
   LaneDecider* lanes() const { return lanes_.get(); }  // nullptr: without copies
   // With copies, before the first pass: slots begin with the experts of the highest counts.
   void hold_most_used(const RoutingCounts& counts);
+  // Before the first pass: begins with the most used experts. With copies they have slots at once. Otherwise they are
+  // read in the background, into slots that are empty. earlier: of one model with uses().
+  void begin_with(const HotExperts& earlier);
+  // What passes chose so far. The name of the packed file is left empty. No pass runs meanwhile.
+  HotExperts uses() const;
+  HotLoading::Totals of_hot() const { return hot_ ? hot_->totals() : HotLoading::Totals{}; }
   // By slot: its expert, or -1. layer: of the model, one with experts.
   std::span<const int32_t> in_slots(int64_t layer) const;
   std::string policy() const { return copies_ ? copies_->policy : "lru"; }
@@ -89,12 +101,17 @@ class ExpertStore final : public ExpertSource {
     sync::Slot* host = nullptr;  // with copies: all experts
   };
   void hold_all_experts();
+  void fill_slots(Layer& layer, std::span<const int64_t> counts);
+  bool needs(const HotExpert& hot) override;
+  bool take(const HotExpert& hot, std::span<const std::byte> record) override;
   void make_lanes();
   void copy(const Layer& layer, std::span<const ResidentExperts::Load> loads) const;
   // Into the slots that begin at `to`. A read that was started is waited for.
   void read(const Layer& layer, std::vector<ResidentExperts::Load> loads, std::byte* to);
   void start_reading(const Layer& layer, std::vector<ResidentExperts::Load> loads, std::byte* to);
   void wait_for_reads();
+  std::vector<ResidentExperts::Load> begin_wave(Layer& layer, int64_t wave);
+  void drop(Layer& layer, std::span<const ResidentExperts::Load> loads);
   void read_ahead(size_t index, const WaveRequest& request, Totals& totals);
   void end_reading_ahead();
   void abandon_reading_ahead();
@@ -122,6 +139,8 @@ class ExpertStore final : public ExpertSource {
   sync::BlockReader reader_;
   std::vector<sync::Slot*> landings_;
   std::unique_ptr<LaneDecider> lanes_;
+  std::mutex mutex_;  // protects the residents and the memory of empty slots from the background
+  std::unique_ptr<HotLoading> hot_;
 };
 
 }  // namespace tandem

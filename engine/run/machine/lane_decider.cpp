@@ -78,6 +78,7 @@ void LaneDecider::decide(const LaneRequest& request, const LaneTables& tables) {
   const ScheduleRule* rule = named_rule(request.schedule);
   const std::span<const int32_t> slot_of = layer.residents->slot_of();
   count_loads(request.ids, slot_of.size(), loads_);
+  layer.residents->count(loads_);
   end_guess(layer);
   find_active(loads_, slot_of, active_);
   const bool of_text = pass_is_text_ = is_text_pass(std::ssize(request.ids) / request.k);

@@ -16,6 +16,7 @@
 #include "engine/run/machine/expert_budget.h"
 #include "engine/run/machine/expert_store.h"
 #include "engine/run/machine/graph_memory.h"
+#include "engine/run/machine/hot_file.h"
 #include "engine/run/machine/kernel_set.h"
 #include "engine/run/machine/pack_cache.h"
 #include "sync/affinity.h"
@@ -69,6 +70,9 @@ struct LoadedModel::State {
   void load_with_moving_experts(const ModelOptions& options, ModelLoading& loading, int64_t slots);
   void open_packed(const ModelOptions& options, std::span<const size_t> slot_bytes);
   void pack_records(const ModelOptions& options, ModelLoading& loading);
+  HotExperts uses() const;
+  void begin_with_hot_experts();
+  void keep_hot_experts();
 
   const std::shared_ptr<Machine> machine_;
   const GgufFile file_;
@@ -77,6 +81,7 @@ struct LoadedModel::State {
   const OnLongWork on_long_work_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<ExpertStore> expert_store_;  // it uses the file; the weights point to it
+  bool keeps_hot_experts_ = false;
   Model model_;
   std::unique_ptr<GraphMemory> graph_memory_;  // last: it uses the file and the weights
   std::vector<std::string> diagnostics_;
@@ -192,6 +197,7 @@ void LoadedModel::State::load_with_moving_experts(const ModelOptions& options, M
     diagnostics_.push_back(fmt::format("reads of experts are slowed down to {:g} GB/s", machine_->disk_gbps()));
   if (machine_->copies_experts()) {
     diagnostics_.push_back(note_on_copies(*machine_, *expert_store_));
+    if (options.hot_experts) begin_with_hot_experts();
     return;
   }
   diagnostics_.push_back(
@@ -199,6 +205,30 @@ void LoadedModel::State::load_with_moving_experts(const ModelOptions& options, M
                   "{} when they are needed ({})",
                   slots, expert_store_->experts(), static_cast<double>(expert_store_->bytes()) / (1 << 20),
                   packed_->path(), expert_store_->how()));
+  if (options.hot_experts) begin_with_hot_experts();
+}
+
+HotExperts LoadedModel::State::uses() const {
+  HotExperts uses = expert_store_->uses();
+  if (const auto identity = file_.identity()) uses.packed = PackedFile::name(*identity);
+  return uses;
+}
+
+// The next pass may begin at once, whatever is read in the background.
+void LoadedModel::State::begin_with_hot_experts() {
+  keeps_hot_experts_ = true;
+  std::string why;
+  const auto earlier = read_hot_file(hot_file_of(packed_->path()), uses(), why);
+  if (!why.empty()) diagnostics_.push_back("counts of the experts that earlier runs used are ignored (" + why + ")");
+  if (!earlier) return;
+  expert_store_->begin_with(*earlier);
+  diagnostics_.push_back(machine_->copies_experts()
+                             ? "slots begin with the experts that earlier runs used most"
+                             : "the experts that earlier runs used most are read in the background");
+}
+
+void LoadedModel::State::keep_hot_experts() {
+  if (keeps_hot_experts_ && expert_store_) write_hot_file(hot_file_of(packed_->path()), uses());
 }
 
 // The user's own packed file must be of this model.
@@ -262,6 +292,7 @@ LoadedModel::State::~State() {
     if (on_long_work_) on_long_work_("keeping the packed weights for the next start");
     pack_cache_.keep(model_.weights.slots, model_.weights.records);
   }
+  keep_hot_experts();
   // Slots are released on the orchestrator, on which devices might still use them.
   machine_->orchestrator().run_or_here([this] {
     graph_memory_.reset();

@@ -144,6 +144,20 @@ TEST_F(MovingExpertsCommands, read_experts_no_faster_than_a_slow_disk) {
               HasSubstr("reads of experts are slowed down to 0.01 GB/s"));
 }
 
+TEST_F(MovingExpertsCommands, keep_the_most_used_experts_for_the_next_run) {
+  const Arguments quarter{"--expert-budget", "25%"}, off{"--hot-experts", "off"};
+  const json plain = answer({});
+  EXPECT_EQ(answer(quarter + off).at("expert_store").at("hot_loads"), 0);
+  const fs::path hot = kept().string() + ".hot";
+  EXPECT_FALSE(fs::exists(hot));
+  EXPECT_EQ(answer(quarter + Arguments{"--hot-experts", "on"}).at("expert_store").at("hot_read_bytes"), 0);
+  EXPECT_TRUE(fs::exists(hot));
+  EXPECT_EQ(answer(quarter).at("ids"), plain.at("ids"));
+  EXPECT_THAT(tandem(run(quarter), caches_).err, HasSubstr("earlier runs used most are read in the background"));
+  EXPECT_THAT(tandem(run(quarter + off), caches_).err, Not(HasSubstr("earlier runs")));
+  EXPECT_EQ(tandem(run({"--hot-experts", "maybe"}), caches_).status, 2);
+}
+
 // A state that was saved with all experts in memory goes on with a quarter of them, and the other way round.
 TEST_F(MovingExpertsCommands, go_on_from_saved_states_of_other_budgets) {
   const std::string state = folder_.file("state");
