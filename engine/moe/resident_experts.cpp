@@ -22,6 +22,7 @@ ResidentExperts::ResidentExperts(int64_t experts, int64_t slots)
       uses_(static_cast<size_t>(experts)),
       choices_(static_cast<size_t>(experts)),
       filling_(static_cast<size_t>(experts)),
+      slots_(slots),
       wave_of_(static_cast<size_t>(experts), kNoWave) {
   TANDEM_CHECK(slots >= 1 && slots <= experts, "slots of a layer's experts");
   std::iota(filling_.begin(), filling_.end(), 0);
@@ -38,8 +39,15 @@ void ResidentExperts::count(std::span<const int64_t> loads) {
 }
 
 int32_t ResidentExperts::empty_slot() const {
-  const auto found = std::ranges::find(in_slot_, kNobody);
-  return found == in_slot_.end() ? kNowhere : static_cast<int32_t>(found - in_slot_.begin());
+  const auto end = in_slot_.begin() + slots_, found = std::find(in_slot_.begin(), end, kNobody);
+  return found == end ? kNowhere : static_cast<int32_t>(found - in_slot_.begin());
+}
+
+void ResidentExperts::use_slots(int64_t slots) {
+  TANDEM_CHECK(slots >= 1 && slots <= std::ssize(in_slot_), "usable slots of a layer's experts");
+  for (int64_t slot = slots; slot < slots_; ++slot) clear(static_cast<int32_t>(slot));
+  slots_ = slots;
+  ++version_;
 }
 
 // Counts the tokens of each expert and splits the absent ones into waves. If all fit, there is one wave. Otherwise a
@@ -85,7 +93,7 @@ int64_t ResidentExperts::ask(std::span<const int32_t> ids) {
 
 int32_t ResidentExperts::free_slot() const {
   int32_t best = kNowhere;
-  for (int32_t slot = 0; slot < static_cast<int32_t>(in_slot_.size()); ++slot) {
+  for (int32_t slot = 0; slot < static_cast<int32_t>(slots_); ++slot) {
     const int32_t expert = in_slot_[static_cast<size_t>(slot)];
     if (expert == kNobody) return slot;
     if (wave_of_[static_cast<size_t>(expert)] >= wave_) continue;

@@ -43,7 +43,10 @@ class ResidentExperts {
   int32_t place_of(int32_t expert) const;
   void drop(std::span<const Load> loads);
 
-  int64_t slots() const { return static_cast<int64_t>(in_slot_.size()); }
+  int64_t slots() const { return slots_; }  // that are usable
+  // Between passes: only the first slots are used from now on. Experts of the others leave. slots: at most as many as
+  // in the constructor.
+  void use_slots(int64_t slots);
   // By expert: its slot, or -1. By slot: its expert, or -1.
   std::span<const int32_t> slot_of() const { return slot_of_; }
   std::span<const int32_t> in_slot() const { return in_slot_; }
@@ -76,6 +79,7 @@ class ResidentExperts {
   std::vector<Use> uses_;         // by expert
   std::vector<int64_t> choices_;  // by expert
   std::vector<int32_t> filling_;  // experts in the order in which empty slots get them
+  int64_t slots_ = 0;
   int64_t pass_ = 0, evictions_ = 0, version_ = 0;
   // The pass that was asked for last: the wave of each expert, and the missing ones in the order in which they come.
   std::vector<int64_t> wave_of_;

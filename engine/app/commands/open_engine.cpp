@@ -202,6 +202,8 @@ nlohmann::json lanes_json(const Engine& engine, const ExpertStore& store) {
             {"passes_without_link", totals.passes_without},
             {"evictions", totals.evictions},
             {"passes_with_prefetch", totals.passes_with_prefetch},
+            {"passes_with_deep_prefetch", totals.passes_with_deep_prefetch},
+            {"experts_copied_ahead", totals.ahead_experts},
             {"prefetch_useful_bytes", totals.useful_bytes},
             {"prefetch_late_bytes", totals.late_bytes},
             {"prefetch_wasted_bytes", totals.wasted_bytes},
@@ -321,7 +323,9 @@ nlohmann::json expert_store_json(const Engine& engine) {
   nlohmann::json lanes = nullptr;
   if (store->lanes() != nullptr) lanes = lanes_json(engine, *store);
   const HotLoading::Totals hot = store->of_hot();
-  return {{"hot_loads", hot.taken},
+  return {{"slots_given_back", store->slot_changes().given_back},
+          {"slots_taken_again", store->slot_changes().taken_again},
+          {"hot_loads", hot.taken},
           {"hot_read_bytes", hot.read_bytes},
           {"lanes", std::move(lanes)},
           {"slots_per_layer", store->slots()},

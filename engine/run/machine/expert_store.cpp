@@ -1,6 +1,10 @@
 #include "engine/run/machine/expert_store.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -24,6 +28,11 @@ constexpr int64_t kLeastPlaces = 4;
 constexpr double kFirstBytesPerSecond = 8e9, kFirstTokensOfRead = 4;
 constexpr double kFirstHandOver = 30e-6;  // seconds, also a first guess: a thread that sleeps is woken
 
+// Gives whole pages back to the system. Records are whole pages. If the system refuses, the memory only stays in use.
+void discard_from(const sync::Slot& slot, size_t offset) {
+  madvise(slot.data() + offset, slot.size_bytes() - offset, MADV_DONTNEED);
+}
+
 // A pass waits no longer than for a copy of so many bytes of a hot expert.
 constexpr size_t kPieceOfHot = size_t{256} << 10;
 
@@ -34,6 +43,7 @@ ExpertStore::ExpertStore(sync::Pool& pool, const PackedFile& file, std::span<con
                          int64_t layers, int64_t slots, const std::optional<ExpertCopies>& copies, double disk_gbps)
     : pool_(pool),
       file_(file),
+      most_slots_(slots),
       slots_(slots),
       copies_(copies),
       disk_bytes_per_second_(disk_gbps * 1e9),
@@ -154,17 +164,22 @@ std::span<const int32_t> ExpertStore::in_slots(int64_t layer) const {
 }
 
 // The landings of all layers are the same. Their places hold the experts of a layer that have no slot, in at most
-// kMostTurns turns, and at least as many as a few tokens choose. Text alternates between two landings.
+// kMostCopyTurns turns, and at least as many as a few tokens choose. Text alternates between two landings. Two further
+// landings have experts that are copied ahead of prompts: those of the next layer are copied while this one's are read.
 void ExpertStore::make_lanes() {
   size_t record = 0;
   for (const Layer& layer : layers_) record = std::max(record, layer.records.bytes);
   const int64_t absent = experts_ - slots_;
-  const int64_t places = std::min(absent, std::max((absent + kMostTurns - 1) / kMostTurns, kLeastPlaces));
+  const int64_t places = std::min(absent, std::max((absent + kMostCopyTurns - 1) / kMostCopyTurns, kLeastPlaces));
   const int64_t turns = places == 0 ? 0 : std::max<int64_t>(2, (absent + places - 1) / places);
   for (int64_t t = 0; t < turns; ++t)
     landings_.push_back(&pool_.acquire(static_cast<size_t>(places) * record, sync::SlotUse::activations,
                                        "landing " + std::to_string(t) + " of experts"));
-  landing_bytes_ = static_cast<size_t>(turns * places) * record;
+  std::array<sync::Slot*, 2> ahead{};
+  for (size_t i = 0; turns > 0 && i < ahead.size(); ++i)
+    landings_.push_back(ahead[i] = &pool_.acquire(static_cast<size_t>(places) * record, sync::SlotUse::activations,
+                                                  "experts that are copied ahead, " + std::to_string(i)));
+  landing_bytes_ = landings_.size() * static_cast<size_t>(places) * record;
   const double memory = static_cast<double>(record) / kFirstBytesPerSecond;
   const double link = copies_->gbps > 0 ? static_cast<double>(record) / (copies_->gbps * 1e9) : memory;
   const PolicyKind* const policy = expert_policy(copies_->policy);
@@ -176,19 +191,22 @@ void ExpertStore::make_lanes() {
     requests.experts = layer.records.count;
     // The policies see the weights that the router gives, and all of them count.
     const PolicySettings settings{.top = layer.records.count, .slots = layer.residents.slots()};
-    deciding.push_back({layer.records.layer, &layer.residents, policy->make(settings, requests)});
+    deciding.push_back({layer.records.layer, &layer.residents, policy->make(settings, requests), places});
   }
   const CostLine alone{memory, memory / kFirstTokensOfRead},
       slower{alone.fixed * copies_->host_slower, alone.per_token * copies_->host_slower};
   lanes_ = std::make_unique<LaneDecider>(
       std::move(deciding), LaneDecider::Costs{CostLaw(alone), CostLaw(slower), CostLaw({link, 0}), kFirstHandOver});
+  size_t parity = 0;
   for (const Layer& layer : layers_) {
     MovingExperts& moving = moving_[static_cast<size_t>(layer.records.layer)];
     moving.lanes = lanes_.get();
     moving.count = layer.records.count, moving.places = places;
     moving.inserts_misses = copies_->insert_misses;
     moving.host = {layer.host, 0};
-    for (sync::Slot* landing : landings_) moving.landings.push_back({landing, 0});
+    for (int64_t t = 0; t < turns; ++t) moving.landings.push_back({landings_[static_cast<size_t>(t)], 0});
+    if (turns > 0) moving.ahead = {ahead[parity], 0};
+    parity = 1 - parity;
   }
 }
 
@@ -201,6 +219,24 @@ ExpertStore::~ExpertStore() {
     if (layer.host != nullptr) pool_.release(*layer.host);
   }
   for (sync::Slot* landing : landings_) pool_.release(*landing);
+}
+
+// Reads ahead may be on their way into slots that go.
+void ExpertStore::use_slots(int64_t slots) {
+  TANDEM_CHECK(!copies_ && slots >= 1 && slots <= most_slots_, "slots that move");
+  if (slots == slots_) return;
+  abandon_reading_ahead();
+  const std::scoped_lock lock(mutex_);
+  for (Layer& layer : layers_) {
+    MovingExperts& moving = moving_[static_cast<size_t>(layer.records.layer)];
+    const int64_t own = std::min(slots, moving.slots);
+    moving.given_back = moving.slots - own;
+    layer.residents.use_slots(own);
+    if (slots < slots_) discard_from(*layer.memory, static_cast<size_t>(own) * moving.slot_bytes);
+  }
+  (slots < slots_ ? changes_.given_back : changes_.taken_again) += std::abs(slots - slots_);
+  ++changes_.version;
+  slots_ = slots;
 }
 
 int64_t ExpertStore::evictions() const {

@@ -13,6 +13,7 @@
 //
 // Contract
 //   Budget: all layers have the same number of slots. The memory of all slots is in the pool from the constructor on.
+//   Some of them may be given back to the system for a while (use_slots()).
 //   Results have the same bits as if all experts were in memory.
 //   Errors: a record that cannot be read or is damaged; fetch() throws, and the experts of this wave are absent. The
 //   next pass may ask for them again.
@@ -83,7 +84,16 @@ class ExpertStore final : public ExpertSource, private HotTaker {
   std::span<const int32_t> in_slots(int64_t layer) const;
   std::string policy() const { return copies_ ? copies_->policy : "lru"; }
   bool inserts_misses() const { return copies_ && copies_->insert_misses; }
-  int64_t slots() const { return slots_; }
+  // Between passes, without copies: the first slots of each layer are used from now on, at most as many as in the
+  // constructor. The system gets the memory of the others. Plans that were made before no longer hold.
+  void use_slots(int64_t slots);
+  struct SlotChanges {
+    int64_t given_back = 0, taken_again = 0;  // slots of each layer
+    int64_t version = 0;                      // of the slots
+  };
+  const SlotChanges& slot_changes() const { return changes_; }
+  int64_t slots() const { return slots_; }  // of each layer, usable
+  int64_t most_slots() const { return most_slots_; }
   int64_t experts() const { return experts_; }  // of a layer, the most
   size_t bytes() const { return bytes_; }       // of all slots
   size_t expert_bytes() const { return layers_.empty() ? 0 : layers_.front().records.bytes; }
@@ -119,7 +129,9 @@ class ExpertStore final : public ExpertSource, private HotTaker {
 
   sync::Pool& pool_;
   const PackedFile& file_;
-  const int64_t slots_;
+  const int64_t most_slots_;
+  int64_t slots_;
+  SlotChanges changes_;
   int64_t experts_ = 0;
   size_t bytes_ = 0, landing_bytes_ = 0;
   const std::optional<ExpertCopies> copies_;

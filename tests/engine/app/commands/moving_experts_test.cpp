@@ -125,7 +125,14 @@ TEST_F(MovingExpertsCommands, copy_experts_ahead_and_insert_misses_without_anoth
   const json& lanes = ahead.at("expert_store").at("lanes");
   EXPECT_EQ(lanes.at("insert"), "miss");
   EXPECT_GT(lanes.at("text").at("passes_with_prefetch"), 0);
-  EXPECT_EQ(lanes.at("prompts").at("passes_with_prefetch"), 0);
+  EXPECT_GE(lanes.at("prompts").at("passes_with_prefetch"), 0);
+  EXPECT_EQ(lanes.at("text").at("passes_with_deep_prefetch"), lanes.at("text").at("passes_with_prefetch"));
+  const json near =
+      json_of(divided_run(copies + Arguments{"--expert-prefetch", "on", "--prefetch-layers", "1", "--insert", "miss"}),
+              caches_);
+  EXPECT_EQ(near.at("text"), plain.at("text"));
+  EXPECT_EQ(near.at("expert_store").at("lanes").at("text").at("passes_with_deep_prefetch"), 0);
+  EXPECT_EQ(tandem(divided_run({"--prefetch-layers", "4"}), caches_).status, 2);
   EXPECT_GE(lanes.at("text").at("measured").at("experts_ms"), 0);
   const json off = json_of(divided_run(copies + Arguments{"--expert-prefetch", "off"}), caches_);
   EXPECT_EQ(off.at("text"), plain.at("text"));
