@@ -41,6 +41,7 @@ struct Options {
   std::vector<double> budgets{25, 50, 75};
   std::string phase = "text";
   std::vector<double> ratio;  // host, GPU, link
+  std::string calibration;    // for rows whose slots begin with learned experts
   int64_t tokens = 0;         // of the phase
   int rounds = 3;
   bool json = false;
@@ -62,6 +63,9 @@ struct Row {
   double milliseconds() const { return 1e3 * tandem::median(seconds); }
 };
 
+// "moe-fixed:learned" begins with the most used experts of a calibration, and "moe-fixed" with the lowest numbers.
+bool is_learned(const std::string& row) { return row.ends_with(":learned"); }
+
 // Y3: "hybrimoe:off" copies no experts ahead, and "hybrimoe:on" always does.
 tandem::ExpertPrefetching prefetching_of(const std::string& row) {
   if (row.ends_with(":on")) return tandem::ExpertPrefetching::on;
@@ -80,6 +84,8 @@ std::unique_ptr<Engine> open(const Options& options, const std::string& row, dou
   engine.expert_copies = true;
   engine.expert_policy = plan == "moe-lru" ? "lru" : "auto";
   engine.expert_folder = options.folder;
+  engine.hot_experts = false;  // the counts of one row would change the next one
+  if (is_learned(row)) engine.calibration = options.calibration;
   engine.link_gbps = throttle.link_gbps;
   engine.host_slower = throttle.host_slower;
   engine.context = options.tokens + kBeforeText + 8;
@@ -214,6 +220,8 @@ int run(Options options) {
   if (options.tokens == 0) options.tokens = options.is_text() ? 32 : 256;
   if (!options.ratio.empty() && (options.ratio.size() != 3 || std::ranges::min(options.ratio) <= 0))
     throw tandem::Error("the ratio cannot be used", "--ratio", "Three numbers above 0: host, GPU, link");
+  if (options.calibration.empty() && std::ranges::any_of(options.plans, is_learned))
+    throw tandem::Error("nothing was learned", "PLAN:learned", "Name a calibration or a trace with --calibration");
   std::erase(options.plans, kHybrid);
   options.plans.insert(options.plans.begin(), kHybrid);
   nlohmann::json json = nlohmann::json::array();
@@ -260,8 +268,10 @@ int main(int argc, char** argv) {
                  "slows host and link down: times of an expert on host, GPU and link, as 4,1,1")
       ->delimiter(',');
   app.add_option("--plans", options.plans,
-                 "beside hybrimoe; default: all of Y7. PLAN:off copies no experts ahead (Y3), and PLAN:on always does")
+                 "beside hybrimoe; default: all of Y7. PLAN:off copies no experts ahead (Y3), and PLAN:on always does. "
+                 "PLAN:learned begins with the experts that --calibration counts most")
       ->delimiter(',');
+  app.add_option("--calibration", options.calibration, "a file of calibrate-moe, or a trace (.jsonl), of another text");
   app.add_option("--device", options.devices, "as tandem's --device")->delimiter(',');
   app.add_option("--folder", options.folder, "for packed experts; default: that of temporary files");
   app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));

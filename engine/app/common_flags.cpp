@@ -265,7 +265,8 @@ void add_expert_flags(CLI::App& app, CommonFlags& flags) {
   ExpertRules& rules = flags.engine.experts;
   reads_file(app.add_option(
       "--calibration", flags.engine.calibration,
-      "N1: how often experts are chosen, a file of calibrate-moe; default: counted while the model runs"));
+      "N1: how often experts are chosen, a file of calibrate-moe or a trace of trace-moe (.jsonl); default: counted "
+      "while the model runs"));
   app.add_option("--moe-tiers", rules.tiers.multiples,
                  "N2: the three capacities of experts on the NPU, as multiples of the mean load, falling")
       ->delimiter(',')
@@ -352,11 +353,18 @@ void add_lane_flags(CLI::App& app, CommonFlags& flags) {
          "the host computed too)")
       ->check(CLI::IsMember({"transfer", "miss"}))
       ->default_str("transfer");
+  add_named<bool>(app, "--hot-experts", flags.engine.hot_experts, {{"on", true}, {"off", false}},
+                  "Y6: experts that move begin with those that earlier runs used most, read in the background: on or "
+                  "off");
   using Prefetching = ExpertPrefetching;
   add_named<Prefetching>(app, "--expert-prefetch", flags.engine.expert_prefetch,
                          {{"auto", Prefetching::automatic}, {"on", Prefetching::on}, {"off", Prefetching::off}},
-                         "Y3: text copies experts ahead that the next layer is guessed to choose: auto (where measured "
+                         "Y3: experts are copied ahead that later layers are guessed to choose: auto (where measured "
                          "passes say that it pays), on or off");
+  app.add_option("--prefetch-layers", flags.engine.prefetch_layers,
+                 "Y3: most layers ahead whose experts a text guesses for such copies")
+      ->transform(whole({1, 3}))
+      ->capture_default_str();
   app.add_option("--disk-gbps", flags.engine.disk_gbps,
                  "reads of experts that move take as long as at so many GB/s, by waits: to study another machine")
       ->check(finite_range(0.001, 1000));

@@ -30,7 +30,7 @@ struct ActivationSizes {
   bool routes_every_token = false;
   bool hidden_states = false;   // passes end with the last norm's rows instead of logits
   int64_t guess_layers = 0;     // later layers whose experts each layer guesses
-  int64_t prefetch_layers = 0;  // the same in passes whose link copies ahead (Batch::prefetch)
+  int64_t prefetch_layers = 0;  // the most of them in passes whose link copies ahead (Batch::prefetch)
   int64_t expert_rows = 0;      // rows of the static graphs of experts on an NPU; 0: no such graphs
   bool experts_move = false;
   LaneSizes lanes{};  // of decisions about experts; slots 0: there are none

@@ -318,7 +318,7 @@ class Builder {
   // Y3: the next layers' norms and routers read the residual stream as it is now, in this layer.
   void guess_later_layers(const LayerRouting& routing) {
     auto later = static_cast<size_t>(layer_);
-    const int64_t asked = std::max(b_.sizes.guess_layers, batch_.prefetch ? b_.sizes.prefetch_layers : 0);
+    const int64_t asked = std::max(b_.sizes.guess_layers, std::min(batch_.prefetch, b_.sizes.prefetch_layers));
     const size_t count = std::min(routing.guesses.size(), static_cast<size_t>(asked));
     for (size_t ahead = 0; ahead < count; ++ahead) {
       do ++later;
@@ -479,7 +479,8 @@ class Builder {
   // every wave: rows of later waves are computed again there, and rows of earlier ones have the same values again.
   void moving_experts(const LayerWeights& layer, const Operand& ids, const Operand& weights, const Operand& normed) {
     const MovingExperts& moving = w_.moving[static_cast<size_t>(layer_)];
-    const int64_t E = c_.experts->count, k = c_.experts->used, waves = expert_waves(S_ * k, E, moving.slots);
+    const int64_t E = c_.experts->count, k = c_.experts->used,
+                  waves = expert_waves(S_ * k, E, moving.slots - moving.given_back);
     const Operand lists = S_ > kTokensWithoutLists || waves > 1 ? b_.expert_lists : Operand{};
     for (int64_t wave = 0; wave < waves; ++wave) {
       const std::string suffix = wave == 0 ? "_exps" : "_exps_wave" + std::to_string(wave);

@@ -26,7 +26,7 @@ struct Batch {
   bool link = true;        // plans with lanes of experts may hand copies to the link
   // The plan that divides the experts of this pass between lanes, if `auto` chooses among several; empty: it does not.
   std::string_view lanes{};  // a name that outlives the batch
-  bool prefetch = false;     // Y3: layers guess the experts of later ones, and the link copies those ahead
+  int64_t prefetch = 0;      // Y3: layers guess the experts of so many later ones, and the link copies those ahead
   bool operator==(const Batch&) const = default;
 };
 

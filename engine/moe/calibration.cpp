@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "engine/moe/routing_trace.h"
 #include "sync/error.h"
 #include "sync/json_text.h"
 
@@ -12,6 +13,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr int kSchema = 1;
+constexpr const char* kTraceSuffix = ".jsonl";
 constexpr int64_t kMost = int64_t{1} << 40;  // keeps products of two counts inside 64 bits
 
 // Reads and checks the JSON form. Every failure names the key and what was expected.
@@ -75,6 +77,13 @@ class CalibrationReader {
   const std::string& source_;
 };
 
+// The choices of every token of the trace.
+Calibration calibration_of(const RoutingTrace& trace) {
+  Calibration calibration{trace.model, empty_counts(trace.experts, trace.used, trace.layers)};
+  for (const RoutingCounts& counts : counts_by_sequence(trace)) calibration.counts = sum_of(calibration.counts, counts);
+  return calibration;
+}
+
 }  // namespace
 
 // Imbalance and popularity follow from the counts. They are written for human readers and not read back.
@@ -96,6 +105,11 @@ Calibration parse_calibration(std::string_view json, const std::string& source) 
 }
 
 Calibration read_calibration(const std::string& path) {
+  if (path.ends_with(kTraceSuffix)) {
+    const RoutingTrace trace = read_routing_trace(path);
+    if (trace.tokens.empty()) throw Error("a routing trace has no token to count", path);
+    return calibration_of(trace);
+  }
   return parse_calibration(read_json_file(path, "the calibration of experts"), path);
 }
 

@@ -21,6 +21,7 @@ struct Calibration {
 
 std::string calibration_json(const Calibration& calibration);
 Calibration parse_calibration(std::string_view json, const std::string& source);
+// A trace (engine/moe/routing_trace.h), whose name ends with .jsonl, counts by its tokens. Error: it has none.
 Calibration read_calibration(const std::string& path);
 
 // Error unless the calibration is of a model with this name, these experts and these layers.

@@ -10,8 +10,9 @@ namespace {
 
 // Gives the copies their turns and places.
 void land(LaneDecision& decision, const ActiveExperts& active, std::span<const int32_t> moved, const LaneSizes& sizes) {
-  const auto n = std::min<int64_t>(std::ssize(moved), sizes.turns * sizes.places);
-  const int64_t each = sizes.turns > 0 ? std::max<int64_t>(1, (n + sizes.turns - 1) / sizes.turns) : 1;
+  const int64_t turns = sizes.copy_turns();
+  const auto n = std::min<int64_t>(std::ssize(moved), turns * sizes.places);
+  const int64_t each = turns > 0 ? std::max<int64_t>(1, (n + turns - 1) / turns) : 1;
   for (int64_t i = 0; i < n; ++i) {
     const int32_t id = active.ids[static_cast<size_t>(moved[static_cast<size_t>(i)])];
     const auto expert = static_cast<size_t>(id);
@@ -36,7 +37,7 @@ void find_active(std::span<const int64_t> loads, std::span<const int32_t> slot_o
 }
 
 void decide_lanes(const ActiveExperts& active, const LaneDivision& division, std::span<const int32_t> slot_of,
-                  const LaneSizes& sizes, LaneDecision& decision) {
+                  const LaneSizes& sizes, LaneDecision& decision, std::span<const int32_t> ahead_at) {
   TANDEM_CHECK(sizes.turns >= 0 && sizes.turns <= kMostTurns, "turns of a decision");
   decision.place.assign(slot_of.size(), ExpertPlace::none);
   decision.turn.assign(slot_of.size(), 0);
@@ -48,6 +49,11 @@ void decide_lanes(const ActiveExperts& active, const LaneDivision& division, std
     const bool in_slot = division.place[i] == ExpertPlace::slot;
     decision.place[expert] = in_slot ? ExpertPlace::slot : ExpertPlace::host;
     if (in_slot) decision.at[expert] = slot_of[expert];
+    if (!in_slot || slot_of[expert] >= 0) continue;
+    TANDEM_CHECK(sizes.ahead && !ahead_at.empty() && ahead_at[expert] >= 0, "a cached expert on the GPU");
+    decision.place[expert] = ExpertPlace::landed;
+    decision.turn[expert] = static_cast<int32_t>(sizes.copy_turns());
+    decision.at[expert] = ahead_at[expert];
   }
   land(decision, active, division.moved, sizes);
 }

@@ -24,8 +24,10 @@ struct LaneDecision {
 
 // loads: choices of each expert, [E]. slot_of: [E], -1: it has none.
 void find_active(std::span<const int64_t> loads, std::span<const int32_t> slot_of, ActiveExperts& active);
+// ahead_at: [E], the place of an expert that was copied ahead, or -1; empty: there are none. Such experts count as
+// cached, and have no slot.
 void decide_lanes(const ActiveExperts& active, const LaneDivision& division, std::span<const int32_t> slot_of,
-                  const LaneSizes& sizes, LaneDecision& decision);
+                  const LaneSizes& sizes, LaneDecision& decision, std::span<const int32_t> ahead_at = {});
 
 // Writes the choices and the copies; `keepings` stay empty. ids: [S, k].
 void write_decision(const LaneDecision& decision, std::span<const int32_t> ids, int64_t turns,

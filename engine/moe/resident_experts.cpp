@@ -1,7 +1,10 @@
 #include "engine/moe/resident_experts.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
+#include "engine/moe/routing_counts.h"
 #include "engine/tensor/expert_source.h"
 #include "engine/tensor/routing.h"
 #include "sync/error.h"
@@ -17,8 +20,34 @@ ResidentExperts::ResidentExperts(int64_t experts, int64_t slots)
     : slot_of_(static_cast<size_t>(experts), kNowhere),
       in_slot_(static_cast<size_t>(slots), kNobody),
       uses_(static_cast<size_t>(experts)),
+      choices_(static_cast<size_t>(experts)),
+      filling_(static_cast<size_t>(experts)),
+      slots_(slots),
       wave_of_(static_cast<size_t>(experts), kNoWave) {
   TANDEM_CHECK(slots >= 1 && slots <= experts, "slots of a layer's experts");
+  std::iota(filling_.begin(), filling_.end(), 0);
+}
+
+void ResidentExperts::expect(std::span<const int64_t> uses) {
+  TANDEM_CHECK(pass_ == 0 && uses.size() == uses_.size(), "uses of each expert, before the first pass");
+  for (size_t e = 0; e < uses.size(); ++e) uses_[e].tokens = uses[e];
+  std::ranges::transform(by_popularity(uses), filling_.begin(), [](int64_t e) { return static_cast<int32_t>(e); });
+}
+
+void ResidentExperts::count(std::span<const int64_t> loads) {
+  std::ranges::transform(loads, choices_, choices_.begin(), std::plus<>());
+}
+
+int32_t ResidentExperts::empty_slot() const {
+  const auto end = in_slot_.begin() + slots_, found = std::find(in_slot_.begin(), end, kNobody);
+  return found == end ? kNowhere : static_cast<int32_t>(found - in_slot_.begin());
+}
+
+void ResidentExperts::use_slots(int64_t slots) {
+  TANDEM_CHECK(slots >= 1 && slots <= std::ssize(in_slot_), "usable slots of a layer's experts");
+  for (int64_t slot = slots; slot < slots_; ++slot) clear(static_cast<int32_t>(slot));
+  slots_ = slots;
+  ++version_;
 }
 
 // Counts the tokens of each expert and splits the absent ones into waves. If all fit, there is one wave. Otherwise a
@@ -35,6 +64,7 @@ int64_t ResidentExperts::ask(std::span<const int32_t> ids) {
     const auto expert = static_cast<size_t>(id);
     TANDEM_CHECK(id >= 0 && expert < uses_.size(), "an expert of the layer");
     if (slot_of_[expert] >= 0) ++hits;
+    ++choices_[expert];
     if (uses_[expert].pass != pass_) {
       uses_[expert] = {pass_, 0};
       slot_of_[expert] >= 0 ? ++resident : (absent.push_back(id), 0);
@@ -63,7 +93,7 @@ int64_t ResidentExperts::ask(std::span<const int32_t> ids) {
 
 int32_t ResidentExperts::free_slot() const {
   int32_t best = kNowhere;
-  for (int32_t slot = 0; slot < static_cast<int32_t>(in_slot_.size()); ++slot) {
+  for (int32_t slot = 0; slot < static_cast<int32_t>(slots_); ++slot) {
     const int32_t expert = in_slot_[static_cast<size_t>(slot)];
     if (expert == kNobody) return slot;
     if (wave_of_[static_cast<size_t>(expert)] >= wave_) continue;
@@ -83,6 +113,7 @@ void ResidentExperts::take_slot(int32_t expert, int32_t slot) {
   }
   before = expert;
   slot_of_[static_cast<size_t>(expert)] = slot;
+  ++version_;
 }
 
 // Loads the missing experts of a wave, in their order, as long as there are slots.
@@ -112,12 +143,12 @@ std::vector<ResidentExperts::Load> ResidentExperts::begin_ahead() { return load_
 
 std::vector<ResidentExperts::Load> ResidentExperts::begin_filling() {
   std::vector<Load> loads;
-  int32_t expert = 0;
+  auto expert = filling_.begin();
   for (int32_t slot = 0; slot < slots() - slots_of_turn(slots()); ++slot) {
     if (in_slot_[static_cast<size_t>(slot)] != kNobody) continue;
-    while (is_resident(expert)) ++expert;  // there are more experts than slots, so one is left
-    take_slot(expert, slot);
-    loads.push_back({expert, slot});
+    while (is_resident(*expert)) ++expert;  // there are more experts than slots, so one is left
+    take_slot(*expert, slot);
+    loads.push_back({*expert, slot});
   }
   return loads;
 }
@@ -131,7 +162,7 @@ void ResidentExperts::clear(int32_t slot) {
   if (expert == kNobody) return;
   slot_of_[static_cast<size_t>(expert)] = kNowhere;
   expert = kNobody;
-  ++evictions_;
+  ++evictions_, ++version_;
 }
 
 void ResidentExperts::put(int32_t expert, int32_t slot) {
@@ -139,9 +170,11 @@ void ResidentExperts::put(int32_t expert, int32_t slot) {
   TANDEM_CHECK(slot_of_[static_cast<size_t>(expert)] == kNowhere, "an expert without a slot");
   in_slot_[static_cast<size_t>(slot)] = expert;
   slot_of_[static_cast<size_t>(expert)] = slot;
+  ++version_;
 }
 
 void ResidentExperts::drop(std::span<const Load> loads) {
+  ++version_;
   for (const Load& load : loads) {
     slot_of_[static_cast<size_t>(load.expert)] = kNowhere;
     in_slot_[static_cast<size_t>(load.slot)] = kNobody;

@@ -6,6 +6,7 @@
 // loads of the next wave may begin while a wave is computed (begin_ahead()).
 //
 // The use of an expert: the last pass that chose it, then its tokens in that pass. The lower id of equal ones leaves.
+// Experts that earlier runs chose often are expected (expect()): without a pass so far, they leave last.
 //
 // Contract: pure bookkeeping of one layer. ask() begins a pass, begin_wave() its waves in order, and begin_ahead() may
 // follow each of them. drop() takes back experts that could not be loaded. Threads: one.
@@ -34,19 +35,29 @@ class ResidentExperts {
   // The experts of the next wave for which there are slots beside this wave.
   std::vector<Load> begin_ahead();
   bool has_later_waves() const { return wave_ + 1 < std::ssize(missing_); }  // of the pass
-  // Before ask(): experts for empty slots, in the order of their ids. The slots of a turn stay free.
+  // Before ask(): experts for empty slots, the most expected ones first. The slots of a turn stay free.
   std::vector<Load> begin_filling();
+  // Before the first pass: choices of each expert in earlier runs, [E]. Equal ones come in the order of their ids.
+  void expect(std::span<const int64_t> uses);
   // The expert's slot if it belongs to the wave that has begun, else kElsewhere.
   int32_t place_of(int32_t expert) const;
   void drop(std::span<const Load> loads);
 
-  int64_t slots() const { return static_cast<int64_t>(in_slot_.size()); }
+  int64_t slots() const { return slots_; }  // that are usable
+  // Between passes: only the first slots are used from now on. Experts of the others leave. slots: at most as many as
+  // in the constructor.
+  void use_slots(int64_t slots);
   // By expert: its slot, or -1. By slot: its expert, or -1.
   std::span<const int32_t> slot_of() const { return slot_of_; }
   std::span<const int32_t> in_slot() const { return in_slot_; }
-  void clear(int32_t slot);                // the expert in it leaves
-  void put(int32_t expert, int32_t slot);  // into an empty slot
+  void clear(int32_t slot);                     // the expert in it leaves
+  void put(int32_t expert, int32_t slot);       // into an empty slot
+  int32_t empty_slot() const;                   // the first one; -1: there is none
+  int64_t version() const { return version_; }  // changes whenever a slot changes its expert
 
+  // By expert: how often it was chosen so far. ask() counts; a pass without ask() calls count().
+  std::span<const int64_t> choices() const { return choices_; }
+  void count(std::span<const int64_t> loads);  // [E]
   bool is_resident(int32_t expert) const { return slot_of_[static_cast<size_t>(expert)] >= 0; }
   int64_t evictions() const { return evictions_; }
 
@@ -66,7 +77,10 @@ class ResidentExperts {
   std::vector<int32_t> slot_of_;  // by expert
   std::vector<int32_t> in_slot_;  // by slot: its expert
   std::vector<Use> uses_;         // by expert
-  int64_t pass_ = 0, evictions_ = 0;
+  std::vector<int64_t> choices_;  // by expert
+  std::vector<int32_t> filling_;  // experts in the order in which empty slots get them
+  int64_t slots_ = 0;
+  int64_t pass_ = 0, evictions_ = 0, version_ = 0;
   // The pass that was asked for last: the wave of each expert, and the missing ones in the order in which they come.
   std::vector<int64_t> wave_of_;
   std::vector<std::vector<int32_t>> missing_;  // by wave

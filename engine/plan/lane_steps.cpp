@@ -15,6 +15,8 @@ namespace {
 
 // Each turn costs a hand-over, which a few tokens do not pay for.
 constexpr int64_t kTurnsOfText = 1;
+// A prompt's copies ahead have a landing for each of two layers, so its layers guess the next one alone.
+constexpr int64_t kGuessedByPrompts = 1;
 
 struct Lanes {
   int gpu = -1, host = -1, link = -1;
@@ -100,25 +102,34 @@ class LanePlanner {
     moving_ = &from_.moving[static_cast<size_t>(from.layer)];
     TANDEM_CHECK(moving_->lanes != nullptr, "lanes of a layer with experts");
     const bool is_text = from.S <= kSmallBatch;
-    layout_ = {from.S, from.k, {moving_->slots, moving_->places, std::ssize(moving_->landings)}};
+    layout_ = {from.S, from.k, {moving_->slots, moving_->places, std::ssize(moving_->landings), 0, false}};
     const int64_t absent = moving_->count - moving_->slots;
     if (absent <= layout_.sizes.places || is_text) layout_.sizes.turns = std::min(layout_.sizes.turns, kTurnsOfText);
     const std::string_view schedule = is_text ? rules_.text_schedule : rules_.prompt_schedule;
     if (!copies(schedule) || (schedule.empty() && !from_.uses_link)) layout_.sizes.turns = 0;
     const bool inserts = moving_->inserts_misses && is_text && rules_.keeps && layout_.sizes.turns > 0;
     layout_.sizes.inserts = inserts ? moving_->places : 0;
+    const int64_t copy_turns = layout_.sizes.turns;
+    const bool prefetches = rules_.prefetches && copy_turns > 0 && from_.guessed_layers > 0;
+    layout_.sizes.ahead = prefetches && !is_text;
+    if (layout_.sizes.ahead) ++layout_.sizes.turns;
     place_decision(is_text);
     const double share = 1.0 / static_cast<double>(2 + layout_.sizes.turns);
-    for (int64_t t = 0; t < layout_.sizes.turns; ++t) placer_.place_quietly(move("copy", t, false), on_.link);
+    for (int64_t t = 0; t < copy_turns; ++t) placer_.place_quietly(move("copy", t, false), on_.link);
     place_kept();
-    if (is_text && rules_.prefetches && layout_.sizes.turns > 0) place_prefetch();
+    if (prefetches) place_prefetch(is_text);
     // The two lanes have rows of their own, so neither waits for the other.
     const Rows on_gpu = rows_of_gpu(), on_host{from_.buffers.gate_up, from_.buffers.activated, from_.buffers.found};
     place_products("_slots", on_.gpu, on_gpu,
                    {moving_->experts, moving_->slots, table(layout_.in_slots()), table(layout_.slot_lists()), share});
     place_products("_host", on_.host, on_host,
                    {moving_->host, moving_->count, table(layout_.on_host()), Operand{}, share});
-    for (int64_t t = 0; t < layout_.sizes.turns; ++t) {
+    // Experts that were copied ahead are there first.
+    if (layout_.sizes.ahead)
+      place_products("_ahead", on_.gpu, on_gpu,
+                     {moving_->ahead, moving_->places, table(layout_.landed(copy_turns)),
+                      table(layout_.landed_lists(copy_turns)), share});
+    for (int64_t t = 0; t < copy_turns; ++t) {
       place_products("_turn" + std::to_string(t), on_.gpu, on_gpu,
                      {landing_of(t), moving_->places, table(layout_.landed(t)), table(layout_.landed_lists(t)), share});
     }
@@ -140,7 +151,7 @@ class LanePlanner {
 
   // A text's single turn alternates between two landings from layer to layer.
   const Operand& landing_of(int64_t turn) const {
-    const bool alternates = layout_.sizes.turns == 1 && std::ssize(moving_->landings) > 1;
+    const bool alternates = layout_.sizes.copy_turns() == 1 && std::ssize(moving_->landings) > 1;
     return moving_->landings[static_cast<size_t>(alternates ? fetch_of(block_).layer % 2 : turn)];
   }
 
@@ -203,24 +214,40 @@ class LanePlanner {
     return named("insert", op);
   }
 
-  // Y3: experts of the next layer that has any, by this layer's guess.
-  void place_prefetch() {
+  // Y3: experts of later layers by this layer's guesses, the next one first. Copies of text go into slots. Prompts keep
+  // nothing, so theirs go to the landing of the guessed layer.
+  void place_prefetch(bool is_text) {
     const ExpertFetch& from = fetch_of(block_);
     const auto layer = static_cast<size_t>(from.layer);
-    if (from_.guessed.empty() || from_.guessed[layer].guesses.empty()) return;
+    if (from_.guessed.empty()) return;
     const LayerRouting& guessed = from_.guessed[layer];
+    const auto most = static_cast<size_t>(is_text ? from_.guessed_layers : kGuessedByPrompts);
     ExpertPrefetch op;
     op.S = from.S, op.E = from.E, op.k = from.k;
     op.layer = op.next = from.layer;
-    do ++op.next;
-    while (from_.moving[static_cast<size_t>(op.next)].lanes == nullptr);
-    const MovingExperts& next = from_.moving[static_cast<size_t>(op.next)];
-    op.slots = next.slots, op.scores_stride = guessed.width, op.expert_bytes = next.slot_bytes;
-    op.schedule = rules_.text_schedule;
-    op.scores = guessed.guesses.front(), op.decided = table(layout_.in_slots());
-    op.from = next.host, op.to = next.experts;
-    op.lanes = next.lanes;
-    placer_.place_quietly(named("prefetch", op), on_.link);
+    op.scores_stride = guessed.width, op.schedule = is_text ? rules_.text_schedule : rules_.prompt_schedule;
+    op.decided = table(layout_.in_slots());
+    for (size_t ahead = 0; ahead < std::min(most, guessed.guesses.size()); ++ahead) {
+      do ++op.next;
+      while (from_.moving[static_cast<size_t>(op.next)].lanes == nullptr);
+      // The last layer of a prompt routes the tokens with logits alone, so a guess for all tokens would be wrong.
+      if (!is_text && tokens_of(op.next) != from.S) return;
+      const MovingExperts& next = from_.moving[static_cast<size_t>(op.next)];
+      op.expert_bytes = next.slot_bytes;
+      op.scores = guessed.guesses[ahead];
+      op.from = next.host;
+      op.to = is_text ? next.experts : next.ahead, op.slots = is_text ? next.slots : next.places;
+      op.lanes = next.lanes;
+      placer_.place_quietly(named("prefetch" + std::to_string(ahead + 1), op), on_.link);
+    }
+  }
+
+  // How many tokens a layer routes in this pass.
+  int64_t tokens_of(int64_t layer) const {
+    for (const Operator& op : request_.operators)
+      if (const auto* fetch = std::get_if<ExpertFetch>(&op.body); fetch != nullptr && fetch->layer == layer)
+        return fetch->S;
+    return 0;
   }
 
   void place_products(const std::string& suffix, int device, const Rows& rows, const Stack& stack) {

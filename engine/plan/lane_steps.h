@@ -24,7 +24,7 @@
 namespace tandem {
 
 // Names of engine/moe/schedules/ for prompts and for text; empty: the best one. keeps: text keeps copied experts.
-// prefetches: the link copies experts of text ahead, if the pass guesses them.
+// prefetches: the link copies experts ahead, if the pass guesses them.
 struct LaneRules {
   std::string_view prompt_schedule = "";
   std::string_view text_schedule = "";

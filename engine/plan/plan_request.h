@@ -33,6 +33,7 @@ struct LanesRequest {
   bool uses_link = true;  // false: plans that may choose have no copies (Strategy::chooses_link)
   // Y3: of each layer of the model, with guesses; empty: the link copies nothing ahead (Strategy::prefetches).
   std::span<const LayerRouting> guessed;
+  int64_t guessed_layers = 0;  // so many of their guesses are used
 };
 
 // Further input for strategies that put experts on near-memory units (GPU-NDP).

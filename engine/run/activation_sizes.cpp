@@ -93,9 +93,10 @@ ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& 
   sizes.experts_move = !moving.empty();
   for (const MovingExperts& each : moving)
     if (each.lanes != nullptr)
-      sizes.lanes = {each.slots, each.places, std::ssize(each.landings), each.inserts_misses ? each.places : 0};
+      sizes.lanes = {each.slots, each.places, std::ssize(each.landings), each.inserts_misses ? each.places : 0, false};
   const bool may_prefetch = options.expert_prefetch != ExpertPrefetching::off && (!asked || asked->prefetches);
-  sizes.prefetch_layers = sizes.lanes.slots > 0 && may_prefetch ? 1 : 0;
+  sizes.prefetch_layers = sizes.lanes.slots > 0 && may_prefetch ? options.prefetch_layers : 0;
+  if (sizes.prefetch_layers > 0 && sizes.lanes.turns > 0) ++sizes.lanes.turns, sizes.lanes.ahead = true;
   give_room_for_units(sizes, machine, config, asked, options.units);
   return sizes;
 }

@@ -35,6 +35,8 @@ std::vector<LanePlan> lane_plans() {
 }
 
 constexpr size_t kPreparedPlans = 30;
+// Free memory is looked at so often: a page of every text's keys and values has been filled since.
+constexpr int64_t kTokensBetweenLooks = 256;
 // Weight of a contended pass's samples: other programs used the cores. An uncontended pass has weight 1.
 constexpr double kContendedWeight = 0.25;
 // So many first passes of a kind with many tokens are measured. Measuring one takes a millisecond, and only few of them
@@ -122,6 +124,7 @@ std::vector<Operator> PassPlans::operators_for(const Batch& batch) const {
 // A prepared plan is kept while the version of the estimates stands. A newer version asks once whether another plan is
 // better. The executor destroys the old plan after the next launch, when the devices have work.
 PassPlans::Entry& PassPlans::prepare(const Batch& asked, int64_t position) {
+  fit_experts(asked.S);
   const Batch batch = with_link(asked);
   Executor& executor = machine_.executor();
   const Key key{batch, planner().planned_past(batch, position)};
@@ -153,6 +156,20 @@ PassPlans::Entry& PassPlans::prepare(const Batch& asked, int64_t position) {
   return made;
 }
 
+// Plans have as many waves as the slots need. A look takes about a tenth of a millisecond.
+void PassPlans::fit_experts(int64_t tokens) {
+  const ExpertStore* const store = model_.expert_store();
+  if (store == nullptr || own_) return;
+  tokens_since_look_ += tokens;
+  if (tokens_since_look_ >= kTokensBetweenLooks) {
+    tokens_since_look_ = 0;
+    model_.fit_experts();
+  }
+  if (std::exchange(slots_version_, store->slot_changes().version) == store->slot_changes().version) return;
+  release();
+  rebuild();
+}
+
 // Only a store that copies experts over a link has lanes; nullptr: there is nothing to decide.
 LaneDecider* PassPlans::lanes() const {
   return model_.expert_store() != nullptr ? model_.expert_store()->lanes() : nullptr;
@@ -163,13 +180,26 @@ LaneDecider* PassPlans::lanes() const {
 Batch PassPlans::with_link(Batch batch) const {
   if (lanes() == nullptr) return batch;
   if (asked_ == nullptr) batch.lanes = lanes()->plans().plan_for(batch.S).name;
-  const Strategy& plan = asked_ ? *asked_ : find_strategy(batch.lanes);
+  const Strategy& plan = asked_ ? *asked_ : strategy_of(batch.lanes);
   const bool chooses = plan.chooses_link;
   if (chooses) batch.link = lanes()->uses_link(batch.S, model_.config().experts->used);
-  const bool may_prefetch =
-      plan.prefetches && activations_.sizes.prefetch_layers > 0 && batch.S <= kSmallBatch && batch.link;
-  if (may_prefetch) batch.prefetch = options_.expert_prefetch == ExpertPrefetching::on || lanes()->prefetches(chooses);
+  if (!plan.prefetches || !batch.link) return batch;
+  const int64_t most = most_prefetch(batch.S);
+  const bool always = options_.expert_prefetch == ExpertPrefetching::on;
+  batch.prefetch = always ? most : lanes()->prefetches(batch.S, chooses, most);
   return batch;
+}
+
+// Passes ask again and again for one strategy, so it is found once.
+const Strategy& PassPlans::strategy_of(std::string_view name) const {
+  if (latest_strategy_ == nullptr || latest_strategy_->name != name) latest_strategy_ = &find_strategy(name);
+  return *latest_strategy_;
+}
+
+// Y3: text may look several layers ahead, and prompts at the next one.
+int64_t PassPlans::most_prefetch(int64_t tokens) const {
+  const int64_t most = activations_.sizes.prefetch_layers;
+  return is_text_pass(tokens) ? most : std::min<int64_t>(most, 1);
 }
 
 // Whether to measure the next pass. Passes 1, 2, 4, 8 and so on up to 64 of a kind are measured, then every 64th. So
@@ -200,10 +230,10 @@ void PassPlans::run_whole(Entry& entry, int64_t position) {
   if (lanes) lanes->begin_pass();
   const double seconds = is_measured(entry) ? run_measured(entry, position) : machine_.executor().run(*entry.prepared);
   if (lanes == nullptr) return;
-  const Strategy& ran = find_strategy(entry.prepared->plan().name);
+  const Strategy& ran = strategy_of(entry.prepared->plan().name);
   const bool chooses_prefetch = ran.prefetches && options_.expert_prefetch == ExpertPrefetching::automatic;
   lanes->took({entry.batch.S, model_.config().experts->used, ran.chooses_link, entry.batch.link, chooses_prefetch,
-               entry.batch.prefetch, entry.batch.lanes, rest_by_layers(entry, position)},
+               entry.batch.prefetch, most_prefetch(entry.batch.S), entry.batch.lanes, rest_by_layers(entry, position)},
               seconds);
 }
 

@@ -3,6 +3,8 @@
 // Contract
 //   Prepared plans: the last thirty, one for each kind of pass. prepare() makes one, or finds it. If the planner has
 //   learned enough since, prepare() compares plans again, and replaces a plan by one that is faster by a margin.
+//   Experts that move: prepare() looks at the free memory now and then, if budgets are automatic. When a layer's slots
+//   change, all plans are made anew.
 //   Devices: release() drops everything that is prepared, before a machine's devices change. rebuild() makes a planner
 //   for the present devices. Without a planner, planner() and every call that plans throw an Error.
 //   Threads: the orchestrator's. Ownership: borrows the model, the activations and the counts of experts.
@@ -107,6 +109,9 @@ class PassPlans {
   double run_measured(Entry& entry, int64_t position);
   LaneDecider* lanes() const;  // nullptr: experts are not copied
   Batch with_link(Batch batch) const;
+  int64_t most_prefetch(int64_t tokens) const;
+  void fit_experts(int64_t tokens);
+  const Strategy& strategy_of(std::string_view name) const;
   double rest_by_layers(const Entry& entry, int64_t position);
   PassTimes new_times();
 
@@ -124,7 +129,9 @@ class PassPlans {
     int64_t version = -1;  // Planner::version() when it was computed
     double factor = 1;     // Planner::rest_by_layers()
   };
-  std::map<int64_t, RestByLayers> rest_by_layers_;  // by length class
+  std::map<int64_t, RestByLayers> rest_by_layers_;     // by length class
+  mutable const Strategy* latest_strategy_ = nullptr;  // that strategy_of() found last
+  int64_t tokens_since_look_ = 0, slots_version_ = 0;  // of experts that move
   bool first_pass_ = true;
   struct Chunks {
     int64_t position = -1, total = 0;  // where the prompt begins, and how many tokens it has

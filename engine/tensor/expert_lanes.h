@@ -20,14 +20,18 @@
 
 namespace tandem {
 
-inline constexpr int64_t kMostTurns = 8;
+// Turns of copies that a layer asks for, and one more of experts that were copied ahead (Y3).
+inline constexpr int64_t kMostCopyTurns = 8, kMostTurns = kMostCopyTurns + 1;
 
 // A table of copies: their number n, then n times (from, to, expert), counted in experts.
 constexpr int64_t move_table_words(int64_t places) { return 1 + 3 * places; }
 
-// Sizes of a decision. places: of each landing. inserts: most experts that are inserted behind the layer.
+// Sizes of a decision. places: of each landing. inserts: most experts that are inserted behind the layer. ahead: the
+// last turn has experts that were copied before the decision (Y3), so nothing is copied in it.
 struct LaneSizes {
   int64_t slots = 0, places = 0, turns = 0, inserts = 0;
+  bool ahead = false;
+  int64_t copy_turns() const { return turns - (ahead ? 1 : 0); }
   bool operator==(const LaneSizes&) const = default;
 };
 
@@ -56,7 +60,8 @@ struct GuessRequest {
   int64_t stride = 0;
   std::string schedule;  // as in LaneRequest
 };
-// A copy that nobody has asked for yet.
+// A copy that nobody has asked for yet. slot: of text; a place of the guessed layer's landing for copies ahead of
+// prompts.
 struct CopyAhead {
   int32_t expert = 0, slot = 0;
   bool operator==(const CopyAhead&) const = default;

@@ -48,7 +48,8 @@ class ExpertSource {
 
 // The experts of a layer, if they move. `slots` of them are in memory at a time, side by side.
 struct MovingExperts {
-  int64_t slots = 0;  // 0: the layer has no experts, or they stay
+  int64_t slots = 0;       // 0: the layer has no experts, or they stay
+  int64_t given_back = 0;  // of these slots: the system has the last ones for a while
   size_t slot_bytes = 0;
   Operand experts;
   ExpertSource* source = nullptr;  // borrowed
@@ -59,6 +60,7 @@ struct MovingExperts {
   bool inserts_misses = false;  // a text's experts that the host computes get slots too
   Operand host;
   std::vector<Operand> landings;
+  Operand ahead;  // the landing of experts that are copied ahead of prompts (Y3); layers take turns with two of them
 };
 
 }  // namespace tandem

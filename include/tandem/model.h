@@ -52,8 +52,11 @@ class LoadedModel {
   const ModelConfig& config() const;
   const GgufFile& file() const;
   void require_weights() const;
-  GraphMemory* graph_memory() const;                    // nullptr: without ModelOptions::npu_memory_bytes
-  ExpertStore* expert_store() const;                    // nullptr: all experts are in memory
+  GraphMemory* graph_memory() const;  // nullptr: without ModelOptions::npu_memory_bytes
+  ExpertStore* expert_store() const;  // nullptr: all experts are in memory
+  // Y6: automatic budgets for experts look at the free memory, and give slots back or take them again. Between passes.
+  // Plans of experts that move are made anew when ExpertStore::slot_changes() has another version.
+  void fit_experts() const;
   const std::vector<std::string>& diagnostics() const;  // texts for users
 
  private:

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,6 +41,10 @@ struct MachineOptions {
   DeviceHooks device_hooks;
 };
 
+// Bytes that this process may still take. In the place of the system's answer, for programs that share out memory
+// themselves.
+using FreeMemory = std::function<uint64_t()>;
+
 struct ModelOptions {
   std::string model_path;
   std::string pack_cache_folder;                   // for packed weights, for the next start; empty: they are not kept
@@ -51,11 +56,14 @@ struct ModelOptions {
   // Y6: memory for experts. Experts that do not fit lie in the packed file and are read while passes run. On devices
   // that share the host's memory both budgets name that memory, and the smaller one counts.
   ExpertBudget expert_budget, host_budget;
+  FreeMemory free_memory;  // for automatic budgets; empty: the system says what is free
   // Y4, with MachineOptions::expert_copies: the policy that says which expert leaves a slot, a name of
   // engine/moe/expert_policies.cpp that knows no future.
   std::string expert_policy = "auto";
   bool insert_misses = false;  // Y4: a text's experts that the host computed get slots too, not only copied ones
-  std::string packed_file;     // a file of `tandem pack`, which is used instead of those in the folders; empty: none
+  // Y6: experts that earlier runs used most begin in memory. Their counts lie beside the packed file.
+  bool hot_experts = true;
+  std::string packed_file;  // a file of `tandem pack`, which is used instead of those in the folders; empty: none
   // For the packed file of experts that move, if pack_cache_folder is empty.
   std::string expert_folder;
   bool only_layers_of_every_kind = false;  // only the layers that need all of the model's kernels, to compile them
@@ -98,11 +106,12 @@ struct TextOptions {
   // Y3: in each layer, passes also guess the experts of so many later layers: their norms and routers read the present
   // residual stream.
   int64_t guess_layers = 0;
-  // Y3, in plans with lanes of experts: text copies guessed experts ahead. automatic: where it pays by measured passes.
+  // Y3, in plans with lanes of experts: guessed experts are copied ahead. automatic: where it pays by measured passes.
   ExpertPrefetching expert_prefetch = ExpertPrefetching::automatic;
-  ExpertRules experts;      // for plans that put experts on the NPU (NPUMoE)
-  UnitOptions units;        // for plans with near-memory units (GPU-NDP)
-  std::string calibration;  // a file of `calibrate-moe`; empty: the engine counts choices of experts as it runs
+  int64_t prefetch_layers = 3;  // Y3: most layers ahead whose experts a text guesses for copies
+  ExpertRules experts;          // for plans that put experts on the NPU (NPUMoE)
+  UnitOptions units;            // for plans with near-memory units (GPU-NDP)
+  std::string calibration;      // a file of `calibrate-moe`; empty: the engine counts choices of experts as it runs
   // The program that compiles a GPU's kernels in the background if they are missing. Meanwhile texts run without the
   // GPU, which joins between two passes. This needs the plan `auto`, without named devices or a split. Empty: this
   // process compiles each kernel when it first needs it.

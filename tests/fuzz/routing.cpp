@@ -9,6 +9,7 @@
 #include "engine/moe/cache_replay.h"
 #include "engine/moe/calibration.h"
 #include "engine/moe/expert_placement.h"
+#include "engine/moe/hot_experts.h"
 #include "engine/moe/recorded_routing.h"
 #include "engine/moe/routing_trace.h"
 #include "sync/error.h"
@@ -41,9 +42,21 @@ RoutingTrace read_trace(const std::string& text) {
   return parse_routing_trace(lines, "fuzzed.jsonl");
 }
 
+// The counts that lie beside a packed file have another form.
+void hot_experts(std::string_view text) {
+  try {
+    const HotExperts read = parse_hot_experts(text, "fuzzed.hot");
+    must_hold(parse_hot_experts(hot_experts_json(read), "written.hot") == read, "written counts read the same");
+    must_hold(of_one_model(uses_behind(read, read), read), "counts of later runs are of one model");
+  } catch (const Error&) {
+    return;
+  }
+}
+
 }  // namespace
 
 void calibration(Bytes input) {
+  hot_experts(routing_text(input));
   Calibration read;
   try {
     read = parse_calibration(routing_text(input), "fuzzed.json");

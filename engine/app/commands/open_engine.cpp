@@ -202,6 +202,8 @@ nlohmann::json lanes_json(const Engine& engine, const ExpertStore& store) {
             {"passes_without_link", totals.passes_without},
             {"evictions", totals.evictions},
             {"passes_with_prefetch", totals.passes_with_prefetch},
+            {"passes_with_deep_prefetch", totals.passes_with_deep_prefetch},
+            {"experts_copied_ahead", totals.ahead_experts},
             {"prefetch_useful_bytes", totals.useful_bytes},
             {"prefetch_late_bytes", totals.late_bytes},
             {"prefetch_wasted_bytes", totals.wasted_bytes},
@@ -320,10 +322,20 @@ nlohmann::json expert_store_json(const Engine& engine) {
   };
   nlohmann::json lanes = nullptr;
   if (store->lanes() != nullptr) lanes = lanes_json(engine, *store);
-  return {
-      {"lanes", std::move(lanes)}, {"slots_per_layer", store->slots()},  {"experts_per_layer", store->experts()},
-      {"bytes", store->bytes()},   {"evictions", store->evictions()},    {"disk_gbps", engine.machine().disk_gbps()},
-      {"reader", store->how()},    {"prompts", of(store->of_prompts())}, {"text", of(store->of_text())}};
+  const HotLoading::Totals hot = store->of_hot();
+  return {{"slots_given_back", store->slot_changes().given_back},
+          {"slots_taken_again", store->slot_changes().taken_again},
+          {"hot_loads", hot.taken},
+          {"hot_read_bytes", hot.read_bytes},
+          {"lanes", std::move(lanes)},
+          {"slots_per_layer", store->slots()},
+          {"experts_per_layer", store->experts()},
+          {"bytes", store->bytes()},
+          {"evictions", store->evictions()},
+          {"disk_gbps", engine.machine().disk_gbps()},
+          {"reader", store->how()},
+          {"prompts", of(store->of_prompts())},
+          {"text", of(store->of_text())}};
 }
 
 // Prompts and text apart: a prompt asks for nearly all experts, so its hits say nothing about the text's.

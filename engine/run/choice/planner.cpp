@@ -112,7 +112,7 @@ PassKind Planner::kind_of(std::string_view strategy, const Batch& batch, int64_t
   if (batch.segments > 1) name += "+sequences";
   if (batch.trees) name += "+trees";
   if (!batch.link) name += "+no link";
-  if (batch.prefetch) name += "+prefetch";
+  if (batch.prefetch > 0) name += "+prefetch " + std::to_string(batch.prefetch);
   return {std::move(name), batch.S, position};
 }
 
@@ -336,8 +336,8 @@ Plan Planner::make(const Strategy& strategy, std::span<const Operator> operators
   const ExpertRequest experts{options_.text.experts, options_.counts, activations.expert_rows,
                               activations.sizes.expert_rows, activations.projected};
   if (experts.rows > 0) request.experts = &experts;
-  LanesRequest lanes{planned_.model.weights.moving, activations.lanes, batch.link, {}};
-  if (batch.prefetch) lanes.guessed = activations.routing;
+  LanesRequest lanes{planned_.model.weights.moving, activations.lanes, batch.link, {}, batch.prefetch};
+  if (batch.prefetch > 0) lanes.guessed = activations.routing;
   if (activations.sizes.lanes.slots > 0) request.lanes = &lanes;
   const UnitRequest units{activations.units, options_.divider, options_.text.units.split};
   if (activations.sizes.expert_sides > 0) request.units = &units;

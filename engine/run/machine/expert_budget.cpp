@@ -12,6 +12,9 @@ namespace {
 
 // This part of the free memory stays free if the budget is automatic.
 constexpr double kKeptFree = 0.15;
+// With less free memory than the first of these parts slots are given back, until the second one is free. With more
+// than the third one they are taken again, until kKeptFree is free.
+constexpr double kLittleFree = 0.05, kEnoughFree = 0.10, kMuchFree = 0.20;
 
 std::string mebibytes(uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
 
@@ -92,6 +95,16 @@ std::optional<int64_t> expert_slots(const ExpertBudget& device, const ExpertBudg
   }
   if (slots >= sizes.experts()) return std::nullopt;
   return slots;
+}
+
+int64_t slots_from_now_on(const SlotRoom& room) {
+  const auto first = static_cast<double>(room.first_bytes), free = static_cast<double>(room.free_bytes);
+  const auto layer = static_cast<double>(room.layer_bytes);
+  if (free < kLittleFree * first)
+    return std::max<int64_t>(1, room.now - static_cast<int64_t>(std::ceil((kEnoughFree * first - free) / layer)));
+  if (free > kMuchFree * first)
+    return std::min(room.most, room.now + static_cast<int64_t>((free - kKeptFree * first) / layer));
+  return room.now;
 }
 
 }  // namespace tandem

@@ -36,4 +36,14 @@ std::optional<int64_t> slots_of_budget(const ExpertBudget& budget, const PackedS
 std::optional<int64_t> expert_slots(const ExpertBudget& device, const ExpertBudget& host, const PackedSizes& sizes,
                                     const std::optional<MemoryRoom>& room);
 
+// A look at the free memory while texts run. now: slots of each layer at present; most: at the start. first_bytes: what
+// was free before the model was loaded. layer_bytes: of one slot of every layer.
+struct SlotRoom {
+  int64_t now = 0, most = 0;
+  uint64_t free_bytes = 0, first_bytes = 0, layer_bytes = 0;
+};
+// Slots of each layer from now on. When little is left, slots are given back, until a tenth of the first room is free
+// again. When much is free, they are taken again. In between nothing changes. One slot always remains.
+int64_t slots_from_now_on(const SlotRoom& room);
+
 }  // namespace tandem

@@ -1,6 +1,10 @@
 #include "engine/run/machine/expert_store.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -24,6 +28,14 @@ constexpr int64_t kLeastPlaces = 4;
 constexpr double kFirstBytesPerSecond = 8e9, kFirstTokensOfRead = 4;
 constexpr double kFirstHandOver = 30e-6;  // seconds, also a first guess: a thread that sleeps is woken
 
+// Gives whole pages back to the system. Records are whole pages. If the system refuses, the memory only stays in use.
+void discard_from(const sync::Slot& slot, size_t offset) {
+  madvise(slot.data() + offset, slot.size_bytes() - offset, MADV_DONTNEED);
+}
+
+// A pass waits no longer than for a copy of so many bytes of a hot expert.
+constexpr size_t kPieceOfHot = size_t{256} << 10;
+
 }  // namespace
 
 // Slots are of activations, because they are written while passes run.
@@ -31,6 +43,7 @@ ExpertStore::ExpertStore(sync::Pool& pool, const PackedFile& file, std::span<con
                          int64_t layers, int64_t slots, const std::optional<ExpertCopies>& copies, double disk_gbps)
     : pool_(pool),
       file_(file),
+      most_slots_(slots),
       slots_(slots),
       copies_(copies),
       disk_bytes_per_second_(disk_gbps * 1e9),
@@ -72,18 +85,77 @@ void ExpertStore::hold_all_experts() {
 // Slots then have the experts that were chosen most. Without counts they keep those that they have.
 void ExpertStore::hold_most_used(const RoutingCounts& counts) {
   if (counts.tokens == 0) return;
-  for (size_t i = 0; i < counts.layers.size(); ++i) {
-    Layer& layer = layers_[static_cast<size_t>(index_of_.at(static_cast<size_t>(counts.layers[i])))];
-    const std::vector<int64_t> order = by_popularity(counts.counts[i]);
-    for (int32_t slot = 0; slot < layer.residents.slots(); ++slot) layer.residents.clear(slot);
-    for (int32_t slot = 0; slot < layer.residents.slots(); ++slot) {
-      const auto expert = static_cast<int32_t>(order[static_cast<size_t>(slot)]);
-      const size_t bytes = layer.records.bytes;
-      std::memcpy(layer.memory->data() + static_cast<size_t>(slot) * bytes,
-                  layer.host->data() + static_cast<size_t>(expert) * bytes, bytes);
-      layer.residents.put(expert, slot);
-    }
+  for (size_t i = 0; i < counts.layers.size(); ++i)
+    fill_slots(layers_[static_cast<size_t>(index_of_.at(static_cast<size_t>(counts.layers[i])))], counts.counts[i]);
+}
+
+void ExpertStore::fill_slots(Layer& layer, std::span<const int64_t> counts) {
+  const std::vector<int64_t> order = by_popularity(counts);
+  for (int32_t slot = 0; slot < layer.residents.slots(); ++slot) layer.residents.clear(slot);
+  for (int32_t slot = 0; slot < layer.residents.slots(); ++slot) {
+    const auto expert = static_cast<int32_t>(order[static_cast<size_t>(slot)]);
+    const size_t bytes = layer.records.bytes;
+    std::memcpy(layer.memory->data() + static_cast<size_t>(slot) * bytes,
+                layer.host->data() + static_cast<size_t>(expert) * bytes, bytes);
+    layer.residents.put(expert, slot);
   }
+}
+
+HotExperts ExpertStore::uses() const {
+  HotExperts uses;
+  for (const Layer& layer : layers_) {
+    uses.layers.push_back(layer.records.layer);
+    uses.uses.emplace_back(layer.residents.choices().begin(), layer.residents.choices().end());
+  }
+  return uses;
+}
+
+// The first experts of all layers come before the second ones, because every pass needs all layers.
+void ExpertStore::begin_with(const HotExperts& earlier) {
+  std::vector<std::vector<int64_t>> orders;
+  std::vector<ExpertRecords> records;
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    Layer& layer = layers_[i];
+    layer.residents.expect(earlier.uses[i]);
+    if (copies_) fill_slots(layer, earlier.uses[i]);
+    orders.push_back(by_popularity(earlier.uses[i]));
+    records.push_back(layer.records);
+  }
+  if (copies_) return;
+  std::vector<HotExpert> hot;
+  for (size_t rank = 0; rank < static_cast<size_t>(slots_); ++rank)
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      if (rank >= static_cast<size_t>(layers_[i].residents.slots())) continue;
+      const auto expert = static_cast<int32_t>(orders[i][rank]);
+      if (earlier.uses[i][static_cast<size_t>(expert)] > 0) hot.push_back({i, expert});
+    }
+  hot_ = std::make_unique<HotLoading>(file_, std::move(records), std::move(hot), static_cast<HotTaker&>(*this),
+                                      disk_bytes_per_second_ / 1e9);
+}
+
+bool ExpertStore::needs(const HotExpert& hot) {
+  const std::scoped_lock lock(mutex_);
+  const ResidentExperts& residents = layers_[hot.at].residents;
+  return !residents.is_resident(hot.expert) && residents.empty_slot() >= 0;
+}
+
+// An empty slot belongs to nobody, so a pass may take it between two pieces of the copy. The copy then ends.
+bool ExpertStore::take(const HotExpert& hot, std::span<const std::byte> record) {
+  Layer& layer = layers_[hot.at];
+  int32_t slot = -1;
+  int64_t version = 0;
+  for (size_t done = 0; done < record.size(); done += kPieceOfHot) {
+    const std::scoped_lock lock(mutex_);
+    if (done == 0) {
+      slot = layer.residents.is_resident(hot.expert) ? -1 : layer.residents.empty_slot();
+      version = layer.residents.version();
+    }
+    if (slot < 0 || layer.residents.version() != version) return false;
+    const size_t bytes = std::min(kPieceOfHot, record.size() - done);
+    std::memcpy(layer.memory->data() + static_cast<size_t>(slot) * record.size() + done, record.data() + done, bytes);
+    if (done + bytes == record.size()) layer.residents.put(hot.expert, slot);
+  }
+  return true;
 }
 
 // The experts of a layer by slot; -1: the slot is empty.
@@ -92,17 +164,22 @@ std::span<const int32_t> ExpertStore::in_slots(int64_t layer) const {
 }
 
 // The landings of all layers are the same. Their places hold the experts of a layer that have no slot, in at most
-// kMostTurns turns, and at least as many as a few tokens choose. Text alternates between two landings.
+// kMostCopyTurns turns, and at least as many as a few tokens choose. Text alternates between two landings. Two further
+// landings have experts that are copied ahead of prompts: those of the next layer are copied while this one's are read.
 void ExpertStore::make_lanes() {
   size_t record = 0;
   for (const Layer& layer : layers_) record = std::max(record, layer.records.bytes);
   const int64_t absent = experts_ - slots_;
-  const int64_t places = std::min(absent, std::max((absent + kMostTurns - 1) / kMostTurns, kLeastPlaces));
+  const int64_t places = std::min(absent, std::max((absent + kMostCopyTurns - 1) / kMostCopyTurns, kLeastPlaces));
   const int64_t turns = places == 0 ? 0 : std::max<int64_t>(2, (absent + places - 1) / places);
   for (int64_t t = 0; t < turns; ++t)
     landings_.push_back(&pool_.acquire(static_cast<size_t>(places) * record, sync::SlotUse::activations,
                                        "landing " + std::to_string(t) + " of experts"));
-  landing_bytes_ = static_cast<size_t>(turns * places) * record;
+  std::array<sync::Slot*, 2> ahead{};
+  for (size_t i = 0; turns > 0 && i < ahead.size(); ++i)
+    landings_.push_back(ahead[i] = &pool_.acquire(static_cast<size_t>(places) * record, sync::SlotUse::activations,
+                                                  "experts that are copied ahead, " + std::to_string(i)));
+  landing_bytes_ = landings_.size() * static_cast<size_t>(places) * record;
   const double memory = static_cast<double>(record) / kFirstBytesPerSecond;
   const double link = copies_->gbps > 0 ? static_cast<double>(record) / (copies_->gbps * 1e9) : memory;
   const PolicyKind* const policy = expert_policy(copies_->policy);
@@ -114,30 +191,52 @@ void ExpertStore::make_lanes() {
     requests.experts = layer.records.count;
     // The policies see the weights that the router gives, and all of them count.
     const PolicySettings settings{.top = layer.records.count, .slots = layer.residents.slots()};
-    deciding.push_back({layer.records.layer, &layer.residents, policy->make(settings, requests)});
+    deciding.push_back({layer.records.layer, &layer.residents, policy->make(settings, requests), places});
   }
   const CostLine alone{memory, memory / kFirstTokensOfRead},
       slower{alone.fixed * copies_->host_slower, alone.per_token * copies_->host_slower};
   lanes_ = std::make_unique<LaneDecider>(
       std::move(deciding), LaneDecider::Costs{CostLaw(alone), CostLaw(slower), CostLaw({link, 0}), kFirstHandOver});
+  size_t parity = 0;
   for (const Layer& layer : layers_) {
     MovingExperts& moving = moving_[static_cast<size_t>(layer.records.layer)];
     moving.lanes = lanes_.get();
     moving.count = layer.records.count, moving.places = places;
     moving.inserts_misses = copies_->insert_misses;
     moving.host = {layer.host, 0};
-    for (sync::Slot* landing : landings_) moving.landings.push_back({landing, 0});
+    for (int64_t t = 0; t < turns; ++t) moving.landings.push_back({landings_[static_cast<size_t>(t)], 0});
+    if (turns > 0) moving.ahead = {ahead[parity], 0};
+    parity = 1 - parity;
   }
 }
 
 // Reads into the slots may still run, so they end before the pool takes the memory back.
 ExpertStore::~ExpertStore() {
+  hot_.reset();
   abandon_reading_ahead();
   for (const Layer& layer : layers_) {
     pool_.release(*layer.memory);
     if (layer.host != nullptr) pool_.release(*layer.host);
   }
   for (sync::Slot* landing : landings_) pool_.release(*landing);
+}
+
+// Reads ahead may be on their way into slots that go.
+void ExpertStore::use_slots(int64_t slots) {
+  TANDEM_CHECK(!copies_ && slots >= 1 && slots <= most_slots_, "slots that move");
+  if (slots == slots_) return;
+  abandon_reading_ahead();
+  const std::scoped_lock lock(mutex_);
+  for (Layer& layer : layers_) {
+    MovingExperts& moving = moving_[static_cast<size_t>(layer.records.layer)];
+    const int64_t own = std::min(slots, moving.slots);
+    moving.given_back = moving.slots - own;
+    layer.residents.use_slots(own);
+    if (slots < slots_) discard_from(*layer.memory, static_cast<size_t>(own) * moving.slot_bytes);
+  }
+  (slots < slots_ ? changes_.given_back : changes_.taken_again) += std::abs(slots - slots_);
+  ++changes_.version;
+  slots_ = slots;
 }
 
 int64_t ExpertStore::evictions() const {
@@ -155,26 +254,39 @@ void ExpertStore::fetch(const WaveRequest& request, std::span<int32_t> places) {
   Layer& layer = layers_[static_cast<size_t>(index)];
   Totals& totals = std::ssize(request.ids) / request.k <= kSmallBatch ? of_text_ : of_prompts_;
   const double start = now_seconds();
+  if (hot_ && index == 0) hot_->hold();
   if (request.wave == 0) {
     abandon_reading_ahead();
     // Hits are counted before any wave moves experts, so they tell what the residents were worth for the whole layer.
+    const std::scoped_lock lock(mutex_);
     totals.hits += layer.residents.ask(request.ids);
     totals.choices += std::ssize(request.ids);
   }
   // Residents already name the new experts here, although their bytes are still to come. A failure must
   // therefore undo it.
-  const std::vector<ResidentExperts::Load> loads = layer.residents.begin_wave(request.wave);
+  const std::vector<ResidentExperts::Load> loads = begin_wave(layer, request.wave);
   try {
     if (ahead_.layer == &layer) end_reading_ahead();
     if (!loads.empty()) copies_ ? copy(layer, loads) : read(layer, loads, layer.memory->data());
   } catch (...) {
-    layer.residents.drop(loads);
+    drop(layer, loads);
     throw;
   }
   totals.waited_seconds += now_seconds() - start;
   count(loads, layer, totals);
   for (size_t i = 0; i < places.size(); ++i) places[i] = layer.residents.place_of(request.ids[i]);
   if (!copies_ && ahead_.layer == nullptr) read_ahead(static_cast<size_t>(index), request, totals);
+  if (hot_ && index + 1 == std::ssize(layers_) && !layer.residents.has_later_waves()) hot_->go_on();
+}
+
+std::vector<ResidentExperts::Load> ExpertStore::begin_wave(Layer& layer, int64_t wave) {
+  const std::scoped_lock lock(mutex_);
+  return layer.residents.begin_wave(wave);
+}
+
+void ExpertStore::drop(Layer& layer, std::span<const ResidentExperts::Load> loads) {
+  const std::scoped_lock lock(mutex_);
+  layer.residents.drop(loads);
 }
 
 // Reads ahead count when they begin, and for the kind of pass that asked for them.
@@ -186,6 +298,7 @@ void ExpertStore::count(std::span<const ResidentExperts::Load> loads, const Laye
 // Behind the last wave the storage would rest until the next layer's router has chosen.
 void ExpertStore::read_ahead(size_t index, const WaveRequest& request, Totals& totals) {
   Layer* of = &layers_[index];
+  std::unique_lock lock(mutex_);
   std::vector<ResidentExperts::Load> loads = of->residents.begin_ahead();
   // A long prompt will ask for most of the next layer's experts too, so any of them are a safe guess. A short text
   // chooses few, so most guesses would be read for nothing.
@@ -194,6 +307,7 @@ void ExpertStore::read_ahead(size_t index, const WaveRequest& request, Totals& t
     of = &layers_[index + 1];
     loads = of->residents.begin_filling();
   }
+  lock.unlock();
   if (loads.empty()) return;
   count(loads, *of, totals);
   ahead_ = {of, loads};
@@ -215,7 +329,7 @@ void ExpertStore::end_reading_ahead() {
   try {
     wait_for_reads();
   } catch (...) {
-    if (ahead.layer != nullptr) ahead.layer->residents.drop(ahead.loads);
+    if (ahead.layer != nullptr) drop(*ahead.layer, ahead.loads);
     throw;
   }
 }

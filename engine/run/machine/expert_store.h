@@ -5,11 +5,15 @@
 // experts leave. While a wave is computed, the experts of the next one are read. A prompt that chooses most experts
 // fills empty slots of the next layer before that layer's router has chosen.
 //
+// A store may begin with the experts that earlier runs used most (begin_with()). It reads them in the background, as
+// long as no pass runs. A pass never waits for such a read.
+//
 // With copies (ExpertCopies) the host's memory holds all experts, and slots stand for the memory of a GPU. Missing
 // experts are then copied from the host's memory. Plans may divide experts between lanes instead (LaneDecider).
 //
 // Contract
 //   Budget: all layers have the same number of slots. The memory of all slots is in the pool from the constructor on.
+//   Some of them may be given back to the system for a while (use_slots()).
 //   Results have the same bits as if all experts were in memory.
 //   Errors: a record that cannot be read or is damaged; fetch() throws, and the experts of this wave are absent. The
 //   next pass may ask for them again.
@@ -19,14 +23,17 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "engine/model/packed_file.h"
+#include "engine/moe/hot_experts.h"
 #include "engine/moe/resident_experts.h"
 #include "engine/moe/routing_counts.h"
+#include "engine/run/machine/hot_loading.h"
 #include "engine/run/machine/lane_decider.h"
 #include "engine/tensor/expert_source.h"
 #include "sync/block_reader.h"
@@ -42,7 +49,7 @@ struct ExpertCopies {
   bool insert_misses = false;  // as in ModelOptions
 };
 
-class ExpertStore final : public ExpertSource {
+class ExpertStore final : public ExpertSource, private HotTaker {
  public:
   // Sums over passes of one kind.
   struct Totals {
@@ -67,11 +74,26 @@ class ExpertStore final : public ExpertSource {
   LaneDecider* lanes() const { return lanes_.get(); }  // nullptr: without copies
   // With copies, before the first pass: slots begin with the experts of the highest counts.
   void hold_most_used(const RoutingCounts& counts);
+  // Before the first pass: begins with the most used experts. With copies they have slots at once. Otherwise they are
+  // read in the background, into slots that are empty. earlier: of one model with uses().
+  void begin_with(const HotExperts& earlier);
+  // What passes chose so far. The name of the packed file is left empty. No pass runs meanwhile.
+  HotExperts uses() const;
+  HotLoading::Totals of_hot() const { return hot_ ? hot_->totals() : HotLoading::Totals{}; }
   // By slot: its expert, or -1. layer: of the model, one with experts.
   std::span<const int32_t> in_slots(int64_t layer) const;
   std::string policy() const { return copies_ ? copies_->policy : "lru"; }
   bool inserts_misses() const { return copies_ && copies_->insert_misses; }
-  int64_t slots() const { return slots_; }
+  // Between passes, without copies: the first slots of each layer are used from now on, at most as many as in the
+  // constructor. The system gets the memory of the others. Plans that were made before no longer hold.
+  void use_slots(int64_t slots);
+  struct SlotChanges {
+    int64_t given_back = 0, taken_again = 0;  // slots of each layer
+    int64_t version = 0;                      // of the slots
+  };
+  const SlotChanges& slot_changes() const { return changes_; }
+  int64_t slots() const { return slots_; }  // of each layer, usable
+  int64_t most_slots() const { return most_slots_; }
   int64_t experts() const { return experts_; }  // of a layer, the most
   size_t bytes() const { return bytes_; }       // of all slots
   size_t expert_bytes() const { return layers_.empty() ? 0 : layers_.front().records.bytes; }
@@ -89,12 +111,17 @@ class ExpertStore final : public ExpertSource {
     sync::Slot* host = nullptr;  // with copies: all experts
   };
   void hold_all_experts();
+  void fill_slots(Layer& layer, std::span<const int64_t> counts);
+  bool needs(const HotExpert& hot) override;
+  bool take(const HotExpert& hot, std::span<const std::byte> record) override;
   void make_lanes();
   void copy(const Layer& layer, std::span<const ResidentExperts::Load> loads) const;
   // Into the slots that begin at `to`. A read that was started is waited for.
   void read(const Layer& layer, std::vector<ResidentExperts::Load> loads, std::byte* to);
   void start_reading(const Layer& layer, std::vector<ResidentExperts::Load> loads, std::byte* to);
   void wait_for_reads();
+  std::vector<ResidentExperts::Load> begin_wave(Layer& layer, int64_t wave);
+  void drop(Layer& layer, std::span<const ResidentExperts::Load> loads);
   void read_ahead(size_t index, const WaveRequest& request, Totals& totals);
   void end_reading_ahead();
   void abandon_reading_ahead();
@@ -102,7 +129,9 @@ class ExpertStore final : public ExpertSource {
 
   sync::Pool& pool_;
   const PackedFile& file_;
-  const int64_t slots_;
+  const int64_t most_slots_;
+  int64_t slots_;
+  SlotChanges changes_;
   int64_t experts_ = 0;
   size_t bytes_ = 0, landing_bytes_ = 0;
   const std::optional<ExpertCopies> copies_;
@@ -122,6 +151,8 @@ class ExpertStore final : public ExpertSource {
   sync::BlockReader reader_;
   std::vector<sync::Slot*> landings_;
   std::unique_ptr<LaneDecider> lanes_;
+  std::mutex mutex_;  // protects the residents and the memory of empty slots from the background
+  std::unique_ptr<HotLoading> hot_;
 };
 
 }  // namespace tandem

@@ -50,6 +50,15 @@ LaneDecider::LaneDecider(std::vector<Layer> layers, Costs costs)
   on_gpu_ = layers_on_gpu(experts, slots);
 }
 
+// A pass that failed may have left copies ahead on landings, which layers of this pass overwrite.
+void LaneDecider::begin_pass() {
+  const std::scoped_lock lock(mutex_);
+  pass_ = {};
+  plans_.begin_pass();
+  decided_ = -1;
+  for (Layer& layer : layers_) layer.ahead.clear(), layer.guess_began = 0;
+}
+
 // Models have few layers, so a search is as quick as a table.
 LaneDecider::Layer& LaneDecider::layer_of(int64_t layer) {
   const auto found = std::ranges::find(layers_, layer, &Layer::layer);
@@ -78,18 +87,19 @@ void LaneDecider::decide(const LaneRequest& request, const LaneTables& tables) {
   const ScheduleRule* rule = named_rule(request.schedule);
   const std::span<const int32_t> slot_of = layer.residents->slot_of();
   count_loads(request.ids, slot_of.size(), loads_);
+  layer.residents->count(loads_);
   end_guess(layer);
-  find_active(loads_, slot_of, active_);
+  find_cached(layer, request.sizes.ahead);
+  find_active(loads_, cached_at_, active_);
   const bool of_text = pass_is_text_ = is_text_pass(std::ssize(request.ids) / request.k);
   if (plans_.is_open()) plans_.add(active_, divisions_, of_text, on_gpu_[static_cast<size_t>(&layer - layers_.data())]);
   const LaneDivision& division = this->division(request, rule);
-  decide_lanes(active_, division, slot_of, request.sizes, decision_);
+  decide_lanes(active_, division, slot_of, request.sizes, decision_, ahead_at_);
   write_decision(decision_, request.ids, request.sizes.turns, tables);
   if (keeps && of_text) keep(layer, request, tables);
   LaneTotals& totals = of_text ? of_text_ : of_prompts_;
   for (LaneTotals* each : {&totals, &pass_}) count(division, *each);
-  // The guess of the next layer holds from here until that layer's own decision.
-  if (&layer != &layers_.back()) (&layer)[1].decided_at_guess = (&layer)[1].decided;
+  decided_ = layer.layer;  // its guesses hold from here until the next decision
   const double took = now_seconds() - start;
   totals.deciding_seconds += took, pass_.deciding_seconds += took;
 }
@@ -190,36 +200,68 @@ void LaneDecider::insert(Layer& layer, std::span<int32_t> table) {
   }
 }
 
-// The layer's own choices are known: its guess ends, and what was copied ahead was useful or not.
-void LaneDecider::end_guess(Layer& layer) {
-  ++layer.decided;
-  for (const int32_t expert : layer.ahead)
-    (loads_[static_cast<size_t>(expert)] > 0 ? of_text_.useful_bytes : of_text_.wasted_bytes) += layer.ahead_bytes;
+// Where experts are cached: in slots, and on the landing of copies ahead if this pass has one.
+void LaneDecider::find_cached(Layer& layer, bool ahead) {
+  const std::span<const int32_t> slot_of = layer.residents->slot_of();
+  cached_at_.assign(slot_of.begin(), slot_of.end());
+  ahead_at_.clear();
+  if (ahead) {
+    ahead_at_.assign(slot_of.size(), -1);
+    for (size_t place = 0; layer.of_prompt && place < layer.ahead.size(); ++place) {
+      const auto expert = static_cast<size_t>(layer.ahead[place]);
+      cached_at_[expert] = ahead_at_[expert] = static_cast<int32_t>(place);
+    }
+  }
   layer.ahead.clear();
-  if (layer.guess_began == 0) return;
-  const double window = now_seconds() - std::exchange(layer.guess_began, 0);
-  layer.window = layer.window < 0 ? window : layer.window + kNewestWindow * (window - layer.window);
 }
 
-// The choice is made without the lock, so that no decision waits for it.
+// The layer's own choices are known: what was copied ahead was useful or not. Guesses of the layer in front end.
+void LaneDecider::end_guess(Layer& layer) {
+  LaneTotals& totals = totals_of(layer);
+  for (const int32_t expert : layer.ahead)
+    (loads_[static_cast<size_t>(expert)] > 0 ? totals.useful_bytes : totals.wasted_bytes) += layer.ahead_bytes;
+  if (decided_ < 0) return;
+  Layer& front = layer_of(decided_);
+  decided_ = -1;
+  if (front.guess_began == 0) return;
+  const double window = now_seconds() - std::exchange(front.guess_began, 0);
+  double& mean = front.window[pass_is_text_];
+  mean = mean < 0 ? window : mean + kNewestWindow * (window - mean);
+}
+
+bool LaneDecider::is_guessed(int64_t next) const {
+  const auto found = std::ranges::find(layers_, next, &Layer::layer);
+  return found != layers_.end() && holds_guess_of(found->guessed_by);
+}
+
+// The choice is made without the lock, so that no decision waits for it. A prompt takes the next place of the landing.
 std::optional<CopyAhead> LaneDecider::next_ahead(const GuessRequest& guess) {
+  const bool of_text = is_text_pass(guess.tokens);
   std::vector<int32_t> slot_of;
   {
     const std::scoped_lock lock(mutex_);
-    Layer& next = layer_of(guess.next);
-    if (!next.is_guessed()) return std::nullopt;
-    const double now = now_seconds();
-    if (next.guess_began == 0) next.guess_began = now;
-    if (next.window >= 0 && now - next.guess_began + costs().transfer > next.window) return std::nullopt;
+    if (!holds_guess_of(guess.layer)) return std::nullopt;
+    Layer &front = layer_of(guess.layer), &next = layer_of(guess.next);
+    next.guessed_by = guess.layer;
+    const double now = now_seconds(), window = front.window[of_text];
+    if (front.guess_began == 0) front.guess_began = now;
+    if (window >= 0 && now - front.guess_began + costs().transfer > window) return std::nullopt;
     slot_of.assign(next.residents->slot_of().begin(), next.residents->slot_of().end());
+    if (!of_text) {
+      if (next.ahead.empty()) next.of_prompt = true;
+      if (!next.of_prompt || std::ssize(next.ahead) == next.places) return std::nullopt;
+      for (const int32_t expert : next.ahead) slot_of[static_cast<size_t>(expert)] = 0;
+    }
   }
   const std::vector<int64_t> loads =
       guessed_loads(guess.scores, guess.stride, guess.tokens, std::ssize(slot_of), guess.k);
   const auto best = best_prefetch(loads, slot_of, costs(), named_rule(guess.schedule));
   if (!best) return std::nullopt;
   const std::scoped_lock lock(mutex_);
+  if (!holds_guess_of(guess.layer)) return std::nullopt;
   Layer& next = layer_of(guess.next);
-  if (!next.is_guessed()) return std::nullopt;
+  if (!of_text) return CopyAhead{best->expert, static_cast<int32_t>(next.ahead.size())};
+  if (next.ahead.empty()) next.of_prompt = false;
   find_free_slots(next, loads);
   const std::optional<int32_t> slot = take_slot(next);
   if (!slot) return std::nullopt;
@@ -228,19 +270,18 @@ std::optional<CopyAhead> LaneDecider::next_ahead(const GuessRequest& guess) {
 
 bool LaneDecider::may_go_on(int64_t next) const {
   const std::scoped_lock lock(mutex_);
-  const auto found = std::ranges::find(layers_, next, &Layer::layer);
-  return found != layers_.end() && found->is_guessed();
+  return is_guessed(next);
 }
 
 // A copy that ends behind the decision is late, whole or not: its slot stays empty.
 void LaneDecider::copied_ahead(int64_t next, const CopyAhead& copy, size_t done_bytes, size_t bytes) {
   const std::scoped_lock lock(mutex_);
   Layer& layer = layer_of(next);
-  if (done_bytes < bytes || !layer.is_guessed()) {
-    of_text_.late_bytes += done_bytes;
+  if (done_bytes < bytes || !is_guessed(next)) {
+    totals_of(layer).late_bytes += done_bytes;
     return;
   }
-  layer.residents->put(copy.expert, copy.slot);
+  if (!layer.of_prompt) layer.residents->put(copy.expert, copy.slot);
   layer.ahead.push_back(copy.expert);
   layer.ahead_bytes = bytes;
 }
@@ -265,6 +306,7 @@ void LaneDecider::count(const LaneDivision& division, LaneTotals& totals) const 
         break;
       case ExpertPlace::landed:
         totals.landed += load, ++totals.landed_experts;
+        totals.ahead_experts += !ahead_at_.empty() && ahead_at_[static_cast<size_t>(active_.ids[i])] >= 0;
         break;
       case ExpertPlace::host:
         totals.on_host += load, ++totals.host_experts;
@@ -304,23 +346,39 @@ LinkChoice& LaneDecider::link_of(int64_t tokens, int64_t used) {
 bool LaneDecider::uses_link(int64_t tokens, int64_t used) { return link_of(tokens, used).uses_link(); }
 
 // An unknown link has not won.
-bool LaneDecider::prefetches(bool chooses_link) const {
-  const auto text = links_.find(0);
-  if (chooses_link && (text == links_.end() || !text->second.is_settled())) return false;
-  return prefetch_[chooses_link].uses_link();
+bool LaneDecider::link_has_won(int64_t tokens) const {
+  const auto found = links_.find(lane_length_class(tokens));
+  return found != links_.end() && found->second.is_settled();
+}
+
+// One layer is tried first, and more of them once it has won.
+int64_t LaneDecider::prefetches(int64_t tokens, bool chooses_link, int64_t most) const {
+  if (most == 0 || (chooses_link && !link_has_won(tokens))) return 0;
+  const auto found = prefetch_.find({lane_length_class(tokens), chooses_link});
+  if (found == prefetch_.end() || !found->second.any.uses_link()) return 0;
+  return found->second.any.is_settled() && found->second.deep.uses_link() ? most : 1;
+}
+
+LaneDecider::PrefetchChoices& LaneDecider::prefetch_of(const LanePass& pass) {
+  const LinkPeriods& periods = is_text_pass(pass.tokens) ? kPeriodsOfText : kPeriodsOfPrompts;
+  const std::pair key{lane_length_class(pass.tokens), pass.chooses_link};
+  return prefetch_.try_emplace(key, PrefetchChoices{LinkChoice(periods), LinkChoice(periods)}).first->second;
 }
 
 // Such passes say how fast a variant is, and not how fast the plan is.
 bool LaneDecider::tries_variant(const LanePass& pass) {
-  return (pass.chooses_link && link_of(pass.tokens, pass.used).is_trying()) ||
-         (pass.chooses_prefetch && pass.with_link && prefetch_[pass.chooses_link].is_trying());
+  if (pass.chooses_link && link_of(pass.tokens, pass.used).is_trying()) return true;
+  if (!pass.chooses_prefetch || !pass.with_link || pass.most_prefetch == 0) return false;
+  const PrefetchChoices& prefetch = prefetch_of(pass);
+  return prefetch.any.is_trying() || (pass.most_prefetch > 1 && prefetch.any.is_settled() && prefetch.deep.is_trying());
 }
 
 // A pass that may choose is a sample for the choice that it was made with.
 void LaneDecider::took(const LanePass& pass, double seconds) {
   const bool tries = tries_variant(pass);
   LaneTotals& totals = is_text_pass(pass.tokens) ? of_text_ : of_prompts_;
-  if (pass.with_prefetch) ++totals.passes_with_prefetch;
+  totals.passes_with_prefetch += pass.prefetch > 0;
+  totals.passes_with_deep_prefetch += pass.prefetch > 1;
   if (pass.chooses_prefetch) choose_prefetch(pass, seconds);
   if (pass.chooses_link) {
     ++(pass.with_link ? totals.passes_with_link : totals.passes_without);
@@ -331,20 +389,24 @@ void LaneDecider::took(const LanePass& pass, double seconds) {
                .tokens = pass.tokens,
                .seconds = seconds,
                .rest_by_layers = pass.rest_by_layers,
-               .variant = 2 * pass.with_link + pass.with_prefetch,
+               .variant = 4 * pass.with_link + static_cast<int>(pass.prefetch),
                .tries = tries});
 }
 
-// Only passes of one token are compared. While the link itself is tried, nothing is copied ahead.
+// Passes of one token are compared, and prompts of about one length. While the link itself is tried, nothing is copied
+// ahead.
 void LaneDecider::choose_prefetch(const LanePass& pass, double seconds) {
-  if (pass.tokens != 1 || !pass.with_link || pass.with_prefetch != prefetches(pass.chooses_link)) return;
-  const auto text = links_.find(0);
-  if (pass.chooses_link && (text == links_.end() || !text->second.is_settled())) return;
-  LinkChoice& prefetch = prefetch_[pass.chooses_link];
-  prefetch.took(kSomeGain, seconds);
-  if (prefetch.uses_link() != pass.with_prefetch)
-    spdlog::debug("text goes on {} copies of guessed experts; the latest pass took {:.3f} ms",
-                  pass.with_prefetch ? "without" : "with", seconds * 1e3);
+  if (pass.most_prefetch == 0 || !pass.with_link || (is_text_pass(pass.tokens) && pass.tokens != 1)) return;
+  if (pass.prefetch != prefetches(pass.tokens, pass.chooses_link, pass.most_prefetch)) return;
+  if (pass.chooses_link && !link_has_won(pass.tokens)) return;
+  PrefetchChoices& prefetch = prefetch_of(pass);
+  const double each = seconds / static_cast<double>(pass.tokens);
+  if (prefetch.any.is_settled() && pass.most_prefetch > 1) prefetch.deep.took(kSomeGain, each);
+  prefetch.any.took(kSomeGain, each);
+  const int64_t next = prefetches(pass.tokens, pass.chooses_link, pass.most_prefetch);
+  if (next != pass.prefetch)
+    spdlog::debug("passes of about {} tokens go on with guesses of {} layers, after {}; the latest took {:.3f} ms",
+                  pass.tokens, next, pass.prefetch, seconds * 1e3);
 }
 
 // Passes of 2 to 8 tokens belong to text, and are not compared.
@@ -363,7 +425,9 @@ void LaneDecider::learn(const LaneSeconds& lanes, int64_t tokens, double seconds
   const auto number = [](int64_t count) { return static_cast<double>(count); };
   costs_.gpu.add(number(pass_.slot_experts + pass_.landed_experts), number(pass_.in_slots + pass_.landed), lanes.gpu);
   costs_.host.add(number(pass_.host_experts), number(pass_.on_host), lanes.host);
-  costs_.link.add(number(pass_.landed_experts), number(pass_.landed_experts), lanes.link);
+  // The link's time is that of copies that were asked for.
+  const int64_t copied = pass_.landed_experts - pass_.ahead_experts;
+  costs_.link.add(number(copied), number(copied), lanes.link);
   if (lanes.hand_over > 0) costs_.hand_over += kNewestHandOver * (lanes.hand_over - costs_.hand_over);
   divisions_.set_costs(expert_costs());
   LaneTotals& totals = pass_is_text_ ? of_text_ : of_prompts_;

@@ -3,8 +3,9 @@
 // The costs begin with a rough rate of memory and follow measured passes (learn()). The policy of each layer says which
 // expert leaves a slot. A prompt keeps nothing of what it copies, so that the text behind it finds its experts.
 //
-// Y3: the link asks which guessed expert of the next layer it may copy ahead (engine/moe/prefetch_choice.h). A copy
+// Y3: the link asks which guessed expert of a later layer it may copy ahead (engine/moe/prefetch_choice.h). A copy
 // begins only if the next decision is expected later than its end. It takes the place of an expert that is not guessed.
+// The next decision, whichever layer it is of, ends all copies ahead: the copies that it asks for come first.
 //
 // Contract: decide() and kept() run on device threads while a pass runs; kept() of one layer ends before the next
 // pass decides about that layer. Other methods are called while no pass runs. Ownership: borrows the residents.
@@ -17,6 +18,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/moe/cost_law.h"
@@ -38,12 +40,13 @@ struct LaneSeconds {
   double hand_over = 0;
 };
 
-// How a pass ran. chooses_link, chooses_prefetch: its plan may do either way. plan: if `auto` chose it, else empty.
-// rest_by_layers: as in LanePlans::Pass.
+// How a pass ran. chooses_link, chooses_prefetch: its plan may do either way. prefetch: layers ahead whose experts were
+// guessed, of at most most_prefetch. plan: if `auto` chose it, else empty. rest_by_layers: as in LanePlans::Pass.
 struct LanePass {
   int64_t tokens = 0, used = 0;  // used: experts of a token
   bool chooses_link = false, with_link = false;
-  bool chooses_prefetch = false, with_prefetch = false;
+  bool chooses_prefetch = false;
+  int64_t prefetch = 0, most_prefetch = 1;
   std::string_view plan{};
   double rest_by_layers = 1;
 };
@@ -53,7 +56,8 @@ struct LaneTotals {
   int64_t decisions = 0;
   int64_t choices = 0, in_slots = 0, landed = 0, on_host = 0;  // pairs of a token and an expert
   int64_t slot_experts = 0, landed_experts = 0, host_experts = 0;
-  int64_t kept = 0;  // experts that got slots, but for those copied ahead
+  int64_t ahead_experts = 0;  // of the landed ones: they were copied before the decision
+  int64_t kept = 0;           // experts that got slots, but for those copied ahead
   int64_t evictions = 0;
   double deciding_seconds = 0;
   double expected_seconds = 0;                       // of the experts, by the schedules
@@ -61,7 +65,7 @@ struct LaneTotals {
   int64_t passes_with_link = 0, passes_without = 0;  // if the plan may choose
   // Y3: bytes that were copied ahead. useful: of experts that were then chosen. late: of copies that a decision
   // stopped. wasted: of all others.
-  int64_t passes_with_prefetch = 0;
+  int64_t passes_with_prefetch = 0, passes_with_deep_prefetch = 0;  // deep: more than one layer ahead
   uint64_t useful_bytes = 0, late_bytes = 0, wasted_bytes = 0;
   // Of the passes that were measured: the seconds of their lanes, and those that the schedules expected of them.
   int64_t measured_passes = 0;
@@ -76,14 +80,17 @@ class LaneDecider final : public ExpertLanes {
     int64_t layer = 0;
     ResidentExperts* residents = nullptr;
     std::unique_ptr<ExpertPolicy> policy;
+    int64_t places = 0;  // of the landing for copies ahead of prompts
     int64_t tokens = 0;  // that the policy has seen
-    // Y3. A decision of the layer in front sets decided_at_guess. The guess holds until this layer's own decision.
-    int64_t decided = 0, decided_at_guess = 0;
-    double guess_began = 0;        // when the link began with the guess of this pass; 0: it did not
-    double window = -1;            // seconds from there to the decision, a running mean; -1: unknown
-    std::vector<int32_t> ahead{};  // experts of this pass that were copied ahead
-    uint64_t ahead_bytes = 0;      // of each of them
-    bool is_guessed() const { return decided == decided_at_guess; }
+    // Y3. The guesses of a layer hold until the next decision.
+    double guess_began = 0;  // when the link began with guesses of this layer; 0: it did not
+    // Seconds from there to the next decision, a running mean, of prompts and of text; -1: unknown.
+    std::array<double, 2> window{-1, -1};
+    int64_t guessed_by = -1;  // the layer whose guess of this one was asked for last
+    // Experts of this pass that were copied ahead. of_prompt: they lie on the landing, in this order.
+    std::vector<int32_t> ahead{};
+    bool of_prompt = false;
+    uint64_t ahead_bytes = 0;  // of each of them
   };
   struct Costs {
     CostLaw gpu, host, link;
@@ -99,10 +106,7 @@ class LaneDecider final : public ExpertLanes {
   void copied_ahead(int64_t next, const CopyAhead& copy, size_t done_bytes, size_t bytes) override;
 
   // Learns from the last measured pass of so many tokens, which took `seconds`. begin_pass() comes before that pass.
-  void begin_pass() {
-    pass_ = {};
-    plans_.begin_pass();
-  }
+  void begin_pass();
   void learn(const LaneSeconds& lanes, int64_t tokens, double seconds);
 
   LanePlans& plans() { return plans_; }  // C10: among which `auto` chooses; closed without choose_among()
@@ -110,9 +114,9 @@ class LaneDecider final : public ExpertLanes {
 
   // Y1: whether the next pass of so many tokens hands copies to the link, if its plan may choose.
   bool uses_link(int64_t tokens, int64_t used);
-  // Y3: whether the next pass of text copies experts ahead. chooses_link: its plan may leave the link; experts are then
-  // copied ahead once the link has won.
-  bool prefetches(bool chooses_link) const;
+  // Y3: how many layers ahead the next pass of so many tokens guesses for copies, at most `most`; 0: it copies nothing
+  // ahead. chooses_link: its plan may leave the link; experts are then copied ahead once the link has won.
+  int64_t prefetches(int64_t tokens, bool chooses_link, int64_t most) const;
   void took(const LanePass& pass, double seconds);
 
   const ExpertCosts& costs() const { return divisions_.costs(); }
@@ -120,11 +124,18 @@ class LaneDecider final : public ExpertLanes {
   const LaneTotals& of_prompts() const { return of_prompts_; }
 
  private:
+  // any: whether experts are copied ahead. deep: whether text looks further than one layer.
+  struct PrefetchChoices {
+    LinkChoice any, deep;
+  };
   Layer& layer_of(int64_t layer);
+  bool holds_guess_of(int64_t layer) const { return layer >= 0 && layer == decided_; }
+  bool is_guessed(int64_t next) const;
   ExpertCosts expert_costs() const;
   void take_tokens(Layer& layer, const LaneRequest& request);
   const LaneDivision& division(const LaneRequest& request, const ScheduleRule* rule);
   void end_guess(Layer& layer);
+  void find_cached(Layer& layer, bool ahead);
   void keep(Layer& layer, const LaneRequest& request, const LaneTables& tables);
   void insert(Layer& layer, std::span<int32_t> table);
   void find_free_slots(const Layer& layer, std::span<const int64_t> loads);
@@ -134,25 +145,28 @@ class LaneDecider final : public ExpertLanes {
   void choose_prefetch(const LanePass& pass, double seconds);
   void count(const LaneDivision& division, LaneTotals& totals) const;
   LinkChoice& link_of(int64_t tokens, int64_t used);
+  PrefetchChoices& prefetch_of(const LanePass& pass);
+  bool link_has_won(int64_t tokens) const;
+  LaneTotals& totals_of(const Layer& ahead) { return ahead.of_prompt ? of_prompts_ : of_text_; }
   ExpectedExperts expected_of_even_loads(int64_t tokens, int64_t used) const;
 
   std::vector<Layer> layers_;
   Costs costs_;
   LaneDivisions divisions_;
   std::map<int, LinkChoice> links_;  // by length class: 0 is text
-  // The same choice about copies ahead, for text that uses the link. Plans that must use it have the first one, and
-  // plans that may leave it the second.
-  std::array<LinkChoice, 2> prefetch_;
+  // For passes that use the link: by length class, and whether the plan may leave the link.
+  std::map<std::pair<int, bool>, PrefetchChoices> prefetch_;
   LanePlans plans_;
   std::vector<bool> on_gpu_;  // by index in layers_: with all of its experts, if layers were split
   LaneTotals of_text_, of_prompts_, pass_;
   bool pass_is_text_ = false;
+  int64_t decided_ = -1;      // the layer that was decided last
   mutable std::mutex mutex_;  // protects layers and totals, which two threads change
   // Of the present decision; kept, so that none of them allocates memory.
   std::vector<int64_t> loads_;
   ActiveExperts active_;
   LaneDecision decision_;
-  std::vector<int32_t> token_ids_, empty_, may_leave_;
+  std::vector<int32_t> token_ids_, empty_, may_leave_, cached_at_, ahead_at_;
   std::vector<float> token_weights_;
 };
 

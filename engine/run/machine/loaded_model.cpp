@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <future>
@@ -16,6 +17,7 @@
 #include "engine/run/machine/expert_budget.h"
 #include "engine/run/machine/expert_store.h"
 #include "engine/run/machine/graph_memory.h"
+#include "engine/run/machine/hot_file.h"
 #include "engine/run/machine/kernel_set.h"
 #include "engine/run/machine/pack_cache.h"
 #include "sync/affinity.h"
@@ -65,10 +67,15 @@ struct LoadedModel::State {
   void load(const ModelOptions& options);
   void require_npu_for(const ModelOptions& options) const;
   void make_graph_memory(const ModelOptions& options, std::span<const size_t> slot_bytes);
-  std::optional<int64_t> slots_of_experts(const ModelOptions& options, const ModelLoading& loading) const;
+  std::optional<int64_t> slots_of_experts(const ModelOptions& options, const ModelLoading& loading);
   void load_with_moving_experts(const ModelOptions& options, ModelLoading& loading, int64_t slots);
   void open_packed(const ModelOptions& options, std::span<const size_t> slot_bytes);
   void pack_records(const ModelOptions& options, ModelLoading& loading);
+  HotExperts uses() const;
+  void begin_with_hot_experts();
+  void keep_hot_experts();
+  std::optional<MemoryRoom> room() const;
+  void fit_experts();
 
   const std::shared_ptr<Machine> machine_;
   const GgufFile file_;
@@ -77,6 +84,9 @@ struct LoadedModel::State {
   const OnLongWork on_long_work_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<ExpertStore> expert_store_;  // it uses the file; the weights point to it
+  bool keeps_hot_experts_ = false;
+  const FreeMemory free_memory_;
+  std::optional<MemoryRoom> first_room_;  // before the model was loaded; nothing: the user gave a budget
   Model model_;
   std::unique_ptr<GraphMemory> graph_memory_;  // last: it uses the file and the weights
   std::vector<std::string> diagnostics_;
@@ -94,7 +104,8 @@ LoadedModel::State::State(std::shared_ptr<Machine> machine, const ModelOptions& 
     : machine_(std::move(machine)),
       file_(std::move(file)),
       pack_cache_(options.pack_cache_folder, options.pack_cache_bytes),
-      on_long_work_(machine_->on_long_work()) {
+      on_long_work_(machine_->on_long_work()),
+      free_memory_(options.free_memory) {
   machine_->orchestrator().run([&] {
     // Loading threads inherit this thread's mask, so the orchestrator takes its own core only afterwards. Opening the
     // devices hardly works in parallel. Meanwhile the other cores make the tokenizer and pack.
@@ -160,11 +171,12 @@ void LoadedModel::State::load(const ModelOptions& options) {
 
 // How many slots the budgets leave to each layer; nothing: all experts stay in memory. Budgets that contradict other
 // flags are errors.
-std::optional<int64_t> LoadedModel::State::slots_of_experts(const ModelOptions& options,
-                                                            const ModelLoading& loading) const {
+std::optional<int64_t> LoadedModel::State::slots_of_experts(const ModelOptions& options, const ModelLoading& loading) {
   const PackedSizes sizes = packed_sizes(loading.records(), loading.slot_bytes());
-  const auto slots = expert_slots(options.expert_budget, options.host_budget, sizes,
-                                  sizes.records.empty() ? std::nullopt : memory_room());
+  if (!sizes.records.empty()) first_room_ = room();
+  const auto slots = expert_slots(options.expert_budget, options.host_budget, sizes, first_room_);
+  constexpr auto kAutomatic = ExpertBudget::Unit::automatic;
+  if (options.expert_budget.unit != kAutomatic || options.host_budget.unit != kAutomatic) first_room_.reset();
   if (slots && machine_->copies_experts() && options.host_budget.unit != ExpertBudget::Unit::automatic)
     throw Error("the host's memory holds all experts that are copied to slots", "--host-budget with --expert-copies",
                 "Leave out --host-budget");
@@ -192,6 +204,7 @@ void LoadedModel::State::load_with_moving_experts(const ModelOptions& options, M
     diagnostics_.push_back(fmt::format("reads of experts are slowed down to {:g} GB/s", machine_->disk_gbps()));
   if (machine_->copies_experts()) {
     diagnostics_.push_back(note_on_copies(*machine_, *expert_store_));
+    if (options.hot_experts) begin_with_hot_experts();
     return;
   }
   diagnostics_.push_back(
@@ -199,6 +212,50 @@ void LoadedModel::State::load_with_moving_experts(const ModelOptions& options, M
                   "{} when they are needed ({})",
                   slots, expert_store_->experts(), static_cast<double>(expert_store_->bytes()) / (1 << 20),
                   packed_->path(), expert_store_->how()));
+  if (options.hot_experts) begin_with_hot_experts();
+}
+
+HotExperts LoadedModel::State::uses() const {
+  HotExperts uses = expert_store_->uses();
+  if (const auto identity = file_.identity()) uses.packed = PackedFile::name(*identity);
+  return uses;
+}
+
+// The next pass may begin at once, whatever is read in the background.
+void LoadedModel::State::begin_with_hot_experts() {
+  keeps_hot_experts_ = true;
+  std::string why;
+  const auto earlier = read_hot_file(hot_file_of(packed_->path()), uses(), why);
+  if (!why.empty()) diagnostics_.push_back("counts of the experts that earlier runs used are ignored (" + why + ")");
+  if (!earlier) return;
+  expert_store_->begin_with(*earlier);
+  diagnostics_.push_back(machine_->copies_experts()
+                             ? "slots begin with the experts that earlier runs used most"
+                             : "the experts that earlier runs used most are read in the background");
+}
+
+std::optional<MemoryRoom> LoadedModel::State::room() const {
+  return free_memory_ ? MemoryRoom{free_memory_(), "the caller's share"} : memory_room();
+}
+
+// Contexts, drafts and other programs take memory while texts run.
+void LoadedModel::State::fit_experts() {
+  if (!expert_store_ || !first_room_ || machine_->copies_experts()) return;
+  const auto now = room();
+  if (!now) return;
+  ExpertStore& store = *expert_store_;
+  const int64_t before = store.slots();
+  store.use_slots(slots_from_now_on({before, store.most_slots(), now->bytes, first_room_->bytes,
+                                     store.bytes() / static_cast<size_t>(store.most_slots())}));
+  if (store.slots() == before) return;
+  for (size_t l = 0; l < model_.weights.moving.size(); ++l)
+    model_.weights.moving[l].given_back = store.moving()[l].given_back;
+  spdlog::info("{} of {} experts of each layer are in memory from now on, after {}; {} MiB are free in {}",
+               store.slots(), store.experts(), before, now->bytes >> 20, now->whose);
+}
+
+void LoadedModel::State::keep_hot_experts() {
+  if (keeps_hot_experts_ && expert_store_) write_hot_file(hot_file_of(packed_->path()), uses());
 }
 
 // The user's own packed file must be of this model.
@@ -262,6 +319,7 @@ LoadedModel::State::~State() {
     if (on_long_work_) on_long_work_("keeping the packed weights for the next start");
     pack_cache_.keep(model_.weights.slots, model_.weights.records);
   }
+  keep_hot_experts();
   // Slots are released on the orchestrator, on which devices might still use them.
   machine_->orchestrator().run_or_here([this] {
     graph_memory_.reset();
@@ -281,6 +339,7 @@ void LoadedModel::require_weights() const {
   if (state_->packed_) state_->packed_->require_unchanged();
 }
 
+void LoadedModel::fit_experts() const { state_->fit_experts(); }
 ExpertStore* LoadedModel::expert_store() const { return state_->expert_store_.get(); }
 const std::vector<std::string>& LoadedModel::diagnostics() const { return state_->diagnostics_; }
 GraphMemory* LoadedModel::graph_memory() const { return state_->graph_memory_.get(); }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "engine/run/machine/hot_file.h"
 #include "sync/error.h"
 #include "sync/whole_file.h"
 
@@ -50,6 +51,7 @@ void remove_packed(const fs::path& packed) {
   std::error_code ignored;
   fs::remove(packed, ignored);
   fs::remove(stamp_path(packed), ignored);
+  fs::remove(hot_file_of(packed.string()), ignored);
 }
 
 // Removes files, those used longest ago first, until the rest has at most `most_bytes`.

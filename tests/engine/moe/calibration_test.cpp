@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
+#include "engine/moe/routing_trace.h"
 #include "sync/error.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem {
 namespace {
@@ -25,6 +29,21 @@ std::string replaced(const std::string& from, const std::string& to) {
 TEST(Calibration, is_read_back_as_it_was_written) {
   EXPECT_EQ(parse_calibration(calibration_json(small()), "file"), small());
   EXPECT_NE(calibration_json(small()).find("\"imbalance\": 2.0"), std::string::npos);  // 5 with a mean of 2.5
+}
+
+TEST(Calibration, counts_the_tokens_of_a_trace) {
+  const testing::ScratchFolder folder;
+  const std::string file = folder.file("trace.jsonl");
+  const RoutingTrace trace{"a model", 4, 2, {1, 2}, {{0, 0, {{0, 1}, {2, 3}}, {}}, {1, 0, {{0, 3}, {3, 1}}, {}}}};
+  std::ofstream lines(file);
+  write_routing_trace(trace, lines);
+  lines.close();
+  const Calibration counted = read_calibration(file);
+  EXPECT_EQ(counted.model, "a model");
+  EXPECT_EQ(counted.counts.tokens, 2);
+  EXPECT_EQ(counted.counts.counts, (std::vector<ExpertCounts>{{2, 1, 0, 1}, {0, 1, 1, 2}}));
+  std::ofstream(file) << trace_head("a model", empty_counts(4, 2, {1, 2}), 0, 0);
+  EXPECT_THROW(read_calibration(file), Error) << "no token";
 }
 
 TEST(Calibration, that_is_none_is_refused) {

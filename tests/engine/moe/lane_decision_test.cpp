@@ -65,6 +65,22 @@ TEST(LaneDecisions, leave_to_the_host_what_no_place_is_left_for) {
   EXPECT_THAT(decide("gpu-only", {8, 1, 0}).place, ElementsAre(slot, slot, host, host, slot));
 }
 
+// C lies on the landing of copies ahead, so it counts as cached.
+TEST(LaneDecisions, compute_what_was_copied_ahead_in_a_turn_of_its_own) {
+  const std::vector<int32_t> cached{7, 0, 1, -1, 3}, ahead{-1, -1, 1, -1, -1};
+  ActiveExperts active;
+  find_active(kLoads, cached, active);
+  const LaneSizes sizes{8, 2, 3, 0, true};
+  LaneDecision decided;
+  decide_lanes(active, divide(active, kCosts, find_schedule_rule("gpu-only"), true), kSlotOf, sizes, decided, ahead);
+  EXPECT_THAT(decided.place, ElementsAre(slot, slot, landed, landed, slot));
+  EXPECT_EQ(decided.turn[2], 2) << "the last turn";
+  EXPECT_EQ(decided.at[2], 1);
+  EXPECT_EQ(decided.turn[3], 0);
+  EXPECT_THAT(decided.moved[0], ElementsAre(3));
+  EXPECT_TRUE(decided.moved[1].empty() && decided.moved[2].empty());
+}
+
 TEST(LaneDecisions, say_nothing_about_experts_that_nobody_chose) {
   const Decided some = decide(std::vector<int64_t>{0, 2, 0}, std::vector<int32_t>{0, -1, -1}, nullptr, {1, 1, 1});
   EXPECT_EQ(some.place[0], none);

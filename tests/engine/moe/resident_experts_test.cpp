@@ -115,6 +115,35 @@ TEST(ResidentExperts, wait_for_their_wave_where_this_wave_needs_all_slots) {
   EXPECT_FALSE(experts.has_later_waves());
 }
 
+TEST(ResidentExperts, use_fewer_slots_for_a_while) {
+  ResidentExperts experts(8, 4);
+  pass(experts, {0, 1, 2, 3});
+  const int64_t version = experts.version();
+  experts.use_slots(2);
+  EXPECT_NE(experts.version(), version) << "nobody goes on filling a slot that went";
+  EXPECT_EQ(experts.slots(), 2);
+  EXPECT_TRUE(experts.is_resident(0) && experts.is_resident(1));
+  EXPECT_FALSE(experts.is_resident(2) || experts.is_resident(3));
+  EXPECT_EQ(experts.empty_slot(), -1);
+  EXPECT_EQ(experts.ask(std::vector<int32_t>{2, 0}), 1);
+  EXPECT_THAT(experts.begin_wave(0), ElementsAre(ResidentExperts::Load{2, 1}));
+  experts.use_slots(4);
+  EXPECT_EQ(experts.empty_slot(), 2);
+  EXPECT_EQ(experts.ask(std::vector<int32_t>{4, 2}), 1);
+  EXPECT_THAT(experts.begin_wave(0), ElementsAre(ResidentExperts::Load{4, 2}));
+}
+
+TEST(ResidentExperts, are_expected_by_earlier_runs) {
+  ResidentExperts experts(8, 4);
+  experts.expect(std::vector<int64_t>{1, 0, 0, 9, 0, 5, 0, 0});
+  EXPECT_THAT(experts.begin_filling(),
+              ElementsAre(ResidentExperts::Load{3, 0}, ResidentExperts::Load{5, 1}, ResidentExperts::Load{0, 2}));
+  pass(experts, {7});
+  pass(experts, {6});
+  EXPECT_FALSE(experts.is_resident(0)) << "the least expected one leaves first";
+  EXPECT_EQ(experts.choices()[7], 1);
+}
+
 TEST(ResidentExperts, fill_empty_slots_before_they_are_asked_for_and_leave_those_of_a_turn) {
   ResidentExperts experts(12, 8);
   pass(experts, {1, 7});

@@ -47,6 +47,7 @@ class ExpertLanesTest : public ::testing::Test {
       options.expert_copies = true;
     }
     options.expert_folder = folder_.file("packed");
+    options.hot_experts = false;  // counts of one engine would change the next one
     return options;
   }
   static const LaneDecider& lanes_of(const Engine& engine) { return *engine.model().expert_store()->lanes(); }
@@ -113,7 +114,8 @@ TEST_F(ExpertLanesTest, change_no_bit_where_experts_are_copied_ahead_or_inserted
           const LaneTotals& text = lanes_of(*engine).of_text();
           const bool always = std::string(plan) == "moe-lru";
           EXPECT_GE(text.passes_with_prefetch, always ? 7 : 0) << "passes of text";
-          EXPECT_EQ(lanes_of(*engine).of_prompts().passes_with_prefetch, 0);
+          EXPECT_EQ(text.passes_with_deep_prefetch, text.passes_with_prefetch);
+          EXPECT_GE(lanes_of(*engine).of_prompts().passes_with_prefetch, always ? 2 : 0);
         }
   }
 }
@@ -342,7 +344,7 @@ TEST_F(ExpertLanesTest, need_no_order_but_that_of_their_waits) {
       const Logits logits = extend(*engine, text, std::span(ids).subspan(static_cast<size_t>(position)));
       const std::vector<float> expected(logits.begin(), logits.end());
       const Plan plan =
-          engine->plans().planner().make(find_strategy(name), {.S = tokens, .prefetch = tokens <= 8}, position);
+          engine->plans().planner().make(find_strategy(name), {.S = tokens, .prefetch = tokens <= 8 ? 3 : 1}, position);
       ASSERT_EQ(plan.devices.size(), 3u);
       for (int order = 0; order < 20; ++order) {
         run_in_random_order(plan, random);

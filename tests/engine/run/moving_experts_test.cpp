@@ -8,6 +8,7 @@
 #include <map>
 
 #include "engine/model/loading.h"
+#include "engine/run/machine/expert_budget.h"
 #include "engine/run/machine/expert_store.h"
 #include "engine/tensor/expert_source.h"
 #include "tests/engine/run/golden.h"
@@ -302,6 +303,50 @@ TEST_F(MovingExpertsTest, need_a_folder_and_a_machine_that_shares_its_memory) {
   EngineOptions copies = options(file, way("gpu-only", ActType::f32, {"opencl:0"}), {percent, 50});
   copies.device_hooks.force_copies = true;
   EXPECT_THAT(message_of([&] { Engine::open(copies); }), HasSubstr("memory of its own"));
+}
+
+// A text of 144 tokens may be looked at once in two of its runs.
+TEST_F(MovingExpertsTest, give_slots_back_when_memory_runs_short_and_take_them_again) {
+  const std::string file = kMixtures[0].file();
+  const std::vector<float> expected = logits_of(*open(file));
+  sync::Pool pool;
+  const GgufFile opened = GgufFile::open(file);
+  const ModelLoading loading(opened, pool);
+  const std::vector<size_t> slot_bytes = loading.slot_bytes();
+  const PackedSizes sizes = packed_sizes(loading.records(), slot_bytes);
+  const auto whole = static_cast<uint64_t>(
+      (static_cast<double>(sizes.other_bytes) + 4.5 * static_cast<double>(sizes.layer_bytes())) / 0.85);
+  uint64_t free = whole;
+  EngineOptions automatic = options(file, host());
+  automatic.free_memory = [&free] { return free; };
+  automatic.hot_experts = false;
+  const auto engine = Engine::open(automatic);
+  ASSERT_NE(engine->model().expert_store(), nullptr);
+  const ExpertStore& store = store_of(*engine);
+  ASSERT_EQ(store.slots(), 4);
+  free = 0;
+  for (int text = 0; text < 8; ++text) ASSERT_EQ(different_bits(logits_of(*engine), expected), 0u) << store.slots();
+  EXPECT_EQ(store.slots(), 1);
+  EXPECT_EQ(store.slot_changes().given_back, 3);
+  for (const MovingExperts& moving : engine->model().model().weights.moving) {
+    EXPECT_EQ(moving.given_back, 3);
+    const auto* memory = moving.experts.as<const std::byte>();
+    EXPECT_TRUE(std::all_of(memory + moving.slot_bytes, memory + 4 * moving.slot_bytes, [](std::byte each) {
+      return each == std::byte{0};
+    })) << "the system has the pages";
+  }
+  free = whole;
+  for (int text = 0; text < 4; ++text) ASSERT_EQ(different_bits(logits_of(*engine), expected), 0u) << store.slots();
+  EXPECT_EQ(store.slots(), 4);
+  EXPECT_EQ(store.slot_changes().taken_again, 3);
+}
+
+TEST_F(MovingExpertsTest, keep_the_slots_that_the_user_asked_for) {
+  EngineOptions asked = options(kMixtures[0].file(), host(), {percent, 50});
+  asked.free_memory = [] { return uint64_t{0}; };
+  const auto engine = Engine::open(asked);
+  for (int text = 0; text < 4; ++text) logits_of(*engine);
+  EXPECT_EQ(store_of(*engine).slots(), 4);
 }
 
 TEST_F(MovingExpertsTest, are_announced) {

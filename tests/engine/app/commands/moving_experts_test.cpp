@@ -125,7 +125,14 @@ TEST_F(MovingExpertsCommands, copy_experts_ahead_and_insert_misses_without_anoth
   const json& lanes = ahead.at("expert_store").at("lanes");
   EXPECT_EQ(lanes.at("insert"), "miss");
   EXPECT_GT(lanes.at("text").at("passes_with_prefetch"), 0);
-  EXPECT_EQ(lanes.at("prompts").at("passes_with_prefetch"), 0);
+  EXPECT_GE(lanes.at("prompts").at("passes_with_prefetch"), 0);
+  EXPECT_EQ(lanes.at("text").at("passes_with_deep_prefetch"), lanes.at("text").at("passes_with_prefetch"));
+  const json near =
+      json_of(divided_run(copies + Arguments{"--expert-prefetch", "on", "--prefetch-layers", "1", "--insert", "miss"}),
+              caches_);
+  EXPECT_EQ(near.at("text"), plain.at("text"));
+  EXPECT_EQ(near.at("expert_store").at("lanes").at("text").at("passes_with_deep_prefetch"), 0);
+  EXPECT_EQ(tandem(divided_run({"--prefetch-layers", "4"}), caches_).status, 2);
   EXPECT_GE(lanes.at("text").at("measured").at("experts_ms"), 0);
   const json off = json_of(divided_run(copies + Arguments{"--expert-prefetch", "off"}), caches_);
   EXPECT_EQ(off.at("text"), plain.at("text"));
@@ -142,6 +149,20 @@ TEST_F(MovingExpertsCommands, read_experts_no_faster_than_a_slow_disk) {
   EXPECT_GE(text.at("waited_ms").get<double>(), 0.5 * text.at("read_bytes").get<double>() / 0.01e9 * 1e3);
   EXPECT_THAT(tandem(run({"--expert-budget", "25%", "--disk-gbps", "0.01"}), caches_).err,
               HasSubstr("reads of experts are slowed down to 0.01 GB/s"));
+}
+
+TEST_F(MovingExpertsCommands, keep_the_most_used_experts_for_the_next_run) {
+  const Arguments quarter{"--expert-budget", "25%"}, off{"--hot-experts", "off"};
+  const json plain = answer({});
+  EXPECT_EQ(answer(quarter + off).at("expert_store").at("hot_loads"), 0);
+  const fs::path hot = kept().string() + ".hot";
+  EXPECT_FALSE(fs::exists(hot));
+  EXPECT_EQ(answer(quarter + Arguments{"--hot-experts", "on"}).at("expert_store").at("hot_read_bytes"), 0);
+  EXPECT_TRUE(fs::exists(hot));
+  EXPECT_EQ(answer(quarter).at("ids"), plain.at("ids"));
+  EXPECT_THAT(tandem(run(quarter), caches_).err, HasSubstr("earlier runs used most are read in the background"));
+  EXPECT_THAT(tandem(run(quarter + off), caches_).err, Not(HasSubstr("earlier runs")));
+  EXPECT_EQ(tandem(run({"--hot-experts", "maybe"}), caches_).status, 2);
 }
 
 // A state that was saved with all experts in memory goes on with a quarter of them, and the other way round.

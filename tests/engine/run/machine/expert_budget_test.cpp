@@ -31,6 +31,19 @@ TEST(ExpertBudget, counts_what_experts_take) {
   EXPECT_EQ(sizes().experts(), 8);
 }
 
+// The first room was 1,000, and a slot of every layer takes 40.
+TEST(ExpertBudget, gives_slots_back_when_little_is_free_and_takes_them_again_when_much_is) {
+  const auto slots = [](int64_t now, uint64_t free) { return slots_from_now_on({now, 12, free, 1000, 40}); };
+  EXPECT_EQ(slots(8, 50), 8);
+  EXPECT_EQ(slots(8, 200), 8) << "neither little nor much";
+  EXPECT_EQ(slots(8, 49), 6) << "51 bytes are two slots";
+  EXPECT_EQ(slots(8, 0), 5) << "100 bytes are three slots";
+  EXPECT_EQ(slots(2, 0), 1) << "one always remains";
+  EXPECT_EQ(slots(8, 201), 9) << "51 bytes are one whole slot";
+  EXPECT_EQ(slots(8, 1000), 12) << "no more than at the start";
+  EXPECT_EQ(slots(12, 1000), 12);
+}
+
 TEST(ExpertBudget, is_a_share_of_each_layer_rounded_down_to_at_least_one) {
   EXPECT_EQ(slots({percent, 25}), 2);
   EXPECT_EQ(slots({percent, 49}), 3);
