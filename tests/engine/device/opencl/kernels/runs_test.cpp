@@ -8,6 +8,7 @@
 #include "engine/tensor/types.h"
 #include "packed/act_i8.h"
 #include "packed/decode.h"
+#include "packed/row_product.h"
 #include "tests/engine/device/opencl/kernels/kernel_test.h"
 
 namespace tandem::opencl::test {
