@@ -34,7 +34,7 @@ class ColumnRun {
   }
 
  private:
-  // Of 16 tiles or fewer, no two lie in one run. Then the run with this index, empty ones left out, is one tile.
+  // No two of 16 tiles or fewer lie in one run. Then the run with this index, empty ones left out, is one tile.
   [[gnu::always_inline]] int64_t end_of(int64_t index) const {
     return tiles_ <= kColumnRuns ? index + 1 : tiles_ * (index + 1) / kColumnRuns;
   }

@@ -46,7 +46,12 @@ HWY_INLINE Vec load_i8(const int8_t* from) {
   return hn::ConvertTo(F(), hn::PromoteTo(I(), hn::LoadU(hn::Rebind<int8_t, F>(), from)));
 }
 HWY_INLINE Vec to_half_and_back(Vec value) { return hn::PromoteTo(F(), hn::DemoteTo(Half(), value)); }
-HWY_INLINE void prefetch(const void* from) { __builtin_prefetch(static_cast<const uint8_t*>(from) + kAheadBytes); }
+// Volatile, so that lines are asked for in ascending order. gcc may turn the order of __builtin_prefetch() around, and
+// weights then stream from memory 7 % slower (Zen 4, F16, one token).
+HWY_INLINE void prefetch(const void* from) {
+  const auto* ahead = static_cast<const uint8_t*>(from) + kAheadBytes;
+  __asm__ volatile("prefetcht0 %0" : : "m"(*ahead));
+}
 
 // Scale and minimum of one group of columns for kRowVectors vectors of rows, kApart rows apart.
 template <int kRowVectors>

@@ -1,9 +1,9 @@
 // The loops that multiply packed weights with f32 activations, one table per instruction set.
 //
 // Contract
-//   Every table computes the same bits: acc = fma(w, x, acc) in f32, k ascending, one chain from zero for each run of
-//   columns (packed/runs.h), and the sums of runs added in ascending order. w is the value of packed/decode.h. A call
-//   may ask for halves: dense weights that are wider than a half are then rounded to one, as the NPU's array holds
+//   Every table computes the same bits in f32 (packed/row_product.h). A run of columns is one chain from zero,
+//   acc = fma(w, x, acc) with k ascending, and runs are added in ascending order. w is the value of packed/decode.h. A
+//   call may ask for halves: dense weights that are wider than a half are then rounded to one, as the NPU's array holds
 //   them. Threads: pure functions over the caller's memory. Pointers to scratch (tile, sums) are 64-byte aligned.
 #pragma once
 

@@ -1,6 +1,6 @@
 // A made-up graphics card with two interfaces, "fakecl:0" and "fakevk:0". It is a discrete GPU with memory of its own.
-// It computes with the host's loops, and so it has the contract's bits, as real cards have. Programs that link this file
-// have the interfaces among their devices while a test enables them.
+// It computes with the host's loops, and so it has the contract's bits, as real cards have. Programs that link this
+// file have the interfaces among their devices while a test enables them.
 #pragma once
 
 #include <string>

@@ -69,7 +69,7 @@ class HotExpertsTest : public ::testing::Test {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     ASSERT_TRUE(store_of(engine).of_hot().has_ended);
   }
-  // What the next run is expected to hold in the slots of each layer, by falling use.
+  // The experts that the next run must hold in the slots of each layer, by falling use.
   std::vector<std::vector<int32_t>> most_used() const {
     const HotExperts hot = parse_hot_experts(read_file_if_there(hot_file()).value(), hot_file());
     std::vector<std::vector<int32_t>> most;
