@@ -36,8 +36,8 @@ INLINE float sum_lanes(const float16 v) {
   const float2 c = b.lo + b.hi;
   return c.lo + c.hi;
 }
-// The same tree over 64 lanes, 64 -> 32 -> 16 and on. Vector b holds the lanes from 16 b on. The simt family has it as
-// group_sum().
+// The same tree over 64 lanes, 64 -> 32 -> 16 and on. Vector b holds the lanes from 16 b on. In the simt family
+// group_sum() has this order.
 INLINE float sum_64_lanes(const float16 *v) { return sum_lanes((v[0] + v[2]) + (v[1] + v[3])); }
 INLINE float16 larger16(const float16 a, const float16 b) { return b > a ? b : a; }
 INLINE float larger(const float a, const float b) { return b > a ? b : a; }

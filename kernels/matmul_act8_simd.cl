@@ -3,8 +3,8 @@
 //
 // Contract (docs/numbers.md): integers add up the products of a group of GROUP columns exactly. Then acc = fma(sum,
 // scale of weights * scale of activations, acc). A minimum adds acc = fma(minimum, scale of activations * sum of their
-// codes, acc). Groups are in ascending order. A run of columns is one such chain, and runs are added in ascending order
-// (runs.cl).
+// codes, acc). Groups are in ascending order. A run of columns (runs.cl) is one such chain, and runs are added in
+// ascending order.
 // Layout: codes of weights as in matmul_i4_simd.cl (BITS 4) and matmul_i8_simd.cl (BITS 8), scales as in
 //   packed_simd.cl. The kernel brings both kinds of codes into words of four neighbouring codes of a row, unsigned. y
 //   f32 with y_stride, unaligned. Strides of x count words.

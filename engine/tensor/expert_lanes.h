@@ -60,8 +60,8 @@ struct GuessRequest {
   int64_t stride = 0;
   std::string schedule;  // as in LaneRequest
 };
-// A copy that nobody has asked for yet. slot: of text; a place of the guessed layer's landing for copies ahead of
-// prompts.
+// A copy that nobody has asked for yet. slot: one of text, or a place of the guessed layer's landing for copies that
+// are made ahead of prompts.
 struct CopyAhead {
   int32_t expert = 0, slot = 0;
   bool operator==(const CopyAhead&) const = default;

@@ -41,8 +41,8 @@ struct MachineOptions {
   DeviceHooks device_hooks;
 };
 
-// Bytes that this process may still take. In the place of the system's answer, for programs that share out memory
-// themselves.
+// Bytes that this process may still take. It replaces the system's answer in programs that share out the memory of
+// their machine.
 using FreeMemory = std::function<uint64_t()>;
 
 struct ModelOptions {

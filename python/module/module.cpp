@@ -369,8 +369,8 @@ void bind_npu(py::module_& m) {
 
 }  // namespace
 
-// A class stands before the functions that name it, because their signatures become Python's types
-// (python/module/stubs.py).
+// A class stands before the functions that name it, because python/module/stubs.py makes Python's types of their
+// signatures.
 PYBIND11_MODULE(_tandem, m) {
   py::register_exception_translator(&translate);
   bind_values(m);

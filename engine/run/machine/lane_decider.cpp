@@ -393,8 +393,8 @@ void LaneDecider::took(const LanePass& pass, double seconds) {
                .tries = tries});
 }
 
-// Passes of one token are compared, and prompts of about one length. While the link itself is tried, nothing is copied
-// ahead.
+// Passes of one token are compared, and prompts of about one length. Nothing is copied ahead while the link itself is
+// on trial.
 void LaneDecider::choose_prefetch(const LanePass& pass, double seconds) {
   if (pass.most_prefetch == 0 || !pass.with_link || (is_text_pass(pass.tokens) && pass.tokens != 1)) return;
   if (pass.prefetch != prefetches(pass.tokens, pass.chooses_link, pass.most_prefetch)) return;

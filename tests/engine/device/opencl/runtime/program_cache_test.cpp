@@ -103,7 +103,7 @@ TEST(KernelSources, are_embedded_with_their_shared_parts_put_in) {
   EXPECT_THAT(std::string(kernel_source("matmul_i4_simd").value()), HasSubstr("#include \"matmul_simd.cl\""));
   const std::string whole = assemble_source("matmul_i4_simd");
   EXPECT_THAT(whole,
-              AllOf(HasSubstr("FP_CONTRACT OFF"), HasSubstr("__kernel void matmul_gemm"), HasSubstr("load_run")));
+              AllOf(HasSubstr("FP_CONTRACT OFF"), HasSubstr("__kernel void matmul_gemm"), HasSubstr("load_strip")));
   EXPECT_EQ(whole.find("#include"), std::string::npos);
 }
 
