@@ -1,6 +1,6 @@
 // Decides whether a first text waits until a card's kernels are compiled, or is written without the card.
 //
-// A card with memory of its own computes other sums than the host (docs/numbers.md), so it cannot join in the middle of
+// A card with memory of its own has no keys and values of earlier tokens, so it cannot join in the middle of
 // a text. Its kernels take a second or two to compile. All functions are pure.
 #pragma once
 

@@ -9,7 +9,7 @@
 //   A GPU that joins later: if a GPU's kernels are not compiled yet, texts begin on the other devices (wait_for_gpu()).
 //   The GPU joins between two passes, when all kernels are there. Each DeviceUser releases its programs before the
 //   devices change, and prepares them again afterwards. If that fails, all users continue on the devices that they had.
-//   A card with memory of its own computes other sums than the host, so it joins between two texts only. It runs
+//   A card with memory of its own has no keys and values of a text, so it joins between two texts only. It runs
 //   everything alone, unless the user names devices or a plan that needs others.
 //   Errors: a device that cannot be opened, two devices that do not see each other's memory, a device
 //   that is named twice.
@@ -69,8 +69,8 @@ class Machine {
   // kernel offers a GPU that may be a card, drivers that were never tried are tried now.
   std::optional<KnownGpu> card() const;
   // Says that another process compiles the GPU's kernels, so that the devices open without the GPU. Called before
-  // open_devices(), or while texts already wait for a GPU. note: a text for the user. between_texts: the GPU computes
-  // other sums, so it joins only when no engine has a text.
+  // open_devices(), or while texts already wait for a GPU. note: a text for the user. between_texts: the GPU has
+  // no keys and values of earlier tokens, so it joins only when no engine has a text.
   void wait_for_gpu(std::unique_ptr<Warming> warming, const std::string& note, bool between_texts = false);
   // Says that this process compiles the card's kernels. It marks them as compiled when a single token has run. Called
   // before open_devices().

@@ -59,10 +59,10 @@ class Values : public ::testing::TestWithParam<Gpu> {
     options.family = GetParam().family;
     return options;
   }
-  // GPUs that fuse their sums have the host's bits with simd kernels. For the others this sets the allowed distance of
-  // their own arithmetic, or of mixed arithmetic, from the host's. The GPU alone shows it.
+  // GPUs that fuse their sums have the host's bits. For the others this sets the allowed distance of their own
+  // arithmetic, or of mixed arithmetic, from the host's. The GPU alone shows it.
   void get_ready(WholeModel& model, std::span<const int32_t> ids, std::span<const float> host) {
-    contract_ = GetParam().simd() && model.first().fused_fma;
+    contract_ = model.first().fused_fma;
     references_.clear();
     if (contract_) references_["contract"].assign(host.begin(), host.end());
     const auto alone = model.all_logits("gpu-only", ids, static_cast<int64_t>(ids.size()));
