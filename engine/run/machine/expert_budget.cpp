@@ -12,8 +12,8 @@ namespace {
 
 // This part of the free memory stays free if the budget is automatic.
 constexpr double kKeptFree = 0.15;
-// With less free memory than the first of these parts slots are given back, until the second one is free. With more
-// than the third one they are taken again, until kKeptFree is free.
+// With less free memory than the first of these parts a model returns slots, until the second one is free. With more
+// than the third one it takes them again, until kKeptFree is free.
 constexpr double kLittleFree = 0.05, kEnoughFree = 0.10, kMuchFree = 0.20;
 
 std::string mebibytes(uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }

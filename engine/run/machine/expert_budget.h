@@ -42,8 +42,8 @@ struct SlotRoom {
   int64_t now = 0, most = 0;
   uint64_t free_bytes = 0, first_bytes = 0, layer_bytes = 0;
 };
-// Slots of each layer from now on. When little is left, slots are given back, until a tenth of the first room is free
-// again. When much is free, they are taken again. In between nothing changes. One slot always remains.
+// Slots of each layer from now on. When little is left, the model returns slots, until a tenth of the first room is
+// free again. When much is free, it takes them again. In between nothing changes. One slot always remains.
 int64_t slots_from_now_on(const SlotRoom& room);
 
 }  // namespace tandem

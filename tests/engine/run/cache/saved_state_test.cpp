@@ -103,7 +103,7 @@ TEST_F(SavedStates, that_are_cut_or_none_are_refused_and_change_nothing) {
   for (const size_t length : {size_t{40}, size_t{500}, bytes.size() / 2, bytes.size() - 1})
     EXPECT_THAT(refused(with(bytes.substr(0, length))), HasSubstr("the saved state is cut")) << length;
   EXPECT_THAT(refused(with(bytes + "x")), HasSubstr("the saved state has grown"));
-  // Of the version before, whose sums had another order, and of a later one.
+  // The version before had sums in another order. The other one is a later version.
   for (const int step : {-1, 1}) {
     std::string other = bytes;
     other[8] = static_cast<char>(other[8] + step);
