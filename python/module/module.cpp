@@ -369,8 +369,8 @@ void bind_npu(py::module_& m) {
 
 }  // namespace
 
-// A class stands before the functions that name it, because python/module/stubs.py makes Python's types of their
-// signatures.
+// A class stands before the functions that name it: python/module/stubs.py turns their signatures into the types of
+// the Python package.
 PYBIND11_MODULE(_tandem, m) {
   py::register_exception_translator(&translate);
   bind_values(m);

@@ -135,8 +135,7 @@ TEST_F(NearMemoryUnits, with_inner_cuts_give_the_same_bits_on_every_first_device
   };
   const std::vector<float> whole = logits_of(*Engine::open(options(file, "host-only", {"host"})));
   EXPECT_EQ(different_bits(inner("host", 1), whole), 0u) << "one unit has all columns";
-  // The four panels of features are four runs of columns. Two units have two each, and the sums of both pairs are
-  // added.
+  // The four panels of features are four runs of columns. Two units have two runs each, and their sums are added last.
   const std::vector<float> two = inner("host", 2), three = inner("host", 3);
   EXPECT_GT(different_bits(two, whole), 0u) << "partial sums round elsewhere";
   for (size_t i = 0; i < whole.size(); ++i) ASSERT_NEAR(two[i], whole[i], 1e-3);
