@@ -270,13 +270,6 @@ __kernel void matmul_small_batch(BUFFER(w), BUFFER(x), BUFFER(y), const ulong pa
 #include "chunks_simd.cl"
 #define CHUNK_TILES (CHUNK / 32)
 
-INLINE float16 load_rows(__global const float *y, int rows) {
-  if (rows >= 16) return vload16(0, y);
-  float lanes[16];
-  for (int r = 0; r < 16; ++r) lanes[r] = r < rows ? y[r] : 0.0f;
-  return vload16(0, lanes);
-}
-
 // A decoded chunk: words [tile][quad][block], scales and minima [tile][group][block].
 typedef struct {
   __local uint16 *words;

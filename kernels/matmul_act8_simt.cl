@@ -6,8 +6,7 @@
 // Layout: weights as in matmul_i4_simt.cl (BITS 4) and matmul_i8_simt.cl (BITS 8), scales as in packed_tiles.cl.
 //   Strides of x count words.
 // Work mapping: as in matmul_simt.cl.
-//   matmul_small_batch (option TOKENS = S, at most 4): a group of 64 x AT_ONCE per panel. Work-item (r, p) computes row
-//   r and runs p, p + AT_ONCE, ... -DWIDE=1: all 16 runs at once.
+//   matmul_small_batch (option TOKENS = S, at most 4): a group per panel, as runs_simt.cl says.
 //   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1), with a tile of each in local
 //   memory. Work-item (tx, ty) of 16 x 16 computes rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
 //   -DGROUPED=1: grouped_small_batch, one token (TOKENS = 1) and slot each (grouped_small_batch.cl), and
@@ -22,7 +21,7 @@
 #endif
 #include "act_i8.cl"
 #include "packed_tiles.cl"
-#include "runs.cl"
+#include "runs_simt.cl"
 #define ZERO (MIN_KIND == 1 ? ZERO_POINT : 0)
 #define WORDS_OF_GROUP (8 / GROUPS)
 
@@ -61,11 +60,6 @@ INLINE float add_group(float acc, const int sum, const float scale, const float 
 }
 
 #ifdef TOKENS
-#ifdef WIDE
-#define AT_ONCE 16
-#else
-#define AT_ONCE 4
-#endif
 #ifdef GROUPED
 #include "grouped_small_batch.cl"
 __kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void grouped_small_batch(GROUPED_SMALL_BATCH_ARGUMENTS) {
@@ -113,16 +107,9 @@ __kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void matmul_small
         }
       }
     }
-    for (int t = 0; t < TOKENS; ++t) parts[(lane * TOKENS + t) * 64 + r] = acc[t];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int t = lane; t < TOKENS; t += AT_ONCE) {
-      float sum = first == 0 ? 0.0f : totals[t * 64 + r];
-      for (int p = 0; p < AT_ONCE; ++p) sum += parts[(p * TOKENS + t) * 64 + r];
-      totals[t * 64 + r] = sum;
-      if (first + AT_ONCE == RUNS && row < row_end) FIRST_Y[(long)t * y_stride + row] = sum;
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
+    add_runs(parts, totals, acc, first);
   }
+  for (int t = lane; t < TOKENS && row < row_end; t += AT_ONCE) FIRST_Y[(long)t * y_stride + row] = totals[t * 64 + r];
 }
 
 #else
@@ -156,14 +143,7 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
   int run = 0;
   for (int n = 0; n < K / 32; ++n) {
     const int current = run_of(K, n * 32);
-    if (current != run) {
-      for (int t = 0; t < 4; ++t) {
-        for (int r = 0; r < 4; ++r) {
-          total[t][r] += acc[t][r];
-          acc[t][r] = 0.0f;
-        }
-      }
-    }
+    if (current != run) end_run(total, acc);
     run = current;
     const PackedTile tile = tile_at(panel, n);
     const uint2 words = weight_words(tile.quants, id / 64, id % 64);

@@ -86,7 +86,7 @@ INLINE void VARIANT_NAME(sum_tokens, SUM_TOKENS)(const Chunk *chunk, const Parts
       for (int n = 0; n < SUM_TOKENS * BLOCKS; ++n) {
         const int row = (base + n % BLOCKS) * 16;
         __global float *at = y[n / BLOCKS] + row;
-        store_rows((is_first ? (float16)(0.0f) : load_rows(at, rows - row)) + sums[n], at, rows - row);
+        store_rows((is_first ? (float16)(0.0f) : load_up_to(at, rows - row, 0.0f)) + sums[n], at, rows - row);
       }
     }
   }

@@ -136,13 +136,6 @@ __kernel void matmul_small_batch(BUFFER(w), BUFFER(x), BUFFER(y), const ulong pa
 // An index into the decoded panel.
 #define PANEL_AT(k, b) ((b) / ROW_BLOCKS * (CHUNK * ROW_BLOCKS) + (k)*ROW_BLOCKS + (b) % ROW_BLOCKS)
 
-INLINE float16 load_rows(__global const float *y, int rows) {
-  if (rows >= 16) return vload16(0, y);
-  float lanes[16];
-  for (int r = 0; r < 16; ++r) lanes[r] = r < rows ? y[r] : 0.0f;
-  return vload16(0, lanes);
-}
-
 // The offsets of the rows of y of a group's tokens: a multiple of the stride, or one entry per row.
 #ifdef GROUPED
 #define ROWS_OF_Y const long *y_places

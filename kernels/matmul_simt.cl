@@ -5,10 +5,7 @@
 //   ascending order (runs.cl). Both kernels follow this exactly, as the simd family does.
 // Layout: x f32 [S, K] with x_stride, y f32 [S, N] with y_stride. Panel p of w (64 rows) starts at p * panel_bytes.
 // Work mapping:
-//   matmul_small_batch (option TOKENS = S): a group of 64 x AT_ONCE per panel. Work-item (r, p) computes row r and runs p, p +
-//   AT_ONCE, ... TOKENS = 1 is the GEMV.
-//     -DWIDE=1 computes all runs at once, on devices with groups of 1,024, because a few panels alone do not fill a
-//     large GPU.
+//   matmul_small_batch (option TOKENS = S): a group per panel, as runs_simt.cl says. TOKENS = 1 is the GEMV.
 //   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1). It decodes a tile of 64 rows x
 //   32 columns and one of 64 tokens x 32 columns to local memory. Work-item (tx, ty) of 16 x 16 sums rows tx, tx+16,
 //   tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
@@ -19,12 +16,7 @@
 //   grouped_gemm: matmul_gemm for the choices of grouped_gemm.cl.
 // Limits: groups of 256 (wide: 1,024). Local memory: few 1.25 KiB * TOKENS (wide 4.25 KiB * TOKENS), gemm 17 KiB (18
 //   grouped). Rows from row_end on are padding and are never written.
-#include "runs.cl"
-#ifdef WIDE
-#define AT_ONCE 16
-#else
-#define AT_ONCE 4
-#endif
+#include "runs_simt.cl"
 
 #ifdef TOKENS
 #ifdef GROUPED
@@ -57,16 +49,9 @@ __kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void matmul_small
         for (int t = 0; t < TOKENS; ++t) sums[t] = fma(weights[j], x[(size_t)t * x_stride + k + j], sums[t]);
       }
     }
-    for (int t = 0; t < TOKENS; ++t) parts[(lane * TOKENS + t) * 64 + r] = sums[t];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int t = lane; t < TOKENS; t += AT_ONCE) {
-      float sum = first == 0 ? 0.0f : totals[t * 64 + r];
-      for (int p = 0; p < AT_ONCE; ++p) sum += parts[(p * TOKENS + t) * 64 + r];
-      totals[t * 64 + r] = sum;
-      if (first + AT_ONCE == RUNS && row < row_end) FIRST_Y[(size_t)t * y_stride + row] = sum;
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
+    add_runs(parts, totals, sums, first);
   }
+  for (int t = lane; t < TOKENS && row < row_end; t += AT_ONCE) FIRST_Y[(size_t)t * y_stride + row] = totals[t * 64 + r];
 }
 
 #else
@@ -98,14 +83,7 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
   int part = 0;
   for (int begin = 0; begin < K; begin += 32) {
     const int current = run_of(K, begin);
-    if (current != part) {
-      for (int t = 0; t < 4; ++t) {
-        for (int r = 0; r < 4; ++r) {
-          total[t][r] += run[t][r];
-          run[t][r] = 0.0f;
-        }
-      }
-    }
+    if (current != part) end_run(total, run);
     part = current;
     float columns[8];
     load_columns(panel, id % 64, begin + id / 64 * 8, K, columns);

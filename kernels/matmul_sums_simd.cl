@@ -62,7 +62,7 @@ INLINE void VARIANT_NAME(end_sums, SUM_TOKENS)(float16 sum[SUM_TOKENS][ROW_BLOCK
   for (int n = 0; n < SUM_TOKENS * ROW_BLOCKS; ++n) {
     const int t = n / ROW_BLOCKS, left = rows - n % ROW_BLOCKS * 16;
     __global float *at = y + Y_ROW(t) + n % ROW_BLOCKS * 16;
-    store_rows((is_first ? (float16)(0.0f) : load_rows(at, left)) + sums[n], at, left);
+    store_rows((is_first ? (float16)(0.0f) : load_up_to(at, left, 0.0f)) + sums[n], at, left);
   }
 }
 
