@@ -5,8 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "packed/decode.h"
-#include "packed/runs.h"
+#include "packed/row_product.h"
 
 namespace tandem {
 namespace {
@@ -36,23 +35,6 @@ ActBlock quantised(const float* x) {
   return block;
 }
 
-// Adds a tile of 32 columns to the chain of a run. The sum of a group is exact, because it is a sum of integers. It
-// joins the chain by one fused multiply-add, and an explicit minimum by a second one. Groups follow in ascending order.
-float add_tile(const PackedFormat& format, const TileView& view, int64_t row, const ActBlock& x, float acc) {
-  for (int64_t first = 0; first < kTileColumns; first += format.group) {
-    const Affine affine = affine_of(format, view, first / format.group, row);
-    int32_t sum = 0, codes = 0;
-    for (int64_t k = first; k < first + format.group; ++k) {
-      const int32_t code = x.codes[act_code_at(k)];
-      sum += (code_of(format, view, k, row) - format.zero_point) * code;
-      codes += code;
-    }
-    acc = std::fma(static_cast<float>(sum), affine.scale * x.scale, acc);
-    if (format.min == MinKind::explicit_) acc = std::fma(affine.minimum, x.scale * static_cast<float>(codes), acc);
-  }
-  return acc;
-}
-
 }  // namespace
 
 void quantise_act(const float* x, int64_t columns, ActBlock* to) {
@@ -63,17 +45,10 @@ const char* misfit_act_i8(const PackedFormat& format) {
   return format.dense() ? "f32, f16 and bf16 weights have no integers to multiply" : nullptr;
 }
 
-// The sums of runs are added in ascending order.
 float act_i8_product(const PackedFormat& format, const std::byte* panel, int64_t columns, int64_t row,
                      const ActBlock* x) {
-  float total = 0;
-  for (ColumnRun run(columns); run.is_valid(); run.next()) {
-    float acc = 0;
-    for (int64_t tile = run.first_column() / kTileColumns; tile < run.end_column() / kTileColumns; ++tile)
-      acc = add_tile(format, tile_view(format, panel, tile), row, x[tile], acc);
-    total += acc;
-  }
-  return total;
+  return act_row_product(format, panel, columns, row, x,
+                         [](float a, float b, float sum) { return std::fma(a, b, sum); });
 }
 
 }  // namespace tandem

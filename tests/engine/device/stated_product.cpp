@@ -24,39 +24,13 @@ float decoded_weight(const MatMul& op, int64_t column, int64_t row, MultiplyAdd 
   return multiply_add(static_cast<float>(code_of(format, view, k, r)), affine.scale, affine.minimum);
 }
 
-// Adds the groups of 32 columns of a row and a token's codes to the sum of a run.
-float add_groups(const MatMul& op, int64_t row, int64_t tile, const ActBlock& x, float sum, MultiplyAdd multiply_add) {
-  const PackedFormat& format = op.w.format;
-  const TileView view = tile_view(format, panel_of(op, row), tile);
-  const int64_t r = row % kPanelRows;
-  for (int64_t first = 0; first < kTileColumns; first += format.group) {
-    const Affine affine = affine_of(format, view, first / format.group, r);
-    int32_t products = 0, codes = 0;
-    for (int64_t k = first; k < first + format.group; ++k) {
-      const int32_t code = x.codes[act_code_at(k)];
-      products += (code_of(format, view, k, r) - format.zero_point) * code;
-      codes += code;
-    }
-    sum = multiply_add(static_cast<float>(products), affine.scale * x.scale, sum);
-    if (format.min == MinKind::explicit_) sum = multiply_add(affine.minimum, x.scale * static_cast<float>(codes), sum);
-  }
-  return sum;
-}
-
 void run_stated_groups(const MatMul& op, MultiplyAdd multiply_add) {
   std::vector<ActBlock> x(static_cast<size_t>(op.K / kActGroup));
   for (int64_t s = 0; s < op.S; ++s) {
     quantise_act(op.x.as<float>() + s * op.x_stride, op.K, x.data());
-    for (int64_t n = op.row_begin; n < op.row_end; ++n) {
-      float total = 0;
-      for (ColumnRun run(op.K); run.is_valid(); run.next()) {
-        float sum = 0;
-        for (int64_t tile = run.first_column() / kTileColumns; tile < run.end_column() / kTileColumns; ++tile)
-          sum = add_groups(op, n, tile, x[static_cast<size_t>(tile)], sum, multiply_add);
-        total += sum;
-      }
-      op.y.as<float>()[s * op.y_stride + n] = total;
-    }
+    for (int64_t n = op.row_begin; n < op.row_end; ++n)
+      op.y.as<float>()[s * op.y_stride + n] =
+          act_row_product(op.w.format, panel_of(op, n), op.K, n % kPanelRows, x.data(), multiply_add);
   }
 }
 
