@@ -17,18 +17,6 @@ constexpr StorageType kFewTypes[] = {StorageType::q4_0, StorageType::q4_1, Stora
 
 class ActI8Kernel : public KernelTest {
  protected:
-  // Every byte pattern is a valid block. With bit 6 of each byte cleared, all halves in it are finite and below 2.
-  PackedMatrix make_weights(StorageType type, int64_t rows, int64_t columns) {
-    std::vector<std::byte> blocks(static_cast<size_t>(rows) * row_bytes(type, columns));
-    for (std::byte& b : blocks) b = static_cast<std::byte>(generator_() & 0xbf);
-    PackedMatrix w;
-    w.format = packed_format(type);
-    w.rows = rows, w.columns = columns;
-    w.data = memory_.room(w.bytes());
-    pack_rows(type, blocks.data(), columns, 0, rows, w.data.as<std::byte>());
-    return w;
-  }
-
   void expect_plain_bits(MatMul op) {
     const auto x = random(static_cast<size_t>(op.S * op.K));
     op.x_stride = op.K, op.y_stride = op.w.rows;

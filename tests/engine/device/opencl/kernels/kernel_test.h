@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/tensor/types.h"
 #include "tests/engine/device/driver_faults.h"
 #include "tests/engine/device/opencl/kernels/bare_runner.h"
 #include "tests/support/requirements.h"
@@ -32,6 +33,30 @@ class KernelTest : public ::testing::TestWithParam<KernelFamily> {
     std::vector<float> out(count);
     for (float& v : out) v = value(generator_);
     return out;
+  }
+
+  // Packs random blocks of a storage type. Every byte pattern is a valid block. With bit 6 of each byte cleared, all
+  // halves in it are finite and below 2.
+  PackedMatrix make_weights(StorageType type, int64_t rows, int64_t columns) {
+    std::vector<std::byte> blocks(static_cast<size_t>(rows) * row_bytes(type, columns));
+    if (info(type).block_values == 1) {
+      const std::vector<float> values = random(static_cast<size_t>(rows * columns));
+      for (size_t i = 0; i < values.size(); ++i) {
+        const uint16_t half = type == StorageType::f16 ? float_to_half(values[i]) : float_to_bf16(values[i]);
+        if (type == StorageType::f32)
+          std::memcpy(&blocks[i * 4], &values[i], 4);
+        else
+          std::memcpy(&blocks[i * 2], &half, 2);
+      }
+    } else {
+      for (std::byte& b : blocks) b = static_cast<std::byte>(generator_() & 0xbf);
+    }
+    PackedMatrix w;
+    w.format = packed_format(type);
+    w.rows = rows, w.columns = columns;
+    w.data = memory_.room(w.bytes());
+    pack_rows(type, blocks.data(), columns, 0, rows, w.data.as<std::byte>());
+    return w;
   }
 
   BareRunner* runner_ = nullptr;

@@ -12,29 +12,6 @@ constexpr StorageType kTypes[] = {StorageType::f32,  StorageType::f16,  StorageT
 
 class MatMulKernel : public KernelTest {
  protected:
-  // Packs random blocks of a storage type. The mask keeps the f16 scales of blocks small and finite.
-  PackedMatrix make_weights(StorageType type, int64_t rows, int64_t columns) {
-    const StorageTypeInfo& kind = info(type);
-    std::vector<std::byte> blocks(static_cast<size_t>(rows) * row_bytes(type, columns));
-    std::vector<float> values = random(static_cast<size_t>(rows * columns));
-    PackedMatrix w;
-    w.format = packed_format(type);
-    w.rows = rows, w.columns = columns;
-    w.data = memory_.room(w.bytes());
-    if (kind.block_values == 1) {
-      for (size_t i = 0; i < values.size(); ++i) {
-        if (type == StorageType::f32) std::memcpy(&blocks[i * 4], &values[i], 4);
-        const uint16_t half = type == StorageType::f16 ? float_to_half(values[i]) : float_to_bf16(values[i]);
-        if (type != StorageType::f32) std::memcpy(&blocks[i * 2], &half, 2);
-      }
-    } else {
-      // Every byte pattern is a valid block. With bit 6 of each byte cleared, all halves in it are finite and below 2.
-      for (std::byte& b : blocks) b = static_cast<std::byte>(generator_() & 0xbf);
-    }
-    pack_rows(type, blocks.data(), columns, 0, rows, w.data.as<std::byte>());
-    return w;
-  }
-
   std::vector<float> multiply(MatMul op, const std::vector<float>& x) {
     op.x_stride = op.K + 5, op.y_stride = op.w.rows + 3;
     std::vector<float> spread(static_cast<size_t>(op.S * op.x_stride), NAN);  // never read: between the rows of x

@@ -16,29 +16,6 @@ namespace {
 
 class RunsKernel : public KernelTest {
  protected:
-  // Random values of a dense type, or random blocks. With bit 6 of each byte of a block cleared, all its halves are
-  // finite and below 2.
-  PackedMatrix make_weights(StorageType type, int64_t rows, int64_t columns) {
-    std::vector<std::byte> blocks(static_cast<size_t>(rows) * row_bytes(type, columns));
-    for (std::byte& b : blocks) b = static_cast<std::byte>(generator_() & 0xbf);
-    if (info(type).block_values == 1) {
-      for (size_t i = 0; i < static_cast<size_t>(rows * columns); ++i) {
-        const float value = random(1)[0];
-        const uint16_t half = float_to_half(value);
-        if (type == StorageType::f32)
-          std::memcpy(&blocks[i * 4], &value, 4);
-        else
-          std::memcpy(&blocks[i * 2], &half, 2);
-      }
-    }
-    PackedMatrix w;
-    w.format = packed_format(type);
-    w.rows = rows, w.columns = columns;
-    w.data = memory_.room(w.bytes());
-    pack_rows(type, blocks.data(), columns, 0, rows, w.data.as<std::byte>());
-    return w;
-  }
-
   // The product of each of w's rows and a token, by the plain definitions.
   static std::vector<float> stated(const PackedMatrix& w, const float* x, bool act_i8) {
     std::vector<float> y, row(static_cast<size_t>(w.columns));
