@@ -2,7 +2,7 @@
 // packed format.
 //
 // Layout: w as in packed/format.h; y f32 [S, H] dense; ids int32 [S].
-// Options: KIND is 0 f32, 1 f16, 2 bf16, 3 i4, 4 i8. GROUP, SUPER, MIN_KIND and ZERO_POINT are those of packed_simd.cl.
+// Options: ROW_PIECES is that of row_piece.cl. KIND is 0 f32, 1 f16, 2 bf16, 3 i4, 4 i8. GROUP, SUPER, MIN_KIND and ZERO_POINT are those of packed_simd.cl.
 // Work mapping: work-item (i, s) decodes `columns` columns of token s, from column i * columns on: 64 columns on a CPU
 //   device, 1 on a GPU.
 // Limits: w holds rows row_begin .. row_end of a table of `vocabulary` rows. Other launches write the tokens whose id
@@ -19,22 +19,31 @@
 #define TILE_BYTES (SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1) + QUANT_BYTES)
 #endif
 
+#include "row_piece.cl"
+
 INLINE float element(__global const uchar *panel, int r, int k) {
+#if KIND < 3
+#define PIECE_COLUMNS (KIND == 0 ? 4 : 8)
+  const size_t index = ROW_PIECES ? ((size_t)k / PIECE_COLUMNS * 64 + r) * PIECE_COLUMNS + k % PIECE_COLUMNS : (size_t)k * 64 + r;
+#endif
 #if KIND == 0
-  return ((__global const float *)panel)[(size_t)k * 64 + r];
+  return ((__global const float *)panel)[index];
 #elif KIND == 1
-  return vload_half((size_t)k * 64 + r, (__global const half *)panel);
+  return vload_half(index, (__global const half *)panel);
 #elif KIND == 2
-  return as_float((uint)((__global const ushort *)panel)[(size_t)k * 64 + r] << 16);
+  return as_float((uint)((__global const ushort *)panel)[index] << 16);
 #else
   const int tile = k / 32, column = k % 32, entry = column / GROUP * 64 + r;
   __global const uchar *header = panel + (size_t)(tile / TILES) * (HEADER_BYTES + TILES * TILE_BYTES);
   __global const uchar *at = header + HEADER_BYTES + (tile % TILES) * TILE_BYTES;
   __global const uchar *quants = at + SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1);
 #if KIND == 3
-  const float q = (float)((quants[column / 2 * 64 + r % 16 * 4 + r / 16] >> (column % 2 * 4)) & 15);
+  const int byte = ROW_PIECES ? r * 16 + column / 2 : column / 2 * 64 + r % 16 * 4 + r / 16;
+  const float q = (float)((quants[byte] >> (column % 2 * 4)) & 15);
 #else
-  const float q = (float)((__global const char *)quants)[column * 64 + r];
+  const int in_piece = (column / 8 % 2 * 2 + column % 2) * 4 + column % 8 / 2;
+  const int byte = ROW_PIECES ? column / 16 * 1024 + r * 16 + in_piece : column * 64 + r;
+  const float q = (float)((__global const char *)quants)[byte];
 #endif
 #if SUPER
   const float scale = vload_half(r, (__global const half *)header) * ((float)((__global const char *)at)[entry] * SCALE_STEP);

@@ -3,10 +3,11 @@
 //
 // Contract: as in matmul_act8_simd.cl. One work-item computes the chain of a run over its groups, for a row and a token.
 //   Runs are added in ascending order (runs.cl), so the bits are those of every other device.
-// Layout: weights as in matmul_i4_simt.cl (BITS 4) and matmul_i8_simt.cl (BITS 8), scales as in packed_tiles.cl.
+// Layout: with ROW_PIECES as in row_piece.cl. Otherwise as in matmul_i4_simt.cl (BITS 4) and matmul_i8_simt.cl (BITS 8), scales as in packed_tiles.cl.
 //   Strides of x count words.
 // Work mapping: as in matmul_simt.cl.
-//   matmul_small_batch (option TOKENS = S, at most 4): a group per panel, as runs_simt.cl says.
+//   matmul_small_batch (option TOKENS = S, at most 4): a group per panel, as runs_simt.cl says; with ROW_PIECES as in
+//   matmul_rows_simt.cl.
 //   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1), with a tile of each in local
 //   memory. Work-item (tx, ty) of 16 x 16 computes rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
 //   -DGROUPED=1: grouped_small_batch, one token (TOKENS = 1) and slot each (grouped_small_batch.cl), and
@@ -21,13 +22,27 @@
 #endif
 #include "act_i8.cl"
 #include "packed_tiles.cl"
+#include "row_piece.cl"
+#if ROW_PIECES && defined(TOKENS)
+#include "matmul_rows_simt.cl"
+#else
 #include "runs_simt.cl"
+#endif
 #define ZERO (MIN_KIND == 1 ? ZERO_POINT : 0)
 #define WORDS_OF_GROUP (8 / GROUPS)
 
 // Words 2 m and 2 m + 1 of row r, in the order of the words of activations. The codes stay as they are stored: a code
 // minus its zero point may not fit a byte, so the zero point is subtracted from a whole sum.
 INLINE uint2 weight_words(__global const uchar *quants, const int m, const int r) {
+#if ROW_PIECES
+  __global const uint *pieces = (__global const uint *)quants;
+#if BITS == 4
+  const uint eight = pieces[r * 4 + m];
+  return (uint2)(eight & 0x0f0f0f0fu, eight >> 4 & 0x0f0f0f0fu);
+#else
+  return (uint2)(pieces[m / 2 * 256 + r * 4 + m % 2 * 2], pieces[m / 2 * 256 + r * 4 + m % 2 * 2 + 1]);
+#endif
+#else
   uint2 words = 0;
   for (int i = 0; i < 4; ++i) {
 #if BITS == 4
@@ -38,6 +53,7 @@ INLINE uint2 weight_words(__global const uchar *quants, const int m, const int r
 #endif
   }
   return words;
+#endif
 }
 
 #ifdef HAS_PACKED_DOT
@@ -59,7 +75,84 @@ INLINE float add_group(float acc, const int sum, const float scale, const float 
   return MIN_KIND == 2 ? fma(low, of_x * (float)codes, acc) : acc;
 }
 
-#ifdef TOKENS
+#if ROW_PIECES && defined(TOKENS)
+// A tile's weights of one row: 32 columns, their scales and minima.
+typedef struct {
+  uint4 codes[BITS / 4];
+  float scales[GROUPS], lows[GROUPS];
+} RowOfTile;
+
+INLINE RowOfTile load_row(__global const uchar *panel, const int n, const int r) {
+  RowOfTile row;
+  const PackedTile tile = tile_at(panel, n);
+  for (int i = 0; i < BITS / 4; ++i) row.codes[i] = row_piece(tile.quants + i * 1024, r);
+  for (int g = 0; g < GROUPS; ++g) {
+    row.scales[g] = scale_of(tile, g * 64 + r);
+    row.lows[g] = 0.0f;
+#if MIN_KIND == 2
+    row.lows[g] = minimum_of(tile, g * 64 + r);
+#endif
+  }
+  return row;
+}
+
+// The products of word pair m of a row with the token's words.
+INLINE int pair_of_words(const RowOfTile row, const int m, const uint4 *codes) {
+#if BITS == 4
+  const uint eight = word_of(row.codes[0], m);
+  const uint2 words = (uint2)(eight & 0x0f0f0f0fu, eight >> 4 & 0x0f0f0f0fu);
+#else
+  const uint2 words = (uint2)(word_of(row.codes[m / 2], m % 2 * 2), word_of(row.codes[m / 2], m % 2 * 2 + 1));
+#endif
+  return DOT(words.x, word_of(codes[m / 2], m % 2 * 2)) + DOT(words.y, word_of(codes[m / 2], m % 2 * 2 + 1));
+}
+
+// Work mapping: matmul_rows_simt.cl. A step is a tile.
+#ifdef GROUPED
+#include "grouped_small_batch.cl"
+__kernel __attribute__((reqd_work_group_size(ROWS, RUNS, 1))) void grouped_small_batch(GROUPED_SMALL_BATCH_ARGUMENTS) {
+  const int row_begin = 0;
+  const long slot = get_group_id(1), s = (long)get_group_id(2) * TOKENS, matrix = MATRIX_OF(s, slot);
+#else
+__kernel __attribute__((reqd_work_group_size(ROWS, RUNS, 1))) void matmul_small_batch(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes,
+                                                                             const int K, const int row_begin, const int row_end,
+                                                                             const int x_stride, const int y_stride) {
+#define PANELS PTR(const uchar, w)
+#define FIRST_X PTR(const float, x)
+#define FIRST_Y PTR(float, y)
+#endif
+  __local float parts[RUNS * TOKENS * ROWS];
+  const int r = get_local_id(0), run = get_local_id(1);
+  const int first_row = row_begin + (int)get_group_id(0) * ROWS, row = first_row % 64 + r;
+  __global const uchar *panel = PANELS + (first_row / 64) * panel_bytes;
+  __global const uint4 *x = (__global const uint4 *)(FIRST_X);  // a group of codes is three of these
+  const int end = run_end(K, run) / 32;
+  int n = run_begin(K, run) / 32;
+  float acc[TOKENS];
+  for (int t = 0; t < TOKENS; ++t) acc[t] = 0.0f;
+  RowOfTile next;
+  if (n < end) next = load_row(panel, n, row);
+  for (; n < end; ++n) {
+    const RowOfTile weights = next;
+    if (n + 1 < end) next = load_row(panel, n + 1, row);
+    for (int t = 0; t < TOKENS; ++t) {
+      __global const uint4 *of = x + ((long)t * x_stride + n * ACT_WORDS) / 4;
+      const uint4 codes[2] = {of[0], of[1]}, scale_and_sums = of[2];
+      for (int g = 0; g < GROUPS; ++g) {
+        const int code_sum = GROUPS == 1 ? (int)scale_and_sums.y + (int)scale_and_sums.z : (int)(g == 0 ? scale_and_sums.y : scale_and_sums.z);
+        int sum = ZERO == 0 ? 0 : -ZERO * code_sum;
+#pragma unroll
+        for (int m = g * WORDS_OF_GROUP / 2; m < (g + 1) * WORDS_OF_GROUP / 2; ++m) sum += pair_of_words(weights, m, codes);
+        acc[t] = add_group(acc[t], sum, weights.scales[g], weights.lows[g], as_float(scale_and_sums.x), code_sum);
+      }
+    }
+  }
+  for (int t = 0; t < TOKENS; ++t) parts[(run * TOKENS + t) * ROWS + r] = acc[t];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  store_totals(parts, first_row, row_end, FIRST_Y, y_stride);
+}
+
+#elif defined(TOKENS)
 #ifdef GROUPED
 #include "grouped_small_batch.cl"
 __kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void grouped_small_batch(GROUPED_SMALL_BATCH_ARGUMENTS) {

@@ -1,10 +1,55 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k] with f32, f16 or bf16 packed weights, for GPUs (simt family).
 //
-// Layout: element (row r of the panel, column k) at index k*64 + r. Options: ELEMENT 0 f32, 1 f16, 2 bf16.
-// Work mapping and limits: matmul_simt.cl. K is any number, also odd: columns past K count as zero.
+// Layout: element (row r of the panel, column k) at index k*64 + r. With ROW_PIECES as in row_piece.cl.
+// Options: ELEMENT 0 f32, 1 f16, 2 bf16.
+// Work mapping and limits: matmul_simt.cl, and matmul_rows_simt.cl with ROW_PIECES. K is any number, also odd: columns past K count as zero.
+#include "row_piece.cl"
+#if ELEMENT == 0
+#define ELEMENT_BYTES 4
+#else
+#define ELEMENT_BYTES 2
+#endif
+#if ROW_PIECES
+#define INDEX_OF(column, r) (((size_t)(column) / (16 / ELEMENT_BYTES) * 64 + (r)) * (16 / ELEMENT_BYTES) + (column) % (16 / ELEMENT_BYTES))
+#else
+#define INDEX_OF(column, r) ((size_t)(column) * 64 + (r))
+#endif
+
+#if ROW_PIECES && defined(TOKENS)
+#define STEP_COLUMNS (32 / ELEMENT_BYTES)
+typedef struct {
+  uint4 pieces[2];
+} Step;
+
+// Columns k to k + STEP_COLUMNS - 1 of row r of the panel. The second piece may lie behind the last column.
+INLINE Step load_step(__global const uchar *panel, const int r, const int k, const int K) {
+  Step step;
+  const size_t block = k / (STEP_COLUMNS / 2);
+  step.pieces[0] = row_piece(panel + block * 1024, r);
+  if (k + STEP_COLUMNS / 2 < K) step.pieces[1] = row_piece(panel + (block + 1) * 1024, r);
+  return step;
+}
+
+INLINE void decode(const Step step, const int e, float *w) {
+  for (int j = 0; j < 8; ++j) {
+#if ELEMENT == 0
+    w[j] = as_float(word_of(step.pieces[j / 4], j % 4));
+#else
+    const ushort bits = word_of(step.pieces[e], j / 2) >> 16 * (j % 2);
+#if ELEMENT == 1
+    w[j] = vload_half(0, (__private const half *)&bits);
+#else
+    w[j] = as_float((uint)bits << 16);
+#endif
+#endif
+  }
+}
+#include "matmul_rows_simt.cl"
+
+#else
 INLINE void load_columns(__global const uchar *panel, const int r, const int k, const int K, float *w) {
   for (int j = 0; j < 8; ++j) {
-    const size_t at = (size_t)(k + j) * 64 + r;
+    const size_t at = INDEX_OF(k + j, r);
     w[j] = 0.0f;
     if (k + j < K) {
 #if ELEMENT == 0
@@ -18,3 +63,4 @@ INLINE void load_columns(__global const uchar *panel, const int r, const int k, 
   }
 }
 #include "matmul_simt.cl"
+#endif

@@ -1,8 +1,22 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k] with 8-bit packed weights, for GPUs (simt family).
 //
-// Layout: the quants of a tile are int8 at k*64 + r; packed_tiles.cl has the rest.
-// Work mapping and limits: matmul_simt.cl. K is a multiple of 32 (of 256 with SUPER).
+// Layout: the quants of a tile are int8 at k*64 + r; packed_tiles.cl has the rest. With ROW_PIECES
+//   they lie as in row_piece.cl.
+// Work mapping and limits: matmul_simt.cl, and matmul_rows_simt.cl with ROW_PIECES. K is a multiple of 32 (of 256 with
+//   SUPER).
+#include "row_piece.cl"
+#define BITS 8
 #define QUANT_BYTES 2048
+#if ROW_PIECES
+#define QUANT(quants, column, r) \
+  ((__global const char *)(quants))[(column) / 16 * 1024 + (r) * 16 + ((column) / 8 % 2 * 2 + (column) % 2) * 4 + (column) % 8 / 2]
+#else
 #define QUANT(quants, column, r) (((__global const char *)quants)[(column) * 64 + (r)])
+#endif
+#if ROW_PIECES && defined(TOKENS)
+#include "packed_rows.cl"
+#include "matmul_rows_simt.cl"
+#else
 #include "packed_simt.cl"
 #include "matmul_simt.cl"
+#endif

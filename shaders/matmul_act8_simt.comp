@@ -1,13 +1,14 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k], for GPUs (simt family). The activations are codes (act_i8.glsl), the
 // weights packed.
-// kernels: matmul_small_batch matmul_small_batch_wide matmul_gemm grouped_small_batch grouped_small_batch_wide grouped_gemm matmul_small_batch_dot matmul_small_batch_wide_dot matmul_gemm_dot grouped_small_batch_dot grouped_small_batch_wide_dot grouped_gemm_dot
+// kernels: matmul_small_batch matmul_small_batch_wide matmul_small_batch_rows matmul_gemm grouped_small_batch grouped_small_batch_wide grouped_small_batch_rows grouped_gemm matmul_small_batch_dot matmul_small_batch_wide_dot matmul_small_batch_rows_dot matmul_gemm_dot grouped_small_batch_dot grouped_small_batch_wide_dot grouped_small_batch_rows_dot grouped_gemm_dot
 //
 // Contract: as in matmul_act8_simd.comp. The sum of a group's products is a whole number, so any invocation may
 //   compute it. Invocations compute several runs of an element side by side.
 // Layout: w as in matmul_i4_simt.comp (BITS 4) and matmul_i8_simt.comp (BITS 8), scales as in packed_tiles.glsl.
 //   Strides of x count words.
 // Work mapping: as in matmul_simt.glsl.
-//   matmul_small_batch (constant TOKENS = S, at most 4), matmul_small_batch_wide: runs_at_once.glsl.
+//   matmul_small_batch (constant TOKENS = S, at most 4), matmul_small_batch_wide: runs_at_once.glsl;
+//   matmul_small_batch_rows: matmul_rows.glsl.
 //   matmul_gemm: a group of 256 per 64 rows (dimension 0) and 64 tokens (dimension 1), with a tile of each in shared
 //   memory. Invocation (tx, ty) of 16 x 16 has rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
 //   grouped_small_batch: one token (TOKENS = 1) and slot each; grouped_small_batch_wide, grouped_gemm: matmul_args.glsl.
@@ -24,6 +25,9 @@
 #elif defined(KERNEL_matmul_small_batch_wide_dot)
 #define KERNEL_matmul_small_batch_wide
 #define PACKED_DOT
+#elif defined(KERNEL_matmul_small_batch_rows_dot)
+#define KERNEL_matmul_small_batch_rows
+#define PACKED_DOT
 #elif defined(KERNEL_matmul_gemm_dot)
 #define KERNEL_matmul_gemm
 #define PACKED_DOT
@@ -32,6 +36,9 @@
 #define PACKED_DOT
 #elif defined(KERNEL_grouped_small_batch_wide_dot)
 #define KERNEL_grouped_small_batch_wide
+#define PACKED_DOT
+#elif defined(KERNEL_grouped_small_batch_rows_dot)
+#define KERNEL_grouped_small_batch_rows
 #define PACKED_DOT
 #elif defined(KERNEL_grouped_gemm_dot)
 #define KERNEL_grouped_gemm
@@ -54,12 +61,18 @@ BUFFER(0, uint, w);
 #include "gemm_tile.glsl"
 #include "product_runs.glsl"
 #include "runs_at_once.glsl"
+#include "matmul_rows.glsl"
 #define ZERO (MIN_KIND == 1 ? ZERO_POINT : 0)
 #define WORDS_OF_GROUP (8u / GROUPS)
 
 // Words 2 m and 2 m + 1 of row r, in the order of the words of activations. The codes stay as they are stored: a code
 // minus its zero point may not fit a byte, so the zero point is subtracted from a whole sum.
 uvec2 weight_words(uint quants, uint m, uint r) {
+  if (ROW_PIECES != 0) {
+    if (BITS == 4) return uvec2(w[quants + r * 4u + m], w[quants + r * 4u + m] >> 4) & 0x0f0f0f0fu;
+    const uint at = quants + m / 2u * 256u + r * 4u + m % 2u * 2u;
+    return uvec2(w[at], w[at + 1u]);
+  }
   uvec2 words = uvec2(0u);
   for (uint i = 0u; i < 4u; ++i) {
     if (BITS == 4) {
@@ -99,7 +112,90 @@ int sum_of_codes(uint of, uint g) {
     }                                                     \
   }
 
-#ifdef FEW
+#ifdef IN_ROWS
+// The kernels of few tokens over weights in pieces of rows (matmul_rows.glsl). A step is a tile of 32 columns.
+#ifdef GROUPED
+#define FIRST_X X_ROW(work_begin)
+#define FIRST_Y Y_ROW(work_begin)
+#else
+#define FIRST_X x_offset
+#define FIRST_Y y_offset
+#endif
+layout(set = 0, binding = 1, std430) readonly buffer act_block { uvec4 act[]; };  // a group of codes is three of these
+
+// A tile's weights of one row.
+struct RowOfTile {
+  uvec4 codes[2];
+  float scales[2], lows[2];
+};
+
+void load_row(uint panel, uint n, uint r, out RowOfTile row) {
+  const PackedTile tile = tile_at(panel, n);
+  row.codes[0] = row_piece(tile.quants, r);
+  if (BITS == 8) row.codes[1] = row_piece(tile.quants + 256u, r);
+  // trips <= 2   groups of a tile
+  for (uint g = 0u; g < GROUPS; ++g) {
+    row.scales[g] = scale_of(tile, g * 64u + r);
+    row.lows[g] = 0.0;
+    if (MIN_KIND == 2) row.lows[g] = minimum_of(tile, g * 64u + r);
+  }
+}
+
+// Words 2 m and 2 m + 1 of a row, as weight_words() has them.
+uvec2 words_of_row(RowOfTile row, uint m) {
+  if (BITS == 4) return uvec2(row.codes[0][m], row.codes[0][m] >> 4) & 0x0f0f0f0fu;
+  return uvec2(row.codes[m / 2u][m % 2u * 2u], row.codes[m / 2u][m % 2u * 2u + 1u]);
+}
+
+#define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3)
+#define START(t) precise float sum##t = 0.0;
+#define ADD_TILE(t)                                                                                             \
+  if (t < TOKENS) {                                                                                             \
+    const uint of = (first_x + uint(t * x_stride) + n * ACT_WORDS) / 4u;                                        \
+    const uvec4 codes[2] = uvec4[2](act[of], act[of + 1u]);                                                     \
+    const uvec4 scale_and_sums = act[of + 2u];                                                                  \
+    const float of_x = uintBitsToFloat(scale_and_sums.x);                                                       \
+    for (uint g = 0u; g < 2u; ++g) {                                                                            \
+      if (g == GROUPS) break;                                                                                   \
+      const int code_sum = GROUP == 32 ? int(scale_and_sums.y) + int(scale_and_sums.z) : int(scale_and_sums[1u + g]); \
+      int products = -ZERO * code_sum;                                                                          \
+      for (uint i = 0u; i < 4u; ++i) {                                                                          \
+        const uint m = g * (WORDS_OF_GROUP / 2u) + i;                                                           \
+        if (2u * i == WORDS_OF_GROUP) break;                                                                    \
+        const uvec2 words = words_of_row(now, m);                                                               \
+        products += DOT(words.x, codes[m / 2u][m % 2u * 2u]) + DOT(words.y, codes[m / 2u][m % 2u * 2u + 1u]);   \
+      }                                                                                                         \
+      ADD_GROUP(sum##t, products, now.scales[g], now.lows[g], of_x, code_sum)                                   \
+    }                                                                                                           \
+  }
+
+void main() {
+  const uint r = gl_LocalInvocationID.x, run = gl_LocalInvocationID.y;
+  const uint first_row = uint(row_begin) + gl_WorkGroupID.x * 8u, panel_row = first_row % 64u + r;
+#ifdef GROUPED
+  find_work(TOKENS);
+#endif
+  const uint panel = PANELS + first_row / 64u * (panel_bytes / 4u);
+  const uint first_x = FIRST_X, run_tiles = run_tiles_of(uint(K));
+  const uint end = min(first_column_of(run + 1u, run_tiles), uint(K)) / 32u;
+  EACH_TOKEN(START)
+  RowOfTile next;
+  uint n = first_column_of(run, run_tiles) / 32u;
+  if (n < end) load_row(panel, n, panel_row, next);
+  // trips <= TANDEM_MAX_K / 512 + 2   tiles: a sixteenth of them, and up to two more
+  for (; n < end; ++n) {
+    const RowOfTile now = next;
+    if (n + 1u < end) load_row(panel, n + 1u, panel_row, next);
+    EACH_TOKEN(ADD_TILE)
+  }
+  EACH_TOKEN(KEEP)
+  barrier();
+  const uint i = run * 8u + r;
+  if (i < 8u * uint(TOKENS) && first_row + i % 8u < uint(row_end))
+    y[FIRST_Y + i / 8u * uint(y_stride) + first_row + i % 8u] = total_of(i);
+}
+
+#elif defined(FEW)
 #ifdef GROUPED
 #define FIRST_X X_ROW(work_begin)
 #define FIRST_Y Y_ROW(work_begin)

@@ -17,11 +17,16 @@ BUFFER(2, float, y);
 #if defined(KERNEL_matmul_small_batch_wide) || defined(KERNEL_grouped_small_batch_wide)
 #define WIDE
 #endif
-#if defined(KERNEL_matmul_small_batch) || defined(KERNEL_grouped_small_batch) || defined(WIDE)
+#if defined(KERNEL_matmul_small_batch_rows) || defined(KERNEL_grouped_small_batch_rows)
+#define IN_ROWS  // weights in pieces of rows (matmul_rows.glsl)
+#endif
+#if defined(KERNEL_matmul_small_batch) || defined(KERNEL_grouped_small_batch) || defined(WIDE) || defined(IN_ROWS)
 #define FEW
 #endif
+// Whether kernels of many tokens read weights in pieces of rows.
+layout(constant_id = 13) const int ROW_PIECES = 0;
 
-#if defined(KERNEL_grouped_small_batch) || defined(KERNEL_grouped_small_batch_wide) || defined(KERNEL_grouped_gemm)
+#if defined(KERNEL_grouped_small_batch) || defined(KERNEL_grouped_small_batch_wide) || defined(KERNEL_grouped_small_batch_rows) || defined(KERNEL_grouped_gemm)
 #define GROUPED
 #ifdef FEW
 BUFFER(3, int, ids);

@@ -1,8 +1,9 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k] with f32, f16 or bf16 packed weights, for GPUs (simt family).
-// kernels: matmul_small_batch matmul_small_batch_wide matmul_gemm grouped_small_batch grouped_small_batch_wide grouped_gemm
+// kernels: matmul_small_batch matmul_small_batch_wide matmul_small_batch_rows matmul_gemm grouped_small_batch grouped_small_batch_wide grouped_small_batch_rows grouped_gemm
 //
-// Layout: element (row r of the panel, column k) at index k*64 + r. Constants: ELEMENT 0 f32, 1 f16, 2 bf16.
-// Work mapping and limits: matmul_simt.glsl. K is any number, also odd: columns past K count as zero.
+// Layout: element (row r of the panel, column k) at index k*64 + r, or in pieces of rows
+//   (matmul_rows.glsl). Constants: ELEMENT 0 f32, 1 f16, 2 bf16.
+// Work mapping and limits: matmul_simt.glsl and matmul_rows_exact.glsl. K is any number, also odd: columns past K count as zero.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
@@ -11,6 +12,39 @@
 BUFFER(0, uint, w);
 layout(constant_id = 0) const int ELEMENT = 0;
 
+#include "matmul_args.glsl"
+#include "gemm_tile.glsl"
+#include "product_runs.glsl"
+#include "matmul_rows.glsl"
+
+#ifdef IN_ROWS
+#define HALVES (ELEMENT != 0)
+#define STEP_COLUMNS (HALVES ? 16u : 8u)
+struct Step {
+  uvec4 pieces[2];
+};
+
+// Columns k to k + STEP_COLUMNS - 1 of row r of the panel. The second piece may lie behind the last column.
+void load_step(uint panel, uint r, uint k, uint K, out Step next) {
+  const uint block = panel + k / (STEP_COLUMNS / 2u) * 256u;
+  next.pieces[0] = row_piece(block, r);
+  if (k + STEP_COLUMNS / 2u < K) next.pieces[1] = row_piece(block + 256u, r);
+}
+
+// Columns 8 e to 8 e + 7 of a step.
+void decode(Step step_of, uint e, out float columns[8]) {
+  for (uint j = 0u; j < 8u; ++j) {
+    if (HALVES) {
+      const uint half_word = step_of.pieces[e][j / 2u] >> (16u * (j % 2u));
+      columns[j] = ELEMENT == 1 ? unpackHalf2x16(half_word).x : uintBitsToFloat(half_word << 16);
+    } else {
+      columns[j] = uintBitsToFloat(step_of.pieces[j / 4u][j % 4u]);
+    }
+  }
+}
+#include "matmul_rows_exact.glsl"
+
+#else
 // Element number `index` of the panel that starts at word `panel`.
 float element_at(uint panel, uint index) {
   if (ELEMENT == 0) return uintBitsToFloat(w[panel + index]);
@@ -18,14 +52,18 @@ float element_at(uint panel, uint index) {
   return ELEMENT == 1 ? unpackHalf2x16(half_word).x : uintBitsToFloat(half_word << 16);
 }
 
+// The index of column k of row r in panel order, or in pieces of rows.
+uint index_of(uint k, uint r) {
+  const uint columns = ELEMENT == 0 ? 4u : 8u;  // of a piece
+  return ROW_PIECES != 0 ? (k / columns * 64u + r) * columns + k % columns : k * 64u + r;
+}
+
 void load_columns(uint panel, uint r, uint k, uint K, out float columns[8]) {
   for (uint j = 0u; j < 8u; ++j) {
     columns[j] = 0.0;
-    if (k + j < K) columns[j] = element_at(panel, (k + j) * 64u + r);
+    if (k + j < K) columns[j] = element_at(panel, index_of(k + j, r));
   }
 }
-#include "matmul_args.glsl"
-#include "gemm_tile.glsl"
-#include "product_runs.glsl"
 #include "runs_at_once.glsl"
 #include "matmul_simt.glsl"
+#endif

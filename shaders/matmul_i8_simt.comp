@@ -1,8 +1,9 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k] with 8-bit packed weights, for GPUs (simt family).
-// kernels: matmul_small_batch matmul_small_batch_wide matmul_gemm grouped_small_batch grouped_small_batch_wide grouped_gemm
+// kernels: matmul_small_batch matmul_small_batch_wide matmul_small_batch_rows matmul_gemm grouped_small_batch grouped_small_batch_wide grouped_small_batch_rows grouped_gemm
 //
-// Layout: the quants of a tile are int8 at k*64 + r; packed_tiles.glsl has the rest.
-// Work mapping and limits: matmul_simt.glsl. K is a multiple of 32 (of 256 with SUPER).
+// Layout: the quants of a tile are int8 at k*64 + r; packed_tiles.glsl has the rest, and
+//   matmul_rows.glsl the pieces of rows.
+// Work mapping and limits: matmul_simt.glsl and matmul_rows_exact.glsl. K is a multiple of 32 (of 256 with SUPER).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
@@ -10,12 +11,22 @@
 
 BUFFER(0, uint, w);
 
-#define QUANT_WORDS 512u
-#define QUANT(quants, column, r) signed_byte_at(quants, (column) * 64u + (r))
-#include "packed_tiles.glsl"
-#include "packed_simt.glsl"
 #include "matmul_args.glsl"
+#define BITS 8
+#define QUANT_WORDS 512u
+// A byte's place in its piece of 16 columns.
+#define IN_PIECE(column) (((column) / 8u % 2u * 2u + (column) % 2u) * 4u + (column) % 8u / 2u)
+#define QUANT(quants, column, r) \
+  signed_byte_at(quants, ROW_PIECES != 0 ? (column) / 16u * 1024u + (r) * 16u + IN_PIECE(column) : (column) * 64u + (r))
+#include "packed_tiles.glsl"
 #include "gemm_tile.glsl"
 #include "product_runs.glsl"
+#include "matmul_rows.glsl"
+#ifdef IN_ROWS
+#include "packed_rows.glsl"
+#include "matmul_rows_exact.glsl"
+#else
+#include "packed_simt.glsl"
 #include "runs_at_once.glsl"
 #include "matmul_simt.glsl"
+#endif

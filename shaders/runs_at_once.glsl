@@ -1,10 +1,11 @@
 // The runs of few tokens' products, AT_ONCE of them side by side (simt family). Other shaders include this file after
-// matmul_args.glsl; it is never built alone. It is empty in the kernels of many tokens.
+// matmul_args.glsl; it is never built alone. It is empty in the kernels of many tokens, and in
+// those of matmul_rows.glsl.
 //
 // Work mapping: a group of 64 x AT_ONCE. Invocation (r, lane) computes row r in the runs lane, lane + AT_ONCE, ..., and
 //   KEEPs the sum of each of TOKENS tokens. add_runs() then adds AT_ONCE runs to the totals, in ascending order.
 // Limits: groups of 256 (wide: 1,024). Shared memory: 1.25 KiB * TOKENS (wide: 4.25 KiB * TOKENS).
-#ifdef FEW
+#if defined(FEW) && !defined(IN_ROWS)
 #ifdef WIDE
 #define AT_ONCE 16
 #else

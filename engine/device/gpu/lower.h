@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "engine/device/device_info.h"
@@ -30,6 +31,9 @@ struct LoweringContext {
   ByteProducts byte_products = ByteProducts::plain;  // for 8-bit activations; the instructions were proven
   ProcessorTraits processor{};                       // traits of a CPU device's processor, for its simd kernels
   int64_t listed_tokens = 0;  // passes of up to this many tokens are lists; their kernel should know few variants
+  // Whether the device keeps the weights of a slot in pieces of rows (row_pieces.h). The slot is nullptr where only
+  // kernels are compiled. Empty: it keeps none.
+  std::function<bool(const sync::Slot*)> has_row_pieces{};
 };
 
 // The features that the kernels of kernels/ and of shaders/ compute.
@@ -42,10 +46,15 @@ std::vector<KernelLaunch> lower(const Operator& op, const LoweringContext& conte
 std::vector<KernelLaunch> lower_matmul(const MatMul& op, const LoweringContext& context);
 KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context);  // family simt, op within reach
 void require_matmul_groups(const LoweringContext& context);  // simt: Error when the device's groups are too small
-// Chooses how many of the 16 runs of K a simt group computes at once for `tokens` tokens, and writes the choice into
-// the launch's kernel and options. It is 16 for few enough tokens, if the device allows such large groups and has the
-// local memory for the sums of 16 runs.
-size_t choose_runs_at_once(int64_t tokens, const LoweringContext& context, KernelLaunch& launch);
+// Sets work-group and grid of a simt launch of few tokens over `rows` rows, and writes the choice of its form into the
+// kernel's name and options. Dimension 1 of the grid is one group; the caller multiplies it.
+//   Weights in pieces of rows: a group has 8 rows and all 16 runs of K (matmul_rows_simt.cl).
+//   Otherwise: 64 rows and 4 runs at once; 16 runs for few enough tokens, if the device allows such large groups and
+//   has the local memory for the sums of 16 runs.
+void set_small_batch_grid(int64_t rows, int64_t tokens, bool row_pieces, const LoweringContext& context,
+                          KernelLaunch& launch);
+// Tells a launch that its weights lie in pieces of rows.
+void read_row_pieces(KernelLaunch& launch);
 // Sets dimensions 1 and 2 of the grid for kernels that know their tile of `size` choices by its
 // number (kernels/grouped_gemm.cl).
 void set_tiles(const GroupedMatMul& op, int64_t size, KernelLaunch& launch);

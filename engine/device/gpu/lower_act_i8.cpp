@@ -4,6 +4,7 @@
 
 #include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/lower_support.h"
+#include "engine/device/gpu/row_pieces.h"
 #include "packed/act_i8.h"
 
 namespace tandem::gpu {
@@ -63,19 +64,24 @@ KernelLaunch product_launch(const PackedFormat& format, const char* kernel, cons
   return launch;
 }
 
-// Sets dimension 0 of the grid, for a matrix of `rows` rows, and the work-group. For a small batch
-// (small_batch_tokens > 0), simt groups compute several runs of columns at once and keep their sums in local memory.
-void set_panels(KernelLaunch& launch, int64_t rows, int64_t small_batch_tokens, const LoweringContext& context) {
+// Sets the grid for a matrix of `rows` rows, and the work-group. For a small batch (small_batch_tokens > 0), simt
+// groups compute several runs of columns at once and keep their sums in local memory.
+void set_panels(KernelLaunch& launch, int64_t rows, int64_t small_batch_tokens, bool row_pieces,
+                const LoweringContext& context) {
   const size_t panels = ceil_div(rows, kPanelRows);
   if (context.family == KernelFamily::simd) {
     launch.local = {context.shaders ? kWorkGroup : 1, 1, 1};
+    launch.global = {panels * launch.local[0], 1, 1};
   } else {
     require_matmul_groups(context);
-    launch.local = {kMatMulGroup, 1, 1};
-    if (small_batch_tokens > 0)
-      launch.local = {kPanelRows, choose_runs_at_once(small_batch_tokens, context, launch), 1};
+    if (small_batch_tokens > 0) {
+      set_small_batch_grid(rows, small_batch_tokens, row_pieces, context, launch);
+    } else {
+      if (row_pieces) read_row_pieces(launch);
+      launch.local = {kMatMulGroup, 1, 1};
+      launch.global = {panels * kMatMulGroup, 1, 1};
+    }
   }
-  launch.global = {panels * launch.local[0], launch.local[1], 1};
   // This comes last, because "_dot" ends the names of whole kernels: matmul_small_batch_wide_dot.
   if (context.shaders && context.packed_dot) launch.kernel += "_dot";
 }
@@ -102,7 +108,8 @@ std::vector<KernelLaunch> lower_act_i8(const MatMul& op, const LoweringContext& 
       narrow(op.K),         narrow(op.row_begin), narrow(op.row_end),    narrow(words_of_row(op.K)),
       narrow(op.y_stride)};
   if (!small_batch) launch.args.push_back(narrow(op.S));
-  set_panels(launch, op.row_end - op.row_begin, small_batch ? op.S : 0, context);
+  set_panels(launch, op.row_end - op.row_begin, small_batch ? op.S : 0,
+             in_row_pieces(op.w.format, op.K, op.w.data, context), context);
   if (by_row) launch.global[1] = ceil_div(op.S, kTokensOfItem);
   if (simt && !small_batch) launch.global[1] = ceil_div(op.S, kTokensOfTile);
   return {code_launch(rows, context), std::move(launch)};
@@ -132,7 +139,8 @@ std::vector<KernelLaunch> lower_act_i8(const GroupedMatMul& op, bool small_batch
   launch.args.insert(launch.args.end(), {narrow(op.slots), narrow(slots * words), narrow(shared ? 0 : words),
                                          narrow(op.y_stride), narrow(op.y_slot)});
   if (!by_choice) launch.args.push_back(narrow(op.S));
-  set_panels(launch, op.w.rows, by_choice ? 1 : 0, context);
+  set_panels(launch, op.w.rows, by_choice ? 1 : 0, in_row_pieces(op.w.format, op.w.columns, op.w.data, context),
+             context);
   if (by_choice) {
     launch.global[1] *= static_cast<size_t>(op.slots);
     launch.global[2] = static_cast<size_t>(op.S);

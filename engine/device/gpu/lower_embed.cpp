@@ -1,6 +1,7 @@
 // Embed: one launch, or several when one argument does not reach the whole table or all results.
 #include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/lower_support.h"
+#include "engine/device/gpu/row_pieces.h"
 #include "sync/error.h"
 
 namespace tandem::gpu {
@@ -16,14 +17,15 @@ std::string describe(const Embed& op) {
 
 // Looks up tokens [begin, begin + tokens). The launch serves only ids in rows [row_begin, row_end) of the table.
 KernelLaunch look_up(const Embed& op, int64_t begin, int64_t tokens, int64_t row_begin, int64_t row_end,
-                     KernelFamily family) {
-  const bool simt = family == KernelFamily::simt;
+                     const LoweringContext& context) {
+  const bool simt = context.family == KernelFamily::simt;
   const size_t panel = panel_bytes(op.w.format, op.H);
   KernelLaunch launch;
   launch.source = launch.kernel = "embed";
   // The kind says all about a dense format; packed formats also have groups, scales and minima.
   launch.options = define("KIND", static_cast<int>(op.w.format.kind));
   if (!op.w.format.dense()) launch.options.append(" ").append(packed_options(op.w.format));
+  if (in_row_pieces(op.w.format, op.H, op.w.data, context)) read_row_pieces(launch);
   launch.args = {BufferArg{op.w.data.advanced(static_cast<size_t>(row_begin / kPanelRows) * panel)},
                  BufferArg{op.ids.advanced(static_cast<size_t>(begin) * sizeof(int32_t))},
                  BufferArg{op.y.advanced(static_cast<size_t>(begin * op.H) * sizeof(float)), true},
@@ -58,7 +60,7 @@ std::vector<KernelLaunch> lower_embed(const Embed& op, const LoweringContext& co
     // The launch with row 0 writes NaN for ids outside the vocabulary. So even a table without rows gets a launch.
     for (int64_t row = 0; row < std::max<int64_t>(op.w.rows, 1); row += std::max<int64_t>(rows, 1)) {
       launches.push_back(
-          look_up(op, begin, std::min(tokens, op.S - begin), row, std::min(op.w.rows, row + rows), context.family));
+          look_up(op, begin, std::min(tokens, op.S - begin), row, std::min(op.w.rows, row + rows), context));
     }
   }
   return launches;

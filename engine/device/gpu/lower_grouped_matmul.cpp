@@ -1,9 +1,11 @@
 // GroupedMatMul: a matrix-vector product for each choice when they are few. Otherwise matrix products over the choices
 // of each expert, or over all tokens of each head.
+#include <array>
 #include <utility>
 
 #include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/lower_support.h"
+#include "engine/device/gpu/row_pieces.h"
 #include "packed/act_i8.h"
 
 namespace tandem::gpu {
@@ -81,21 +83,23 @@ void set_simd_grid(const GroupedMatMul& op, const ChoiceBatch& batch, const Lowe
     launch.global[1] = static_cast<size_t>(std::min(op.w.count, op.S * op.slots));
 }
 
-// With few choices, a group has a work-item for each row of a panel and each run of K. Otherwise 256 work-items
-// multiply a panel with a tile of choices. Both are as for a single matrix (lower_matmul_simt.cpp).
+// With few choices, a work-item computes runs of one row. Otherwise 256 work-items multiply a panel with a tile of
+// choices. Both are as for a single matrix (lower_matmul_simt.cpp).
 void set_simt_grid(const GroupedMatMul& op, const ChoiceBatch& batch, const LoweringContext& context,
                    KernelLaunch& launch) {
   require_matmul_groups(context);
-  const auto panels = static_cast<size_t>(panel_count(op.w.rows));
+  const bool row_pieces = in_row_pieces(op.w.format, op.w.columns, op.w.data, context);
   if (batch.is_small) {
-    const size_t runs = choose_runs_at_once(batch.tokens, context, launch);
-    launch.local = {kPanelRows, runs, 1};
-    launch.global[0] = panels * kPanelRows;
-    launch.global[1] *= runs;
+    const std::array<size_t, 3> choices = launch.global;
+    set_small_batch_grid(op.w.rows, batch.tokens, row_pieces, context, launch);
+    launch.global[1] *= choices[1];
+    launch.global[2] = choices[2];
+    if (row_pieces && rows_are_aligned(op.x, op.x_stride, op.x_slot)) launch.options += " -DALIGNED_X=1";
     return;
   }
+  if (row_pieces) read_row_pieces(launch);
   launch.local = {kMatMulGroup, 1, 1};
-  launch.global[0] = panels * kMatMulGroup;
+  launch.global[0] = static_cast<size_t>(panel_count(op.w.rows)) * kMatMulGroup;
   set_tiles(op, kTokensOfTile, launch);
 }
 

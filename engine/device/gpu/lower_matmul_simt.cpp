@@ -2,6 +2,8 @@
 // the operator.
 #include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/lower_support.h"
+#include "engine/device/gpu/row_pieces.h"
+#include "packed/runs.h"
 
 namespace tandem::gpu {
 
@@ -10,24 +12,41 @@ void require_matmul_groups(const LoweringContext& context) {
                "the simt matmul needs work-groups of 256, the device allows " + std::to_string(context.max_work_group));
 }
 
-// A wide group has a sum for each token and work-item, and a total for each token and row.
-size_t choose_runs_at_once(int64_t tokens, const LoweringContext& context, KernelLaunch& launch) {
+namespace {
+
+// Whether a group computes all runs at once. Such a wide group has a sum for each token and work-item, and a total for
+// each token and row.
+bool takes_wide_groups(int64_t tokens, const LoweringContext& context) {
   const size_t local_bytes = static_cast<size_t>(tokens) * (kWideGroup + kPanelRows) * sizeof(float);
   // With more tokens, a work-item of such a large group has too few registers.
-  if (tokens > kSmallBatch / 2 || context.max_work_group < kWideGroup || context.local_memory_bytes < local_bytes)
-    return kMatMulGroup / kPanelRows;
-  if (context.shaders)
-    launch.kernel += "_wide";
-  else
-    launch.options += " -DWIDE=1";
-  return kWideGroup / kPanelRows;
+  return tokens <= kSmallBatch / 2 && context.max_work_group >= kWideGroup && context.local_memory_bytes >= local_bytes;
 }
 
-// With few tokens, a group has a work-item for each row of a panel and each run of K. With more, it has 16 x
-// 16 work-items.
+}  // namespace
+
+void read_row_pieces(KernelLaunch& launch) { launch.options += " -DROW_PIECES=1"; }
+
+void set_small_batch_grid(int64_t rows, int64_t tokens, bool row_pieces, const LoweringContext& context,
+                          KernelLaunch& launch) {
+  size_t rows_of_group = kPanelRows, runs = kMatMulGroup / kPanelRows;
+  if (row_pieces) {
+    rows_of_group = kRowsOfGroup;
+    runs = kColumnRuns;
+    context.shaders ? launch.kernel += "_rows" : launch.options += " -DROW_PIECES=1";
+  } else if (takes_wide_groups(tokens, context)) {
+    runs = kWideGroup / kPanelRows;
+    context.shaders ? launch.kernel += "_wide" : launch.options += " -DWIDE=1";
+  }
+  launch.local = {rows_of_group, runs, 1};
+  launch.global = {round_up(static_cast<size_t>(rows), rows_of_group), runs, 1};
+}
+
+// With few tokens, a work-item computes runs of one row. With more, a group has 16 x 16 work-items for 64 rows and 64
+// tokens.
 KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context) {
   require_matmul_groups(context);
   const bool small_batch = op.S <= kSmallBatch;
+  const bool row_pieces = in_row_pieces(op.w.format, op.K, op.w.data, context);
   KernelLaunch launch;
   launch.source = in_family(matmul_stem(op.w.format.kind), KernelFamily::simt);
   launch.kernel = small_batch ? "matmul_small_batch" : "matmul_gemm";
@@ -38,14 +57,13 @@ KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context)
       narrow(op.K),         narrow(op.row_begin), narrow(op.row_end),    narrow(op.x_stride),
       narrow(op.y_stride)};
   if (!small_batch) launch.args.push_back(narrow(op.S));
-  const size_t panels = ceil_div(op.row_end - op.row_begin, kPanelRows);
   if (small_batch) {
-    const size_t runs = choose_runs_at_once(op.S, context, launch);
-    launch.local = {kPanelRows, runs, 1};
-    launch.global = {panels * kPanelRows, runs, 1};
+    set_small_batch_grid(op.row_end - op.row_begin, op.S, row_pieces, context, launch);
+    if (row_pieces && rows_are_aligned(op.x, op.x_stride, 0)) launch.options += " -DALIGNED_X=1";
   } else {
+    if (row_pieces) read_row_pieces(launch);
     launch.local = {kMatMulGroup, 1, 1};
-    launch.global = {panels * kMatMulGroup, ceil_div(op.S, kTokensOfTile), 1};
+    launch.global = {ceil_div(op.row_end - op.row_begin, kPanelRows) * kMatMulGroup, ceil_div(op.S, kTokensOfTile), 1};
   }
   return launch;
 }

@@ -26,6 +26,8 @@ inline constexpr int64_t kRowChunk = 512;
 inline constexpr int64_t kTokensOfTile = 64;  // the largest tile of tokens that a matmul kernel takes
 inline constexpr size_t kMatMulGroup = 256;   // simt: 64 rows x 4 runs of K, or 16 x 16 tiles of 4 x 4
 inline constexpr size_t kWideGroup = 1024;    // simt, few tokens, if the device allows such groups: 64 rows x 16 runs
+// simt, few tokens, weights in pieces of rows: the rows of a group, which has a work-item for each of their runs.
+inline constexpr size_t kRowsOfGroup = 8;
 // simt: fixed, because the shape of the reduction trees is part of the bit rules.
 inline constexpr size_t kWorkGroup = 64;
 
@@ -90,6 +92,11 @@ inline std::string packed_options(const PackedFormat& format) {
 
 inline size_t ceil_div(int64_t value, int64_t by) { return static_cast<size_t>((value + by - 1) / by); }
 inline size_t round_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
+
+// Whether every row of floats begins at a multiple of 16 bytes; strides in floats.
+inline bool rows_are_aligned(const Operand& rows, int64_t stride, int64_t slot_stride) {
+  return rows.offset_bytes % 16 == 0 && stride % 4 == 0 && slot_stride % 4 == 0;
+}
 
 // The object that an error names, as a text or as a function that makes the text. Operators are lowered by the hundred
 // and hardly one is wrong, so a function makes the text only when an error needs it.

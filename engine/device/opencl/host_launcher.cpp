@@ -54,6 +54,7 @@ void HostLauncher::run(const Job& job) {
 void HostLauncher::execute_kernels(Prepared& program) {
   if (!memory_.shared()) {
     for (const Region& region : program.copied.weights) memory_.upload_once(queue_, region);
+    enqueue_rearrangements(queue_, memory_, program);
     for (const Region& region : program.copied.uploads) memory_.upload(queue_, region);
   }
   enqueue_measured(queue_, program, spans_);

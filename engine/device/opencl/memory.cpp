@@ -40,7 +40,7 @@ cl::Buffer SlotMemory::buffer(const sync::Slot& slot) {
     check(queue.enqueueFillBuffer(buffer, cl_uint{0}, 0, slot.size_bytes()), "clEnqueueFillBuffer", object);
     check(queue.finish(), "clFinish", object);
   }
-  imports_[slot.id()] = {buffer, slot.data(), slot.size_bytes()};
+  imports_[slot.id()] = {buffer, slot.data(), slot.size_bytes(), 0, {}};
   return buffer;
 }
 
@@ -75,6 +75,12 @@ void SlotMemory::upload_once(const cl::CommandQueue& queue, const Region& weight
   upload(queue, whole);
   std::lock_guard lock(mutex_);
   imports_.at(id).uploaded = acquired;
+  imports_.at(id).rearranged.clear();
+}
+
+std::vector<gpu::RearrangedBytes::Part> SlotMemory::rearrange_once(const gpu::PanelRange& range) {
+  std::lock_guard lock(mutex_);
+  return imports_.at(range.at.slot->id()).rearranged.add(range.begin(), range.end());
 }
 
 // The copies are queued and not waited for. The slot must keep its content until the queue has passed them.

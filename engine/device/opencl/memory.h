@@ -5,7 +5,8 @@
 //   Shared: the buffer covers the whole slot (CL_MEM_USE_HOST_PTR). This is used only after the start-up test has shown
 //   that kernels and host see each other's stores.
 //   Not shared: the buffer is the device's own, zeroed. upload() and download() copy regions through an in-order queue.
-//   upload_once() copies a whole slot of weights, once for all programs.
+//   upload_once() copies a whole slot of weights, once for all programs. rearrange_once() says which panels of it the
+//   caller must still put into pieces of rows (gpu/row_pieces.h).
 //   Threads: buffer() from one thread. The others from one thread at a time, on slots that were imported before.
 //   Failure: Error when a slot is larger than the device allows for one buffer.
 #pragma once
@@ -13,7 +14,9 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <vector>
 
+#include "engine/device/gpu/row_pieces.h"
 #include "engine/device/opencl/cl.h"
 #include "engine/device/operator.h"
 #include "sync/pool.h"
@@ -30,6 +33,8 @@ class SlotMemory {
   void upload(const cl::CommandQueue& queue,
               const Region& region);  // does not block; the slot must not change until the copy has ended
   void upload_once(const cl::CommandQueue& queue, const Region& weights);
+  // The parts of a range of an uploaded slot that were not rearranged since. The caller does it at once.
+  std::vector<gpu::RearrangedBytes::Part> rearrange_once(const gpu::PanelRange& range);
   void download(const cl::CommandQueue& queue, const Region& region);  // complete when the queue has finished
 
  private:
@@ -38,6 +43,7 @@ class SlotMemory {
     const std::byte* begin = nullptr;
     size_t bytes = 0;
     uint64_t uploaded = 0;  // for weights: Slot::times_acquired() at the upload; 0: none yet
+    gpu::RearrangedBytes rearranged;
   };
   template <typename OneRow, typename AllRows>
   void copy(const Region& region, OneRow one_row, AllRows all_rows);

@@ -118,6 +118,9 @@ cl::CommandQueue make_queue(const Handle& handle) {
   return queue;
 }
 
+// Weights that are copied lie in pieces of rows. Without a slot only kernels are compiled, for such weights.
+bool is_weights(const sync::Slot* slot) { return slot == nullptr || slot->use() == sync::SlotUse::weights; }
+
 bool passed(const DeviceInfo& info, sync::Policy policy) {
   return std::ranges::any_of(info.policies,
                              [&](const PolicyTest& test) { return test.policy == policy && test.passed; });
@@ -187,6 +190,7 @@ class OpenclDevice final : public Device, private DeviceLab {
       // The child process reports the lack, so that only there the compiler prints its complaints.
       if (!context.packed_dot) options.precautions.lacks("dot products", "they do not compile, or are not exact");
     }
+    if (!memory_->shared()) context.has_row_pieces = is_weights;
     if (use_lists) context.listed_tokens = info_.listed_tokens = options.listed_tokens;
     preparer_ = std::make_unique<Preparer>(
         programs_, *memory_, pool_, context, cpu, use_lists ? &variants_ : nullptr,

@@ -163,7 +163,10 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
   if (operators.size() > 1) prepared->name += " .. " + operators.back().name;
   for (size_t i = 0; i < operators.size(); ++i) {
     // Collects the regions of all operators: they are copied around a launch, weights only once.
-    if (!memory_.shared()) gpu::collect_regions(operators[i], prepared->copied);
+    if (!memory_.shared()) {
+      gpu::collect_regions(operators[i], prepared->copied);
+      add_rearrangements(operators[i], *prepared);
+    }
     std::vector<KernelLaunch> launches = gpu::lower(operators[i], context_);
     scratch_.give_to(launches);
     for (KernelLaunch& launch : launches) {
@@ -188,6 +191,14 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
     add_unbound(prepared);
   }
   return prepared;
+}
+
+void Preparer::add_rearrangements(const Operator& op, Prepared& prepared) {
+  for (const gpu::PanelRange& range : gpu::row_piece_ranges(op, context_)) {
+    KernelLaunch launch = gpu::rearrange(range);
+    LentKernel kernel = bind_in_any_form(launch, prepared.name, true);
+    prepared.rearrangements.push_back({range, std::move(launch), std::move(kernel)});
+  }
 }
 
 // Weak references: a program may be gone before bind_all() is called. Such programs are removed when the list has twice
@@ -234,6 +245,18 @@ LentKernel Preparer::bind_in_any_form(KernelLaunch& launch, const std::string& p
       return kernel;
     } catch (const FatalProgram& fatal) {
       if (!take_simpler_kernel(launch, fatal.reason())) throw;
+    }
+  }
+}
+
+// A range that another program shares in part is rearranged in part: from a panel on, so many panels.
+void enqueue_rearrangements(const cl::CommandQueue& queue, SlotMemory& memory, Prepared& prepared) {
+  for (Rearrangement& one : prepared.rearrangements) {
+    for (const auto& part : memory.rearrange_once(one.range)) {
+      const std::string object = object_name(one.launch, prepared.name, prepared.device);
+      check(one.kernel.get().setArg(1, cl_ulong{part.begin}), "clSetKernelArg", object);
+      one.launch.global[1] = (part.end - part.begin) / one.range.panel_bytes();
+      check(enqueue(queue, one.kernel.get(), one.launch, nullptr), "clEnqueueNDRangeKernel", object);
     }
   }
 }

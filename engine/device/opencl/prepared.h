@@ -17,6 +17,7 @@
 #include "engine/device/device.h"
 #include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/regions.h"
+#include "engine/device/gpu/row_pieces.h"
 #include "engine/device/gpu/scratch.h"
 #include "engine/device/opencl/list_source.h"
 #include "engine/device/opencl/memory.h"
@@ -28,18 +29,26 @@ namespace tandem::opencl {
 
 using gpu::KernelLaunch, gpu::LoweringContext;
 
+// The kernel that puts panels of weights into pieces of rows. The launcher sets its offset and the number of panels.
+struct Rearrangement {
+  gpu::PanelRange range;
+  KernelLaunch launch;
+  LentKernel kernel;
+};
+
 struct Prepared {
   std::string name;    // first operator's (.. last's)
   std::string device;  // its device's id, for errors
   std::vector<KernelLaunch> launches;
-  std::vector<int> operator_of;        // for each launch: index of the operator that it is part of
-  std::vector<LentKernel> kernels;     // one for each launch, made by bind()
-  std::set<uint64_t> variants;         // variants that the records name
-  bool listed = false;                 // it has records, so it can be part of a list
-  std::vector<uint64_t> records;       // the launches, as the list kernel reads them (kernels/list.cl)
-  gpu::CopiedRegions copied;           // copied around a launch if memory is not shared
-  sync::DurationPredictor flag_waits;  // used by the host launcher's thread
-  const Program* owner = nullptr;      // identity in DeviceSpan; never dereferenced
+  std::vector<int> operator_of;               // for each launch: index of the operator that it is part of
+  std::vector<LentKernel> kernels;            // one for each launch, made by bind()
+  std::set<uint64_t> variants;                // variants that the records name
+  bool listed = false;                        // it has records, so it can be part of a list
+  std::vector<uint64_t> records;              // the launches, as the list kernel reads them (kernels/list.cl)
+  gpu::CopiedRegions copied;                  // copied around a launch if memory is not shared
+  std::vector<Rearrangement> rearrangements;  // behind the first copy of their weights
+  sync::DurationPredictor flag_waits;         // used by the host launcher's thread
+  const Program* owner = nullptr;             // identity in DeviceSpan; never dereferenced
 };
 
 class Preparer {
@@ -64,6 +73,7 @@ class Preparer {
   void warm_up(const KernelLaunch& launch, const LentKernel& made, const std::string& program, bool launched_here);
   // Binds the launch. If its kernel ends the driver's compiler, the launch becomes that of a simpler kernel.
   LentKernel bind_in_any_form(KernelLaunch& launch, const std::string& program, bool launched_here);
+  void add_rearrangements(const Operator& op, Prepared& prepared);
   bool take_simpler_kernel(KernelLaunch& launch, const std::string& because);  // false: there is no simpler one
 
   ProgramCache& programs_;
@@ -88,6 +98,9 @@ class Preparer {
   cl::Buffer dummy_;          // bound for absent operands
   std::set<Variant> warmed_;  // variants whose machine code is known to exist
 };
+
+// Queues the kernels for the parts of the program's weights that are not in pieces of rows yet.
+void enqueue_rearrangements(const cl::CommandQueue& queue, SlotMemory& memory, Prepared& prepared);
 
 // Queues all kernels of the program. events: gets one event for each kernel, for the span recorder; nullptr: no events
 // are made.

@@ -100,7 +100,8 @@ void Launcher::start(Job job) {
     if (flying_.empty()) waits_.wait(job.program->name, job.waits, 0, job.program->flag_waits);
     Prepared& program = *job.program;
     for (const WeightsCopy& weights : program.weights)
-      if (*weights.filled != weights.slot->times_acquired()) upload(handle_, weights);
+      if (weights.state->filled != weights.slot->times_acquired()) upload(handle_, weights);
+    rearrange(handle_, program);
     if (!memory_.shared()) program.fill_staging();
     submit({job, timeline_.last() + 1, {}, now_seconds(), {}}, object);
   } catch (const std::exception& error) {

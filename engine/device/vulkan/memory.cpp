@@ -114,8 +114,8 @@ VkBuffer SlotMemory::buffer(const sync::Slot& slot) { return import(slot).alloca
 // Nothing: the device has no copy of the slot that must be filled.
 std::optional<WeightsCopy> SlotMemory::copy_of(const sync::Slot& weights) {
   const Import& one = import(weights);
-  if (!one.filled) return std::nullopt;
-  return WeightsCopy{&weights, one.allocation.buffer.get(), one.filled};
+  if (!one.state) return std::nullopt;
+  return WeightsCopy{&weights, one.allocation.buffer.get(), one.state};
 }
 
 // Weights get memory on the device if they should and if there is room. All other slots are imported in place, or
@@ -136,10 +136,10 @@ SlotMemory::Import& SlotMemory::import(const sync::Slot& slot) {
   if (own_weights_ && slot.use() == sync::SlotUse::weights) {
     if (auto own = allocate_own(handle_, slot.size_bytes(), shared_, object)) {
       import.allocation = std::move(*own);
-      import.filled = std::make_shared<uint64_t>(0);
+      import.state = std::make_shared<CopyState>();
     }
   }
-  if (!import.filled) {
+  if (!import.state) {
     import.allocation = shared_ ? import_host(handle_, slot.data(), slot.size_bytes(), object)
                                 : allocate_zeroed(handle_, slot.size_bytes(), object);
   }

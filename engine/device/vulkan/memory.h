@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/device/gpu/row_pieces.h"
 #include "engine/device/vulkan/handle.h"
 #include "sync/pool.h"
 
@@ -33,11 +34,17 @@ Allocation allocate_staging(const Handle& handle, uint64_t bytes, const std::str
 // A buffer over the host's memory. Error if the pointer or the size lacks the device's alignment.
 Allocation import_host(const Handle& handle, void* data, uint64_t bytes, const std::string& object);
 
+// The content of a copy of weights. Only the launcher's thread uses it.
+struct CopyState {
+  uint64_t filled = 0;              // Slot::times_acquired() at the last upload()
+  gpu::RearrangedBytes rearranged;  // since then
+};
+
 // A slot of weights with a copy in the device's own memory.
 struct WeightsCopy {
   const sync::Slot* slot = nullptr;
   VkBuffer buffer = VK_NULL_HANDLE;
-  std::shared_ptr<uint64_t> filled;  // Slot::times_acquired() at the last upload(); used by the launcher's thread
+  std::shared_ptr<CopyState> state;
 };
 
 class SlotMemory {
@@ -53,7 +60,7 @@ class SlotMemory {
  private:
   struct Import {
     Allocation allocation;
-    std::shared_ptr<uint64_t> filled;  // set for weights that are copied
+    std::shared_ptr<CopyState> state;  // set for weights that are copied
     const std::byte* begin = nullptr;
     size_t bytes = 0;
   };

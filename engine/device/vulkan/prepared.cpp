@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <set>
 
@@ -102,14 +103,16 @@ Preparer::Preparer(std::shared_ptr<Handle> handle, Pipelines& pipelines, SlotMem
       context_(context),
       dummy_(allocate_device(handle_, 4096, "the dummy argument on " + handle_.id())) {}
 
-// One pool for all descriptor sets of a program: one set for each launch.
-OwnedDescriptorPool Preparer::make_descriptors(std::span<const gpu::KernelLaunch> launches, const std::string& object) {
-  size_t buffers = 0;
+// One pool for all descriptor sets of a program: one set for each launch and for each rearrangement, which has one
+// buffer.
+OwnedDescriptorPool Preparer::make_descriptors(std::span<const gpu::KernelLaunch> launches, size_t rearrangements,
+                                               const std::string& object) {
+  size_t buffers = rearrangements;
   for (const gpu::KernelLaunch& launch : launches) buffers += buffer_count(launch);
   const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
                                   static_cast<uint32_t>(std::max<size_t>(1, buffers))};
   auto info = typed<VkDescriptorPoolCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO);
-  info.maxSets = static_cast<uint32_t>(std::max<size_t>(1, launches.size()));
+  info.maxSets = static_cast<uint32_t>(std::max<size_t>(1, launches.size() + rearrangements));
   info.poolSizeCount = 1;
   info.pPoolSizes = &size;
   return make<OwnedDescriptorPool>(vkCreateDescriptorPool, handle_.device(), info, "vkCreateDescriptorPool", object);
@@ -201,7 +204,11 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
     copy_weights(regions, *prepared);
     if (!memory_.shared()) stage(regions, *prepared);
   }
-  prepared->descriptors = make_descriptors(launches, object);
+  std::vector<gpu::PanelRange> ranges;
+  for (const Operator& op : operators)
+    std::ranges::move(gpu::row_piece_ranges(op, context_), std::back_inserter(ranges));
+  prepared->descriptors = make_descriptors(launches, ranges.size(), object);
+  add_rearrangements(ranges, *prepared, object);
   std::vector<Bound> bound;
   for (const gpu::KernelLaunch& launch : launches) {
     const std::string kernel = prepared->name + " (" + launch.kernel + ") on " + handle_.id();
@@ -216,7 +223,7 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
 // For the child process that tries pipelines: makes the pipeline as prepare() does, but no program.
 void Preparer::compile(const gpu::KernelLaunch& launch) {
   const std::string object = launch.kernel + " on " + handle_.id();
-  const OwnedDescriptorPool descriptors = make_descriptors({&launch, 1}, object);
+  const OwnedDescriptorPool descriptors = make_descriptors({&launch, 1}, 0, object);
   Bound bound = bind(launch, descriptors.get(), object);
   if (handle_.cpu()) warm_up({&bound, 1}, object);
 }
@@ -227,6 +234,21 @@ void Preparer::copy_weights(const gpu::CopiedRegions& regions, Prepared& prepare
   for (const Region& region : regions.weights) {
     if (!seen.insert(region.at.slot).second) continue;
     if (auto copy = memory_.copy_of(*region.at.slot)) prepared.weights.push_back(std::move(*copy));
+  }
+}
+
+// The dispatch starts at the part's first panel and has a group for each of its panels.
+void Preparer::add_rearrangements(std::span<const gpu::PanelRange> ranges, Prepared& prepared,
+                                  const std::string& object) {
+  for (const gpu::PanelRange& range : ranges) {
+    const auto record = [bound = bind(gpu::rearrange(range), prepared.descriptors.get(), object), range](
+                            VkCommandBuffer commands, const gpu::RearrangedBytes::Part& part) {
+      Bound partial = bound;
+      partial.push[0] += static_cast<uint32_t>((part.begin - range.begin()) / sizeof(uint32_t));
+      partial.groups[1] = static_cast<uint32_t>((part.end - part.begin) / range.panel_bytes());
+      partial.record(commands, partial.groups);
+    };
+    prepared.rearrangements.push_back({range, memory_.copy_of(*range.at.slot)->state, record});
   }
 }
 
@@ -303,6 +325,19 @@ void Preparer::warm_up(std::span<Bound> launches, const std::string& object) {
   });
 }
 
+void rearrange(Handle& handle, const Prepared& prepared) {
+  std::vector<std::function<void(VkCommandBuffer)>> dispatches;
+  for (const Rearrangement& one : prepared.rearrangements) {
+    for (const auto& part : one.state->rearranged.add(one.range.begin(), one.range.end()))
+      dispatches.push_back([&one, part](VkCommandBuffer commands) { one.record(commands, part); });
+  }
+  if (dispatches.empty()) return;
+  run_now(handle, "weights of " + prepared.name, kCopyDeadline, [&](VkCommandBuffer commands) {
+    for (const auto& dispatch : dispatches) dispatch(commands);
+    full_barrier(handle, commands);
+  });
+}
+
 // Copies 16 MiB at a time, so that the staging buffer stays small.
 void upload(Handle& handle, const WeightsCopy& weights) {
   constexpr uint64_t kPiece = uint64_t{16} << 20;
@@ -318,7 +353,8 @@ void upload(Handle& handle, const WeightsCopy& weights) {
       full_barrier(handle, commands);
     });
   }
-  *weights.filled = weights.slot->times_acquired();  // set last, so that the next launch tries again after a failure
+  // Set last, so that the next launch tries again after a failure.
+  *weights.state = {weights.slot->times_acquired(), {}};
 }
 
 }  // namespace tandem::vulkan

@@ -5,6 +5,7 @@
 // buffer. The launcher fills the staging buffer before a launch and empties it afterwards.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 #include "engine/device/device.h"
 #include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/regions.h"
+#include "engine/device/gpu/row_pieces.h"
 #include "engine/device/gpu/scratch.h"
 #include "engine/device/vulkan/commands.h"
 #include "engine/device/vulkan/memory.h"
@@ -28,6 +30,14 @@ struct Staged {
   uint64_t at = 0;
 };
 
+// Panels that the program's kernels read in pieces of rows (gpu/row_pieces.h), and the dispatch that rearranges those
+// from byte `begin` to `end` of their slot.
+struct Rearrangement {
+  gpu::PanelRange range;
+  std::shared_ptr<CopyState> state;
+  std::function<void(VkCommandBuffer, const gpu::RearrangedBytes::Part&)> record;
+};
+
 struct Prepared {
   // Shared, because a program may outlive its device, and destroying its objects needs the handle.
   std::shared_ptr<Handle> handle;
@@ -36,6 +46,7 @@ struct Prepared {
   OwnedCommandPool pool;
   VkCommandBuffer commands = VK_NULL_HANDLE;  // allocated from `pool`
   std::vector<WeightsCopy> weights;           // uploaded before a launch reads them for the first time
+  std::vector<Rearrangement> rearrangements;  // behind these uploads
   std::vector<Staged> uploads, downloads;     // copied around every launch if memory is not shared
   Allocation staging;
   sync::DurationPredictor duration, flag_waits;  // used by the launcher's thread
@@ -58,9 +69,11 @@ class Preparer {
  private:
   struct Bound;
   Bound bind(const gpu::KernelLaunch& launch, VkDescriptorPool pool, const std::string& object);
-  OwnedDescriptorPool make_descriptors(std::span<const gpu::KernelLaunch> launches, const std::string& object);
+  OwnedDescriptorPool make_descriptors(std::span<const gpu::KernelLaunch> launches, size_t rearrangements,
+                                       const std::string& object);
   VkDescriptorSet make_set(VkDescriptorPool pool, const Pipeline& pipeline, const std::string& object);
   void copy_weights(const gpu::CopiedRegions& regions, Prepared& prepared);
+  void add_rearrangements(std::span<const gpu::PanelRange> ranges, Prepared& prepared, const std::string& object);
   void stage(const gpu::CopiedRegions& regions, Prepared& prepared);
   void record(Prepared& prepared, std::span<const Bound> launches);
   void warm_up(std::span<Bound> launches, const std::string& object);
@@ -73,6 +86,9 @@ class Preparer {
   gpu::LoweringContext context_;
   Allocation dummy_;  // bound for absent operands
 };
+
+// Rearranges the panels of the program's weights that are not in pieces of rows yet.
+void rearrange(Handle& handle, const Prepared& prepared);
 
 // Fills the device's copy of weights through pieces of a staging buffer. The host must have written the slot before.
 void upload(Handle& handle, const WeightsCopy& weights);

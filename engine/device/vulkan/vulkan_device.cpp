@@ -124,6 +124,11 @@ class VulkanDevice final : public Device, private DeviceLab {
     gpu::LoweringContext context = lowering_context(handle_, info_, loop_budget);
     context.packed_dot = !precautions.against("dot products") && prove_packed_dot(handle_, pipelines_);
     memory_ = std::make_unique<SlotMemory>(handle_, info_.zero_copy, tuning.own_weights.value_or(info_.own_memory));
+    if (memory_->own_weights()) {
+      context.has_row_pieces = [memory = memory_.get()](const sync::Slot* slot) {
+        return slot == nullptr || (slot->use() == sync::SlotUse::weights && memory->copy_of(*slot).has_value());
+      };
+    }
     preparer_ = std::make_unique<Preparer>(shared_handle_, pipelines_, *memory_, pool_, context);
     LauncherOptions launching;
     launching.sync_policy = options.sync_policy;
@@ -220,7 +225,10 @@ Support VulkanDevice::supports(const Operator& op) const {
   }
   try {
     // Throws if a size exceeds what the driver's loop budget allows (shaders/limits.h), or if an argument is too large.
-    gpu::lower(op, preparer_->context());
+    // The layout of weights does not matter for either, and asking for it would copy them.
+    gpu::LoweringContext context = preparer_->context();
+    context.has_row_pieces = nullptr;
+    gpu::lower(op, context);
   } catch (const Error& error) {
     return {false, error.what()};
   }

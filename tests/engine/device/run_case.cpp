@@ -47,9 +47,11 @@ std::vector<Target> targets() {
                              {"opencl_simd", "opencl:0", "simd"},
                              {"opencl_copies", "opencl:0", "simd", true},
                              {"opencl_simt", "opencl:0", "simt"},
+                             {"opencl_card", "opencl:0", "simt", true},
                              {"vulkan_simd", "vulkan:0", "simd"},
                              {"vulkan_copies", "vulkan:0", "simd", true},
-                             {"vulkan_simt", "vulkan:0", "simt"}};
+                             {"vulkan_simt", "vulkan:0", "simt"},
+                             {"vulkan_card", "vulkan:0", "simt", true}};
   for (const DeviceFactory& factory : device_factories()) {
     const std::string id = test::first_id(factory);
     if (std::ranges::none_of(all, [&](const Target& known) { return known.id == id; }))
@@ -95,17 +97,20 @@ std::unique_ptr<Device> open_target(const Target& target, vulkan::Messages& mess
 
 std::vector<OpCase> telling(const Target& target, std::vector<OpCase> cases) {
   if (!target.force_copies) return cases;
+  const bool card = target.family == "simt";
   std::vector<OpCase> chosen;
   std::set<std::string> operators;  // a case's name begins with its operator's
   for (size_t i = 0; i < cases.size(); ++i) {
-    const std::string& name = cases[i].name;
-    if (operators.insert(name.substr(0, name.find(' '))).second || i % 5 == 0) chosen.push_back(std::move(cases[i]));
+    const std::string name = cases[i].name.substr(0, cases[i].name.find(' '));
+    const bool reads_row_pieces = card && (name.find("matmul") != std::string::npos || name == "embed");
+    if (operators.insert(name).second || i % 5 == 0 || reads_row_pieces) chosen.push_back(std::move(cases[i]));
   }
   return chosen;
 }
 
 bool has_turn(const Target& target, int turn) {
   const std::string_view family = target.family, id = target.id;
+  if (target.force_copies && family == "simt") return turn % 4 == 0;
   if (family.empty() || target.force_copies) return true;
   return (turn % 2 == 0) == (id.starts_with("vulkan") != (family == "simd"));
 }

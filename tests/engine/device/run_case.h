@@ -36,8 +36,9 @@ struct Bench {
 };
 
 // A way to open a device. The names are "host", "host_avx2", "host_portable", "opencl_simd", "opencl_simt",
-// "opencl_copies", "vulkan_simd", "vulkan_simt" and "vulkan_copies". Each other kind of device in the registry has its
-// prefix as name.
+// "opencl_copies", "opencl_card", "vulkan_simd", "vulkan_simt", "vulkan_copies" and "vulkan_card". Cards copy memory
+// and run simt kernels, so their weights lie in pieces of rows (gpu/row_pieces.h). Each other kind of device in the
+// registry has its prefix as name.
 struct Target {
   std::string name;
   std::string id;  // the argument of open_device
@@ -50,7 +51,8 @@ std::vector<Target> targets();
 std::string missing(const Target& target);
 std::unique_ptr<Device> open_target(const Target& target, vulkan::Messages& messages);
 // The cases that show something new on the target. Copied memory does not change the kernels of a family, except that
-// 8-bit activations use plain ones. So with copies the first case of each operator and every fifth case are enough.
+// 8-bit activations use plain ones, and that cards read weights in pieces of rows. So with copies the first case of
+// each operator and every fifth case are enough, and on cards all products and lookups.
 std::vector<OpCase> telling(const Target& target, std::vector<OpCase> cases);
 
 // Whether the target runs a case that takes turns. Each case runs on one target of every interface and of every family

@@ -1,0 +1,28 @@
+// Few tokens over weights in pieces of rows (engine/device/gpu/row_pieces.h), in the simt family. Other shaders include
+// this file after matmul_args.glsl and product_runs.glsl; it is never built alone. It is empty in other kernels.
+//
+// Layout: a block of 1,024 bytes holds a piece of 16 bytes for each of a panel's 64 rows.
+//   i4: 32 columns; the nibbles of byte j are columns 2 j and 2 j + 1. i8: 16 columns; word 2 m + h has columns 8 m + h,
+//   + 2, + 4, + 6. Halves: 8 columns. Floats: 4 columns.
+// Work mapping: a group of 8 x 16 per 8 rows (dimension 0), so that small matrices fill a large card too. Invocation (r,
+//   run) computes one run of one row and KEEPs the sum of each of TOKENS tokens. Then store_totals() adds up the runs.
+// Limits: groups of 128. Shared memory: 512 bytes * TOKENS.
+#ifdef IN_ROWS
+layout(local_size_x = 8, local_size_y = 16) in;
+layout(constant_id = 10) const int TOKENS = 1;
+layout(set = 0, binding = 0, std430) readonly buffer pieces_block { uvec4 pieces[]; };
+shared float parts[16 * TOKENS * 8];
+
+// The piece of row r in the block that starts at word `block`.
+uvec4 row_piece(uint block, uint r) { return pieces[block / 4u + r]; }
+
+#define KEEP(t) \
+  if (t < TOKENS) parts[(run * uint(TOKENS) + uint(t)) * 8u + r] = sum##t;
+
+// The sum of the runs of invocation i's row i % 8 and token i / 8, ascending; i < 8 * TOKENS.
+float total_of(uint i) {
+  precise float total = 0.0;
+  for (uint run = 0u; run < 16u; ++run) total += parts[run * 8u * uint(TOKENS) + i];
+  return total;
+}
+#endif

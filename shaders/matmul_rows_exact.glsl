@@ -1,0 +1,75 @@
+// The kernels matmul_small_batch_rows and grouped_small_batch_rows, on top of load_step() and decode() of a weight
+// format. Other shaders include this file after matmul_rows.glsl; it is never built alone.
+//
+// Contract: the runs of product_runs.glsl, as in matmul_simt.glsl; the bits are the same. An invocation loads its next
+//   32 bytes of weights before it multiplies with the last ones.
+// Constants: ALIGNED_X: rows of x begin at multiples of 16 bytes.
+// Limits: dense K is a multiple of 8. Rows from row_end on are padding and are never written.
+layout(constant_id = 14) const int ALIGNED_X = 0;
+layout(set = 0, binding = 1, std430) readonly buffer vectors_block { vec4 vectors[]; };
+
+// Eight values of a token, from word `at` on.
+void load_eight(uint at, out vec4 first, out vec4 second) {
+  if (ALIGNED_X != 0) {
+    first = vectors[at / 4u];
+    second = vectors[at / 4u + 1u];
+  } else {
+    first = vec4(x[at], x[at + 1u], x[at + 2u], x[at + 3u]);
+    second = vec4(x[at + 4u], x[at + 5u], x[at + 6u], x[at + 7u]);
+  }
+}
+
+#define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+#define START(t) precise float sum##t = 0.0;
+#ifdef GROUPED
+#define FIRST_X(t) X_ROW(work_begin + int(t))
+#define FIRST_Y(t) Y_ROW(work_begin + int(t))
+#else
+#define FIRST_X(t) x_offset + (t) * uint(x_stride)
+#define FIRST_Y(t) y_offset + (t) * uint(y_stride)
+#endif
+#define LOCATE(t) const uint a##t = FIRST_X(uint(t));
+#define ADD_COLUMNS(t)                            \
+  if (t < TOKENS) {                               \
+    vec4 first, second;                           \
+    load_eight(a##t + k + 8u * e, first, second); \
+    sum##t = fma(weights[0], first.x, sum##t);    \
+    sum##t = fma(weights[1], first.y, sum##t);    \
+    sum##t = fma(weights[2], first.z, sum##t);    \
+    sum##t = fma(weights[3], first.w, sum##t);    \
+    sum##t = fma(weights[4], second.x, sum##t);   \
+    sum##t = fma(weights[5], second.y, sum##t);   \
+    sum##t = fma(weights[6], second.z, sum##t);   \
+    sum##t = fma(weights[7], second.w, sum##t);   \
+  }
+
+void main() {
+  const uint r = gl_LocalInvocationID.x, run = gl_LocalInvocationID.y;
+  const uint first_row = uint(row_begin) + gl_WorkGroupID.x * 8u, panel_row = first_row % 64u + r;
+#ifdef GROUPED
+  find_work(TOKENS);
+#endif
+  const uint panel = PANELS + first_row / 64u * (panel_bytes / 4u);
+  const uint tiles = run_tiles_of(uint(K)), end = min(first_column_of(run + 1u, tiles), uint(K));
+  EACH_TOKEN(LOCATE)
+  EACH_TOKEN(START)
+  Step next;
+  uint k = first_column_of(run, tiles);
+  if (k < end) load_step(panel, panel_row, k, uint(K), next);
+  // trips <= TANDEM_MAX_K / 128 + 8   a sixteenth of K and up to a tile more, at least eight columns at a time
+  for (; k < end; k += STEP_COLUMNS) {
+    const Step now = next;
+    if (k + STEP_COLUMNS < end) load_step(panel, panel_row, k + STEP_COLUMNS, uint(K), next);
+    // trips <= 8   steps of up to 64 columns
+    for (uint e = 0u; e < STEP_COLUMNS / 8u; ++e) {
+      if (k + 8u * e >= end) break;
+      float weights[8];
+      decode(now, e, weights);
+      EACH_TOKEN(ADD_COLUMNS)
+    }
+  }
+  EACH_TOKEN(KEEP)
+  barrier();
+  const uint i = run * 8u + r;
+  if (i < 8u * uint(TOKENS) && first_row + i % 8u < uint(row_end)) y[FIRST_Y(i / 8u) + first_row + i % 8u] = total_of(i);
+}
