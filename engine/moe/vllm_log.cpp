@@ -13,6 +13,7 @@ namespace {
 
 using LogLine = nlohmann::json;
 
+// Keys have changed between versions of vLLM, so each fact is looked for under the names of all of them.
 class VllmReader {
  public:
   explicit VllmReader(const std::string& source) : collected_(source) {}

@@ -98,8 +98,8 @@ GenerateOptions options_of(const TextModel& model, const TextAsked& asked) {
   return options;
 }
 
-// Python may give None where a class of the module is wanted, and pybind11 makes a null pointer of it. Methods would use
-// the pointer unchecked.
+// Python may give None where a class of the module is wanted, and pybind11 makes a null pointer of it. Methods would
+// use the pointer unchecked.
 const std::shared_ptr<TextModel>& given(const std::shared_ptr<TextModel>& model) {
   if (!model) throw py::type_error("a model is wanted, and not None");
   return model;
