@@ -1,3 +1,4 @@
+// Prints a profile, and says how well its points predict each other. That shows which predictions a planner may trust.
 #include "engine/app/commands/planning/profile_report.h"
 
 #include <cstdio>
