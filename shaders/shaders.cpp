@@ -1,3 +1,5 @@
+// Finds compiled shaders by source and kernel. The build has embedded them, so nothing is compiled or read when the
+// program runs.
 #include "shaders/shaders.h"
 
 #include "shaders/embedded.h"

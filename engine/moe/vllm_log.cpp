@@ -62,6 +62,7 @@ class VllmReader {
     }
   }
 
+  // One token in one layer. The key of the token's row and of its sequence depends on the version of vLLM.
   void read_token(const LogLine& json) {
     const auto layer = whole(json, "layer", kMostRecordedLayers - 1);
     if (!layer) fail("a token has no layer");

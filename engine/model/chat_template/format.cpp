@@ -1,3 +1,5 @@
+// The two ways in which Python fills values into a text: the % operator and str.format(). Both read a small language of
+// widths, signs and precisions.
 #include "engine/model/chat_template/format.h"
 
 #include <algorithm>
@@ -37,6 +39,7 @@ int64_t take_number(std::string_view& rest, int64_t most) {
   return number;
 }
 
+// Every reader of this file cuts what it has read from the front of `rest`.
 bool take(std::string_view& rest, char c) {
   if (!rest.starts_with(c)) return false;
   rest.remove_prefix(1);
@@ -94,6 +97,7 @@ std::string real_digits(double value, char type, int64_t precision, bool alterna
   return digits;
 }
 
+// A number without its sign, because zeros and fillers stand between the sign and the digits.
 struct Signed {
   std::string sign, digits;
 };

@@ -3,6 +3,7 @@
 
 namespace tandem::serve {
 
+// Order matters only for paths with a name at the end, which stand behind those without.
 std::span<const Route> routes() {
   static constexpr Route table[] = {
       {RouteId::page, "GET", "/", "The page: a chat, and beside it what the devices do."},

@@ -239,8 +239,8 @@ void add_rule_flags(CLI::App& app, ReplayMoeFlags& flags) {
 
 }  // namespace
 
-// A plain file is read line by line, because much less is kept of a trace than its text. Other inputs are read whole
-// first.
+// A plain file is read line by line, because much less is kept of a trace than its text. Other inputs are read whole at
+// first. Both ways give the same requests.
 ReplayTrace read_replay_trace(const std::string& path, const RoutingHints& hints) {
   ReplayTrace trace{path, {}, {}};
   if (path != "-" && std::filesystem::is_regular_file(path)) {
