@@ -162,7 +162,7 @@ bool has_gpu() {
   });
 }
 
-// The run without a GPU comes first. What another run takes beyond it is the driver's.
+// The run without a GPU comes first. Memory of another run beyond it is the driver's.
 std::vector<json> measure(const std::string& model, int64_t tokens, bool gpu) {
   std::vector<json> runs = {in_a_process("npu-only", model, tokens)};
   if (gpu) {

@@ -156,8 +156,8 @@ nlohmann::json prefill(const Shape& shape, int rounds) {
   return row;
 }
 
-// Few tokens read all weights once, so the bound is how fast this thread can read memory. That rate is measured beside,
-// by adding up the same bytes.
+// Few tokens read all weights once, so the bound is how fast this thread can read memory. The bench measures that rate
+// too, by adding up the same bytes.
 nlohmann::json decode(const char* name, PackedKind kind, const Shape& shape, int rounds) {
   const auto [S, N, K] = shape;
   const PackedFormat format = {kind, ScaleKind::half, MinKind::explicit_, 32, 0};

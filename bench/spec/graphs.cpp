@@ -1,4 +1,4 @@
-// What loading graphs of the NPU costs beside passes, by the way of switching.
+// Question: how much time does the loading of NPU graphs cost beside passes, by the way of switching?
 #include "bench/spec/graphs.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What every function of the C interface goes through: how exceptions become statuses, and how handles and memory pass
-// to the caller. No exception may cross the edge, because a program in C cannot catch one.
+// Every function of the C interface goes through this file. It turns exceptions into statuses, and passes handles and
+// memory to the caller. No exception may cross the edge, because a program in C cannot catch one.
 #include "bindings/c/edge.h"
 
 #include <cstdlib>

@@ -94,7 +94,7 @@ tandem_status tandem_tokenize(tandem_model* model, const char* text, size_t byte
   });
 }
 
-// Tokens can be parts of a character, so the text need not be valid UTF-8. Its length is given for that reason.
+// Tokens can be parts of a character, so the text need not be valid UTF-8. So the caller gets its length too.
 tandem_status tandem_detokenize(tandem_model* model, const int32_t* ids, size_t count, int special, char** text,
                                 size_t* bytes) {
   return guarded([&] {

@@ -134,8 +134,8 @@ std::vector<std::vector<int32_t>> texts_of(const int32_t* ids, const size_t* cou
 
 }  // namespace
 
-// The pieces live on this thread's stack, and the callbacks refer to them. That is sound because `write` returns only
-// after the text has ended, and the callbacks end with it.
+// The pieces live on this thread's stack, and the callbacks refer to them. The references are valid, because `write`
+// returns after the text has ended and no callback comes later.
 void write_text(const TextModel& model, const tandem_generate_options* options, tandem_on_piece on_piece, void* user,
                 tandem_generation* generation, const std::function<Generation(GenerateOptions)>& write) {
   require_size(generation);

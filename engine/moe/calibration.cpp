@@ -1,5 +1,5 @@
-// Reads and writes how often each expert was chosen. Such files are given by users, so each number is checked before it
-// is used as an index or a size.
+// Reads and writes how often each expert was chosen. Users write such files, so each number is checked before it is
+// used as an index or a size.
 #include "engine/moe/calibration.h"
 
 #include <nlohmann/json.hpp>

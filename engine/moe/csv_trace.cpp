@@ -37,8 +37,8 @@ std::optional<T> number_in(std::string_view text) {
   return value;
 }
 
-// The first line names the columns, so files of other programs can have them in any order and beside others. A token's
-// k experts are k lines of one layer.
+// The first line names the columns, so files of other programs can have them in any order, with other columns between
+// them. A token's k experts are k lines of one layer.
 class CsvReader {
  public:
   CsvReader(const std::string& source, int64_t used) : collected_(source), used_(static_cast<size_t>(used)) {}

@@ -7,7 +7,7 @@
 
 namespace tandem {
 
-// Of equal scores the lower id wins. The result is sorted by id, because choices are compared as sets.
+// The lower id wins among equal scores. The result is sorted by id, because choices are compared as sets.
 std::vector<int32_t> best_experts(std::span<const float> scores, int64_t k) {
   std::vector<int32_t> experts(scores.size());
   std::iota(experts.begin(), experts.end(), 0);

@@ -59,7 +59,7 @@ std::string_view name_of(ExpertEngine engine) {
 // The engine `anemll` runs attention on the NPU and experts on the CPU.
 bool experts_on_npu(ExpertEngine engine) { return engine != ExpertEngine::cpu && engine != ExpertEngine::anemll; }
 
-// What the paper states or what its tables imply. Tokens beyond a capacity are dropped there, while this engine
+// The rules that the paper states or its tables imply. Tokens beyond a capacity are dropped there, while this engine
 // computes them.
 ExpertRules paper_rules(const ChipExperts& chip) {
   ExpertRules rules;

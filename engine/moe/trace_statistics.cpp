@@ -1,4 +1,4 @@
-// What a trace says about caches before any cache is simulated.
+// Statistics of a trace that say how well caches could do, before any cache is simulated.
 #include "engine/moe/trace_statistics.h"
 
 #include <algorithm>

@@ -73,7 +73,7 @@ OwnPlanner planner_of(const py::function& function) {
   };
 }
 
-// What a text is asked for, filled by the package before start(). Python's functions stay references until then.
+// The settings of one text, which the package fills before start(). Python's functions stay references until then.
 struct TextAsked {
   int64_t predict = 128;
   SamplerOptions sampler;

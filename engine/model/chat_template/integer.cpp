@@ -1,5 +1,5 @@
-// Whole numbers of any size, since Python has them and templates compute with them. Small ones are plain 64-bit
-// numbers. Only what overflows becomes a list of 32-bit limbs, the lowest first.
+// Whole numbers of any size, as in Python: templates compute with such numbers. Small ones are plain 64-bit numbers.
+// Only what overflows becomes a list of 32-bit limbs, the lowest first.
 #include "engine/model/chat_template/integer.h"
 
 #include <algorithm>

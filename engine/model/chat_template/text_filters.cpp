@@ -220,7 +220,7 @@ Value whole(Maker& maker, const Value& value, const Arguments& arguments) {
   return real && std::isfinite(*real) ? Value(cut(*real)) : otherwise;
 }
 
-// What cannot be read as a number gives the default, and no error.
+// A text that is no number gives the default, and no error.
 Value real(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `float`", {"default"});
   const Value otherwise = taken.has(0) ? taken.at(0) : Value(0.0);

@@ -20,7 +20,7 @@ std::vector<size_t> shortest_first(std::span<const int64_t> rests) {
 }  // namespace
 
 // First half of the room is set aside for the oldest prompt. Then the shortest prompts that fit whole get theirs,
-// because their texts can begin behind this pass. What is left goes to the others by age.
+// because their texts can begin behind this pass. The other prompts share the rest by age.
 std::vector<int64_t> share_room(std::span<const int64_t> rests, int64_t room) {
   std::vector<int64_t> shares(rests.size(), 0);
   if (rests.empty() || room <= 0) return shares;

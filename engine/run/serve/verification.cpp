@@ -49,8 +49,7 @@ void keep_path(const TextCache& cache, Sequence& sequence, const DraftTree& draf
   cache.accept(sequence, of_pass);
 }
 
-// What the model would have chosen behind each draft of a chain, also behind wrong ones. Sources learn from all
-// of them.
+// The model's own choice behind each draft of a chain, also behind wrong ones. Sources learn from all of them.
 std::vector<int32_t> choices_along(std::span<const int32_t> chain, std::span<const int32_t> got,
                                    const LogitRows& rows) {
   std::vector<int32_t> choices(got.begin(), got.end());

@@ -176,7 +176,7 @@ Api::Handler Api::handler_of(RouteId route) {
   return nullptr;
 }
 
-// A known path with another method is told apart from an unknown path, as HTTP wants it.
+// HTTP has one status for a known path with another method, and another status for an unknown path.
 RouteId Api::route_of(const http::Request& request) const {
   std::string other_method;
   for (const Route& route : routes()) {

@@ -15,7 +15,7 @@ using Load = TextService::Load;
 std::string whole(int64_t value) { return std::to_string(value); }
 std::string seconds(int64_t us) { return std::to_string(static_cast<double>(us) / 1e6); }
 
-// What a row is, and how its value is made of the counters and of the service's load.
+// A row's description, and the function that makes its value of the counters and of the service's load.
 struct Row {
   MetricFacts facts;
   std::string (*value)(const Metrics&, const Load&);

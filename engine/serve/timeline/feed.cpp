@@ -125,7 +125,7 @@ double Feed::tokens_per_second(const std::vector<NumberedPass>& passes) {
   return static_cast<double>(tokens) / kRateSeconds;
 }
 
-// Makes the passes' text once. A client with too much unread gets nothing now, and is told later how many passes it
+// Makes the passes' text once. A client with too much unread gets nothing now. Its next event says how many passes it
 // has missed.
 void Feed::tell(const std::vector<NumberedPass>& passes, int64_t dropped) {
   WatchedLoad load = options_.load ? options_.load() : WatchedLoad{};

@@ -117,7 +117,7 @@ const json& CaseReader::value(const char* key) {
   return object_[key];
 }
 
-// Every reader checks the type and names the key in its error. That holds for the functions below too.
+// Every reader checks the type and names the key in its error. The functions below do the same.
 const json& CaseReader::list(const char* key) {
   const json& values = value(key);
   if (!values.is_array()) fail(key, "a list");

@@ -1,5 +1,5 @@
-// What a model would take of memory, and what its speed is bounded by. Nothing is loaded: sizes follow from the file's
-// head and the flags. `tandem info` prints it.
+// Says how much memory a model would take, and which bounds its speed has. Nothing is loaded: sizes follow from the
+// file's head and the flags. `tandem info` prints it.
 #include "engine/app/commands/models/memory_report.h"
 
 #include <cstdio>

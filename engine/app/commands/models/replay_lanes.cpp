@@ -1,5 +1,5 @@
 // Shows what schedules would do with a layer of the trace: who computes which expert, and when. The trace gives loads
-// and what a cache holds. The costs are given, so the charts are modelled.
+// and what a cache holds. The caller gives the costs, so the charts are modelled.
 #include "engine/app/commands/models/replay_lanes.h"
 
 #include <algorithm>

@@ -97,7 +97,7 @@ std::vector<ReplayRow> replay(const ReplayTrace& trace, const ReplayMoeFlags& fl
   return rows;
 }
 
-// What the trace has, so that a reader of the rows knows what MRS could use.
+// Says what the trace contains, so that a reader of the rows knows what MRS could use.
 nlohmann::json trace_json(const ReplayTrace& trace) {
   const RoutingTrace& routing = trace.routing.trace;
   std::set<int64_t> sequences;

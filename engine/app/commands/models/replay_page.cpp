@@ -210,8 +210,8 @@ double best_hits(const std::vector<ChartLine>& curves, size_t at) {
   return best;
 }
 
-// For each card, the speed over the memory that experts are given, with the best hit rate at each budget. Budgets that
-// do not fit the card are left out.
+// Draws a curve for each card: the speed over the memory for experts, with the best hit rate at each budget. Budgets
+// that do not fit the card are left out.
 std::string speed_section(const ReplayPage& page, const std::vector<ChartLine>& curves,
                           const std::vector<double>& budgets) {
   if (!page.model || page.cards.empty()) return "";

@@ -47,7 +47,7 @@ std::optional<bool> set_named(GenerateOptions& options, const std::string& name,
 
 }  // namespace
 
-// An unknown name and a bad value are told apart, since only one of them is helped by the list of names.
+// An unknown name and a bad value are different errors, since a list of names only helps with the first.
 void change_setting(GenerateOptions& options, const std::string& text) {
   const size_t blank = std::min(text.find(' '), text.size());
   const std::string name = text.substr(0, blank), value = text.substr(std::min(blank + 1, text.size()));

@@ -16,7 +16,7 @@ class Llama3Reader : public CallReader {
   explicit Llama3Reader(FunctionNames functions) : functions_(std::move(functions)) {}
 
  protected:
-  // Calls stand at the start or nowhere. As soon as something else comes, the rest of the answer is content.
+  // Calls stand at the start or nowhere. Behind anything else, the rest of the answer is content.
   bool step(ReplyParts& parts, bool is_end) override {
     switch (place_) {
       case Place::start:

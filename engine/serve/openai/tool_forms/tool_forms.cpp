@@ -1,4 +1,4 @@
-// What the readers of all forms share, the reader of forced calls, and which form a template has.
+// The parts that readers of all forms share, the reader of forced calls, and the form of a template.
 #include <algorithm>
 
 #include "engine/serve/openai/tool_forms/tool_form.h"
@@ -109,7 +109,7 @@ bool CallReader::pass_content(std::string_view mark, ReplyParts& parts, bool is_
   return is_there;
 }
 
-// What looked like a call is none, so everything that was held back becomes content in its first order.
+// The text looked like a call and is none. So everything that was held back becomes content, in its first order.
 void CallReader::give_up(std::string_view mark, size_t length, ReplyParts& parts) {
   add_text(parts, ReplyPart::Kind::content, gap_);
   gap_.clear();
