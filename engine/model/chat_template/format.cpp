@@ -219,6 +219,7 @@ class Formatting {
  public:
   Formatting(Maker& maker, const Arguments& arguments) : maker_(maker), arguments_(arguments) {}
 
+  // Text outside of fields is copied with its author, and so are the values. A doubled bracket means the bracket itself.
   Text all(const Text& form) {
     const std::string_view bytes = form.bytes();
     Text result;
@@ -307,6 +308,8 @@ class PercentFormatting {
     may_be_left_ = !is_tuple_ && (values.dict() || values.list() || values.undefined() || values.object<Range>());
   }
 
+  // Walks from one % to the next. Text between them is copied with its author, and each field takes its values. Values
+  // of a tuple that are left at the end are an error, as in Python.
   Text all(const Text& form) {
     const std::string_view bytes = form.bytes();
     Text result;
