@@ -1,5 +1,4 @@
-// Finds compiled shaders by source and kernel. The build has embedded them, so nothing is compiled or read when the
-// program runs.
+// Finds compiled shaders by source and kernel. The build has embedded them, so no file is read when the program runs.
 #include "shaders/shaders.h"
 
 #include "shaders/embedded.h"

@@ -219,7 +219,7 @@ class Formatting {
  public:
   Formatting(Maker& maker, const Arguments& arguments) : maker_(maker), arguments_(arguments) {}
 
-  // Text outside of fields is copied with its author, and so are the values. A doubled bracket means the bracket itself.
+  // Text outside of fields is copied with its author, and so are the values. A doubled bracket is one bracket.
   Text all(const Text& form) {
     const std::string_view bytes = form.bytes();
     Text result;

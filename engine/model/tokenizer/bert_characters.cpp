@@ -1,5 +1,5 @@
-// What BERT's tokenizers know about characters: which are removed, folded to other letters, or stand alone. The tables
-// were recorded from the original program.
+// What BERT's tokenizers know about characters: which are removed, folded to other letters, or stand alone. A script
+// has recorded the tables (bert_tables.cpp).
 #include "engine/model/tokenizer/bert_characters.h"
 
 #include <algorithm>

@@ -40,7 +40,7 @@ std::string new_id(bool is_chat) {
 
 ApiError model_loads() { return ApiError(503, "The model is being loaded.", "", "loading"); }
 
-// Tells the client to come back after a second, since the requests in front of it are read in milliseconds.
+// Tells the client to come back after a second. A place in the reader's line, or among the listeners, may be free then.
 ApiError too_many(const std::string& message) {
   ApiError error(429, message, "", "rate_limit_exceeded");
   error.retry_seconds = 1;
@@ -369,7 +369,7 @@ void Api::write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseH
       ->begin(served.service);
 }
 
-// Runs on a thread of its own, because the vectors of many texts take seconds.
+// Runs on a thread of its own, because the vectors of many texts take long.
 void Api::embeddings(const Exchange& exchange) {
   if (served_.load()->embedder == nullptr)
     throw ApiError(501, "This server gives no embeddings. Start it with `tandem serve --embeddings`.", "",

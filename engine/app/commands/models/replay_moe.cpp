@@ -193,7 +193,7 @@ void write_page(const ReplayTrace& trace, const ReplayMoeFlags& flags, const std
   write_output(flags.html, replay_page(page), while_unread(flags.html));
 }
 
-// JSON has one way of asking unless more are named, so rows of several runs have the same keys. The text shows both.
+// JSON has one way of asking unless more are named, and the text shows both.
 int run_replay(const ReplayMoeFlags& flags) {
   const ReplayTrace trace = read_replay_trace(flags.trace, flags.hints);
   for (const std::string& note : trace.routing.notes) std::fprintf(stderr, "note: %s\n", note.c_str());

@@ -33,7 +33,7 @@ struct ScheduleFlags {
 
 // ---- a processor and a GPU
 
-// Both the order on each lane and the times, because tests compare the first and people look at the second.
+// A schedule has the order on each lane, and the times of each part.
 json json_of(const ScheduleRule& rule, const ExpertSchedule& schedule) {
   json timeline = json::array();
   for (const ExpertSpan& span : schedule.spans)

@@ -1,5 +1,5 @@
-// `tandem eval --jsonl`: perplexities of many texts that share passes. An answer is a line of JSON, in the order in
-// which texts end.
+// `tandem eval --jsonl`: perplexities of many texts that share passes. An answer is a line of JSON, in the order of the
+// texts or as they end.
 #include "engine/app/commands/text/eval_lines.h"
 
 #include <algorithm>
@@ -123,7 +123,7 @@ class Evaluation {
     return logits;
   }
 
-  // The answer repeats device, plan and act, because lines of several runs are often put together.
+  // The answer repeats device, plan and act, so a line by itself says what its numbers are about.
   void end(size_t index) {
     const LineText& text = texts_[index];
     answers_.add(text.asked, {{"n_tokens", text.ids.size()},

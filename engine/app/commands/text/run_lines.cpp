@@ -1,5 +1,5 @@
-// `tandem run --jsonl` and several files: many prompts that share passes. Each answer is printed as soon as its text
-// has ended.
+// `tandem run --jsonl` and several files: many prompts that share passes. Answers come in the order of the prompts, or
+// as texts end (`unordered`).
 #include "engine/app/commands/text/run_lines.h"
 
 #include <cstdio>
