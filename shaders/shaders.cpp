@@ -22,7 +22,8 @@ std::vector<ShaderName> shader_names() {
   return names;
 }
 
-// FNV-1a over words.
+// FNV-1a over words. Files of compiled pipelines have it in
+// their key, so those of other shaders are never used.
 uint64_t shaders_hash() {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const auto& file : embedded_shaders()) {
