@@ -1,5 +1,5 @@
-// How the matmul kernels of the simt family add up runs of columns (runs.cl). They include this file, which is never
-// built alone.
+// How the matmul kernels of the simt family add up runs of columns (runs.cl). They include this file. No program is
+// built of it alone.
 //
 // Few tokens (option TOKENS): a group of 64 x AT_ONCE. Work-item (r, lane) computes row r in the runs lane, lane +
 //   AT_ONCE, ..., and add_runs() adds AT_ONCE runs at a time to the totals.

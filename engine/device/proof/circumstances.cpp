@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 #include "engine/device/gpu/kept_file.h"
@@ -24,14 +25,17 @@ namespace fs = std::filesystem;
 constexpr uint64_t kLittleMemory = uint64_t{256} << 20;
 constexpr uint64_t kMostThatIsALimit = uint64_t{1} << 40;  // bytes; a larger limit counts as none
 
-// PoCL, lavapipe and their libraries were seen to fail or to abort with less (docs/drivers.md).
+// PoCL, lavapipe and their libraries were seen to fail or to abort with less (docs/drivers.md). Of address space they
+// take more with each core: both have a thread for each, with a stack and an arena of the allocator.
 struct MemoryLimit {
   __rlimit_resource which;
   const char* name;
-  uint64_t least_of_drivers;
+  uint64_t least_of_drivers, more_for_each_core;
+
+  uint64_t least() const { return least_of_drivers + more_for_each_core * std::thread::hardware_concurrency(); }
 };
-constexpr MemoryLimit kMemoryLimits[] = {{RLIMIT_AS, "ulimit -v", uint64_t{640} << 20},
-                                         {RLIMIT_DATA, "ulimit -d", uint64_t{256} << 20}};
+constexpr MemoryLimit kMemoryLimits[] = {{RLIMIT_AS, "ulimit -v", uint64_t{768} << 20, uint64_t{128} << 20},
+                                         {RLIMIT_DATA, "ulimit -d", uint64_t{256} << 20, 0}};
 
 // With less in a control group, drivers are killed without a message. They were seen to write 25 to 40 MB.
 constexpr uint64_t kLeastOfDriversInGroups = uint64_t{48} << 20;
@@ -103,9 +107,8 @@ Want want_of_memory() {
 // This is asked before drivers are loaded, because with too little memory they abort or are killed.
 Want want_of_driver_memory() {
   for (const MemoryLimit& one : kMemoryLimits) {
-    if (const auto limit = limit_of(one.which); limit && *limit < one.least_of_drivers)
-      return {"drivers want " + mebibytes(one.least_of_drivers) + " of memory, and " + one.name + " allows " +
-                  mebibytes(*limit),
+    if (const auto limit = limit_of(one.which); limit && *limit < one.least())
+      return {"drivers want " + mebibytes(one.least()) + " of memory, and " + one.name + " allows " + mebibytes(*limit),
               "Raise that limit"};
   }
   if (const auto room = group_room(); room && room->bytes < kLeastOfDriversInGroups)
