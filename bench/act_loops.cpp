@@ -43,6 +43,8 @@ const Named kFormats[] = {
     {"Q6_K", {PackedKind::i8, ScaleKind::super, MinKind::none, 16}},
 };
 
+// One product with fixed activations. Its results are checked against the plain formula, bit by bit, before anything
+// is timed.
 struct Product {
   PackedFormat format;
   int64_t tokens, columns;
@@ -87,6 +89,8 @@ double rate(Product& product, const ActLoops& loops, const std::byte* weights, s
 
 }  // namespace
 
+// Weights are 400 MB of random codes on huge pages, so that cold runs read from memory and not from a cache. Loops that
+// give a wrong result are not timed.
 int main(int count, char** arguments) {
   CLI::App app("act_loops: GB/s of packed weights of the loops for 8-bit activations");
   int64_t tokens = 1, columns = 2048;

@@ -35,6 +35,7 @@ struct Form {
   bool is_json;
 };
 
+// A schema with many properties of five kinds, half of them required.
 std::string of_properties(int count) {
   const char* const kinds[] = {R"({"type": "string", "maxLength": 80})", R"({"type": "integer", "minimum": 0})",
                                R"({"type": ["number", "null"]})", R"({"enum": ["red", "green", "blue"]})",
@@ -49,6 +50,7 @@ std::string of_properties(int count) {
          R"(], "additionalProperties": false})";
 }
 
+// Forms that cost in different ways: many names, long counts, patterns, recursion, and plain grammars.
 std::vector<Form> forms() {
   return {{"any JSON value", "true", true},
           {"100 properties", of_properties(100), true},
@@ -99,6 +101,7 @@ void write(const Constraint& constraint, const Tokenizer& tokenizer, bool is_jso
   if (is_json && matcher->may_end() && !nlohmann::json::accept(text)) fail(text + " is no JSON");
 }
 
+// The mean, the 99th percentile and the worst step, because a writer waits for the worst.
 void print_steps(std::vector<double>& steps) {
   double sum = 0;
   for (const double one : steps) sum += one;
@@ -107,6 +110,7 @@ void print_steps(std::vector<double>& steps) {
   std::printf(" %9.1f %9.1f %9.1f |", sum / count, steps[static_cast<size_t>(count * 0.99)], steps.back());
 }
 
+// The first text fills caches, so its steps are printed apart from those of later texts.
 void time_form(const ConstraintMaker& maker, const Tokenizer& tokenizer, const Form& form, int texts) {
   double best = 1e9;
   std::shared_ptr<const Constraint> constraint;
@@ -127,6 +131,7 @@ void time_form(const ConstraintMaker& maker, const Tokenizer& tokenizer, const F
 
 }  // namespace
 
+// Building the maker sorts the vocabulary once for each model, and that time is printed by itself.
 int main(int argc, char** argv) {
   CLI::App app("What constraints cost");
   std::vector<std::string> models;

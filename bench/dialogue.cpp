@@ -27,6 +27,8 @@ struct Options {
   std::string tandem;
 };
 
+// Each turn gives the engine the whole dialogue. The sequence knows its earlier part, so only the new turn is run.
+// Answers have fixed lengths, so that both programs of a comparison do the same work.
 int run(const Options& options) {
   tandem::app::EngineNeeds needs;
   needs.may_join_later = !options.tandem.empty();

@@ -1,3 +1,4 @@
+// What all benches share: the default model, flags, turns, and the proof that engines agree before they are timed.
 #include "bench/engines.h"
 
 #include <spdlog/cfg/helpers.h>
@@ -16,6 +17,7 @@
 
 namespace tandem::bench {
 
+// The same places in the same order as the program and `./dev run`.
 std::string default_model() {
   const char* named = std::getenv("TANDEM_MODEL");
   const char* cache = std::getenv("XDG_CACHE_HOME");
@@ -30,6 +32,7 @@ void require_model(const std::string& path) {
     throw Error("no model file", path, "Run `./dev run \"Hello\"` once, or name one on the command line");
 }
 
+// Ids spread over the vocabulary without a random generator, so runs are the same everywhere.
 std::vector<int32_t> some_ids(int64_t vocabulary, int64_t count) {
   std::vector<int32_t> ids;
   for (int64_t i = 0; i < count; ++i) ids.push_back(static_cast<int32_t>((i * 7919 + 31) % vocabulary));
@@ -54,12 +57,15 @@ double time_decode(Engine& engine, std::span<const int32_t> ids, int64_t context
   });
 }
 
+// Each round begins with another participant, so that a slow second of a shared machine hits each of them in turn. The
+// first round warms up and does not count.
 void take_turns(size_t count, int rounds, const std::function<void(size_t i, bool counts)>& run) {
   for (int round = -1; round < rounds; ++round) {
     for (size_t i = 0; i < count; ++i) run((i + static_cast<size_t>(std::max(round, 0))) % count, round >= 0);
   }
 }
 
+// Compares bits, because plans of one engine must not differ in a single one.
 void verify_equal(std::span<const std::unique_ptr<Engine>> engines, std::span<const int32_t> ids) {
   std::vector<float> first;
   for (const auto& engine : engines) {
@@ -87,6 +93,7 @@ void add_flags(CLI::App& app, EngineBenchOptions& options) {
   app.add_flag("--json", options.json);
 }
 
+// An Error of any bench ends it with a message and status 1.
 int bench_main(CLI::App& app, int argc, char** argv, const std::function<int()>& run) {
   CLI11_PARSE(app, argc, argv);
   // Standard output has only the result, as in the program itself.

@@ -72,6 +72,7 @@ tandem::ExpertPrefetching prefetching_of(const std::string& row) {
   return row.ends_with(":off") ? tandem::ExpertPrefetching::off : tandem::ExpertPrefetching::automatic;
 }
 
+// Rows differ in the plan, and in what the name of the row says about copies ahead. Everything else is equal.
 std::unique_ptr<Engine> open(const Options& options, const std::string& row, double budget, const Throttle& throttle) {
   const std::string plan = row.substr(0, row.find(':'));
   tandem::EngineOptions engine;
@@ -95,6 +96,7 @@ std::unique_ptr<Engine> open(const Options& options, const std::string& row, dou
 
 tandem::LaneDecider& lanes_of(Engine& engine) { return *engine.model().expert_store()->lanes(); }
 
+// Real text, because random tokens would choose experts evenly and no cache could gain.
 std::vector<int32_t> tokens_of(const Engine& engine, const Options& options) {
   const int64_t count = options.tokens + kBeforeText;
   std::ifstream file(options.text, std::ios::binary);
@@ -144,6 +146,8 @@ Throttle throttle_for(const Options& options, double budget) {
           bytes / (options.ratio[2] / options.ratio[1] * gpu) / 1e9};
 }
 
+// Times all engines in turns, and takes the differences of their counters over the rounds that count. A row's
+// prediction starts from the measured row without copies, and replaces its expected time of experts.
 std::vector<Row> measure(const Options& options, std::vector<std::unique_ptr<Engine>>& engines,
                          std::span<const int32_t> ids) {
   std::vector<Row> rows;
@@ -179,6 +183,7 @@ double ratio(const Row& row, const Row& hybrid) {
   return tandem::median(ratios);
 }
 
+// The other plans are compared with hybrimoe, which is the first row.
 void print_table(const Options& options, double budget, const Throttle& throttle, const std::vector<Row>& rows) {
   std::printf("\n%s, %g %% of the experts in slots, measured; host %.2f times as slow, link %s\n\n",
               options.is_text() ? "text" : "prompts", budget, throttle.host_slower,
@@ -215,6 +220,8 @@ nlohmann::json to_json(const Options& options, double budget, const Throttle& th
   return list;
 }
 
+// For each budget, engines are opened anew, because the number of slots is fixed when a model is loaded. Bits are
+// compared before anything is timed.
 int run(Options options) {
   bench::require_model(options.model);
   if (options.tokens == 0) options.tokens = options.is_text() ? 32 : 256;
@@ -251,6 +258,7 @@ int run(Options options) {
 
 }  // namespace
 
+// Flags say what the table is about: the phase, the budgets, and how much the host and the link are slowed down.
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("experts: hybrimoe and its baselines (Y7) on a mixture of experts, measured");

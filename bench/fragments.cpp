@@ -115,6 +115,7 @@ class FragmentBench {
     });
   }
 
+  // Both times come from the same run: the whole pass, and the part of it that was spent on decisions.
   void measure(int rounds) {
     bench::take_turns(ways_.size(), rounds, [&](size_t i, bool counts) {
       Way& way = ways_[i];
@@ -141,6 +142,7 @@ class FragmentBench {
   tandem::Operand residual_;
 };
 
+// Costs are per cut: what the pass takes longer than a single plan, divided by the number of cuts.
 nlohmann::json report(const FragmentBench& fragments, bool prints) {
   nlohmann::json rows = nlohmann::json::array();
   const double whole = tandem::median(fragments.ways().front().seconds);
@@ -162,6 +164,8 @@ nlohmann::json report(const FragmentBench& fragments, bool prints) {
   return rows;
 }
 
+// One engine gives the plan of each length, and the bench cuts that plan. So all ways run the same operators on the
+// same devices.
 int run(const Options& options) {
   bench::require_model(options.model);
   const int64_t longest = std::ranges::max(options.lengths);

@@ -64,6 +64,8 @@ struct Verdict {
   double ratio = 0;  // tensor's seconds / the best other plan's, median over the rounds
 };
 
+// Compares `tensor` with the best of the other plans, round by round, since both were slow or fast together. The median
+// of the ratios counts.
 Verdict judge(const Test& test, const std::vector<std::string>& plans) {
   const auto tensor = static_cast<size_t>(std::ranges::find(plans, kTensor) - plans.begin());
   Verdict verdict;
@@ -78,6 +80,7 @@ Verdict judge(const Test& test, const std::vector<std::string>& plans) {
   return verdict;
 }
 
+// Prompts of each length and single tokens at last. All engines must agree in bits before each test.
 std::vector<Test> measure(const Options& options, std::vector<std::unique_ptr<Engine>>& engines,
                           const std::vector<int32_t>& ids) {
   std::vector<Test> tests;
@@ -127,6 +130,7 @@ nlohmann::json to_json(const Options& options, const std::vector<Test>& tests) {
   return {{"schema", 1}, {"bench", "heterollm"}, {"chunk", options.chunk}, {"rows", rows}};
 }
 
+// All engines are open at once and share the cores, and only one of them runs at a time.
 int run(const Options& options) {
   bench::require_model(options.model);
   const int64_t longest = std::max(std::ranges::max(options.lengths), kDecodeContext + kDecodeTokens);

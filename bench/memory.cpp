@@ -90,6 +90,8 @@ class Watch {
   std::jthread thread_;
 };
 
+// The run that is measured. A quarter of the tokens is a prompt and the rest are single tokens, so both kinds of passes
+// have taken their memory. It prints one line of JSON for its parent.
 int run_child(const Options& options) {
   const std::string model = std::filesystem::canonical(options.models.at(0));
   const auto before = bench::files_of(mappings_now());
@@ -122,12 +124,14 @@ int run_child(const Options& options) {
   return 0;
 }
 
+// Names of files may have blanks and quotes, and the command goes through a shell.
 std::string quoted(const std::string& text) {
   std::string safe = "'";
   for (const char c : text) safe += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return safe + "'";
 }
 
+// A process of its own for each run, because a peak never falls and drivers never give memory back.
 json in_a_process(const std::string& plan, const std::string& model, int64_t tokens) {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe");
   const std::string command =
@@ -158,6 +162,7 @@ bool has_gpu() {
   });
 }
 
+// The run without a GPU comes first. Memory of another run beyond it is the driver's.
 std::vector<json> measure(const std::string& model, int64_t tokens, bool gpu) {
   std::vector<json> runs = {in_a_process("npu-only", model, tokens)};
   if (gpu) {
@@ -188,6 +193,7 @@ void print(const std::vector<json>& runs) {
   }
 }
 
+// The program calls itself with --child for each run.
 int run(Options options) {
   if (options.models.empty()) options.models = {bench::default_model()};
   for (const std::string& model : options.models) bench::require_model(model);

@@ -85,6 +85,8 @@ float expected(const MatmulCall& call, int64_t token, int64_t row) {
   return row_product(weights.data(), x.data(), call.columns);
 }
 
+// Checks some rows of the first and the last token against a plain loop, since checking all would take longer than
+// the bench.
 void verify(const MatmulCall& call) {
   for (int64_t token : {int64_t{0}, call.tokens - 1}) {
     for (int64_t row = 0; row < call.row_end; row += 37) {
@@ -99,6 +101,8 @@ struct Shape {
   int64_t tokens, rows, columns;
 };
 
+// Times the array's product and OpenBLAS's in turns over the same values. Weights are halves in panels for the array
+// and floats for OpenBLAS. The ratio is taken within each round.
 nlohmann::json prefill(const Shape& shape, int rounds) {
   const auto [S, N, K] = shape;
   const std::vector<float> x = random_floats(static_cast<size_t>(S * K), 1),
@@ -152,6 +156,8 @@ nlohmann::json prefill(const Shape& shape, int rounds) {
   return row;
 }
 
+// Few tokens read all weights once, so the bound is how fast this thread can read memory. The bench measures that rate
+// too, by adding up the same bytes.
 nlohmann::json decode(const char* name, PackedKind kind, const Shape& shape, int rounds) {
   const auto [S, N, K] = shape;
   const PackedFormat format = {kind, ScaleKind::half, MinKind::explicit_, 32, 0};
@@ -193,6 +199,8 @@ nlohmann::json decode(const char* name, PackedKind kind, const Shape& shape, int
 
 }  // namespace
 
+// OpenBLAS takes the instruction set from its environment when it is loaded. So the program sets it and starts
+// itself again.
 int main(int argc, char** argv) {
   if (std::getenv("OPENBLAS_CORETYPE") == nullptr) {
     // The library's constructor reads these before main, so the program sets them and starts itself again.

@@ -54,6 +54,7 @@ bool run_one(const OpCase& op_case, Bench& bench, Bench& reference, Result& resu
   return right;
 }
 
+// Runs every case on the device and on the host's reference. A case counts only if its result is right.
 Result run_target(const Target& target) {
   const auto begin = Clock::now();
   Result result{"tandem", target.name};
@@ -98,6 +99,7 @@ Result run_peer(const std::string& path, const std::string& backend, const std::
   return result;
 }
 
+// Unsupported cases are counted apart, because a suite that skips much is fast.
 void print(const std::vector<Result>& results, bool json) {
   if (json) {
     nlohmann::json rows = nlohmann::json::array();
@@ -125,6 +127,7 @@ void print(const std::vector<Result>& results, bool json) {
 
 }  // namespace
 
+// Targets are those of the conformance suite. The peer is a program that was built elsewhere, and a time limit ends it.
 int main(int argc, char** argv) {
   CLI::App app("op_suite: operator tests a second, on each target and of a peer");
   std::vector<std::string> names = {"opencl_simd", "vulkan_simd"};

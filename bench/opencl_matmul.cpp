@@ -72,6 +72,7 @@ double median_of(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+// The definition of one sum: plain or quantised activations, in the order of runs.
 float expected(const MatMul& op, int64_t n, int64_t s, const std::vector<float>& row) {
   const float* x = op.x.as<float>() + s * op.x_stride;
   if (!op.act_i8) return row_product(row.data(), x, op.K);
@@ -81,6 +82,7 @@ float expected(const MatMul& op, int64_t n, int64_t s, const std::vector<float>&
   return act_i8_product(op.w.format, panel, op.K, n % kPanelRows, codes.data());
 }
 
+// A few rows of all tokens, bit by bit.
 bool verify(const MatMul& op) {
   std::vector<float> row(op.K);
   for (int64_t n = op.row_begin; n < op.row_end; n += 1 + op.row_end / 37) {
@@ -97,6 +99,8 @@ bool verify(const MatMul& op) {
   return true;
 }
 
+// So many copies of the weights that they exceed the caches, each multiplied once in a round. Medians count, and the
+// CPU time beside them shows whether the driver's threads were all at work.
 int bench(Device& device, const Shape& shape, int64_t S, bool act_i8) {
   sync::Pool pool;
   std::mt19937 random(42);
@@ -147,6 +151,7 @@ int bench(Device& device, const Shape& shape, int64_t S, bool act_i8) {
   return 0;
 }
 
+// Flags are read by hand: this bench opens a device, and no engine that would need a model.
 int run(int argc, char** argv) {
   int index = 0;
   bool quick = false, act_i8 = false;

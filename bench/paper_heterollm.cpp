@@ -21,6 +21,7 @@ namespace {
 using namespace tandem;
 using namespace tandem::paper_heterollm;
 
+// Prints what each constant was fitted to and how well, then writes the profile.
 void run_calibration(const paper::Options& options) {
   Decoders decoders;
   const auto says = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
@@ -29,6 +30,7 @@ void run_calibration(const paper::Options& options) {
   paper::write_report(options.output, to_json(calibration.profile));
 }
 
+// Judges all rows of the paper by the profile, without fitting anything.
 void run_rows(const paper::Options& options) {
   Decoders decoders;
   Lab lab(soc_profile(options.soc), decoders);

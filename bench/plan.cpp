@@ -91,6 +91,8 @@ Test check(Engine& engine, tandem::Sequence& text, std::string name, const std::
           tandem::check_predictions(plan, prediction, runs)};
 }
 
+// Prompts begin at an empty text, and the single token stands behind kDecodeContext others. With a profile of this
+// machine, the model clock's time is added to each.
 std::vector<Test> check_all(const Options& options, Engine& engine) {
   const auto ids = bench::some_ids(engine.model().config().vocabulary, std::max(options.chunk, kDecodeContext + 1));
   const auto first = [&](int64_t count) { return std::vector<int32_t>(ids.begin(), ids.begin() + count); };
@@ -119,6 +121,7 @@ double median_of_all(const std::vector<Test>& tests) {
   return tandem::median_error(all);
 }
 
+// A table for each test with a line for each kind and shape of operator, then the median error over all.
 void print(const std::vector<Test>& tests) {
   for (const Test& test : tests) {
     std::printf("%s, plan %s: the pass was predicted to take %.3f ms and took %.3f ms (%+.1f %%)\n\n",
@@ -142,6 +145,7 @@ void print(const std::vector<Test>& tests) {
   }
 }
 
+// The same figures as the tables, with times in seconds for whole passes and in microseconds for operators.
 nlohmann::json to_json(const std::vector<Test>& tests) {
   nlohmann::json list = nlohmann::json::array();
   for (const Test& test : tests) {
@@ -167,6 +171,8 @@ nlohmann::json to_json(const std::vector<Test>& tests) {
   return {{"schema", 1}, {"bench", "plan"}, {"median_error", median_of_all(tests)}, {"tests", std::move(list)}};
 }
 
+// Other plans are tried as in a user's run, unless a profile is judged. If other programs had the cores meanwhile, a
+// note says that nothing can be judged.
 int run(const Options& options) {
   bench::require_model(options.model);
   tandem::EngineOptions engine_options;

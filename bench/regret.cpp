@@ -113,6 +113,7 @@ struct ModelReport {
   size_t median_player = 0;  // the player whose ratio is the median
 };
 
+// Ratios to the best plan in hindsight: 1 is perfect.
 std::vector<double> ratios(const std::vector<Regret>& regrets) {
   std::vector<double> list;
   for (const Regret& one : regrets) list.push_back(one.ratio());

@@ -1,3 +1,5 @@
+// Sorts a process's resident memory by whose it is: the model's file, drivers' libraries, the program, and
+// everything else.
 #include "bench/resident.h"
 
 #include <cstdio>
@@ -6,6 +8,7 @@
 
 namespace tandem::bench {
 
+// A mapping is a line with its addresses, and lines of sizes follow it.
 std::vector<Mapping> read_mappings(std::istream& smaps) {
   std::vector<Mapping> found;
   for (std::string line; std::getline(smaps, line);) {
@@ -29,6 +32,8 @@ std::set<std::string> files_of(const std::vector<Mapping>& mappings) {
   return files;
 }
 
+// Files that were mapped before the engine was opened are the program's. Files that came later, but for the model's,
+// are drivers.
 Resident sort_out(const std::vector<Mapping>& mappings, const std::set<std::string>& files_before,
                   const std::string& model_path) {
   Resident sums;

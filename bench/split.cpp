@@ -56,6 +56,8 @@ struct Phase {
   std::vector<double> ratios;      // per round: the better of the first two / tensor
 };
 
+// Three engines in one process, which take turns. The bits of all three are compared first. Ratios are taken within
+// each round, since absolute speed on a shared machine moves by a factor of two.
 int run(const Options& options) {
   bench::require_model(options.model);
   std::vector<std::unique_ptr<Engine>> engines;
@@ -112,6 +114,7 @@ int run(const Options& options) {
 
 }  // namespace
 
+// One model, and flags that are read by hand.
 int main(int argc, char** argv) {
   Options options;
   options.model = bench::default_model();

@@ -1,3 +1,5 @@
+// A product on the emulated array for people who want to see its cycles. The emulation moves each value from cell to
+// cell, so the product must be small.
 #include "bindings/npu_product.h"
 
 #include <algorithm>
@@ -19,6 +21,7 @@ void require_size(const char* what, int64_t size, int64_t most) {
                    "Give a number from 1 to " + std::to_string(most));
 }
 
+// The array's inputs are halves. Rounding them here gives the caller the values that a real array would multiply.
 std::vector<float> in_halves(std::vector<float> values) {
   std::ranges::transform(values, values.begin(), round_to_half);
   return values;
@@ -26,6 +29,8 @@ std::vector<float> in_halves(std::vector<float> values) {
 
 }  // namespace
 
+// Counts the cycles by formula first, which costs nothing, and refuses a product that would take minutes. Then the
+// stepped array computes the values.
 NpuProduct npu_product(const std::vector<float>& x, const std::vector<float>& w, int64_t m, int64_t k, int64_t n,
                        int64_t rows, int64_t cols, const std::string& dataflow) {
   for (const auto& [what, size] : {std::pair("M", m), {"K", k}, {"N", n}}) require_size(what, size, kMostSide);

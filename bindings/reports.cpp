@@ -1,3 +1,5 @@
+// Makes reports as JSON, with the same functions as the program's `--json` where there are any. So a script that reads
+// one can read the other.
 #include "bindings/reports.h"
 
 #include <algorithm>
@@ -22,6 +24,7 @@ using nlohmann::json;
 // A text may hold bytes that are no UTF-8; JSON shows them as U+FFFD.
 std::string dumped(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
+// A device that cannot be opened is a part of the report, with its error. The other devices are still listed.
 json looked_at(const std::string& id, const DeviceOptions& options) {
   try {
     return to_json(open_device(id, options)->info());
@@ -30,6 +33,8 @@ json looked_at(const std::string& id, const DeviceOptions& options) {
   }
 }
 
+// Uses the planner of the running engine, so the report shows what the next pass would do with the measured costs
+// of now.
 json planned(Engine& engine, const std::string& name, const Batch& batch, int64_t position) {
   Planner& planner = engine.plans().planner();
   const Plan plan = planner.plan_for(batch, position);
@@ -40,6 +45,7 @@ json planned(Engine& engine, const std::string& name, const Batch& batch, int64_
 
 std::string version() { return TANDEM_VERSION; }
 
+// Opens devices with the cores that a model would give them, because a CPU device describes itself by its cores.
 std::string devices_json() {
   require_no_callback();
   const CoreLayout layout = lay_out_cores(usable_cores(), 0);
@@ -54,6 +60,8 @@ std::string devices_json() {
   return dumped(devices);
 }
 
+// Checks every option before the first device is opened, since the measurement can take minutes. The laboratory calls
+// `check` between steps, which is where Ctrl-C and cancels take effect.
 std::string sync_lab_json(const SyncAsked& asked, const Patience& patience) {
   require_no_callback();
   sync_lab::LabOptions options;
@@ -81,6 +89,7 @@ std::string sync_lab_json(const SyncAsked& asked, const Patience& patience) {
   return dumped(sync_lab::sync_json(sync_lab::run_sync_lab(options)));
 }
 
+// Runs between two passes, because plans and diagnostics change during a pass.
 std::string model_json(const TextModel& model) {
   json report;
   model.between_passes([&](Engine& engine) {
@@ -107,6 +116,8 @@ std::string model_json(const TextModel& model) {
   return dumped(report);
 }
 
+// A prompt is planned in the chunks in which it would run, each behind the tokens of those before. One token behind the
+// prompt stands for decoding.
 std::string plans_json(const TextModel& model, int64_t prompt_tokens) {
   if (prompt_tokens < 1)
     throw UsageError("there is nothing to plan", "a prompt of " + std::to_string(prompt_tokens) + " tokens",

@@ -1,3 +1,5 @@
+// One engine and one service for all texts of a model. Callers have threads of their own, and only the service's thread
+// runs passes. Every other work is handed to that thread, and runs between two passes.
 #include "bindings/text_model.h"
 
 #include <unistd.h>
@@ -43,6 +45,7 @@ void set_up_log_once() {
   static_cast<void>(is_set_up);
 }
 
+// Reads an option that is one of some names. The error lists them all, cut to a length that fits a message.
 template <typename Value, typename Known = std::initializer_list<std::pair<const char*, Value>>>
 Value named(const std::string& name, const Known& known, const char* what) {
   std::string names;
@@ -60,10 +63,12 @@ void require_range(const char* what, int64_t value, int64_t least, int64_t most)
                    "Give a number from " + std::to_string(least) + " to " + std::to_string(most));
 }
 
+// Asks for the factory of each device, which throws for an unknown id before any model is read.
 void require_devices(const std::vector<std::string>& devices) {
   for (const std::string& id : devices) as_kind<DeviceError>([&] { return device_factory(id).kind; });
 }
 
+// Compiled programs are kept in the same folder as the program's, so a binding starts as fast as `tandem run`.
 MachineOptions machine_options(const std::vector<std::string>& devices, int threads) {
   set_up_log_once();
   require_devices(devices);
@@ -84,6 +89,8 @@ void be_encoder(TextOptions& options, const ModelConfig& config) {
   options.chunk = options.context;
 }
 
+// Makes the engine's options from the user's, and checks each. Rows of logits decide how much a pass of eval() can
+// return. The default fills at most 64 MiB, and there is always room for drafts of each text.
 TextOptions text_options(const LoadOptions& asked, int64_t vocabulary) {
   require_range("parallel", asked.parallel, 1, kMostSequences);
   require_range("context", asked.context, 0, kMostContext);
@@ -129,6 +136,7 @@ void require_sound(const SamplerOptions& options) {
   require("frequency_penalty", options.frequency_penalty, -1e6, 1e6);
 }
 
+// The models are not known yet, so list kernels are prepared for the usual number of tokens.
 SharedMachine open_machine(const std::vector<std::string>& devices, int threads) {
   MachineOptions options = machine_options(devices, threads);
   options.listed_tokens = kListedTokens;
@@ -161,6 +169,8 @@ struct TextModel::Open {
   TextService service;
 };
 
+// Reads the head of the file first, because an encoder needs other options than a model that writes. Errors of the
+// engine name a path or a device, and that decides which kind of error the user gets.
 std::shared_ptr<TextModel> TextModel::load(const LoadOptions& options) {
   require_no_callback();
   if (options.path.empty()) throw UsageError("there is no model to load", "path", "Name a GGUF file");
@@ -204,6 +214,8 @@ TextModel::~TextModel() {
     static_cast<void>(new std::shared_ptr<Open>(std::move(open_)));
 }
 
+// Takes the engine out under the lock and ends it outside, since the end waits for texts. Calls that already run keep
+// the engine alive by their own pointers.
 void TextModel::close() {
   require_no_callback();
   std::shared_ptr<Open> last;
@@ -222,6 +234,8 @@ bool TextModel::is_closed() const {
 
 bool TextModel::is_here() const { return ::getpid() == process_; }
 
+// Every call begins here, and holds the result while it runs. So a model that is closed meanwhile is freed only when
+// its last call has returned.
 std::shared_ptr<TextModel::Open> TextModel::open() const {
   if (::getpid() != process_)
     throw UsageError("a model is of no use in another process", path_,
@@ -235,6 +249,7 @@ std::vector<int32_t> TextModel::ids(std::string_view text, bool with_start, bool
   return open()->engine->model().tokenizer().encode(text, {.add_bos_eos = with_start, .parse_special = parse_special});
 }
 
+// A text without tokens cannot be continued, so the start token stands for it where the vocabulary has one.
 std::vector<int32_t> TextModel::prompt(std::string_view text) const {
   const auto model = open();
   const Tokenizer& tokenizer = model->engine->model().tokenizer();
@@ -250,6 +265,8 @@ std::string TextModel::text(std::span<const int32_t> ids, bool special) const {
   return model->engine->model().tokenizer().decode(ids, special);
 }
 
+// Some files have a template of their own for conversations with tools, so the conversation decides which one writes
+// the prompt.
 std::vector<int32_t> TextModel::chat_prompt(std::string_view json, std::vector<std::string>* stops) const {
   const auto model = open();
   const auto conversation = as_kind<UsageError>([&] { return chat::Conversation::read(json, "the messages"); });
@@ -268,6 +285,8 @@ std::vector<std::string> TextModel::chat_stops() const {
                       : std::vector<std::string>();
 }
 
+// The maker reads the whole vocabulary once, and so it is made at the first text that keeps a form. Its lock is held
+// while a form is compiled.
 std::shared_ptr<const Constraint> TextModel::constraint(const Form& form) const {
   const int forms = !form.json_schema.empty() + !form.grammar.empty() + form.json_object;
   if (forms == 0) return nullptr;
@@ -282,6 +301,7 @@ std::shared_ptr<const Constraint> TextModel::constraint(const Form& form) const 
   });
 }
 
+// Checked in front of a pass, because an id beyond the vocabulary would read past the table of embeddings.
 void TextModel::require_ids(std::span<const int32_t> ids, int64_t position) const {
   for (const int32_t id : ids)
     if (id < 0 || id >= vocabulary_)
@@ -293,6 +313,7 @@ void TextModel::require_ids(std::span<const int32_t> ids, int64_t position) cons
                        "Load the model with a larger context, or give fewer tokens");
 }
 
+// A service takes a list of texts at a time, and this list has one. The service refuses only when it is closed.
 TextTicket TextModel::start(std::vector<int32_t> prompt, GenerateOptions options, Sequence* sequence,
                             std::function<void(Batcher::Result)> on_end) {
   const auto model = open();
@@ -306,6 +327,8 @@ TextTicket TextModel::start(std::vector<int32_t> prompt, GenerateOptions options
   return tickets->front();
 }
 
+// The result comes by a promise that the callback shares, and this thread sleeps until it is there. An error of the
+// text is thrown here, on the caller's thread.
 Generation TextModel::write(std::vector<int32_t> prompt, GenerateOptions options, Sequence* sequence) {
   require_no_callback();
   const auto result = std::make_shared<std::promise<Batcher::Result>>();
@@ -317,6 +340,8 @@ Generation TextModel::write(std::vector<int32_t> prompt, GenerateOptions options
   return std::move(ended.generation);
 }
 
+// Hands work to the service's thread and waits. `work` and `model` belong to this call, which outlives them, so they
+// are taken by reference. An exception of the work travels back by the promise.
 void TextModel::between_passes(const std::function<void(Engine& engine)>& work,
                                const std::function<void()>& look) const {
   require_no_callback();
@@ -341,6 +366,8 @@ void TextModel::post(std::function<void(Engine&)> work) const {
   model->service.between_passes([work = std::move(work), engine = model->engine.get()] { work(*engine); });
 }
 
+// The text is a sequence of its own, so neither other texts nor a user's sequences are touched. Logits are handed over
+// in parts, because those of a long text may not fit the memory.
 void TextModel::all_logits(std::span<const int32_t> ids, const LogitsSink& sink, const Patience& patience) const {
   if (ids.empty()) throw UsageError("there is nothing to evaluate", "ids", "Give at least one token");
   require_writer();
@@ -369,6 +396,7 @@ std::vector<float> TextModel::eval(std::span<const int32_t> ids, const Patience&
   return all;
 }
 
+// The row of a token predicts the next one, so the last row is not used. Only a sum is kept, whatever the length.
 double TextModel::perplexity(std::span<const int32_t> ids, const Patience& patience) const {
   as_kind<UsageError>([&] { require_two_tokens(ids, "ids"); });
   LogLikelihood sum;
@@ -411,12 +439,14 @@ std::vector<float> TextModel::embed(std::span<const std::vector<int32_t>> texts,
   return all;
 }
 
+// The planner changes on the machine's own thread, because that thread uses it in every pass.
 void TextModel::plan_by(OwnPlanner planner) {
   between_passes([&](Engine& engine) {
     engine.machine().orchestrator().run([&] { engine.plans().plan_by(std::move(planner)); });
   });
 }
 
+// The timeline is switched between two passes, so it has whole passes alone.
 void TextModel::start_trace() {
   const auto model = open();
   between_passes([&](Engine& engine) {

@@ -1,3 +1,5 @@
+// Sequences of a user. Each use takes a turn. A second use at the same time is refused at once, because waiting would
+// make that mistake of a program look like a hang.
 #include <algorithm>
 
 #include "bindings/text_model.h"
@@ -28,6 +30,7 @@ class TextSequence::Turn {
 
 namespace {
 
+// A model that only makes vectors has no cache, and so it is refused first.
 Sequence new_sequence(const TextModel& model) {
   model.require_writer();
   std::optional<Sequence> made;
@@ -56,6 +59,7 @@ TextSequence::~TextSequence() {
   }
 }
 
+// The turn is taken on the caller's thread and held until the work has run on the service's thread.
 void TextSequence::between(const std::function<void(Engine&, Sequence&)>& work,
                            const std::function<void()>& look) const {
   const Turn turn(is_busy_);
@@ -72,6 +76,8 @@ std::vector<int32_t> TextSequence::ids() const {
   return {sequence_.ids().begin(), sequence_.ids().end()};
 }
 
+// Positions are checked between two passes, when the sequence cannot change. Logits that are not finite show a broken
+// model or device, and so they are an error.
 std::vector<float> TextSequence::extend(std::span<const int32_t> ids, const Patience& patience) {
   if (ids.empty()) throw UsageError("there is nothing to append", "ids", "Give at least one token");
   std::vector<float> last;
@@ -86,6 +92,7 @@ std::vector<float> TextSequence::extend(std::span<const int32_t> ids, const Pati
   return last;
 }
 
+// Whole pages are shared by both sequences, so a fork costs about the same at any length.
 std::shared_ptr<TextSequence> TextSequence::fork(int64_t position) const {
   std::optional<Sequence> forked;
   between([&](Engine& engine, Sequence& sequence) {
@@ -115,6 +122,8 @@ std::shared_ptr<TextSequence> TextSequence::load(std::shared_ptr<TextModel> mode
   return std::make_shared<TextSequence>(std::move(model), std::move(*loaded));
 }
 
+// The tree's tokens run in one pass, each with the tokens of its path as context. They are no part of the text until
+// accept() names a path.
 std::vector<float> TextSequence::draft(std::span<const int32_t> ids, std::span<const int32_t> parents) {
   if (ids.empty() || ids.size() != parents.size())
     throw UsageError("a tree of drafts needs a parent for each token",

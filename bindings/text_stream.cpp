@@ -1,3 +1,5 @@
+// A queue between the machine's thread, which writes a text, and the thread that takes its pieces. The callbacks share
+// the state, so the state lives until both sides have ended.
 #include "bindings/text_stream.h"
 
 #include <atomic>
@@ -11,6 +13,8 @@
 namespace tandem::bindings {
 
 struct TextStream::State {
+  // The text that a token completes is reported after the token. So a token waits here until its text, or the next
+  // token, comes.
   void token(const ChosenToken& token) {
     flush();  // a token without a text of its own
     waiting = token;
@@ -39,6 +43,7 @@ struct TextStream::State {
   std::optional<Batcher::Result> result;  // absent: the text is being written
 };
 
+// Callbacks hold the state and never this object, which may be destroyed first.
 TextStream::TextStream(std::shared_ptr<TextModel> model, std::shared_ptr<TextSequence> sequence,
                        std::vector<int32_t> prompt, GenerateOptions options)
     : model_(std::move(model)), sequence_(std::move(sequence)), state_(std::make_shared<State>()) {
@@ -60,6 +65,7 @@ TextStream::~TextStream() {
   state_->changed.wait(lock, [this] { return state_->result.has_value(); });
 }
 
+// Pieces come before the end and before an error, so that nothing that was written is lost.
 TextStream::Got TextStream::next(Piece& piece, std::chrono::milliseconds longest) {
   std::unique_lock lock(state_->mutex);
   state_->changed.wait_for(lock, longest, [this] { return !state_->pieces.empty() || state_->result; });

@@ -8,6 +8,7 @@
 
 namespace {
 
+// Version 1.2 is what the program needs, so a loader that is older counts as none.
 VkInstance open_instance() {
   VkApplicationInfo application{};
   application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;

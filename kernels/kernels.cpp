@@ -1,3 +1,4 @@
+// Finds the embedded source of an OpenCL kernel by its stem.
 #include "kernels/kernels.h"
 
 #include "kernels/embedded.h"

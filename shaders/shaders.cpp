@@ -1,3 +1,4 @@
+// Finds compiled shaders by source and kernel. The build has embedded them, so no file is read when the program runs.
 #include "shaders/shaders.h"
 
 #include "shaders/embedded.h"
@@ -21,7 +22,8 @@ std::vector<ShaderName> shader_names() {
   return names;
 }
 
-// FNV-1a over words.
+// FNV-1a over words. Files of compiled pipelines have it in
+// their key, so those of other shaders are never used.
 uint64_t shaders_hash() {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const auto& file : embedded_shaders()) {

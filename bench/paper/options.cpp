@@ -1,3 +1,4 @@
+// The flags that all benches of papers share.
 #include "bench/paper/options.h"
 
 namespace tandem::paper {

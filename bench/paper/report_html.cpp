@@ -1,3 +1,5 @@
+// A page about a paper's rows: errors as dots, printed over modelled numbers, and tables. It is one file without
+// a script.
 #include <algorithm>
 
 #include "bench/paper/report.h"
@@ -41,6 +43,7 @@ class ErrorPlot {
  public:
   explicit ErrorPlot(std::vector<const Result*> results) : results_(std::move(results)) {}
 
+  // One line for each row of the paper, and a dot at its error. The two shaded bands are errors of 15 % and 10 %.
   std::string draw() const {
     const double height = kTop + kLine * static_cast<double>(results_.size()) + 30;
     SvgDrawing drawing(kWidth, height, "Error of each held-out row");

@@ -1,3 +1,4 @@
+// The same rows as text and as JSON. Rows that calibrate the model are listed apart from those that test it.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -141,6 +142,7 @@ void write_report(const std::string& path, const std::string& text) {
   if (!file) throw Error("cannot write the report", path, "check the path and the space left");
 }
 
+// Text goes to standard output, and files are written if they were asked for.
 void publish(const std::vector<Result>& results, const Heading& heading, const Options& options) {
   std::fputs(text_report(results, heading).c_str(), stdout);
   write_report(options.json, json_report(results, heading));

@@ -1,3 +1,4 @@
+// Judges one row: how far the modelled number is from the printed one, and what that means for this kind of row.
 #include "bench/paper/row.h"
 
 #include <utility>

@@ -1,3 +1,5 @@
+// Fits the few constants that the paper does not print, to rows that are marked as calibration. No other row is
+// looked at.
 #include "bench/paper_gpu_ndp/calibrate.h"
 
 #include <cmath>

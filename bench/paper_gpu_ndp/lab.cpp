@@ -1,3 +1,4 @@
+// Runs the paper's engines on its machine, over made-up traffic, with the same functions as the engine's own rules.
 #include "bench/paper_gpu_ndp/lab.h"
 
 #include <algorithm>
@@ -85,6 +86,7 @@ double seconds_of_token(const NearMemoryTimes& times, const NdpMachine& machine,
 
 }  // namespace
 
+// Expert e lies in unit e modulo N, as MoNDE places them.
 std::vector<int64_t> cyclic_counts(const std::vector<int64_t>& experts, int64_t units) {
   std::vector<int64_t> counts(static_cast<size_t>(units));
   for (const int64_t expert : experts) ++counts[static_cast<size_t>(expert % units)];

@@ -30,6 +30,7 @@ double token_of(Lab& lab, const Cell& cell, NdpEngine engine) {
 
 double run_of(Lab& lab, const Cell& cell, NdpEngine engine) { return lab.run_seconds(cell.model, cell.units, engine); }
 
+// How many times faster an engine is than the baseline, for each cell of the table.
 std::vector<double> gains(Lab& lab, const std::vector<Cell>& over, Seconds seconds, NdpEngine baseline,
                           NdpEngine engine) {
   std::vector<double> all;

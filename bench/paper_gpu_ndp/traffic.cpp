@@ -1,3 +1,5 @@
+// Made-up routing with a power law of popularity. The seed depends on the model alone, so all engines meet the
+// same tokens.
 #include "bench/paper_gpu_ndp/traffic.h"
 
 #include <cmath>
@@ -13,6 +15,7 @@ namespace {
 // Enough draws that means change in the third digit only.
 constexpr int64_t kDrawnTokens = 2000, kDrawnPrompts = 16;
 
+// Draws k different experts for each token. Ranks have weights, and a shuffle says which expert has which rank.
 class DrawnRouting {
  public:
   DrawnRouting(NdpModel model, double skew) : size_(size_of(model)), draw_(1 + static_cast<uint64_t>(model)) {

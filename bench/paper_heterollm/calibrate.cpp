@@ -1,3 +1,5 @@
+// Fits the constants of a phone's profile to rows of the paper. Most constants have a row of their own, so a fit is a
+// search along one number. Rounds repeat because constants influence each other a little.
 #include "bench/paper_heterollm/calibrate.h"
 
 #include <array>
@@ -137,6 +139,7 @@ void fit_compile_line(SocProfile& profile, Decoders& decoders) {
 struct Busy {
   double gpu, npu;  // shares of the run
 };
+// Shares of a pass in which each processor works, for the fit of power.
 Busy busy_shares(SocProfile profile, Decoders& decoders, const char* plan) {
   Lab lab(std::move(profile), decoders);
   const ModelRun& run = lab.run(prefill(kL8, 256, plan));
@@ -196,6 +199,7 @@ std::vector<Fit> compile_rows() {
            compile(1000)}};
 }
 
+// All of them, in the order in which they are fitted, for the table of residuals.
 std::vector<Fit> every_fit() {
   std::vector<Fit> fits = {gpu_rate_fit()};
   for (const auto& more : {npu_fits(), {capacity_fit()}, compile_rows(), decode_fits(), power_rows(), {load_fit()}}) {

@@ -1,3 +1,4 @@
+// Runs settings of the paper on the model clock. Decoders and plans are kept, because hundreds of rows share them.
 #include "bench/paper_heterollm/lab.h"
 
 #include <algorithm>
@@ -30,6 +31,7 @@ Decoders::Decoder::Decoder(const Setting& setting)
             setting.context + setting.tokens, true, {}, setting.int8 ? ActType::i8 : ActType::f16),
       operators(model.operators(setting.tokens)) {}
 
+// A decoder depends on shapes alone, so it outlives every change of the profile.
 const std::vector<Operator>& Decoders::operators(const Setting& setting) {
   std::unique_ptr<Decoder>& decoder = decoders_[{setting.model, setting.tokens, setting.context, setting.int8}];
   if (!decoder) decoder = std::make_unique<Decoder>(setting);

@@ -2,6 +2,8 @@
 
 namespace tandem::paper_heterollm {
 
+// A row about another engine. Such an engine is one rate or one bandwidth here, so one row fixes it and the others
+// test it.
 Row against_peer(const char* id, const std::string& what, double printed, Use use, PeerEngine (*engine)(),
                  const Setting& setting) {
   const bool decodes = setting.tokens == 1;

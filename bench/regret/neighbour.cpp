@@ -33,6 +33,7 @@ namespace {
 
 }  // namespace
 
+// The process forks here, so it must not have threads yet. A child ends by itself if its parent dies.
 Neighbour::Neighbour(int processes, ComesAndGoes rhythm) {
   const pid_t parent = getpid();
   for (int i = 0; i < processes; ++i) {

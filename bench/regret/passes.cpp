@@ -17,6 +17,7 @@ class Random {
   bool coin() { return (next() >> 63) != 0; }
 
  private:
+  // SplitMix64, because the standard's distributions differ between libraries.
   uint64_t next() {
     uint64_t z = state_ += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -35,6 +36,7 @@ int64_t random_length(Random& random, int64_t longest) {
 
 }  // namespace
 
+// Passes of a made-up user: half go on where the text ended, and the others return to an earlier depth.
 std::vector<Pass> random_passes(const PassRequest& request) {
   Random random(request.seed);
   const int64_t longest = std::min(request.longest, request.context);

@@ -133,6 +133,7 @@ class Table {
     return options;
   }
 
+  // A plan that this machine cannot run is left out with a note.
   void sit_down(const std::string& plan) {
     EngineOptions options = engine_options(plan);
     if (plan == kReference) options.devices = {"host"};

@@ -1,3 +1,4 @@
+// Reads recorded outputs, which a replay writes again.
 #include "bench/spec/cases.h"
 
 #include <fstream>

@@ -1,3 +1,4 @@
+// Question: how much time does the loading of NPU graphs cost beside passes, by the way of switching?
 #include "bench/spec/graphs.h"
 
 #include <algorithm>
@@ -26,6 +27,7 @@ struct Way {
   std::vector<double> prompt{}, both{}, waited{};  // seconds, of each round
 };
 
+// The engine's own way, the three of the paper, and none.
 std::vector<Way> all_ways() {
   return {{"ours: the best by measured times"},
           {"synchronous", SwitchWay::synchronous},
@@ -60,6 +62,7 @@ Took write(Engine& engine, std::span<const int32_t> ids) {
   return took;
 }
 
+// Plans do not learn here, so that all ways run the same plan.
 EngineOptions engine_options(const GraphBenchOptions& options) {
   EngineOptions engine;
   engine.model_path = options.model;

@@ -1,3 +1,5 @@
+// Counts what drafts of each source gain on texts that the model writes itself. Counts need no clock, so one run
+// is enough.
 #include "bench/spec/own_texts.h"
 
 #include <algorithm>
@@ -29,6 +31,7 @@ struct Count {
 };
 using Counts = std::array<std::array<Count, kParts.size()>, kRules.size()>;
 
+// Sums over the texts of a task.
 void add(Count& count, const Generation& text) {
   count.tokens += std::ssize(text.ids) - 1;  // the first one came with the prompt
   count.passes += text.predicted_passes;

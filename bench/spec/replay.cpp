@@ -1,3 +1,5 @@
+// Writes recorded outputs again, with and without drafts, and compares the times. A replay forces the recorded tokens,
+// so every model writes the same text.
 #include "bench/spec/replay.h"
 
 #include <algorithm>
@@ -80,6 +82,7 @@ double seconds_by_medians(const PassSeconds& passes) {
 
 double sum(const std::vector<double>& all) { return std::accumulate(all.begin(), all.end(), 0.0); }
 
+// A row for each task. The gain by medians leaves out passes that other programs have slowed down.
 void print(const std::map<std::string, Sums>& tasks) {
   std::printf(
       "| task | texts | tokens | tokens/s without | with drafts | gain | allowed | tokens a pass | accepted | least "

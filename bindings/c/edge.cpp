@@ -1,3 +1,5 @@
+// Every function of the C interface goes through this file. It turns exceptions into statuses, and passes handles and
+// memory to the caller. No exception may cross the edge, because a program in C cannot catch one.
 #include "bindings/c/edge.h"
 
 #include <cstdlib>
@@ -6,6 +8,8 @@
 namespace tandem::bindings {
 namespace {
 
+// The parts of the error, copied out of the exception. Each thread has its own, so that one thread never reads
+// another's failure.
 struct LastError {
   std::string paragraph, what, on, hint;
 };
@@ -25,6 +29,8 @@ tandem_status keep_as(const Error& error, tandem_status status) noexcept {
   return status;
 }
 
+// Throws the exception again in order to tell its kind. Kinds that a caller can act upon have statuses of their own,
+// and the most special class stands first.
 tandem_status status_of_handled() {
   try {
     throw;
@@ -50,8 +56,11 @@ tandem_status status_of_handled() {
   }
 }
 
+// All tables draw from one counter, so a handle of one kind is never a valid handle of another kind.
 std::atomic<uintptr_t> handles_given = 0;
 
+// The C library's memory, because the caller frees it by tandem_free() and may not know C++. An empty value has an
+// address too, so null always means that nothing was written.
 void* allocated(size_t bytes) {
   void* const memory = std::malloc(bytes > 0 ? bytes : 1);
   if (memory == nullptr) throw std::bad_alloc();
@@ -70,6 +79,8 @@ Value* copied(std::span<const Value> values) {
 uintptr_t next_handle() { return ++handles_given * kHandleStep; }
 bool was_given(uintptr_t handle) { return handle % kHandleStep == 0 && handle / kHandleStep <= handles_given; }
 
+// These tables are made at first use and never destroyed. A static object would be destroyed at the end of the program
+// while another thread may still make a call.
 Handles<TextModel>& models() {
   static auto& table = *new Handles<TextModel>("a model");
   return table;
@@ -108,6 +119,7 @@ void require_pointer(const void* pointer, const char* name) {
   if (pointer == nullptr) throw UsageError("an argument is null", name, "Give the address of a value");
 }
 
+// A count beyond this limit is a mistake of the caller's, such as a negative number in an unsigned argument.
 std::span<const int32_t> ids_of(const int32_t* ids, size_t count) {
   if (count > 0) require_pointer(ids, "ids");
   if (count > size_t{1} << 31)
@@ -115,6 +127,7 @@ std::span<const int32_t> ids_of(const int32_t* ids, size_t count) {
   return {ids, count};
 }
 
+// A text may contain null bytes, so callers get its length too. The byte behind it serves those who print it.
 char* given(std::string_view text) {
   auto* const memory = static_cast<char*>(allocated(text.size() + 1));
   text.copy(memory, text.size());

@@ -7,6 +7,8 @@ using namespace tandem::bindings;
 namespace tandem::bindings {
 namespace {
 
+// A list of names as the command line has it: "opencl:0,npu:0". A name that is empty is kept, and refused as
+// unknown later.
 std::vector<std::string> list_of(const char* commas) {
   std::vector<std::string> all;
   std::string_view rest = commas == nullptr ? "" : commas;
@@ -31,12 +33,14 @@ void give(std::span<const int32_t> all, int32_t** ids, size_t* count) {
 int tandem_abi_version(void) { return TANDEM_ABI_VERSION; }
 const char* tandem_version(void) { return TANDEM_VERSION; }
 
+// The caller gives the size of its own structure, so a program that was compiled with an older header still works.
 void tandem_load_options_init(tandem_load_options* options, size_t size) {
   tandem_load_options defaults{};
   defaults.parallel = 4;
   fill(options, size, defaults);
 }
 
+// Options are copied member by member, because their texts are pointers of the caller's that may be null.
 tandem_status tandem_model_load(const char* path, const tandem_load_options* options, tandem_model** model) {
   return guarded([&] {
     require_pointer(path, "path");
@@ -56,6 +60,8 @@ tandem_status tandem_model_load(const char* path, const tandem_load_options* opt
   });
 }
 
+// The handle ends at once, and close() ends the model's texts. A call that still runs in another thread shares the
+// object until it returns.
 tandem_status tandem_model_free(tandem_model* model) {
   return guarded([&] {
     require_no_callback();
@@ -77,6 +83,7 @@ tandem_status tandem_model_context(tandem_model* model, int64_t* tokens) {
   });
 }
 
+// The length of the text counts, so it may contain null bytes. An empty text needs no address.
 tandem_status tandem_tokenize(tandem_model* model, const char* text, size_t bytes, int with_start, int special,
                               int32_t** ids, size_t* count) {
   return guarded([&] {
@@ -87,6 +94,7 @@ tandem_status tandem_tokenize(tandem_model* model, const char* text, size_t byte
   });
 }
 
+// Tokens can be parts of a character, so the text need not be valid UTF-8. So the caller gets its length too.
 tandem_status tandem_detokenize(tandem_model* model, const int32_t* ids, size_t count, int special, char** text,
                                 size_t* bytes) {
   return guarded([&] {
@@ -98,6 +106,7 @@ tandem_status tandem_detokenize(tandem_model* model, const int32_t* ids, size_t 
   });
 }
 
+// Callers in C give the stops of a chat by an option of the text, so the list of stops is not asked for here.
 tandem_status tandem_chat_prompt(tandem_model* model, const char* messages, int32_t** ids, size_t* count) {
   return guarded([&] {
     require_pointer(messages, "messages");
@@ -121,6 +130,7 @@ tandem_status tandem_model_json(tandem_model* model, char** json) {
   });
 }
 
+// Reports are JSON texts rather than structures. New members can then be added without a new version of the interface.
 tandem_status tandem_plan_json(tandem_model* model, int64_t prompt_tokens, char** json) {
   return guarded([&] {
     require_pointer(json, "json");

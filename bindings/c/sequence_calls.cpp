@@ -8,6 +8,7 @@ using namespace tandem::bindings;
 namespace tandem::bindings {
 namespace {
 
+// The handle owns the sequence together with room for its last logits, which the caller reads without a copy.
 tandem_sequence* handle_of(std::shared_ptr<TextSequence> text) {
   auto kept = std::make_shared<KeptSequence>();
   kept->text = std::move(text);
@@ -24,10 +25,12 @@ tandem_status tandem_sequence_new(tandem_model* model, tandem_sequence** sequenc
   });
 }
 
+// The sequence gives its pages back between two passes, so this call does not wait for a pass.
 tandem_status tandem_sequence_free(tandem_sequence* sequence) {
   return guarded([&] { sequences().remove(reinterpret_cast<uintptr_t>(sequence)); });
 }
 
+// The logits belong to the sequence. They stay until its next extension or its end, as the header says.
 tandem_status tandem_sequence_extend(tandem_sequence* sequence, const int32_t* ids, size_t count, tandem_cancel* cancel,
                                      const float** logits) {
   return guarded([&] {
@@ -55,6 +58,7 @@ tandem_status tandem_sequence_position(tandem_sequence* sequence, int64_t* posit
   });
 }
 
+// The caller owns a copy of the ids, because a later call may change those of the sequence.
 tandem_status tandem_sequence_ids(tandem_sequence* sequence, int32_t** ids, size_t* count) {
   return guarded([&] {
     require_pointer(ids, "ids");
@@ -65,6 +69,7 @@ tandem_status tandem_sequence_ids(tandem_sequence* sequence, int32_t** ids, size
   });
 }
 
+// The prompt is what stands behind the sequence's own tokens, which are not run again.
 tandem_status tandem_sequence_generate(tandem_sequence* sequence, const int32_t* ids, size_t count,
                                        const tandem_generate_options* options, tandem_on_piece on_piece, void* user,
                                        tandem_generation* generation) {
@@ -82,6 +87,8 @@ tandem_status tandem_sequence_save(tandem_sequence* sequence, const char* path) 
   });
 }
 
+// A saved file fits one model and one format of the cache. A file that does not fit is refused before the handle
+// is made.
 tandem_status tandem_sequence_load(tandem_model* model, const char* path, tandem_sequence** sequence) {
   return guarded([&] {
     require_pointer(path, "path");

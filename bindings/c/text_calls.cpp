@@ -13,10 +13,13 @@ class Pieces {
   Pieces(tandem_on_piece on_piece, void* user, std::function<bool()> is_cancelled)
       : on_piece_(on_piece), user_(user), is_cancelled_(std::move(is_cancelled)) {}
 
+  // The engine reports a token first and the text that it completes afterwards. A token that completes no character has
+  // no text, so it is handed over when the next one comes.
   void token(const ChosenToken& token) {
     flush();  // a token without a text of its own
     waiting_ = token;
   }
+  // Text without a token was held back and comes at the end. Its id is -1.
   void text(std::string_view text) {
     hand_over(waiting_.value_or(ChosenToken{-1}), text);
     waiting_.reset();
@@ -27,6 +30,8 @@ class Pieces {
   bool is_stopped() const { return is_stopped_ || (is_cancelled_ && is_cancelled_()); }
 
  private:
+  // After the callback has asked to stop, it is not called again, even if the engine still has pieces from the
+  // same pass.
   void hand_over(const ChosenToken& token, std::string_view text) {
     if (on_piece_ == nullptr || is_stopped_) return;
     const InCallback in_callback;
@@ -41,6 +46,7 @@ class Pieces {
   bool is_stopped_ = false;
 };
 
+// The array and each of its texts come from the caller, so each pointer is checked before it is read.
 std::vector<std::string> stops_of(const tandem_generate_options& asked) {
   std::vector<std::string> stops;
   if (asked.stop_count > 0) require_pointer(static_cast<const void*>(asked.stop), "stop");
@@ -56,6 +62,8 @@ Form form_of(const tandem_generate_options& asked) {
           asked.json_object != 0};
 }
 
+// Flags of C are integers, and anything but 0 means true. With `chat` the stops of the model's template are added to
+// the caller's own, since an answer must end at either.
 GenerateOptions options_of_text(const TextModel& model, const tandem_generate_options& asked) {
   GenerateOptions options;
   options.predict = asked.predict;
@@ -86,6 +94,8 @@ struct Given {
   void* memory;
 };
 
+// Both blocks of memory are made before either is handed over. So a lack of memory leaves the caller's structure as it
+// was. At last so much is copied as the caller's structure has room for.
 void give(const Generation& result, tandem_generation& generation) {
   Given ids(given(result.ids));
   Given text(given(std::string_view(result.text)));
@@ -124,6 +134,8 @@ std::vector<std::vector<int32_t>> texts_of(const int32_t* ids, const size_t* cou
 
 }  // namespace
 
+// The pieces live on this thread's stack, and the callbacks refer to them. The references are valid, because `write`
+// returns after the text has ended and no callback comes later.
 void write_text(const TextModel& model, const tandem_generate_options* options, tandem_on_piece on_piece, void* user,
                 tandem_generation* generation, const std::function<Generation(GenerateOptions)>& write) {
   require_size(generation);
@@ -142,6 +154,7 @@ void write_text(const TextModel& model, const tandem_generate_options* options, 
 
 using namespace tandem::bindings;
 
+// Defaults come from the engine's own options, so that the C interface cannot differ from the program.
 void tandem_generate_options_init(tandem_generate_options* options, size_t size) {
   const tandem::GenerateOptions usual;
   tandem_generate_options defaults{};
@@ -161,6 +174,7 @@ tandem_status tandem_cancel_new(tandem_cancel** cancel) {
   });
 }
 
+// Any thread may set a cancel, and the pass that runs is still finished. The text ends behind it.
 tandem_status tandem_cancel_set(tandem_cancel* cancel) {
   return guarded([&] { cancels().get(reinterpret_cast<uintptr_t>(cancel))->is_set = true; });
 }
@@ -169,6 +183,7 @@ tandem_status tandem_cancel_free(tandem_cancel* cancel) {
   return guarded([&] { cancels().remove(reinterpret_cast<uintptr_t>(cancel)); });
 }
 
+// Holding the model by a shared pointer keeps it alive if another thread frees the handle during the text.
 tandem_status tandem_generate(tandem_model* model, const int32_t* ids, size_t count,
                               const tandem_generate_options* options, tandem_on_piece on_piece, void* user,
                               tandem_generation* generation) {
@@ -185,6 +200,7 @@ void tandem_embed_options_init(tandem_embed_options* options, size_t size) {
   fill(options, size, tandem_embed_options{});
 }
 
+// Vectors of all texts come in one block, row by row, so the caller frees one address.
 tandem_status tandem_embed(tandem_model* model, const int32_t* ids, const size_t* counts, size_t texts,
                            const tandem_embed_options* options, float** vectors, int64_t* width) {
   return guarded([&] {

@@ -1,3 +1,4 @@
+// Constraints as users of the library see them. The rooms below read schemas and grammars, and make the automaton.
 #include "engine/constraint/constraint.h"
 
 #include "engine/constraint/json/schema_rules.h"

@@ -1,3 +1,5 @@
+// Names of graphics cards by UUID or by place on the bus. OpenCL and Vulkan both list a card, and these names tell that
+// it is one.
 #include "engine/device/card_name.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// What all devices share: sequences from launches, single launches, and refusals.
 #include "engine/device/device.h"
 
 #include "engine/device/device_traits.h"
@@ -19,6 +20,7 @@ std::shared_ptr<const LaunchSequence> make_sequence(Device& device, std::vector<
   return std::make_shared<const LaunchSequence>(std::move(launches), std::move(built));
 }
 
+// A single launch is a sequence of one, so devices have one way to launch.
 void launch_one(Device& device, Program& program, std::span<const sync::WaitFor> waits, sync::Signal signal) {
   std::vector<PlannedLaunch> one;
   one.push_back({&program, {waits.begin(), waits.end()}, signal});

@@ -1,3 +1,4 @@
+// Ids of devices as users write them: a prefix, a number, and parameters.
 #include "engine/device/device_id.h"
 
 #include <algorithm>

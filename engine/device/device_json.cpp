@@ -6,6 +6,7 @@
 
 namespace tandem {
 
+// Names are those that documents and JSON use.
 const char* name_of(DeviceKind kind) {
   switch (kind) {
     case DeviceKind::gpu:
@@ -32,6 +33,7 @@ const char* name_of(KernelFamily family) {
   return "none";
 }
 
+// Everything that a device says about itself, under names that stay: scripts and the bindings read them.
 nlohmann::json to_json(const DeviceInfo& info) {
   using nlohmann::json;
   json policies = json::array();

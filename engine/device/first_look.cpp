@@ -22,6 +22,7 @@ constexpr std::chrono::seconds kLookBound{30};  // the first launch may compile
 // The program and the buffers of a first look. Weights and activations are zero, because times do not depend on values.
 class Look {
  public:
+  // A device that refuses these products cannot have a first look, and the error says why.
   Look(Device& device, sync::Pool& pool)
       : device_(device),
         pool_(pool),

@@ -16,6 +16,7 @@ constexpr int kHandOvers = 8;  // in each direction, in one queue
 // identity as W; a copy of x as if it were an expert.
 class PairTrial {
  public:
+  // Both devices see the same slots: values with three rows, an identity matrix, and a table for a link.
   PairTrial(Device& from, Device& to, sync::Pool& pool, std::chrono::milliseconds bound)
       : from_(from),
         to_(to),

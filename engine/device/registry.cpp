@@ -1,3 +1,4 @@
+// The devices of this machine by id. Each kind of device has a factory, and tests can add more.
 #include "engine/device/registry.h"
 
 #include <algorithm>
@@ -166,6 +167,7 @@ std::unique_ptr<Device> open_device(std::string_view text, const DeviceOptions& 
   return factory.open(id.index, own);
 }
 
+// Several near-memory units work on one thread, as they have no core of their own in the emulation.
 std::unique_ptr<Device> open_unit_on(Device& other, std::string_view text, const DeviceOptions& options) {
   const auto [factory, id] = find(text);
   auto* thread = dynamic_cast<ThreadDevice*>(&other);
@@ -223,6 +225,7 @@ std::optional<KnownGpu> default_card() {
   return best.discrete ? std::optional(best) : std::nullopt;
 }
 
+// Devices that a driver lists and that failed their proof, with the reason.
 std::vector<UnusableDevice> unusable_devices() {
   std::vector<UnusableDevice> all;
   for (const proof::Api api : kApis) {

@@ -34,6 +34,8 @@ class Row {
         row_(row),
         rounds_(request.rounds > 0 ? request.rounds : default_rounds(request.work_seconds, false)) {}
 
+  // First single steps with rests, for round trips and processor time. Then runs of steps without a rest, for rates. At
+  // last a busy neighbour, to see how much the waiting costs others.
   void measure() {
     warm_up();
     // Reading the processor time and the steps' clock takes as long as an empty step. So empty steps have a separate

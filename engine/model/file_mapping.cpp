@@ -37,6 +37,8 @@ void throw_file_changed(const std::string& path) {
               "Start again when nobody writes to it and its disk can be read");
 }
 
+// Maps a regular file for reading. A pipe or a device is refused by its kind, because a mapping of it would fail later
+// and less clearly.
 FileMapping FileMapping::open(const std::string& path) {
   // The descriptor is closed at the end, also after an Error; a mapping stays valid without it. Non-blocking, because
   // opening a named pipe without a writer would wait for ever.

@@ -205,6 +205,7 @@ std::optional<std::string> GgufFile::get_string(std::string_view key) const {
   return std::string(load_string(value->payload));
 }
 
+// Views into the mapped file, because a vocabulary has hundreds of thousands of strings.
 std::optional<std::vector<std::string_view>> GgufFile::get_strings(std::string_view key) const {
   constexpr const char* kExpected = "array of string";
   const GgufValue* value = state_->array(key, kExpected);

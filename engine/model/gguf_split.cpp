@@ -46,6 +46,7 @@ std::optional<uint64_t> whole_number(const GgufContents& contents, std::string_v
   return static_cast<uint64_t>(value);
 }
 
+// The names that llama.cpp's splitter gives, with five digits each.
 std::string part_suffix(uint64_t index, uint64_t count) {
   char suffix[64];
   std::snprintf(suffix, sizeof suffix, "-%05llu-of-%05llu.gguf", static_cast<unsigned long long>(index + 1),

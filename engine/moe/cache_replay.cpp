@@ -1,3 +1,4 @@
+// Replays a trace against a cache of ids. No weights move, and every policy sees the same requests.
 #include "engine/moe/cache_replay.h"
 
 #include "engine/moe/expert_cache.h"
@@ -25,10 +26,13 @@ int64_t hits_of(const LayerRequests& layer, const PolicyKind& kind, int64_t slot
 
 }  // namespace
 
+// A trace without requests has no hits either.
 double ReplayRow::hit_rate() const {
   return requests == 0 ? 0 : static_cast<double>(hits) / static_cast<double>(requests);
 }
 
+// Layers have caches of their own, because an expert of one layer is of no use to another. A policy that has learnt
+// from the first half is judged on the second half alone.
 ReplayRow replay_cache(std::span<const LayerRequests> layers, const PolicyKind& policy, double budget_percent,
                        const ReplaySettings& settings) {
   ReplayRow row{&policy, budget_percent, settings.reset_each, settings.policy.lookup, 0, 0, 0, {}};

@@ -1,3 +1,5 @@
+// Reads and writes how often each expert was chosen. Users write such files, so each number is checked before it is
+// used as an index or a size.
 #include "engine/moe/calibration.h"
 
 #include <nlohmann/json.hpp>
@@ -104,6 +106,7 @@ Calibration parse_calibration(std::string_view json, const std::string& source) 
   return CalibrationReader(parsed, source).read();
 }
 
+// A trace is counted at once, so a user need not make a calibration of it first.
 Calibration read_calibration(const std::string& path) {
   if (path.ends_with(kTraceSuffix)) {
     const RoutingTrace trace = read_routing_trace(path);

@@ -1,3 +1,5 @@
+// Capacities of the experts' graphs on the NPU (N2). A graph has a fixed number of rows, so a capacity is a guess of
+// how many tokens an expert gets.
 #include "engine/moe/capacity_tiers.h"
 
 #include <algorithm>
@@ -9,6 +11,7 @@
 namespace tandem {
 namespace {
 
+// Even an expert that is expected to get nothing has one step of rows, because a graph without rows cannot be made.
 int64_t rounded_up(double tokens, int64_t step) {
   return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(tokens / static_cast<double>(step)))) * step;
 }

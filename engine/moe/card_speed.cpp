@@ -1,3 +1,5 @@
+// A bound on the speed of a text on a card, by bytes alone: what a token reads from the card's memory, and what it must
+// fetch over the link.
 #include "engine/moe/card_speed.h"
 
 #include <charconv>
@@ -63,6 +65,7 @@ ExpertBytes expert_bytes(const ModelConfig& config, StorageType type) {
   return bytes;
 }
 
+// One token after another, so both times add up. Overlapping them would be faster by a factor of two at most.
 double tokens_per_second(const ExpertBytes& model, const Card& card, double hit_rate) {
   const double experts = model.expert * static_cast<double>(model.layers * model.used);
   const double seconds =
@@ -70,6 +73,7 @@ double tokens_per_second(const ExpertBytes& model, const Card& card, double hit_
   return 1 / seconds;
 }
 
+// The first point behind which a gigabyte more gives less than 5 % more speed.
 std::optional<size_t> knee_of(std::span<const SpeedPoint> points) {
   for (size_t i = 0; i + 1 < points.size(); ++i) {
     const double gigabytes = (points[i + 1].bytes - points[i].bytes) / 1e9,

@@ -1,3 +1,4 @@
+// Times and energies of experts on a described chip, by formulas. Seconds and joules are for one layer and one chunk.
 #include "engine/moe/chip_experts.h"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 namespace tandem {
 namespace {
 
+// Weights are read once for each expert, whatever the number of its rows.
 double weight_seconds(const ChipExperts& chip, const ExpertSize& size) {
   return static_cast<double>(size.weight_bytes()) / chip.weight_bytes_per_second;
 }
@@ -17,6 +19,7 @@ double work_seconds(const ChipExperts& chip, const ExpertSize& size, int64_t exp
   return static_cast<double>(experts) * each;
 }
 
+// Groups within this size share the queues of the chip, and wider ones fill it alone (N8).
 bool at_full_rate(const ChipExperts& chip, const ExpertGroup& group) { return group.capacity <= chip.full_rate_rows; }
 
 int64_t experts_of(const ExpertGroup& group) { return static_cast<int64_t>(group.experts.size()); }

@@ -1,3 +1,5 @@
+// Learns a line through the passes: fixed seconds for each expert, and seconds for each token beyond that. The sums
+// fade, so the line follows a machine whose speed changes.
 #include "engine/moe/cost_law.h"
 
 #include <algorithm>

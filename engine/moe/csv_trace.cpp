@@ -37,10 +37,13 @@ std::optional<T> number_in(std::string_view text) {
   return value;
 }
 
+// The first line names the columns, so files of other programs can have them in any order, with other columns between
+// them. A token's k experts are k lines of one layer.
 class CsvReader {
  public:
   CsvReader(const std::string& source, int64_t used) : collected_(source), used_(static_cast<size_t>(used)) {}
 
+  // Reads all lines, then looks for layers whose last token is not complete, and joins the layers at last.
   void read(std::istream& lines, const std::string& first, int64_t number, const RoutingHints& hints,
             RecordedRouting& routing) {
     line_ = number;

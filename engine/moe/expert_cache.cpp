@@ -1,3 +1,4 @@
+// Which experts have a slot, as ids. A policy names the victims, and this class keeps the set and counts hits.
 #include "engine/moe/expert_cache.h"
 
 #include <algorithm>
@@ -30,6 +31,7 @@ void ExpertCache::begin() {
   for (const int32_t expert : residents_) is_resident_[static_cast<size_t>(expert)] = 1;
 }
 
+// All experts of a token at once, as an engine asks for them, or one after another (ExpertLookup).
 int64_t ExpertCache::ask(const TokenRequest& request) {
   policy_.take_token(request);
   return lookup_ == ExpertLookup::together ? ask_together(request) : ask_singly(request);

@@ -1,3 +1,4 @@
+// Experts of one capacity share a graph, because each launch of a graph costs time (N3).
 #include "engine/moe/expert_groups.h"
 
 #include <algorithm>

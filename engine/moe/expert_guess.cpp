@@ -1,3 +1,4 @@
+// Guesses which experts a token will choose from their scores, and counts how often the guess is right (Y3).
 #include "engine/moe/expert_guess.h"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 
 namespace tandem {
 
+// The lower id wins among equal scores. The result is sorted by id, because choices are compared as sets.
 std::vector<int32_t> best_experts(std::span<const float> scores, int64_t k) {
   std::vector<int32_t> experts(scores.size());
   std::iota(experts.begin(), experts.end(), 0);
@@ -17,6 +19,7 @@ std::vector<int32_t> best_experts(std::span<const float> scores, int64_t k) {
   return experts;
 }
 
+// A token counts k choices. Each that is among the k guessed ones is a hit, whatever the order.
 void add_guess(GuessHits& hits, std::span<const float> scores, std::span<const int32_t> chosen) {
   const std::vector<int32_t> guess = best_experts(scores, std::ssize(chosen));
   hits.hits += std::ranges::count_if(chosen, [&](int32_t id) { return std::ranges::binary_search(guess, id); });

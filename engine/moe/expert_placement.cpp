@@ -1,3 +1,5 @@
+// Joins the parts of NPUMoE into one placement: capacities by tiers, groups, and the choice of groups that stay on
+// the NPU.
 #include "engine/moe/expert_placement.h"
 
 #include <algorithm>
@@ -22,6 +24,7 @@ std::vector<int64_t> capacities_of(std::span<const double> loads, int64_t k, int
   return std::vector<int64_t>(loads.size(), each);
 }
 
+// The rule decides alone. The costs are those of the chip or of this machine, and come from the caller.
 std::vector<bool> chosen_groups(std::span<const ExpertGroup> groups, std::span<const double> loads,
                                 const ExpertRules& rules, const ResidencyCosts& costs) {
   switch (rules.residency) {
@@ -37,6 +40,7 @@ std::vector<bool> chosen_groups(std::span<const ExpertGroup> groups, std::span<c
 
 }  // namespace
 
+// Rules come from flags of users, so each failure says which numbers are allowed.
 void check_rules(const ExpertRules& rules, int64_t E) {
   const auto& multiples = rules.tiers.multiples;
   if (!std::ranges::is_sorted(multiples, std::greater<>()) || !(multiples.back() > 0))
@@ -53,7 +57,8 @@ void check_rules(const ExpertRules& rules, int64_t E) {
 }
 
 // The plans of the ablation (N9) form a chain. Each begins with the rules of the next richer plan and changes one
-// of them.
+// of them. This is the poorest plan: every expert has room for a whole chunk, so nothing overflows and most rows
+// are padding.
 ExpertRules naive_rules(ExpertRules rules) {
   rules = base_rules(rules);
   rules.room = ExpertRoom::whole_chunk;

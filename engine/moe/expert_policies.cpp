@@ -1,3 +1,4 @@
+// All policies by name, for `replay-moe` and for the engine. The bounds know the future and exist for comparison alone.
 #include <algorithm>
 
 #include "engine/moe/expert_policy.h"
@@ -5,6 +6,7 @@
 
 namespace tandem {
 
+// The order is that of tables and of `--help`: policies that an engine can have first, then bounds, then fixed sets.
 std::span<const PolicyKind> expert_policies() {
   static constexpr PolicyKind kPolicies[] = {
       {.name = "lru", .explains = "leaves: asked for longest ago", .make = make_lru},

@@ -1,3 +1,4 @@
+// Time and energy of a prompt on a described chip, for NPUMoE and for what it is compared with.
 #include "engine/moe/expert_prefill.h"
 
 #include <algorithm>
@@ -48,14 +49,18 @@ double elsewhere_seconds(const ChipExperts& chip, const MixtureShape& shape, std
 
 }  // namespace
 
+// Names are those of the paper's tables, in the order of the enumeration.
 std::string_view name_of(ExpertEngine engine) {
   constexpr std::array<std::string_view, kExpertEngines.size()> kNames{"cpu",  "naive", "anemll", "npumoe",
                                                                        "base", "+t",    "+tg"};
   return kNames[static_cast<size_t>(engine)];
 }
 
+// The engine `anemll` runs attention on the NPU and experts on the CPU.
 bool experts_on_npu(ExpertEngine engine) { return engine != ExpertEngine::cpu && engine != ExpertEngine::anemll; }
 
+// The rules that the paper states or its tables imply. Tokens beyond a capacity are dropped there, while this engine
+// computes them.
 ExpertRules paper_rules(const ChipExperts& chip) {
   ExpertRules rules;
   rules.residency = ResidencyRule::faster;

@@ -1,3 +1,5 @@
+// One layer of a trace as a list of requests, in which a cache is asked. Experts of a token are ordered by weight,
+// because the most important one should be the last to leave.
 #include "engine/moe/expert_requests.h"
 
 #include <algorithm>

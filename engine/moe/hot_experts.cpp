@@ -1,3 +1,5 @@
+// The file that keeps how often experts were used, so that the next run fills its slots with those first. A file that
+// is wrong in any way is refused.
 #include "engine/moe/hot_experts.h"
 
 #include <algorithm>
@@ -25,6 +27,7 @@ int64_t count_of(const nlohmann::json& value, const char* key, int64_t most, con
   return value.get<int64_t>();
 }
 
+// Works for what is no object too, since a broken file may contain anything.
 const nlohmann::json& member(const nlohmann::json& of, const char* key, const std::string& source) {
   const auto found = of.is_object() ? of.find(key) : of.end();
   if (found == of.end()) fail(source, std::string("it has no ") + key);
@@ -63,6 +66,8 @@ HotExperts parse_hot_experts(std::string_view json, const std::string& source) {
   return hot;
 }
 
+// Counts of another model have other layers, or other numbers of experts. The name of the packed file tells models of
+// one shape apart.
 bool of_one_model(const HotExperts& a, const HotExperts& b) {
   const auto have_as_many = [](const ExpertCounts& of_a, const ExpertCounts& of_b) {
     return of_a.size() == of_b.size();
@@ -70,6 +75,7 @@ bool of_one_model(const HotExperts& a, const HotExperts& b) {
   return a.packed == b.packed && a.layers == b.layers && std::ranges::equal(a.uses, b.uses, have_as_many);
 }
 
+// Earlier uses count half. So old habits fade over a few runs, and one odd run does not replace them.
 HotExperts uses_behind(const HotExperts& earlier, const HotExperts& now) {
   TANDEM_CHECK(of_one_model(earlier, now), "uses of one model");
   HotExperts both = now;
@@ -79,6 +85,7 @@ HotExperts uses_behind(const HotExperts& earlier, const HotExperts& now) {
   return both;
 }
 
+// A run without a pass has nothing worth keeping.
 bool has_choices(const HotExperts& hot) {
   return std::ranges::any_of(hot.uses, [](const ExpertCounts& counts) {
     return std::ranges::any_of(counts, [](int64_t uses) { return uses > 0; });

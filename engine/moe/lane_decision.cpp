@@ -1,3 +1,5 @@
+// Turns a division of a layer's experts into what programs read: tables of slots, places and copies. It runs in each
+// layer of each pass, between two parts of the pass, so it writes into memory that the caller keeps.
 #include "engine/moe/lane_decision.h"
 
 #include <algorithm>
@@ -8,7 +10,8 @@
 namespace tandem {
 namespace {
 
-// Gives the copies their turns and places.
+// Gives the copies their turns and places. Each turn gets about as many, so that the GPU can begin with the first turn
+// while the link copies the second.
 void land(LaneDecision& decision, const ActiveExperts& active, std::span<const int32_t> moved, const LaneSizes& sizes) {
   const int64_t turns = sizes.copy_turns();
   const auto n = std::min<int64_t>(std::ssize(moved), turns * sizes.places);
@@ -26,6 +29,8 @@ void land(LaneDecision& decision, const ActiveExperts& active, std::span<const i
 
 }  // namespace
 
+// Experts that no token chose are left out, so schedules see short lists. Ids in the lists are places, and `ids`
+// leads back.
 void find_active(std::span<const int64_t> loads, std::span<const int32_t> slot_of, ActiveExperts& active) {
   active.ids.clear(), active.loads.clear(), active.cached.clear();
   for (size_t e = 0; e < loads.size(); ++e) {
@@ -36,6 +41,8 @@ void find_active(std::span<const int64_t> loads, std::span<const int32_t> slot_o
   }
 }
 
+// First each active expert gets its slot, its place of a copy made ahead, or the host. Then land() gives places to
+// those that the link will copy. A copy without a place stays on the host.
 void decide_lanes(const ActiveExperts& active, const LaneDivision& division, std::span<const int32_t> slot_of,
                   const LaneSizes& sizes, LaneDecision& decision, std::span<const int32_t> ahead_at) {
   TANDEM_CHECK(sizes.turns >= 0 && sizes.turns <= kMostTurns, "turns of a decision");
@@ -58,6 +65,7 @@ void decide_lanes(const ActiveExperts& active, const LaneDivision& division, std
   land(decision, active, division.moved, sizes);
 }
 
+// A choice appears in exactly one table with a number, and in all others with kElsewhere, so each row is computed once.
 void write_decision(const LaneDecision& decision, std::span<const int32_t> ids, int64_t turns,
                     const LaneTables& tables) {
   for (size_t i = 0; i < ids.size(); ++i) {

@@ -1,3 +1,5 @@
+// Asks a schedule which experts the GPU, the host and the link should have. Texts ask for the same divisions again and
+// again, so those of single tokens are remembered.
 #include "engine/moe/lane_division.h"
 
 #include <algorithm>
@@ -9,7 +11,8 @@ namespace {
 // So many experts with one choice each have remembered divisions: a mask of those with slots tells them apart.
 constexpr size_t kMostRemembered = 12;
 
-// With such a transfer no schedule of least time copies anything.
+// Costs with a transfer that is longer than everything on the host. With such a transfer no schedule of least time
+// copies anything, so schedules need no rule of their own for that.
 ExpertCosts without_link(const ExpertCosts& costs, const ActiveExperts& active) {
   ExpertCosts alone = costs;
   double all_on_host = costs.cpu_first + costs.gpu_offset;
@@ -21,6 +24,8 @@ ExpertCosts without_link(const ExpertCosts& costs, const ActiveExperts& active) 
   return alone;
 }
 
+// A single token has one choice at each of its experts. Then only their number and the cached ones matter, and both fit
+// one word.
 std::optional<uint64_t> key_of(const ActiveExperts& active, bool may_copy) {
   if (active.ids.size() > kMostRemembered) return std::nullopt;
   if (std::ranges::any_of(active.loads, [](int64_t load) { return load != 1; })) return std::nullopt;
@@ -31,6 +36,7 @@ std::optional<uint64_t> key_of(const ActiveExperts& active, bool may_copy) {
 
 }  // namespace
 
+// Runs the named schedule, or the one that ends first, and reads from it who computes what.
 LaneDivision divide(const ActiveExperts& active, const ExpertCosts& costs, const ScheduleRule* rule, bool may_copy) {
   const bool is_open = rule == nullptr;
   const LayerExperts layer(active.loads, active.cached, is_open && !may_copy ? without_link(costs, active) : costs);
@@ -44,6 +50,7 @@ LaneDivision divide(const ActiveExperts& active, const ExpertCosts& costs, const
   return division;
 }
 
+// Slots go to the first layers until they do not suffice for all experts of a layer.
 std::vector<bool> layers_on_gpu(std::span<const int64_t> experts, int64_t slots) {
   std::vector<bool> on_gpu;
   for (const int64_t count : experts) {
@@ -53,6 +60,7 @@ std::vector<bool> layers_on_gpu(std::span<const int64_t> experts, int64_t slots)
   return on_gpu;
 }
 
+// Divisions depend on the costs, so all that were remembered are wrong now.
 void LaneDivisions::set_costs(const ExpertCosts& costs) {
   if (costs == costs_) return;
   costs_ = costs;

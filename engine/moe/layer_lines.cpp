@@ -1,3 +1,5 @@
+// Routing that other programs have recorded comes as one line for a token in one layer. This class collects such lines
+// and joins them into tokens.
 #include "engine/moe/layer_lines.h"
 
 #include <algorithm>
@@ -8,6 +10,7 @@
 
 namespace tandem {
 
+// Every failure names the line of the file, since such files are long and come from elsewhere.
 void LayerLines::fail(const std::string& problem, int64_t line) const {
   throw Error("recorded routing cannot be read: " + problem, source_ + ", line " + std::to_string(line),
               "docs/hybrimoe.md has the forms");
@@ -26,10 +29,13 @@ void LayerLines::add(int64_t layer, LayerLine line) {
   layers_[layer].push_back(std::move(line));
 }
 
+// Sequences get numbers in the order in which their names first appear.
 int64_t LayerLines::sequence_of(const std::string& name) {
   return sequences_.try_emplace(name, std::ssize(sequences_)).first->second;
 }
 
+// The number of experts comes from the file, from a flag, or from the largest id. The last one may be too small, so a
+// note says it.
 int64_t LayerLines::experts_of(RecordedRouting& routing, const RoutingHints& stated, const RoutingHints& hints) const {
   if (stated.experts > 0 && hints.experts > 0 && stated.experts != hints.experts)
     throw Error("the recorded routing has another number of experts", source_,

@@ -1,3 +1,5 @@
+// Decides by measurement whether copying experts pays. Predictions decide when to try, and medians of passes decide
+// what stays.
 #include "engine/moe/link_choice.h"
 
 #include <algorithm>
@@ -20,6 +22,7 @@ LinkChoice::LinkChoice(const LinkPeriods& periods)
       away_without_gain_(periods.away_without_gain),
       stay_(periods.stay) {}
 
+// A text that is expected to gain much begins with the link at once.
 void LinkChoice::begin(const ExpectedExperts& expected) {
   if (expected.with_link < (1 - kSavesMuch) * expected.without) begin(Period::trial);
 }
@@ -31,6 +34,7 @@ void LinkChoice::begin(Period period) {
   seconds_.clear();
 }
 
+// Periods without an expected gain are longer, since a trial costs time and would rarely win.
 bool LinkChoice::is_over() const {
   switch (period_) {
     case Period::away:
@@ -52,7 +56,8 @@ double LinkChoice::median_of_period() const {
   return *middle;
 }
 
-// The first pass of a period touches memory that the passes before it did not.
+// Counts a pass, and chooses the next period when this one is over. The first pass of a period touches memory that the
+// passes before it did not, so its time is left out. A lost trial doubles the time until the next one.
 void LinkChoice::took(const ExpectedExperts& expected, double seconds) {
   const double gain = expected.without - expected.with_link;
   gain_ = std::exchange(knows_gain_, true) ? gain_ + kNewest * (gain - gain_) : gain;

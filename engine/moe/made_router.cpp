@@ -1,3 +1,5 @@
+// Makes a router for a mixture that is cut out of a dense model: the directions of groups of inputs are the rows of
+// the router.
 #include "engine/moe/made_router.h"
 
 #include <cmath>

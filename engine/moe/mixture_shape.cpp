@@ -1,3 +1,4 @@
+// The sizes of a mixture that times depend on, taken from its configuration.
 #include "engine/moe/mixture_shape.h"
 
 #include "sync/error.h"

@@ -1,3 +1,4 @@
+// The equations of GPU-NDP (G1 to G4) on real numbers, before anything is rounded to whole experts.
 #include "engine/moe/near_memory.h"
 
 #include <algorithm>
@@ -34,15 +35,18 @@ std::vector<size_t> ids_by_falling_load(std::span<const int64_t> loads) {
 
 }  // namespace
 
+// A token's activations go to each unit, and one result comes back. Further tokens only add the way to the units.
 double activation_seconds(const NearMemoryTimes& times, int64_t tokens) {
   return in_number(times.units + 1) * times.move_activation +
          in_number(tokens - 1) * in_number(times.units) * times.move_activation;
 }
 
+// The units together must hold all experts, because each expert is spread over all of them.
 bool units_hold(int64_t units, double unit_bytes, double experts_bytes) {
   return in_number(units) * unit_bytes >= experts_bytes;
 }
 
+// The first units get one feature more if the number does not divide.
 std::vector<int64_t> features_of_units(int64_t I, int64_t units) {
   TANDEM_CHECK(units > 0, "features of no unit");
   std::vector<int64_t> features(static_cast<size_t>(units), I / units);
@@ -69,6 +73,7 @@ GpuExpertBound gpu_expert_bound(const NearMemoryTimes& times, int64_t top_k) {
   return bound;
 }
 
+// A roofline: reading the expert or computing its tokens, whichever takes longer.
 double NearMemoryRates::gpu_seconds(int64_t tokens) const {
   return std::max(expert_bytes / gpu_bytes_per_second, in_number(tokens) * expert_macs / gpu_macs_per_second);
 }
@@ -78,7 +83,9 @@ double NearMemoryRates::units_seconds(int64_t tokens, int64_t units) const {
                   in_number(tokens) * expert_macs / (in_number(units) * unit_macs_per_second));
 }
 
-// The units' time of the experts that are left falls with m, and the GPU's grows, so each is summed from its own end.
+// Tries every number m of experts on the GPU, by falling load. The units' time of the experts that are left falls with
+// m, and the GPU's grows, so each is summed from its own end. Moving m experts hides behind computing them, and the
+// later of both counts.
 CountedSplit split_by_counts(std::span<const int64_t> loads, const NearMemoryTimes& times, const NearMemoryRates& rates,
                              int64_t prompt) {
   for (size_t i = 0; i < loads.size(); ++i)

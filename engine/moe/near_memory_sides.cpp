@@ -1,3 +1,5 @@
+// Chooses for each expert of a layer who computes it: the GPU or the near-memory units. The other systems of the
+// paper's comparison are rules here too.
 #include "engine/moe/near_memory_sides.h"
 
 #include <algorithm>
@@ -67,6 +69,7 @@ SideChoice on_both(std::span<const int64_t> loads, std::vector<int32_t> moved, i
   return choice;
 }
 
+// On demand: every chosen expert is moved to the GPU, the busiest first.
 SideChoice on_gpu_alone(std::span<const int64_t> loads, const NearMemoryMachine& machine) {
   SideChoice choice = everything_on(0, loads);
   choice.moved = by_falling_load(loads);
@@ -153,6 +156,7 @@ NearMemoryMachine near_memory_machine(const NearMemoryModel& model, const NearMe
   return machine;
 }
 
+// Marks the experts that were chosen most, and never one that nobody chose.
 std::vector<bool> most_used(std::span<const int64_t> counts, int64_t count) {
   std::vector<bool> chosen(counts.size(), false);
   for (const int32_t e : by_falling_load(counts)) {
@@ -162,6 +166,8 @@ std::vector<bool> most_used(std::span<const int64_t> counts, int64_t count) {
   return chosen;
 }
 
+// A single token or a few: each rule has its own function. Experts that the GPU holds come first if the rule
+// prefetches; without a hit the rule goes on as if it did not.
 SideChoice sides_of_text(std::span<const int64_t> loads, const NearMemoryMachine& machine, const NearMemoryRules& rules,
                          const std::vector<bool>& resident) {
   const std::vector<int32_t> order = by_falling_load(loads);
@@ -205,6 +211,7 @@ SideChoice sides_of_prompt(std::span<const int64_t> loads, int64_t tokens, const
   return on_both(loads, std::move(moved), tokens, machine);
 }
 
+// Layers appear when they are first asked for, so nobody needs to know their number before.
 NearMemorySides::Layer& NearMemorySides::layer_of(int64_t layer) {
   const auto at = static_cast<size_t>(layer);
   if (layers_.size() <= at) layers_.resize(at + 1);
@@ -223,6 +230,8 @@ void NearMemorySides::prefetch(Layer& layer) {
   of_text_.copy_seconds += as_number(copied) * machine_.times.move_expert;
 }
 
+// Chooses the sides of one layer in one pass and adds the pass to the totals. A prompt counts uses, and the first pass
+// of the text behind it prefetches by those counts.
 void NearMemorySides::divide(const DivideRequest& request, std::span<int32_t> sides) {
   Layer& layer = layer_of(request.layer);
   const bool prompt = request.tokens >= kFewestPromptTokens;

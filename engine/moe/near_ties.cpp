@@ -1,3 +1,5 @@
+// How near a router's choice was to another one. Devices that round differently may choose differently only where this
+// margin is tiny.
 #include "engine/moe/near_ties.h"
 
 #include <algorithm>
@@ -27,6 +29,7 @@ double distance_from_bound(std::span<const double> falling, int64_t k) {
 
 }  // namespace
 
+// The least change of a score that would change the choice of k experts.
 double router_margin(std::span<const float> scores, int64_t k, Gating gating) {
   std::vector<double> falling(scores.begin(), scores.end());
   std::ranges::sort(falling, std::greater<>{});
@@ -38,6 +41,7 @@ double router_margin(std::span<const float> scores, int64_t k, Gating gating) {
   return margin;
 }
 
+// The rule is read from the model, so the margin follows the same formula as the kernels.
 RouterRule router_rule(const Model& model, int64_t layer) {
   const ExpertsConfig& experts = *model.config.experts;
   RouterRule rule{experts.used, experts.gating, {}, experts.groups, experts.groups_used};
@@ -71,6 +75,7 @@ float of_group(std::span<const float> keys, bool both) {
 
 }  // namespace
 
+// With groups, the choice is made twice: of groups, then of experts within them. The smaller of both margins counts.
 double router_margin(std::span<const float> scores, const RouterRule& rule) {
   std::vector<float> keys(scores.begin(), scores.end());
   if (!rule.bias.empty()) keys = biased(scores, rule);
@@ -90,6 +95,7 @@ double router_margin(std::span<const float> scores, const RouterRule& rule) {
   return std::min(router_margin(groups, rule.groups_used, Gating::softmax), router_margin(within, rule.k, gating));
 }
 
+// Keeps the least margin and the number of near ties, and no list.
 void RouterMargins::add(double margin) {
   smallest = decisions == 0 ? margin : std::min(smallest, margin);
   ++decisions;

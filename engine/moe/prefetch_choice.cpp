@@ -1,3 +1,4 @@
+// Which expert of a coming layer should be copied ahead (Y3).
 #include "engine/moe/prefetch_choice.h"
 
 #include <algorithm>
@@ -13,6 +14,8 @@ constexpr double kLeastGain = 1e-9;
 
 }  // namespace
 
+// Schedules the guessed layer once as it is, and once for each expert that is absent, as if that one were there. The
+// expert whose presence shortens the layer most is worth the copy.
 std::optional<PrefetchChoice> best_prefetch(std::span<const int64_t> guessed, std::span<const int32_t> slot_of,
                                             const ExpertCosts& costs, const ScheduleRule* rule) {
   ActiveExperts active;
@@ -31,6 +34,7 @@ std::optional<PrefetchChoice> best_prefetch(std::span<const int64_t> guessed, st
   return best;
 }
 
+// Counts how many tokens would choose each expert, if the guess were right.
 std::vector<int64_t> guessed_loads(std::span<const float> scores, int64_t stride, int64_t tokens, int64_t E,
                                    int64_t k) {
   std::vector<int64_t> loads(static_cast<size_t>(E));

@@ -1,3 +1,4 @@
+// Reads recorded routing in any of three forms. The first line tells which form it is.
 #include "engine/moe/recorded_routing.h"
 
 #include <istream>
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // programs for tables write it before CSV
 
+// A flag that contradicts the file is an error, since one of the two must be wrong.
 void require_hint(const char* flag, int64_t hint, int64_t told, const std::string& source) {
   if (hint > 0 && hint != told)
     throw Error("the recorded routing says something else than " + std::string(flag), source,

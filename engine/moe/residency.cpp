@@ -1,3 +1,4 @@
+// Which groups of experts stay on the NPU (N4). All others, and tokens beyond a capacity, are computed elsewhere.
 #include "engine/moe/residency.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The slots of one layer. An expert has at most one slot, and slot_of_ and in_slot_ always say the same. Loads are only
+// promised here; the caller reads the weights.
 #include "engine/moe/resident_experts.h"
 
 #include <algorithm>
@@ -28,6 +30,8 @@ ResidentExperts::ResidentExperts(int64_t experts, int64_t slots)
   std::iota(filling_.begin(), filling_.end(), 0);
 }
 
+// Counts of earlier runs stand in for uses before the first pass, so that slots are filled with the experts that were
+// used most.
 void ResidentExperts::expect(std::span<const int64_t> uses) {
   TANDEM_CHECK(pass_ == 0 && uses.size() == uses_.size(), "uses of each expert, before the first pass");
   for (size_t e = 0; e < uses.size(); ++e) uses_[e].tokens = uses[e];
@@ -38,11 +42,13 @@ void ResidentExperts::count(std::span<const int64_t> loads) {
   std::ranges::transform(loads, choices_, choices_.begin(), std::plus<>());
 }
 
+// Slots beyond the usable ones do not count.
 int32_t ResidentExperts::empty_slot() const {
   const auto end = in_slot_.begin() + slots_, found = std::find(in_slot_.begin(), end, kNobody);
   return found == end ? kNowhere : static_cast<int32_t>(found - in_slot_.begin());
 }
 
+// The budget may shrink while the engine runs. Experts in slots that go lose them.
 void ResidentExperts::use_slots(int64_t slots) {
   TANDEM_CHECK(slots >= 1 && slots <= std::ssize(in_slot_), "usable slots of a layer's experts");
   for (int64_t slot = slots; slot < slots_; ++slot) clear(static_cast<int32_t>(slot));
@@ -91,6 +97,8 @@ int64_t ResidentExperts::ask(std::span<const int32_t> ids) {
   return hits;
 }
 
+// An empty slot, or else that of the expert that was used longest ago. Experts of this wave and of later ones keep
+// theirs, because the pass still needs them.
 int32_t ResidentExperts::free_slot() const {
   int32_t best = kNowhere;
   for (int32_t slot = 0; slot < static_cast<int32_t>(slots_); ++slot) {
@@ -105,6 +113,7 @@ int32_t ResidentExperts::free_slot() const {
   return best;
 }
 
+// The version changes with every move, so tables that were written for an older state are noticed.
 void ResidentExperts::take_slot(int32_t expert, int32_t slot) {
   int32_t& before = in_slot_[static_cast<size_t>(slot)];
   if (before != kNobody) {
@@ -130,6 +139,7 @@ std::vector<ResidentExperts::Load> ResidentExperts::load_missing(int64_t wave) {
   return loads;
 }
 
+// By the time that a wave begins, all of its experts have slots. Reads ahead may have loaded some already.
 std::vector<ResidentExperts::Load> ResidentExperts::begin_wave(int64_t wave) {
   wave_ = wave;
   std::vector<Load> loads = load_missing(wave);
@@ -141,6 +151,8 @@ std::vector<ResidentExperts::Load> ResidentExperts::begin_wave(int64_t wave) {
 
 std::vector<ResidentExperts::Load> ResidentExperts::begin_ahead() { return load_missing(wave_ + 1); }
 
+// Fills slots that are still empty with the experts that earlier runs chose most. One turn of slots stays free for what
+// a pass misses.
 std::vector<ResidentExperts::Load> ResidentExperts::begin_filling() {
   std::vector<Load> loads;
   auto expert = filling_.begin();
@@ -173,6 +185,7 @@ void ResidentExperts::put(int32_t expert, int32_t slot) {
   ++version_;
 }
 
+// These experts could not be loaded, so their slots are empty again.
 void ResidentExperts::drop(std::span<const Load> loads) {
   ++version_;
   for (const Load& load : loads) {

@@ -1,3 +1,4 @@
+// Counts of choices, by layer and expert, and what follows from them: popularity, imbalance and overlap.
 #include "engine/moe/routing_counts.h"
 
 #include <algorithm>
@@ -87,6 +88,7 @@ double overlap_on(const RoutingCounts& calibration, std::span<const RoutingCount
   return of_layers.size() % 2 == 1 ? of_layers[middle] : (of_layers[middle - 1] + of_layers[middle]) / 2;
 }
 
+// The share of an expert in the counted tokens, applied to a batch of B tokens.
 double expected_load(int64_t count, int64_t tokens, int64_t B) {
   return tokens == 0 ? 0 : static_cast<double>(B) * static_cast<double>(count) / static_cast<double>(tokens);
 }

@@ -1,3 +1,5 @@
+// Draws made-up routing, for studies of models whose weights are not here. The seed decides everything, so results can
+// be repeated.
 #include "engine/moe/routing_model.h"
 
 #include <algorithm>

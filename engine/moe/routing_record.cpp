@@ -1,3 +1,5 @@
+// Records choices during passes in flat lists, and writes them as a trace at the end. Ids have 16 bits, so that a long
+// record stays small.
 #include "engine/moe/routing_record.h"
 
 #include <algorithm>
@@ -8,6 +10,7 @@
 namespace tandem {
 namespace {
 
+// The shortest digits that read back as the same number, and no locale.
 template <typename T>
 void append_number(std::string& text, T value) {
   char digits[32];
@@ -39,6 +42,7 @@ int64_t RoutingRecord::sequences() const {
   return most + 1;
 }
 
+// Writes the line digit by digit, without a JSON object for each token.
 void RoutingRecord::write_token(size_t token, std::string& text) const {
   const size_t layers = shape_.layers.size(), each = layers * static_cast<size_t>(shape_.used);
   text += "{\"seq\":";
@@ -52,6 +56,7 @@ void RoutingRecord::write_token(size_t token, std::string& text) const {
   text += "}\n";
 }
 
+// Hands the text over in pieces of a megabyte, so a long trace is never in memory twice.
 void RoutingRecord::write(const std::function<void(std::string_view)>& put) const {
   constexpr size_t kPiece = size_t{1} << 20;
   int64_t longest = 0;

@@ -1,3 +1,4 @@
+// This program's form of a trace: a line of JSON about the model, then a line for each token.
 #include "engine/moe/routing_trace.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Groups vectors by direction: k-means on the unit sphere. The seed decides the starts, and nothing else is random.
 #include "engine/moe/spherical_kmeans.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Statistics of a trace that say how well caches could do, before any cache is simulated.
 #include "engine/moe/trace_statistics.h"
 
 #include <algorithm>
@@ -5,6 +6,7 @@
 
 namespace tandem {
 
+// Distances are in tokens, and counted in powers of two. An expert's first use has none.
 ReuseDistances reuse_distances(std::span<const LayerRequests> layers) {
   ReuseDistances distances;
   for (const LayerRequests& layer : layers) {
@@ -25,6 +27,7 @@ ReuseDistances reuse_distances(std::span<const LayerRequests> layers) {
   return distances;
 }
 
+// The mean number of different experts in windows that do not overlap. An incomplete last window is left out.
 double experts_in_window(std::span<const LayerRequests> layers, int64_t window) {
   int64_t windows = 0, different = 0;
   for (const LayerRequests& layer : layers) {

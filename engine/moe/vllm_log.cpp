@@ -13,6 +13,7 @@ namespace {
 
 using LogLine = nlohmann::json;
 
+// Keys have changed between versions of vLLM, so each fact is looked for under the names of all of them.
 class VllmReader {
  public:
   explicit VllmReader(const std::string& source) : collected_(source) {}
@@ -61,6 +62,7 @@ class VllmReader {
     }
   }
 
+  // One token in one layer. The key of the token's row and of its sequence depends on the version of vLLM.
   void read_token(const LogLine& json) {
     const auto layer = whole(json, "layer", kMostRecordedLayers - 1);
     if (!layer) fail("a token has no layer");

@@ -96,6 +96,9 @@ class LanePlanner {
     Operand gate_up, activated, found;
   };
 
+  // Places one layer's experts on three lanes. First come the sizes, which follow from the tokens and the rules. Then
+  // the decision, the copies, the products of each lane, and the sum of all of them. Copies that keep experts in slots
+  // run behind, beside the next layer.
   void place(const ExpertBlock& block) {
     block_ = block;
     const ExpertFetch& from = fetch_of(block);

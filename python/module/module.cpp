@@ -26,11 +26,13 @@ struct Values {
   int64_t rows = 0, columns = 0;
 };
 
+// The values move into the object, and numpy reads them there. The array keeps the object alive.
 Values matrix(std::vector<float> values, int64_t columns) {
   const int64_t rows = std::ssize(values) / columns;
   return {std::move(values), rows, columns};
 }
 
+// The buffer is read-only, and its last argument says so.
 py::buffer_info view(Values& all) {
   const auto item = static_cast<py::ssize_t>(sizeof(float));
   return {all.values.data(),          item, py::format_descriptor<float>::format(), 2, {all.rows, all.columns},
@@ -71,6 +73,7 @@ OwnPlanner planner_of(const py::function& function) {
   };
 }
 
+// The settings of one text, which the package fills before start(). Python's functions stay references until then.
 struct TextAsked {
   int64_t predict = 128;
   SamplerOptions sampler;
@@ -80,6 +83,7 @@ struct TextAsked {
   std::optional<py::function> choose;
 };
 
+// Checks the sampler's numbers with the lock, then compiles the constraint without it, because that may take long.
 GenerateOptions options_of(const TextModel& model, const TextAsked& asked) {
   GenerateOptions options;
   require_sound(asked.sampler);
@@ -94,12 +98,14 @@ GenerateOptions options_of(const TextModel& model, const TextAsked& asked) {
   return options;
 }
 
-// Python may give None where a class of the module is wanted.
+// Python may give None where a class of the module is wanted, and pybind11 makes a null pointer of it. Methods would
+// use the pointer unchecked.
 const std::shared_ptr<TextModel>& given(const std::shared_ptr<TextModel>& model) {
   if (!model) throw py::type_error("a model is wanted, and not None");
   return model;
 }
 
+// Starts a text and returns at once. The package takes the pieces by next(), in plain and in async loops.
 std::shared_ptr<TextStream> start(const std::shared_ptr<TextModel>& model, Ids prompt, const TextAsked& asked,
                                   std::optional<std::shared_ptr<TextSequence>> sequence) {
   GenerateOptions options = options_of(*given(model), asked);
@@ -107,7 +113,8 @@ std::shared_ptr<TextStream> start(const std::shared_ptr<TextModel>& model, Ids p
                                                         std::move(options)));
 }
 
-// None: the text has ended.
+// The next token with its text, or None when the text has ended. A wait of any length would ignore Ctrl-C, so the
+// stream is asked in steps, and signals are looked for between them.
 std::optional<std::tuple<int32_t, float, py::str>> next_piece(TextStream& stream) {
   Piece piece;
   for (;;) {
@@ -125,7 +132,8 @@ std::optional<std::tuple<int32_t, float, py::str>> next_piece(TextStream& stream
   }
 }
 
-// Lanes, steps and waits as columns.
+// Lanes, steps and waits as columns, which numpy takes as arrays. One object for each of many thousand spans would
+// be slow.
 py::dict columns_of(const Timeline& timeline) {
   py::list lanes, names, kinds;
   std::vector<double> begin, end, bytes, flops;
@@ -153,12 +161,15 @@ py::dict columns_of(const Timeline& timeline) {
   return columns;
 }
 
-// tandem.Error and its kinds are classes of the package.
+// tandem.Error and its kinds are classes of the package. They are written in Python, where a class can also be a kind
+// of ValueError and show its three parts.
 void raise_as(const char* kind, const Error& error) {
   const py::object type = py::module_::import("tandem._errors").attr(kind);
   PyErr_SetObject(type.ptr(), type(error.failure(), error.object(), error.hint()).ptr());
 }
 
+// Every exception of C++ passes here on its way to Python. Special kinds stand before their base class, or the base
+// class would catch them.
 void translate(std::exception_ptr thrown) {
   try {
     std::rethrow_exception(thrown);
@@ -179,6 +190,7 @@ void translate(std::exception_ptr thrown) {
   }
 }
 
+// Samplers have many numbers, so they are set by one call with names. The package holds their defaults.
 void bind_asked(py::module_& m) {
   py::class_<TextAsked>(m, "TextAsked")
       .def(py::init<>())
@@ -213,6 +225,7 @@ void bind_asked(py::module_& m) {
 
 using ModelClass = py::class_<TextModel, std::shared_ptr<TextModel>>;
 
+// Opening devices takes long, and so the lock is released. That holds for each constructor below.
 void bind_machine(py::module_& m) {
   py::class_<Machine, SharedMachine>(m, "Machine")
       .def(py::init([](const std::vector<std::string>& devices, int threads) {
@@ -222,6 +235,8 @@ void bind_machine(py::module_& m) {
            "devices"_a, "threads"_a);
 }
 
+// Functions that may wait for a pass release the lock, since the pass may need it for a sampler in Python. Functions
+// that only read a number keep it. Long work looks for Ctrl-C by until_signal().
 void bind_model(ModelClass& model) {
   model
       .def(py::init([](std::string path, std::vector<std::string> devices, std::string plan, std::string act,
@@ -297,6 +312,7 @@ void bind_model(ModelClass& model) {
       });
 }
 
+// A stream is taken with the lock released in steps of 20 ms, so other threads of Python run meanwhile.
 void bind_text(py::module_& m) {
   py::class_<TextStream, std::shared_ptr<TextStream>>(m, "Text")
       .def("next", &next_piece)
@@ -304,6 +320,7 @@ void bind_text(py::module_& m) {
       .def("result", [](const TextStream& text) { return generation_json(text.result()); });
 }
 
+// The address lets a test prove that numpy does not copy.
 void bind_values(py::module_& m) {
   py::class_<Values>(m, "Values", py::buffer_protocol())
       .def_buffer(&view)
@@ -311,6 +328,8 @@ void bind_values(py::module_& m) {
                              [](const Values& all) { return reinterpret_cast<uintptr_t>(all.values.data()); });
 }
 
+// Constructors check for None before they release the lock, because a Python error needs it. Logits come as a matrix
+// even for one row, and the package gives it its final shape.
 void bind_sequence(py::module_& m) {
   py::class_<TextSequence, std::shared_ptr<TextSequence>>(m, "Sequence")
       .def(py::init([](const std::shared_ptr<TextModel>& model) {
@@ -358,6 +377,7 @@ void bind_sequence(py::module_& m) {
           "path"_a);
 }
 
+// The product's values are moved out by result(), which the package calls once.
 void bind_npu(py::module_& m) {
   py::class_<NpuProduct>(m, "NpuProduct")
       .def_readonly("cycles", &NpuProduct::cycles)
@@ -370,7 +390,8 @@ void bind_npu(py::module_& m) {
 }  // namespace
 
 // A class stands before the functions that name it: python/module/stubs.py turns their signatures into the types of
-// the Python package.
+// the Python package. The package checks arguments and gives defaults, so the functions here take all of them and
+// have no defaults.
 PYBIND11_MODULE(_tandem, m) {
   py::register_exception_translator(&translate);
   bind_values(m);

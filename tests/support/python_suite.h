@@ -1,7 +1,7 @@
 // A test suite in Python, run by a test of the runner.
 //
-// Contract: a suite that ends with 77 skips the calling test, with its words as the reason. Where there is no Python,
-// the test is skipped too.
+// Contract: a suite that ends with 77 skips the calling test, with its words as the reason. Without Python the test is
+// skipped too.
 #pragma once
 
 #include <gtest/gtest.h>

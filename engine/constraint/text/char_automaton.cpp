@@ -1,3 +1,5 @@
+// Automata over characters, which patterns of a schema become. A pattern and a length together are the product of
+// two automata.
 #include "engine/constraint/text/char_automaton.h"
 
 #include <algorithm>

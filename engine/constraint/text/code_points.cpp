@@ -1,3 +1,4 @@
+// Characters, and sets of them as sorted ranges. Sets have few ranges, whatever the number of characters in them.
 #include "engine/constraint/text/code_points.h"
 
 #include <algorithm>

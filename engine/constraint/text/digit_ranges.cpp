@@ -1,3 +1,5 @@
+// Splits an interval of numbers into products of digit ranges, so that a number can be checked digit by digit. A digit
+// may have any base, for example 16 in the escapes of JSON texts.
 #include "engine/constraint/text/digit_ranges.h"
 
 namespace tandem::constraint {

@@ -1,3 +1,5 @@
+// Reads a grammar in llama.cpp's notation into a net of rules. Users write grammars by hand, so every error names line
+// and column.
 #include "engine/constraint/text/gbnf.h"
 
 #include <algorithm>
@@ -72,6 +74,7 @@ class GrammarReader {
  public:
   GrammarReader(std::string_view text, const std::string& on) : text_(text), on_(on) {}
 
+  // A rule may be used before it is written, so bodies are laid into the net when all are known.
   RuleNet read() {
     rule_named("root", 0);
     skip_blanks(true);
@@ -108,6 +111,7 @@ class GrammarReader {
   }
   [[noreturn]] void fail(const std::string& what) const { fail_at(place_, what); }
 
+  // Comments count as blanks. Within a rule a line break may end it, so the caller says whether lines are blanks too.
   void skip_blanks(bool lines_too) {
     while (!at_end()) {
       const char c = peek();
@@ -132,6 +136,7 @@ class GrammarReader {
     return false;
   }
 
+  // The first use of a name is remembered, since an error about a missing rule should point there.
   Known& rule_named(const std::string& name, size_t place) {
     Known& known = names_[name];
     if (known.rule < 0) {
@@ -353,6 +358,7 @@ class GrammarReader {
 
 }  // namespace
 
+// The size is bounded before anything is read, because grammars come from requests too.
 RuleNet parse_gbnf(std::string_view text, const std::string& on) {
   if (text.size() > kMostGrammarBytes)
     throw Error("the grammar is too large", on, "It may have " + std::to_string(kMostGrammarBytes) + " bytes");

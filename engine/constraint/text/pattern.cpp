@@ -1,3 +1,4 @@
+// Patterns of JSON schemas (ECMA-262) as automata, by positions: each character of the pattern is a state (Glushkov).
 #include "engine/constraint/text/pattern.h"
 
 #include <algorithm>
@@ -24,6 +25,7 @@ const CharacterSet kLineEnds{{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
 // The tree of a pattern. Only a set reads a character, and ^ and $ read nothing.
 struct Part;
 using PartPointer = std::unique_ptr<Part>;
+// The tree of a pattern. Repetitions keep their bounds, and become copies only at the end.
 struct Part {
   enum class Kind { set, sequence, choice, repeat, begin, end } kind = Kind::sequence;
   CharacterSet set{};
@@ -114,6 +116,7 @@ class PatternReader {
     return std::pair(least, most);
   }
 
+  // Bounded while it is read, so a long number cannot overflow.
   int64_t number() {
     int64_t value = 0;
     if (!kDigits.has(peek()) || at_end()) fail("a { that is no repetition");
@@ -413,6 +416,7 @@ Positions::Ends alternative(Positions& positions, const Part& part) {
 
 }  // namespace
 
+// A pattern may match anywhere in a text unless it has ^ and $.
 CharAutomaton parse_pattern(std::string_view pattern, const std::string& on) {
   const auto text = characters_of(pattern);
   if (!text) throw Error("this pattern is no text", on, "Write it in UTF-8");

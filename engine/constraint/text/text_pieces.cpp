@@ -1,3 +1,5 @@
+// Lays sets of characters and repeated pieces into a net of bytes. Characters that end in the same bytes share the
+// states behind their first bytes.
 #include "engine/constraint/text/text_pieces.h"
 
 #include <algorithm>
@@ -16,6 +18,7 @@ StateId SharedEnds::state_before(const std::vector<Bytes>& rest) {
   return state;
 }
 
+// A way of several bytes: the first one leaves `from`, and the rest is shared with other ways.
 void SharedEnds::add(StateId from, const std::vector<Bytes>& way) {
   const StateId next = state_before({way.begin() + 1, way.end()});
   for (const DigitRange& range : way[0].ranges)

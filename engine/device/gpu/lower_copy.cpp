@@ -6,6 +6,8 @@
 
 namespace tandem::gpu {
 
+// One launch over rows, groups and runs of a row's values. How long a run is depends on the family: vectors of a CPU
+// core, or work-groups of a GPU.
 std::vector<KernelLaunch> lower_copy(const Copy& op, const LoweringContext& context) {
   if (op.S == 0) return {};
   TANDEM_CHECK(op.S > 0 && op.groups > 0 && op.width > 0, "a copy of nothing");

@@ -44,6 +44,8 @@ KernelLaunch look_up(const Embed& op, int64_t begin, int64_t tokens, int64_t row
 
 }  // namespace
 
+// Tables of a large vocabulary can exceed what one argument may reach, and so can the rows of many tokens. Then there
+// are several launches, each for a part of the tokens and of the rows.
 std::vector<KernelLaunch> lower_embed(const Embed& op, const LoweringContext& context) {
   if (op.S < 0 || op.H <= 0 || op.H != op.w.columns)
     throw Error("malformed operator: H must be the width of the embedding", describe(op));

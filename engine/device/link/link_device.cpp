@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kMemoryBytesPerSecond = 8e9;  // a rounded rate of one core
 
+// Copies by the calling thread. The time of a slow link is a wait behind the copy, so the bytes are there in any case.
 class LinkProcessor final : public Processor {
  public:
   explicit LinkProcessor(const DeviceOptions& options)
@@ -24,6 +25,7 @@ class LinkProcessor final : public Processor {
     if (std::holds_alternative<ExpertMove>(op.body) || std::holds_alternative<ExpertPrefetch>(op.body)) return {};
     return {false, "the link copies experts alone"};
   }
+  // Work counts reading and writing, so a copy moves half of these bytes.
   Cost estimate(std::span<const Operator> operators) const override {
     Cost cost;
     for (const Operator& op : operators) {
@@ -49,6 +51,7 @@ class LinkProcessor final : public Processor {
     if (in_model) fail_if_asked();
     if (bytes_per_second_ > 0) sync::wait_until(start + static_cast<double>(bytes) / bytes_per_second_);
   }
+  // Copies follow each other in real time: each takes its bytes over the rate, and none ends in the past.
   void prefetch(const ExpertPrefetch& op) {
     double end = now_seconds();
     host::run_expert_prefetch(op, [&](size_t bytes) {
@@ -58,6 +61,7 @@ class LinkProcessor final : public Processor {
       sync::wait_until(end);
     });
   }
+  // Tests ask for a failure, because a real link cannot be made to fail.
   void fail_if_asked() {
     if (copies_until_failure_ > 0 && --copies_until_failure_ == 0) throw Error("a copy of experts failed", "link:0");
   }
@@ -68,6 +72,7 @@ class LinkProcessor final : public Processor {
 
 }  // namespace
 
+// It shares the cores of the NPU, since the GPU's must stay free for kernels.
 std::unique_ptr<Device> open_link(const DeviceOptions& options) {
   DeviceInfo info;
   info.id = "link:0";

@@ -1,3 +1,4 @@
+// A near-memory unit as an emulated device: results by the host's loops, and times by the figures of its id.
 #include "engine/device/ndp/ndp_device.h"
 
 #include <array>
@@ -13,6 +14,7 @@
 namespace tandem {
 namespace {
 
+// What a unit computes: products in all packed formats, and the gate between them.
 constexpr Features kOfUnits{Feature::products,
                             Feature::unrounded_weights,
                             Feature::integer_activations,
@@ -21,6 +23,7 @@ constexpr Features kOfUnits{Feature::products,
                             Feature::activation,
                             Feature::gelu};
 
+// Computes by the host's loops, so results are those of every other device. Its estimate is that of the described unit.
 class NdpProcessor final : public Processor {
  public:
   NdpProcessor(const NearMemory& unit, const std::vector<int>& cores)
@@ -59,6 +62,7 @@ std::string name_of_unit(const NearMemory& unit) {
   return text.data();
 }
 
+// Says in its driver's name that times on the wall clock are not a unit's, because lists show that line.
 DeviceInfo describe(const NearMemory& unit, int index, const std::vector<int>& cores) {
   DeviceInfo info;
   info.id = "ndp:" + std::to_string(index);
@@ -87,6 +91,7 @@ std::unique_ptr<Device> open_ndp_device(int index, const DeviceOptions& options)
                                         options.npu_cores);
 }
 
+// The core layout knows nothing of further units, so they take the other device's cores.
 std::unique_ptr<Device> open_ndp_beside(ThreadDevice& other, int index, const DeviceOptions& options) {
   const NearMemory unit = near_memory_of(options.parameters);
   const std::vector<int>& cores = other.info().cores;

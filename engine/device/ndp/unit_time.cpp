@@ -1,3 +1,4 @@
+// The arithmetic of a described unit. Figures come from its id, and nothing is measured.
 #include "engine/device/ndp/unit_time.h"
 
 #include <algorithm>
@@ -27,6 +28,7 @@ void take(const DeviceParameters& parameters, const char* name, double unit, dou
 
 }  // namespace
 
+// The paper's machine (GPU-NDP, table I), in bytes and multiply-adds a second.
 NearMemory default_near_memory() {
   NearMemory unit;
   unit.bytes_per_second = 102.4 * kGiga, unit.macs_per_second = 51.2 * kGiga;
@@ -38,6 +40,7 @@ NearMemory default_near_memory() {
   return unit;
 }
 
+// Every figure can be replaced in the device's id, as in ndp:0?gbps=51.2.
 NearMemory near_memory_of(const DeviceParameters& parameters) {
   NearMemory unit = default_near_memory();
   auto bytes = static_cast<double>(unit.memory_bytes);

@@ -142,6 +142,8 @@ int serve(char** argv) {
 
 }  // namespace
 
+// The child process that tries drivers. A driver may crash, hang, or exhaust memory here without harm to the program.
+// Its task comes by arguments and its answer goes to standard output.
 int main(int argc, char** argv) {
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);  // a crash is an expected answer, so it leaves no core file

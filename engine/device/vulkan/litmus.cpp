@@ -20,6 +20,7 @@ gpu::KernelLaunch launch_of(const LitmusWalk& walk) {
 // walk names another slot.
 class VulkanAgent final : public LitmusAgent {
  public:
+  // Everything is made once, because a test walks thousands of times.
   VulkanAgent(Handle& handle, Pipelines& pipelines)
       : handle_(handle), object_("litmus.comp on " + handle.id()), pipeline_(pipelines.of(launch_of({}), object_)) {
     const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1};

@@ -16,8 +16,9 @@ namespace {
 using gpu::microseconds_since, gpu::test_policy;
 constexpr std::chrono::milliseconds kBound{5000};  // generous: the first dispatch of a shader may compile it
 
-// Dispatches a kernel of probe.comp once, on whole buffers. values: further arguments. Push constants are the buffers'
-// offsets, all 0, and then the values.
+// Dispatches a kernel of probe.comp once, on whole buffers, and waits for its end. values: further arguments. Push
+// constants are the buffers' offsets, all 0, and then the values. It uses none of the executor's machinery, which is
+// tested later.
 void run_probe(Handle& handle, Pipelines& pipelines, const char* kernel, std::span<const VkBuffer> buffers,
                std::span<const uint32_t> values, uint32_t groups) {
   const std::string object = std::string(kernel) + " on " + handle.id();

@@ -1,3 +1,4 @@
+// Asks how well a prediction does on shapes that it was not fitted to, since a planner meets such shapes every day.
 #include "engine/measure/prediction_mode/cross_validation.h"
 
 #include <algorithm>

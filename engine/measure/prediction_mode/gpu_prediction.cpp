@@ -1,3 +1,4 @@
+// Fits a few rates of a GPU to measured products: its arithmetic, its memory, and what a launch costs.
 #include "engine/measure/prediction_mode/gpu_prediction.h"
 
 #include <algorithm>

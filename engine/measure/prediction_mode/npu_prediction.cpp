@@ -1,3 +1,4 @@
+// Predicts the time of an NPU's graphs by a regression tree, because it jumps where a tile more is needed.
 #include "engine/measure/prediction_mode/npu_prediction.h"
 
 #include <cmath>

@@ -1,3 +1,5 @@
+// Access to parts of values: attributes, items, slices, and iteration. Jinja gives an undefined value where Python
+// would raise an error, and templates depend on that.
 #include "engine/model/chat_template/access.h"
 
 #include <algorithm>
@@ -74,6 +76,7 @@ std::optional<Value> own_attribute(Maker& maker, const Value& value, const std::
   return method(maker, value, name);
 }
 
+// A slice as a walk over indices. The step may be negative.
 struct Bounds {
   int64_t begin, end, step;
 };
@@ -101,6 +104,7 @@ Bounds bounds_of(const Value& begin, const Value& end, const Value& step, int64_
   return {place(begin, by > 0 ? 0 : count - 1), place(end, by > 0 ? count : -1), by};
 }
 
+// The bounds were clipped to the value before, so every index exists.
 template <typename Use>
 void each_index(const Bounds& bounds, const Use& use) {
   if (bounds.step > 0)
@@ -258,6 +262,7 @@ Values all_of(Maker& maker, const Value& value) {
   return all;
 }
 
+// Values that are made while they are read, such as generators, have no length.
 std::optional<int64_t> length_of(const Value& value) {
   if (value.undefined()) return 0;
   if (value.string()) return static_cast<int64_t>(value.string()->characters);

@@ -1,3 +1,4 @@
+// The arguments of a function of a template, by name or by place, checked as Python checks them.
 #include "engine/model/chat_template/arguments.h"
 
 #include <algorithm>
@@ -28,6 +29,7 @@ void Taken::refuse(size_t place, const char* wanted) const {
   fail(of_ + " needs " + wanted + ", not a " + at(place).type());
 }
 
+// Sizes and counts must fit 64 bits, although whole numbers of templates may be larger.
 int64_t Taken::whole(size_t place, int64_t otherwise) const {
   if (!has(place)) return otherwise;
   const auto value = at(place).as_whole();

@@ -1,3 +1,5 @@
+// What Python's str knows about characters: classes, cases, spaces and line ends. PCRE2 has Unicode's classes, and the
+// cases that it lacks stand in a table here.
 #include "engine/model/chat_template/characters.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -56,6 +58,7 @@ using Pattern = std::unique_ptr<pcre2_code, FreePattern>;
 
 PCRE2_SPTR unicode_bytes(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
 
+// Patterns are constants of this file, so a failure means that PCRE2 is too old.
 Pattern compiled(const char* pattern) {
   int error = 0;
   PCRE2_SIZE at = 0;
@@ -135,12 +138,14 @@ size_t count_characters(std::string_view text) {
   return static_cast<size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
+// Templates count characters, and texts are bytes. So an index is turned into a place by a walk.
 size_t place_of(std::string_view text, size_t index) {
   size_t place = 0;
   while (place < text.size() && index-- > 0) next_character(text, place);
   return place;
 }
 
+// For many indices of one text, all places at once are cheaper than a walk for each.
 std::vector<size_t> places_of(std::string_view text) {
   std::vector<size_t> places;
   for (size_t place = 0; place < text.size(); ++place)
@@ -167,6 +172,7 @@ bool is_printable(char32_t c) {
   return !matches(hidden, utf8_of(c));
 }
 
+// One compiled pattern for each class, made at first use and shared by all templates.
 bool is(CharacterClass wanted, char32_t c) {
   // In the order of the enumeration.
   static const std::array<Pattern, 11> patterns = {compiled("\\p{L}"),
@@ -200,6 +206,7 @@ std::string in_case(std::string_view text, size_t begin, size_t end, Case wanted
   return simply_cased(text.substr(begin, end - begin), wanted);
 }
 
+// Characters change one by one, because some become two, and a sigma depends on its neighbours.
 std::string in_case(std::string_view text, Case wanted) {
   std::string result;
   result.reserve(text.size());

@@ -1,3 +1,5 @@
+// A chat template from its source to a rendered text: parsed once, and run for each conversation. Faults of a template
+// become errors that name it and the line.
 #include "engine/model/chat_template/chat_template.h"
 
 #include <ctime>
@@ -35,6 +37,7 @@ constexpr size_t kMostSource = size_t{1} << 20;
 
 }  // namespace
 
+// The tree refers to constants, which count against an account of their own.
 struct ChatTemplate::Parsed {
   std::string name;
   Account account;  // of the constants, which refer to it
@@ -79,6 +82,7 @@ Text ChatTemplate::render(const Conversation& conversation, const RenderOptions&
   }
 }
 
+// Templates print today's date, and the user's own day is what they mean.
 std::tm local_time() {
   const std::time_t now = std::time(nullptr);
   std::tm local{};

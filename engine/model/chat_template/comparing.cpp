@@ -1,3 +1,5 @@
+// Truth, equality and order of values, as Python defines them. Whole numbers and reals are compared exactly, without
+// rounding one to the other.
 #include "engine/model/chat_template/comparing.h"
 
 #include <algorithm>

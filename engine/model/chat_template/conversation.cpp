@@ -1,3 +1,5 @@
+// Reads the messages that a template renders. They come from users and clients, so size and depth are bounded, and
+// every text is marked as the conversation's own.
 #include "engine/model/chat_template/conversation.h"
 
 #include <algorithm>
@@ -57,11 +59,13 @@ class ValueSink : public nlohmann::json_sax<nlohmann::json> {
     Values items;
     std::vector<std::pair<Value, Value>> entries;
   };
+  // The depth is bounded here, while the text is read, because later walks over the value are recursive.
   bool open(bool is_object) {
     if (open_.size() == kMostDepth) fail("its values are nested more than 128 deep");
     open_.push_back({is_object, {}, {}, {}});
     return true;
   }
+  // A complete list or object becomes one value of the list or object around it.
   bool close() {
     Open done = std::move(open_.back());
     open_.pop_back();
@@ -167,6 +171,7 @@ const Value& value_of(const Conversation::Given& given, std::string_view name) {
 
 }  // namespace
 
+// Reads JSON event by event into the template's values, without a tree of the JSON library between them.
 Value read_json_value(std::string_view json, Maker& maker) {
   if (json.size() > kMostJson) fail("it is larger than 32 MiB");
   ValueSink sink(maker);
@@ -178,6 +183,7 @@ Conversation::Conversation(std::unique_ptr<Given> given) : given_(std::move(give
 Conversation::Conversation(Conversation&&) noexcept = default;
 Conversation::~Conversation() = default;
 
+// An account limits what reading may take, as it limits templates.
 Conversation Conversation::read(std::string_view json, const std::string& name) {
   auto given = std::make_unique<Given>();
   Maker maker(given->account);

@@ -86,6 +86,7 @@ Value Interpreter::sequence(const Expression& expression) {
                      expression.kind == Expression::Kind::list ? Sequence::Kind::list : Sequence::Kind::tuple);
 }
 
+// Values stand in the order key, value, key, value. A later entry replaces an earlier one of an equal key.
 Value Interpreter::dict(const Expression& expression) {
   const Level level(*this);
   std::vector<std::pair<Value, Value>> entries;
@@ -179,6 +180,7 @@ Value Interpreter::attribute_of(const Expression& expression) {
   return attribute(maker_, value, expression.text);
 }
 
+// A part of a slice that is left out is none, which means the end on that side.
 Value Interpreter::item_or_slice(const Expression& expression) {
   const Level level(*this);
   const Value value = evaluate(*expression.parts[0]);

@@ -1,3 +1,5 @@
+// The two ways in which Python fills values into a text: the % operator and str.format(). Both read a small language of
+// widths, signs and precisions.
 #include "engine/model/chat_template/format.h"
 
 #include <algorithm>
@@ -37,6 +39,7 @@ int64_t take_number(std::string_view& rest, int64_t most) {
   return number;
 }
 
+// Every reader of this file cuts what it has read from the front of `rest`.
 bool take(std::string_view& rest, char c) {
   if (!rest.starts_with(c)) return false;
   rest.remove_prefix(1);
@@ -94,6 +97,7 @@ std::string real_digits(double value, char type, int64_t precision, bool alterna
   return digits;
 }
 
+// A number without its sign, because zeros and fillers stand between the sign and the digits.
 struct Signed {
   std::string sign, digits;
 };
@@ -215,6 +219,7 @@ class Formatting {
  public:
   Formatting(Maker& maker, const Arguments& arguments) : maker_(maker), arguments_(arguments) {}
 
+  // Text outside of fields is copied with its author, and so are the values. A doubled bracket is one bracket.
   Text all(const Text& form) {
     const std::string_view bytes = form.bytes();
     Text result;
@@ -303,6 +308,8 @@ class PercentFormatting {
     may_be_left_ = !is_tuple_ && (values.dict() || values.list() || values.undefined() || values.object<Range>());
   }
 
+  // Walks from one % to the next. Text between them is copied with its author, and each field takes its values. Values
+  // of a tuple that are left at the end are an error, as in Python.
   Text all(const Text& form) {
     const std::string_view bytes = form.bytes();
     Text result;

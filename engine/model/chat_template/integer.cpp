@@ -1,3 +1,5 @@
+// Whole numbers of any size, as in Python: templates compute with such numbers. Small ones are plain 64-bit numbers.
+// Only what overflows becomes a list of 32-bit limbs, the lowest first.
 #include "engine/model/chat_template/integer.h"
 
 #include <algorithm>
@@ -84,6 +86,7 @@ uint32_t divide_by(Limbs& limbs, uint32_t divisor) {
   return static_cast<uint32_t>(rest);
 }
 
+// Each limb is spread over two limbs of the result.
 Limbs shifted_left(const Limbs& limbs, size_t bits) {
   Limbs result(limbs.size() + bits / 32 + 1);
   const size_t whole = bits / 32, part = bits % 32;
@@ -96,6 +99,7 @@ Limbs shifted_left(const Limbs& limbs, size_t bits) {
   return result;
 }
 
+// Bits that leave on the right are lost, so the caller must know that they are zeros or unwanted.
 Limbs shifted_right(const Limbs& limbs, size_t bits) {
   const size_t whole = bits / 32, part = bits % 32;
   Limbs result;
@@ -111,6 +115,7 @@ size_t bits_of(const Limbs& limbs) {
   return limbs.empty() ? 0 : limbs.size() * 32 - static_cast<size_t>(std::countl_zero(limbs.back()));
 }
 
+// Both results of one division, since each costs as much as both.
 struct Quotient {
   Limbs quotient, remainder;
 };
@@ -263,6 +268,7 @@ double Integer::to_double() const {
 
 size_t Integer::bits() const { return bits_of(widened(*this).limbs); }
 
+// A large number has left the range of small ones, so lengths and limbs decide between them.
 std::strong_ordering Integer::operator<=>(const Integer& other) const {
   if (!large_ && !other.large_) return small_ <=> other.small_;
   if (is_negative() != other.is_negative())
@@ -271,6 +277,7 @@ std::strong_ordering Integer::operator<=>(const Integer& other) const {
   return is_negative() ? 0 <=> by_magnitude : by_magnitude;
 }
 
+// The least 64-bit number has no negative of 64 bits.
 Integer Integer::operator-() const {
   if (!large_ && small_ != std::numeric_limits<int64_t>::min()) return -small_;
   Large large = widened(*this);
@@ -289,6 +296,7 @@ Integer operator+(const Integer& a, const Integer& b) {
                                           : Integer::Large{right.negative, difference(right.limbs, left.limbs)});
 }
 
+// Tries the fast product first. The builtin says whether it has overflowed.
 Integer operator*(const Integer& a, const Integer& b) {
   int64_t quick = 0;
   if (!a.large_ && !b.large_ && !__builtin_mul_overflow(a.small_, b.small_, &quick)) return quick;

@@ -1,3 +1,5 @@
+// Runs the statements of a template. Scopes, loops and macros are those of Jinja. Each step counts against an account,
+// so that no template runs for ever.
 #include "engine/model/chat_template/interpreter.h"
 
 #include <algorithm>
@@ -18,6 +20,7 @@ constexpr size_t kPrintedPiece = size_t{1} << 16;
 // A scope within the present one, for as long as it lives.
 class Interpreter::Inner {
  public:
+  // Names that the block sets are hidden at first, because Jinja decides scopes before it runs.
   Inner(Interpreter& interpreter, const std::shared_ptr<Scope>& outer, const std::vector<Name>& hidden)
       : interpreter_(interpreter), before_(std::move(interpreter.scope_)) {
     interpreter_.scope_ = std::make_shared<Scope>();

@@ -1,3 +1,5 @@
+// Cuts the source of a template into tokens. Outside of tags everything is text, and inside it is a small language
+// like Python's.
 #include "engine/model/chat_template/lexer.h"
 
 #include <algorithm>
@@ -46,6 +48,7 @@ size_t end_of_space(std::string_view text, size_t at) {
   return at;
 }
 
+// A tag that begins with a minus sign removes the space in front of it, Unicode's space included.
 std::string_view without_space_at_end(std::string_view text) {
   while (!text.empty()) {
     size_t last = text.size() - 1, next = 0;
@@ -75,6 +78,7 @@ class Unescaping {
   }
 
  private:
+  // Python keeps a backslash in front of a letter that means nothing, and so does this.
   void escape(std::string& value) {
     if (++at_ == text_.size()) fail("a text that ends with a backslash", line_);
     if (text_[at_] < 0) return beyond_ascii(value);
@@ -131,6 +135,7 @@ class Unescaping {
   int line_;
 };
 
+// Walks through the source once. Brackets are balanced here, because a tag's end may stand inside of a dict.
 class Lexer {
  public:
   explicit Lexer(std::string_view source) : normal_(with_plain_newlines(source)), source_(normal_) {}

@@ -1,3 +1,5 @@
+// The functions and tests that every template knows. Names that are not here are an error of their own kind, so that it
+// can be seen what a template lacks.
 #include "engine/model/chat_template/library.h"
 
 #include <algorithm>

@@ -24,6 +24,7 @@ class KeyOf {
  public:
   KeyOf(Maker& maker, const Value& path, bool has_case, Value otherwise = {})
       : maker_(maker), path_(path), otherwise_(std::move(otherwise)), has_case_(has_case) {}
+  // Sorting ignores case unless the template wants it, as in Jinja.
   Value operator()(const Value& each) const {
     maker_.work(1);
     Value key = item_by_path(maker_, each, path_);
@@ -71,6 +72,7 @@ void sort_by_key(Maker& maker, std::vector<Keyed>& all, bool reverse) {
   std::ranges::stable_sort(all, before);
 }
 
+// Keys are computed once for each value, before any comparison.
 template <typename Key>
 std::vector<Keyed> keyed(Maker& maker, const Value& value, const Key& key) {
   std::vector<Keyed> all;
@@ -93,6 +95,7 @@ Value sort(Maker& maker, const Value& value, const Arguments& arguments) {
   return values_of(maker, std::move(all));
 }
 
+// Gives pairs in order, because a dict itself keeps the order of its insertion.
 Value dictsort(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `dictsort`", {"case_sensitive", "by", "reverse"});
   if (!value.dict()) fail(std::string("the filter `dictsort` of a ") + value.type());
@@ -179,6 +182,7 @@ Values reversible(Maker& maker, const Value& value, const char* filter) {
   return all_of(maker, value);
 }
 
+// Sequences are asked for their last item. Other values must be read to the end.
 Value last(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `last`", {});
   if (value.sequence() || value.string()) {
@@ -189,6 +193,7 @@ Value last(Maker& maker, const Value& value, const Arguments& arguments) {
   return all.empty() ? maker.undefined("No last item, sequence was empty.") : all.back();
 }
 
+// The iterator owns the values, since a generator may outlive the call that has made it.
 Iterator over(Values values) {
   auto all = std::make_shared<const Values>(std::move(values));
   return [all, at = size_t{0}](Value& out) mutable {
@@ -283,6 +288,7 @@ Values batches_of(Maker& maker, const Value& value, int64_t size, const Value& f
   return batches;
 }
 
+// Batches are made when the result is first read, as Jinja's generators are.
 Value batch(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `batch`", {"linecount", "fill_with"}, 1);
   return made_later(value, [&maker, value, size = taken.whole(0), fill = taken.or_none(1)] {

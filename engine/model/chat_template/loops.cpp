@@ -57,6 +57,7 @@ int64_t Loop::count(Maker& maker) {
   return *known_count;
 }
 
+// A recursive loop runs its own body again on other values.
 Value Loop::call(Arguments arguments) {
   const Taken taken(arguments, "loop()", {"iterable"}, 1);
   if (!node.is_recursive) fail("loop() in a loop that is not `recursive`");

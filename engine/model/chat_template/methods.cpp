@@ -1,3 +1,5 @@
+// Methods of values by name. Jinja's sandbox forbids some that exist in Python, and templates must meet the same
+// refusals here.
 #include "engine/model/chat_template/methods.h"
 
 #include <algorithm>

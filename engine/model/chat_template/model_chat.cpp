@@ -1,3 +1,4 @@
+// A model's template together with its tokenizer: from a conversation to token ids, and which texts end an answer.
 #include "engine/model/chat_template/model_chat.h"
 
 #include <algorithm>
@@ -72,6 +73,7 @@ std::vector<std::string> known_templates() {
   return names;
 }
 
+// Some files have no template or a broken one, so the common ones are built in by name.
 TemplateSource known_template(const std::string& name) {
   const auto known = std::ranges::find_if(kKnown, [&name](const KnownTemplate& each) { return name == each.name; });
   if (known != std::end(kKnown)) return {known->text, "the chat template " + name};
@@ -89,6 +91,7 @@ ModelChat::ModelChat(const TemplateSource& source, const Tokenizer& tokenizer)
   find_stop_texts();
 }
 
+// Templates get the clock and the special tokens as variables.
 Text ModelChat::text(const Conversation& conversation, const Options& options) const {
   RenderOptions render;
   render.now = local_time();
@@ -113,6 +116,8 @@ std::vector<int32_t> ModelChat::prompt(const std::vector<Message>& messages, con
   return prompt(text(messages, options));
 }
 
+// Only marks that the template has written become special tokens. The same letters within a message stay letters, so a
+// user cannot close a turn.
 std::vector<int32_t> ModelChat::prompt(const Text& text) const {
   std::vector<int32_t> ids = ids_of(text, tokenizer_);
   if (ids.empty() && tokenizer_.bos() >= 0) ids.push_back(tokenizer_.bos());

@@ -1,3 +1,4 @@
+// Values that are made of functions: callables and generators.
 #include "engine/model/chat_template/objects.h"
 
 namespace tandem::chat {
@@ -12,6 +13,7 @@ Value function(std::string name, std::function<Value(Maker&, const Arguments&)> 
   return std::shared_ptr<Object>(std::move(made));
 }
 
+// Generators read generators, so their depth is bounded too.
 Value generator(Iterator next, int nesting, const char* type) {
   if (nesting >= kMostNesting) fail_too_large("values that are nested too deeply");
   auto made = std::make_shared<Generator>();

@@ -1,3 +1,5 @@
+// Arithmetic on values, and numbers from texts, with Python's rules: floor division, whole numbers without an end, and
+// texts that repeat.
 #include "engine/model/chat_template/operators.h"
 
 #include <cmath>
@@ -21,6 +23,7 @@ const char* mark_of(Operator what) {
   fail(std::string("`") + mark_of(what) + "` of a " + a.type() + " and a " + b.type());
 }
 
+// Whole numbers count as reals if the other side is one.
 std::optional<double> as_real(const Value& value) {
   if (value.real()) return *value.real();
   if (const auto whole = value.as_whole()) return whole->to_double();
@@ -208,6 +211,7 @@ Value negated(const Value& value) {
   fail(std::string("`-` of a ") + value.type());
 }
 
+// The sign plus makes a number of a truth value, as Python does.
 Value unchanged(const Value& value) {
   if (value.undefined()) fail(value.undefined()->message);
   if (const auto whole = value.as_whole()) return *whole;

@@ -1,3 +1,5 @@
+// Builds the tree of a template by recursive descent. Each level of operators is a function, from the weakest to the
+// strongest. Depth is bounded, since the functions recurse.
 #include <algorithm>
 #include <initializer_list>
 
@@ -105,6 +107,7 @@ class Parser {
     return name;
   }
 
+  // Every node knows its line, which a fault of the running template names.
   std::unique_ptr<Expression> make(Kind kind, int line) {
     auto made = std::make_unique<Expression>();
     made->kind = kind;
@@ -419,6 +422,7 @@ class Parser {
     return value;
   }
 
+  // From here to unary() each function knows one level of operators and calls the next stronger one.
   ExpressionPtr disjunction() {
     ExpressionPtr left = conjunction();
     for (int line = now().line; take_word("or"); line = now().line)
@@ -438,6 +442,7 @@ class Parser {
     return comparison();
   }
 
+  // "not in" is one operator of two words.
   std::optional<Expression::Comparison> take_comparison() {
     using Comparison = Expression::Comparison;
     constexpr std::pair<std::string_view, Comparison> kComparisons[] = {
@@ -482,6 +487,7 @@ class Parser {
     }
   }
   ExpressionPtr sum() { return chain(&Parser::concat, {{"+", Operator::add}, {"-", Operator::subtract}}); }
+  // A row of ~ is one node, so a long text is joined once.
   ExpressionPtr concat() {
     auto made = make(Kind::concat, now().line);
     do made->parts.push_back(product());
@@ -555,6 +561,7 @@ class Parser {
     require("]");
     return done(std::move(made));
   }
+  // A comma may stand behind the last entry.
   ExpressionPtr dict() {
     auto made = make(Kind::dict, now().line);
     require("{");
@@ -582,6 +589,7 @@ class Parser {
         return value;
     }
   }
+  // Filters and tests bind stronger than any operator in front of them.
   ExpressionPtr filters_and_tests(ExpressionPtr value) {
     for (;;) {
       if (is_mark("|"))
@@ -634,6 +642,7 @@ class Parser {
     return combine(Kind::item, line, std::move(value), done(std::move(keys)));
   }
   bool is_slice() const { return is_mark(":"); }
+  // Parts that are left out become null pointers.
   ExpressionPtr slice(ExpressionPtr value, ExpressionPtr begin, int line) {
     require(":");
     auto made = make(Kind::slice, line);

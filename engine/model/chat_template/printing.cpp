@@ -1,3 +1,4 @@
+// Values as texts in three forms: as a template prints them, as Python's repr() shows them, and as JSON.
 #include "engine/model/chat_template/printing.h"
 
 #include <algorithm>
@@ -48,6 +49,7 @@ class Printer {
       mark(scalar(value));
   }
 
+  // Python's spelling, which templates of models were written against.
   static std::string scalar(const Value& value) {
     if (value.is_none()) return "None";
     if (value.truth()) return *value.truth() ? "True" : "False";
@@ -71,6 +73,7 @@ class Printer {
   }
 
  private:
+  // Text keeps its author, so that a message within a printed list stays the conversation's.
   void put(std::string_view bytes, Author author) {
     // The account is asked once for each piece of 64 KiB, and not for each mark.
     if ((written_ += bytes.size()) > kPiece) {
@@ -190,6 +193,7 @@ class Printer {
     return real_text(*value.real());
   }
 
+  // Only characters that JSON must escape are looked at one by one. Runs of plain ones are copied whole.
   void json_string(const Text& text, bool ascii_only) {
     mark("\"");
     text.each_stretch([&](std::string_view stretch, Author author) {
@@ -236,6 +240,7 @@ class Printer {
     for (size_t i = 0; i < level; ++i) mark(*form.indent);
   }
 
+  // With an indent each value has a line of its own, as in Python's json.dumps().
   void json_list(const Values& values, const JsonForm& form, size_t level) {
     if (values.empty()) return mark("[]");
     mark("[");

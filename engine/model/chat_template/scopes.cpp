@@ -1,3 +1,5 @@
+// Decides before a template runs which names each block hides. Jinja does so when it compiles, and a template can see
+// the difference.
 #include "engine/model/chat_template/scopes.h"
 
 #include <map>
@@ -124,6 +126,7 @@ void visit(Symbols& symbols, const Block& block) {
   for (const auto& statement : block) visit(symbols, *statement);
 }
 
+// Walks through all blocks and writes the hidden names into the tree.
 class Finder {
  public:
   explicit Finder(Tree& tree)
@@ -176,6 +179,7 @@ class Finder {
     }
   }
 
+  // Whether a macro's body mentions a name such as `caller` decides what the macro accepts.
   static bool reads(const Block& block, Name name) {
     for (const auto& statement : block)
       if (reads(*statement, name)) return true;

@@ -97,6 +97,7 @@ Value list_of(Maker& maker, std::vector<Text> texts, bool is_safe) {
   return maker.list(std::move(values));
 }
 
+// Parts keep their authors, and the cost counts before the work is done.
 template <bool from_right>
 Value split(Maker& maker, const Value& self, const Arguments& arguments) {
   const Taken taken(arguments, "split()", {"sep", "maxsplit"});
@@ -252,6 +253,7 @@ Value center(Maker& maker, const Value& self, const Arguments& arguments) {
   return maker.string(centered(maker, *self.string(), taken.whole(0), fill_of(taken)), self.string()->is_safe);
 }
 
+// One of the two sides gets the fill, and a text that is long enough stays as it is.
 template <bool left>
 Value justify(Maker& maker, const Value& self, const Arguments& arguments) {
   const Taken taken(arguments, left ? "ljust()" : "rjust()", {"", ""}, 1);

@@ -1,3 +1,5 @@
+// A text whose parts have authors: the template or the conversation. Borders between authors are kept beside the bytes,
+// and so most texts have none.
 #include "engine/model/chat_template/text.h"
 
 #include <algorithm>
@@ -28,6 +30,7 @@ Author Text::author_at(size_t place) const {
   return before % 2 == 0 ? first_ : other(first_);
 }
 
+// Only borders inside of the slice matter, moved to its beginning.
 Text Text::slice(size_t begin, size_t end) const {
   Text part(bytes_.substr(begin, end - begin), author_at(begin));
   if (part.empty()) return part;

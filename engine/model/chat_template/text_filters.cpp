@@ -82,6 +82,7 @@ Value replace(Maker& maker, const Value& value, const Arguments& arguments) {
       replaced(maker, printed(maker, value), printed(maker, taken.at(0)), printed(maker, taken.at(1)), most));
 }
 
+// Values are printed first, because Jinja joins numbers too.
 Value join(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `join`", {"d", "attribute"});
   Values texts;
@@ -219,6 +220,7 @@ Value whole(Maker& maker, const Value& value, const Arguments& arguments) {
   return real && std::isfinite(*real) ? Value(cut(*real)) : otherwise;
 }
 
+// A text that is no number gives the default, and no error.
 Value real(Maker& maker, const Value& value, const Arguments& arguments) {
   const Taken taken(arguments, "the filter `float`", {"default"});
   const Value otherwise = taken.has(0) ? taken.at(0) : Value(0.0);

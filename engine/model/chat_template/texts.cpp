@@ -102,6 +102,7 @@ Text replaced(Maker& maker, const Text& text, const Text& old, const Text& fresh
   return result;
 }
 
+// The room is asked for before any byte is copied.
 Text joined(Maker& maker, const Values& texts, const Text& separator) {
   size_t bytes = 0;
   for (const Value& each : texts) bytes += each.bytes().size() + separator.size();

@@ -1,3 +1,5 @@
+// Values of templates and how they are made. Values never change, so they share their parts freely. Each one is charged
+// to an account that bounds the memory of a rendering.
 #include "engine/model/chat_template/value.h"
 
 #include <algorithm>
@@ -11,6 +13,7 @@ namespace {
 
 constexpr size_t kBytesOfBody = 64;  // of a value's own fields
 
+// Depth is checked when a value is made. So walks over values can recurse without a check.
 int nesting_above(int inner) {
   if (inner >= kMostNesting) fail_too_large("values that are nested too deeply");
   return inner + 1;
@@ -127,6 +130,7 @@ std::optional<std::string> key_of(const Value& value) {
   return all;
 }
 
+// A dict keeps its order in a list, and a map leads from a key to its place.
 const Value* find(Maker& maker, const Dict& dict, const Value& key) {
   if (key.string()) maker.work_on(key.bytes().size());
   const auto at = dict.places.find(required_key(key));

@@ -1,3 +1,5 @@
+// What BERT's tokenizers know about characters: which are removed, folded to other letters, or stand alone. A script
+// has recorded the tables (bert_tables.cpp).
 #include "engine/model/tokenizer/bert_characters.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Byte-pair encoding: the neighbours whose merge has the lowest rank are joined until none are left. A heap keeps the
+// candidates, so a word of n pieces costs n log n steps.
 #include "engine/model/tokenizer/bpe.h"
 
 #include <algorithm>
@@ -49,6 +51,7 @@ class SymbolTable {
       if (place.symbol < 0 || (place.tag == tag && text_of(place.symbol) == text)) return place;
     }
   }
+  // Doubles the table before it is full. Symbols stay what they were, and only their places change.
   void grow() {
     const std::vector<Place> before = std::exchange(places_, std::vector<Place>(2 * places_.size()));
     for (const Place& place : before) {
@@ -151,6 +154,7 @@ size_t BpeModel::place_of(uint64_t pair) const {
   return at;
 }
 
+// Not every symbol may come out of merges.
 int32_t BpeModel::token_of(int32_t symbol) const {
   if (symbol >= vocabulary_.size()) return -1;
   // Texts of special and user-defined tokens are stored as they are, not byte-mapped. The splitter finds them;

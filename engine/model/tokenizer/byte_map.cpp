@@ -1,3 +1,5 @@
+// GPT-2's way to write bytes as printable characters. Vocabularies are stored in it, so texts are mapped before they
+// are looked up.
 #include "engine/model/tokenizer/byte_map.h"
 
 #include <array>

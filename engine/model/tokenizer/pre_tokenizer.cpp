@@ -1,3 +1,5 @@
+// How a text is cut into words before merges, by the name that a file gives. Merges never cross a border between words,
+// so a wrong cut gives other tokens.
 #include "engine/model/tokenizer/pre_tokenizer.h"
 
 #include "engine/model/tokenizer/utf8.h"

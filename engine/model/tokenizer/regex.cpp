@@ -1,3 +1,5 @@
+// Patterns of pre-tokenizers, run by PCRE2. They were written for other engines, and small differences between the
+// engines are evened out here.
 #include "engine/model/tokenizer/regex.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -59,6 +61,7 @@ std::string message_of(int code) {
 
 }  // namespace
 
+// Compiled once and shared by threads; each call has match data of its own.
 struct Regex::Code {
   std::string pattern;  // as written, for errors
   std::unique_ptr<pcre2_code, Free<pcre2_code_free>> compiled;
@@ -68,6 +71,7 @@ struct Regex::Code {
 Regex::Regex(Regex&&) noexcept = default;
 Regex::~Regex() = default;
 
+// A pattern comes from this program's table, so a failure is a mistake of the table.
 Regex::Regex(const std::string& pattern) : code_(std::make_unique<Code>()) {
   const std::string full = with_white_space(pattern);
   int error = 0;

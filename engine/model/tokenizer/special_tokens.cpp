@@ -1,3 +1,4 @@
+// Finds special tokens within a text before it is tokenised. Longer marks win over shorter ones that they contain.
 #include "engine/model/tokenizer/special_tokens.h"
 
 #include <functional>
@@ -8,7 +9,8 @@ namespace tandem {
 
 namespace {
 
-// A text in angle or square brackets may be a mark of a chat template.
+// A text in angle or square brackets may be a mark of a chat template. Such a token is not looked for in texts that
+// users wrote, so that they cannot write marks.
 bool looks_like_mark(std::string_view text) {
   return text.size() > 2 &&
          ((text.front() == '<' && text.back() == '>') || (text.front() == '[' && text.back() == ']'));

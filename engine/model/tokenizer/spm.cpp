@@ -1,3 +1,5 @@
+// SentencePiece's merges: the pair with the highest score is joined first. Blanks become a visible character, and bytes
+// without a token become tokens of single bytes.
 #include "engine/model/tokenizer/spm.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A model file's tokenizer: splits off special tokens, and gives the rest to the kind of model that the file names.
 #include "engine/model/tokenizer.h"
 
 #include <algorithm>
@@ -14,6 +15,7 @@ namespace tandem {
 
 namespace {
 
+// Borrows nothing: the vocabulary is copied out of the file, which may be closed.
 class GgufTokenizer : public Tokenizer {
  public:
   explicit GgufTokenizer(Vocabulary vocabulary)
@@ -97,7 +99,7 @@ class GgufTokenizer : public Tokenizer {
   }
 
  private:
-  // The three models of a vocabulary differ in how they cut plain text. All else is shared.
+  // The models of a vocabulary differ in how they cut plain text, and the file names one. All else is shared.
   static std::unique_ptr<TextModel> make_model(const Vocabulary& vocabulary) {
     if (vocabulary.model == TokenizerModel::spm) return std::make_unique<SpmModel>(vocabulary);
     if (vocabulary.model == TokenizerModel::wordpiece) return std::make_unique<WordPieceModel>(vocabulary);
@@ -117,6 +119,7 @@ class GgufTokenizer : public Tokenizer {
     return at_start;
   }
 
+  // Ids come from users and models, so each is checked before it is an index.
   void check(int32_t id) const {
     if (id >= 0 && id < vocabulary_.size()) return;
     throw Error("token id " + std::to_string(id) + " is out of range", vocabulary_.file,

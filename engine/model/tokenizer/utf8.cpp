@@ -1,3 +1,5 @@
+// Bytes and characters. Models write tokens that end inside of a character, so texts come in pieces that are not valid
+// by themselves.
 #include "engine/model/tokenizer/utf8.h"
 
 #include <cstdint>
@@ -29,6 +31,7 @@ Step step(std::string_view bytes) {
   return {length, Kind::character};
 }
 
+// The character was checked before, so only the bits are taken.
 char32_t code_point(std::string_view character) {
   const uint8_t lead = byte_at(character, 0);
   if (character.size() == 1) return lead;
@@ -72,7 +75,8 @@ namespace {
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 // Moves the whole characters of `pending` into the result; an unfinished one stays. Invalid bytes become U+FFFD, one
-// for each longest broken part. The result does not depend on where the pushes were cut.
+// for each longest broken part, as in browsers. The result does not depend on where the pushes were cut, because a
+// broken part is never decided before its end is known.
 std::string take_whole(std::string& pending) {
   std::string whole;
   size_t at = 0;
@@ -93,6 +97,7 @@ std::string Utf8Stream::push(std::string_view bytes) {
   return take_whole(pending_);
 }
 
+// An unfinished character at the end will never be complete, so one mark stands for it.
 std::string Utf8Stream::flush() {
   const bool unfinished = !pending_.empty();
   pending_.clear();

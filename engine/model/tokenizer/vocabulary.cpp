@@ -1,3 +1,5 @@
+// Reads a vocabulary from a model file and checks it. A file can contain anything, so every id and length is checked
+// before tokenizers use it.
 #include "engine/model/tokenizer/vocabulary.h"
 
 #include <algorithm>
@@ -96,6 +98,7 @@ void read_tokens(const GgufFile& file, Vocabulary& vocabulary) {
   }
 }
 
+// The scores order the merges of a SentencePiece vocabulary, so it cannot do without them.
 void read_scores(const GgufFile& file, Vocabulary& vocabulary) {
   const auto scores = file.get_floats(key_of("scores"));
   if (!scores) fail(vocabulary, "scores", "a llama vocabulary needs scores: they order the merges");

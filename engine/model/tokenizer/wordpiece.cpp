@@ -1,3 +1,4 @@
+// BERT's tokenizer: words are folded, and each is cut from the left into the longest pieces that the vocabulary has.
 #include "engine/model/tokenizer/wordpiece.h"
 
 #include <algorithm>

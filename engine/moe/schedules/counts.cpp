@@ -63,6 +63,7 @@ OnCpu best_counts(const LayerExperts& layer) {
   return best;
 }
 
+// Builds the schedule of the best numbers: the lowest loads go to the processor, and all others to the GPU.
 ExpertSchedule make_counts(const LayerExperts& layer) {
   const OnCpu on_cpu = best_counts(layer);
   const std::span<const LayerExpert> rising = layer.uncached_rising(), cached = layer.cached();

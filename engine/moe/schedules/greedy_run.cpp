@@ -1,3 +1,5 @@
+// An event simulation: the lane whose clock is least takes the next expert from its queue. Each step takes an expert or
+// moves a clock forward, so the run ends.
 #include "engine/moe/schedules/greedy_run.h"
 
 #include <array>
@@ -66,6 +68,8 @@ class GreedyRun {
     return true;
   }
 
+  // The processor takes missing experts by rising load. When none is left it helps with cached ones, as long as it ends
+  // before the GPU would be through.
   bool cpu_acts() {
     if (waiting_ > 0) {
       lanes_.compute_on_cpu(taken(layer_.uncached_rising(), lowest_));
@@ -78,6 +82,7 @@ class GreedyRun {
     return true;
   }
 
+  // The link brings the highest loads, because they gain most from the GPU.
   bool link_acts() {
     if (!may_move_ || waiting_ == 0) return false;
     const LayerExpert& expert = taken(layer_.uncached(), highest_);

@@ -1,3 +1,4 @@
+// Checks and sorts what schedules take, once for all of them. A schedule is a pure function of these sorted lists.
 #include "engine/moe/schedules/layer_experts.h"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 namespace tandem {
 namespace {
 
+// A cost that is not finite would make every comparison of ends false, and schedules would be arbitrary.
 void require_costs(const ExpertCosts& costs) {
   for (const auto& [name, cost] : {std::pair{"cpu_fixed", costs.cpu_fixed},
                                    {"cpu_per_token", costs.cpu_per_token},
@@ -23,6 +25,7 @@ void require_costs(const ExpertCosts& costs) {
   }
 }
 
+// Marks by id, so that loads and caches can be joined in one walk.
 std::vector<bool> marks_of(std::span<const int32_t> cached, size_t experts) {
   std::vector<bool> marks(experts);
   for (const int32_t id : cached) {
@@ -37,6 +40,8 @@ std::vector<bool> marks_of(std::span<const int32_t> cached, size_t experts) {
 
 }  // namespace
 
+// Computes each expert's time on either side from its load, and sorts each list once. Equal loads go by id, so
+// schedules are the same on every machine.
 LayerExperts::LayerExperts(std::span<const int64_t> loads, std::span<const int32_t> cached, const ExpertCosts& costs)
     : costs_(costs) {
   require_costs(costs);

@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t kMostExperts = 12;
 
+// There are 2^n sets of n experts, so n has a bound. The tests compare fast schedules with this one.
 ExpertSchedule make_optimum(const LayerExperts& layer) {
   if (layer.size() > kMostExperts)
     throw Error("the optimum is not searched for", std::to_string(layer.size()) + " experts",

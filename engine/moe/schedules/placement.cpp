@@ -1,3 +1,5 @@
+// Evaluates a set of experts for the processor. The makespan is computed without building a schedule, because searches
+// ask for thousands of them.
 #include "engine/moe/schedules/placement.h"
 
 #include <algorithm>
@@ -13,6 +15,7 @@ bool has(ProcessorSet on_cpu, size_t i) { return (on_cpu >> i & 1u) != 0; }
 
 }  // namespace
 
+// Cached experts come first on the GPU. Moved ones follow in the order of the link, each not before its arrival.
 double makespan_of(const LayerExperts& layer, ProcessorSet on_cpu) {
   const ExpertCosts& costs = layer.costs();
   double cpu = on_cpu == 0 ? 0 : costs.cpu_first, gpu = costs.gpu_offset, arrival = costs.link_offset;
@@ -52,6 +55,7 @@ ExpertSchedule schedule_of(const LayerExperts& layer, ProcessorSet on_cpu) {
   return std::move(lanes).finish();
 }
 
+// The other direction: a schedule's set, from which a search can begin.
 ProcessorSet processor_set(const LayerExperts& layer, const ExpertSchedule& schedule) {
   const std::vector<int32_t> on_cpu = schedule.on(ExpertLane::cpu);
   ProcessorSet set = 0;

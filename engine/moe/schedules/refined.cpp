@@ -27,6 +27,7 @@ std::pair<ProcessorSet, double> best_change(const LayerExperts& layer, Processor
   return best;
 }
 
+// Exchanges only help if the GPU's time depends on the load. Each change shortens the layer, so the loop ends.
 ExpertSchedule make_refined(const LayerExperts& layer) {
   ExpertSchedule counted = find_schedule_rule("counts")->make(layer);
   if (layer.costs().gpu_per_token == 0 || layer.size() > kMostExchanged) return counted;

@@ -1,3 +1,4 @@
+// Three clocks and the spans so far. Rules decide the order, and this class computes begins and ends.
 #include "engine/moe/schedules/schedule_lanes.h"
 
 #include <utility>
@@ -22,6 +23,7 @@ ScheduleLanes::ScheduleLanes(const LayerExperts& layer) : costs_(layer.costs()) 
   schedule_.spans.reserve(layer.size() + layer.uncached().size());
 }
 
+// The first expert on the processor costs more, since its threads must be woken.
 double ScheduleLanes::cpu_end_with(const LayerExpert& expert) const {
   return clock(ExpertLane::cpu) + expert.cpu + (cpu_began_ ? 0 : costs_.cpu_first);
 }
@@ -30,6 +32,7 @@ double ScheduleLanes::gpu_end_with(const LayerExpert& expert, double arrival) co
   return std::max(clock(ExpertLane::gpu), arrival) + expert.gpu;
 }
 
+// The only function that moves a clock past work, so spans of one lane never overlap.
 void ScheduleLanes::take(ExpertLane lane, const LayerExpert& expert, double begin, double end) {
   schedule_.spans.push_back({lane, expert.id, begin, end});
   clocks_[static_cast<size_t>(lane)] = end;

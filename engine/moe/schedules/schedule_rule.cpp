@@ -10,6 +10,7 @@ const ScheduleRule* find_schedule_rule(std::string_view name) {
   return nullptr;
 }
 
+// Runs every schedule that is fast for any number of experts, and keeps the least makespan.
 BestSchedule best_schedule(const LayerExperts& layer) {
   BestSchedule best;
   for (const ScheduleRule* rule : schedule_rules()) {

@@ -1,3 +1,4 @@
+// Numbers of pages and how many sequences use each. The memory itself belongs to the cache.
 #include "engine/run/cache/page_pool.h"
 
 #include <string>

@@ -1,3 +1,4 @@
+// Keys and values of all texts, page by page. Sequences name pages, and this class copies them where two texts part.
 #include <algorithm>
 #include <cstring>
 #include <iterator>

@@ -1,3 +1,5 @@
+// Many texts in one engine. Each step makes one pass of all active texts: one token and its drafts from each that
+// writes, and a share of the room for each prompt. All of this runs on the machine's own thread.
 #include <algorithm>
 #include <chrono>
 #include <deque>
@@ -28,6 +30,7 @@ int64_t tokens_of(std::span<const Extension> pass) {
   return tokens;
 }
 
+// How many tokens both texts begin with. Keys and values of so many can be shared.
 int64_t common_prefix(std::span<const int32_t> a, std::span<const int32_t> b) {
   return std::ranges::mismatch(a, b).in1 - a.begin();
 }
@@ -127,6 +130,7 @@ class Batcher::State {
 Batcher::Batcher(Engine& engine, int64_t width) : state_(std::make_unique<State>(engine, width)) {}
 Batcher::~Batcher() = default;
 
+// A request only waits here. It is checked when its turn comes, and an error is then its own.
 void Batcher::add(std::vector<int32_t> prompt, GenerateOptions options, OnEnd on_end) {
   state_->queue_.push_back({nullptr, std::move(prompt), std::move(options), std::move(on_end)});
 }
@@ -206,10 +210,12 @@ void Batcher::State::prepare_masks(ActiveRequest& request) {
   }
 }
 
+// A pass has few texts, so a search is enough.
 Batcher::State::ActiveRequest& Batcher::State::request_of(const Extension& piece) {
   return *std::ranges::find(active_, piece.sequence, [](const ActiveRequest& one) { return &one.sequence(); });
 }
 
+// Asks the watcher before the pass what it wants to know, since steps cannot be recorded afterwards.
 std::optional<PassRecord> Batcher::State::wanted_record(std::span<const Extension> pass) const {
   const auto detail = watch_ ? watch_->wanted(tokens_of(pass)) : PassWatch::Detail::nothing;
   if (detail == PassWatch::Detail::nothing) return std::nullopt;
@@ -247,6 +253,8 @@ Logits Batcher::State::run(std::span<const Extension> pass, PassRecord* record) 
   return logits;
 }
 
+// Masks of constrained texts are made beside the pass. They must be complete before the requests are touched again,
+// also if the pass fails, so both ways wait for them.
 Logits Batcher::State::run(std::span<const Extension> pass) {
   bool is_needed = false;
   for (const ActiveRequest& request : active_) is_needed = is_needed || request.continuation.has_constraint();
@@ -278,10 +286,12 @@ void Batcher::State::guard(ActiveRequest& request, const Work& work) {
   }
 }
 
+// A text has ended if nothing of it is left to run: no prompt and no token.
 bool Batcher::State::is_complete(const ActiveRequest& request) {
   return request.error || request.cut || (!is_reading(request) && !request.next);
 }
 
+// From the last to the first, because ending a request removes it from the list.
 void Batcher::State::end_completed() {
   for (size_t i = active_.size(); i-- > 0;)
     if (is_complete(active_[i])) end(i);
@@ -346,6 +356,7 @@ Batcher::State::ActiveRequest Batcher::State::begin(Request& next) {
   return request;
 }
 
+// Drafts must not go past the end of a text, so the search for drafts knows which tokens end it.
 std::unique_ptr<TextSpeculation> Batcher::State::speculation_of(const Request& next) {
   IsEnd is_end;
   if (!next.options.ignore_end)

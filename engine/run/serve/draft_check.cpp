@@ -1,3 +1,5 @@
+// Proves that drafts change no bit (--spec-check): each token that a pass with drafts has computed is computed
+// again alone.
 #include "engine/run/serve/draft_check.h"
 
 #include <bit>
@@ -36,10 +38,12 @@ void DraftCheck::begin(const Sequence& prompt) {
   rest_.assign(rest.begin(), rest.end());
 }
 
+// Logits are copied, because the next pass writes over them.
 void DraftCheck::add(int32_t token, std::span<const float> logits) {
   added_.push_back({token, {logits.begin(), logits.end()}});
 }
 
+// Appends the same tokens one by one to a sequence without drafts, and compares the logits byte by byte.
 void DraftCheck::run() {
   const std::vector<Token> tokens = std::exchange(added_, {});
   if (const auto rest = std::exchange(rest_, {}); !rest.empty()) extend(engine_, alone_, rest);

@@ -1,3 +1,4 @@
+// Vectors of texts: passes give states in the place of logits, and pooling makes one vector of a text's states.
 #include "tandem/embed.h"
 
 #include <algorithm>
@@ -51,6 +52,7 @@ class Embedding {
     return pooling_ == Pooling::last && !engine_.model().config().sees_all ? 1 : std::ssize(text);
   }
 
+  // Each text is a sequence of its own for one pass, and its pages go back at the end of this function.
   void add_pass(Texts texts) {
     std::vector<Sequence> sequences;
     for (size_t i = 0; i < texts.size(); ++i) sequences.push_back(engine_.cache().new_sequence());
@@ -66,6 +68,8 @@ class Embedding {
     }
   }
 
+  // A causal text that is longer than a pass runs in chunks. Its states are pooled chunk by chunk, so they are never
+  // all in memory.
   void add_long(std::span<const int32_t> text) {
     Sequence sequence = engine_.cache().new_sequence();
     const ExtendOptions extending{.interrupted = options_.interrupted};
@@ -90,6 +94,8 @@ class Embedding {
 
 }  // namespace
 
+// The user's word comes first, then the file's. A causal model without a word of its own takes the last token, which
+// has seen all others.
 Pooling pooling_of(const LoadedModel& model, std::optional<Pooling> asked) {
   const ModelConfig& config = model.config();
   const std::string place = model.file().path() + ": " + config.architecture + ".pooling_type";
@@ -103,6 +109,7 @@ Pooling pooling_of(const LoadedModel& model, std::optional<Pooling> asked) {
   return pooling;
 }
 
+// An encoder's tokens see each other in both directions, so its text cannot be cut into chunks.
 void require_embeddable(const Engine& engine, std::span<const int32_t> text) {
   const ModelConfig& config = engine.model().config();
   if (!engine.sizes().hidden_states)
@@ -128,6 +135,7 @@ int64_t context_of_encoder(int64_t asked, const ModelConfig& config) {
   return asked > 0 ? asked : std::min(config.context_length, kMostOfEncoder);
 }
 
+// The second engine of a model has the same sizes, but neither drafts nor room for them.
 TextOptions embedder_options(const Engine& engine) {
   TextOptions options = engine.options();
   options.hidden_states = true;

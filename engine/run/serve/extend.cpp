@@ -1,3 +1,4 @@
+// Extends one sequence by many tokens, in passes that fit the engine.
 #include "engine/run/serve/extend.h"
 
 #include <algorithm>
@@ -15,6 +16,7 @@ void look(const ExtendOptions& options, int64_t done) {
   if (done > 0 && options.interrupted && options.interrupted()) throw Interrupted();
 }
 
+// One pass of one sequence.
 Logits run_chunk(Engine& engine, Sequence& sequence, std::span<const int32_t> ids, int64_t first, const Batch& chunk) {
   const Extension extension{&sequence, ids.subspan(static_cast<size_t>(first), static_cast<size_t>(chunk.S)),
                             chunk.logit_rows};
@@ -52,6 +54,7 @@ void extend_all_here(Engine& engine, Sequence& sequence, std::span<const int32_t
 
 }  // namespace
 
+// Runs on the machine's thread and waits for it, as all functions do that call the engine.
 Logits extend(Engine& engine, Sequence& sequence, std::span<const int32_t> ids, const ExtendOptions& options) {
   return engine.machine().orchestrator().run([&] { return extend_here(engine, sequence, ids, options); });
 }

@@ -1,3 +1,5 @@
+// One text from its tokens' logits: sampling, printing and reasons to stop. It knows nothing of passes. The batcher
+// gives it logits and gets back the next token.
 #include "engine/run/serve/generate.h"
 
 #include <algorithm>
@@ -34,6 +36,7 @@ const char* to_string(StopReason reason) {
   return "";
 }
 
+// The prompt counts for the repeat penalty, so the sampler has seen it before the first token.
 Continuation::Continuation(const Tokenizer& tokenizer, std::span<const int32_t> prompt, GenerateOptions options)
     : tokenizer_(&tokenizer), options_(std::move(options)), sampler_(options_.sampler), stops_(options_.stop) {
   TANDEM_CHECK(!prompt.empty(), "a prompt has at least one token");
@@ -46,6 +49,7 @@ Continuation::Continuation(Continuation&&) noexcept = default;
 Continuation& Continuation::operator=(Continuation&&) noexcept = default;
 Continuation::~Continuation() = default;
 
+// Makes the masks of the next positions early, while a pass runs.
 void Continuation::prepare(std::span<const int32_t> drafts) const {
   if (matcher_) matcher_->prepare(drafts);
 }
@@ -59,6 +63,7 @@ int64_t Continuation::most_left() const {
   return options_.predict - std::ssize(result_.ids);
 }
 
+// Text that callers see and the text of the result are the same bytes.
 void Continuation::print(const std::string& text) {
   if (text.empty()) return;
   result_.text += text;
@@ -130,6 +135,7 @@ Generation Continuation::finish() {
   return abandon();
 }
 
+// The result as it is, without text that was held back.
 Generation Continuation::abandon() { return std::move(result_); }
 
 namespace {

@@ -1,3 +1,5 @@
+// The file of earlier texts that drafts continue. Processes are killed and disks lose bytes, so every record can be
+// read without the others, and readers skip what is damaged.
 #include "engine/run/serve/history_file.h"
 
 #include <fcntl.h>
@@ -27,6 +29,7 @@ struct FileHeader {
 struct FileBeginning {
   FileHeader headers[2];
 };
+// Each record has its own magic number and hashes. A reader that meets damaged bytes can find the next record by them.
 struct RecordHeader {
   uint32_t magic = 0x44524352;  // "RCRD"
   uint32_t tokens = 0;
@@ -36,6 +39,7 @@ struct RecordHeader {
 // Records begin at multiples of this, so that a reader finds the next one behind damaged bytes.
 constexpr size_t kAlignment = sizeof(int32_t);
 
+// The hash of all fields in front of the hash itself.
 template <typename Header>
 uint64_t check_of(const Header& header) {
   return hash_bytes(std::as_bytes(std::span(&header, 1)).first(sizeof header - sizeof header.check));
@@ -64,6 +68,7 @@ std::span<const std::byte> gap_behind(size_t size) {
   return std::span(kGap).first((kAlignment - size % kAlignment) % kAlignment);
 }
 
+// A record and its header are written in one call, so a killed process leaves at most one cut record at the end.
 void append_record(std::vector<std::byte>& to, std::span<const int32_t> record) {
   RecordHeader header;
   header.tokens = static_cast<uint32_t>(record.size());
@@ -99,6 +104,7 @@ class LockedFile : public PlainFile {
   }
 };
 
+// A shorter file may be the beginning of one, so only the bytes that are there are compared.
 bool begins_as_history(std::span<const std::byte> bytes) {
   const FileHeader header;
   return bytes.empty() || std::memcmp(bytes.data(), &header.magic, std::min(bytes.size(), sizeof header.magic)) == 0;
@@ -183,6 +189,7 @@ HistoryRecords parse_history(std::span<const std::byte> bytes, uint64_t vocabula
   return all;
 }
 
+// Ids mean the same only in one vocabulary, so a file belongs to the texts of all its tokens.
 uint64_t vocabulary_hash(const Tokenizer& tokenizer) {
   uint64_t hash = static_cast<uint64_t>(tokenizer.size());
   for (int32_t id = 0; id < tokenizer.size(); ++id) {
@@ -192,6 +199,7 @@ uint64_t vocabulary_hash(const Tokenizer& tokenizer) {
   return hash == HistoryFile::kAnyVocabulary ? 1 : hash;
 }
 
+// Several readers may share the file, and a writer waits for them. A file that is not there is an empty history.
 HistoryRecords HistoryFile::read() const {
   const LockedFile file(path_, O_RDONLY, LOCK_SH);
   if (!file.is_open() && errno == ENOENT) return {};
@@ -199,7 +207,9 @@ HistoryRecords HistoryFile::read() const {
   return parse_history(file.first(file.size()), vocabulary_, path_);
 }
 
-// Headers of a process that was killed while it wrote them are written again.
+// Adds a record under the file's lock, or writes a smaller file if it would grow too long. Another process may have
+// replaced the file while this one waited for the lock, and then it is opened again. Headers of a process that was
+// killed while it wrote them are written again.
 bool HistoryFile::append(std::span<const int32_t> record) const {
   if (record.empty()) return true;
   if (std::ssize(record) > kMostRecordTokens) record = record.last(static_cast<size_t>(kMostRecordTokens));
@@ -261,6 +271,7 @@ bool HistoryFile::exists() const {
   return stat(path_.c_str(), &status) == 0 || errno != ENOENT;  // read() says what else is wrong
 }
 
+// Texts are private. So callers can warn if others may read the file.
 unsigned HistoryFile::open_mode() const {
   struct stat status {};
   const bool is_open = stat(path_.c_str(), &status) == 0 && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0;

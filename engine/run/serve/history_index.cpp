@@ -1,3 +1,5 @@
+// An index of the history, so that a start does not have to sort all its tokens. It is only a cache: an index that is
+// damaged, stale or cannot be written is made again.
 #include "engine/run/serve/history_index.h"
 
 #include <fcntl.h>
@@ -31,6 +33,7 @@ struct IndexHeader {
 };
 constexpr size_t kMagicBytes = sizeof IndexHeader::magic - 1;  // without the version
 
+// As for the history: the hash of the fields in front of it.
 uint64_t check_of(const IndexHeader& header) {
   return hash_bytes(std::as_bytes(std::span(&header, 1)).first(sizeof header - sizeof header.check));
 }
@@ -64,6 +67,8 @@ std::string index_path(const std::string& history) {
 
 }  // namespace
 
+// Every number is checked against the history's tokens before it is used. Any doubt gives an empty index, and then all
+// texts count as new.
 SuffixIndex parse_history_index(std::span<const std::byte> bytes, std::span<const int32_t> tokens) {
   IndexHeader header;
   if (bytes.size() < sizeof header) return {};
@@ -82,6 +87,7 @@ SuffixIndex parse_history_index(std::span<const std::byte> bytes, std::span<cons
   return SuffixIndex::of(texts, std::move(order)).value_or(SuffixIndex());
 }
 
+// The header has hashes of the history's tokens, which are not written again, and of the order.
 std::vector<std::byte> history_index_bytes(const SuffixIndex& index) {
   IndexHeader header;
   header.tokens = index.tokens().size();
@@ -108,6 +114,7 @@ SuffixIndex HistoryIndexFile::read(std::span<const int32_t> tokens) const try {
   return {};
 }
 
+// Tokens behind the index are appended to it only if there are many, since each update writes the whole file.
 SuffixIndex HistoryIndexFile::update(std::span<const int32_t> tokens, size_t most) const {
   SuffixIndex index = read(tokens);
   const std::span<const int32_t> rest = tokens.subspan(index.tokens().size());
@@ -117,6 +124,7 @@ SuffixIndex HistoryIndexFile::update(std::span<const int32_t> tokens, size_t mos
   return index;
 }
 
+// The history has dropped its oldest records, so the index drops their suffixes and needs no new sort.
 void HistoryIndexFile::remove_first(std::span<const int32_t> tokens, size_t count) const {
   SuffixIndex index = read(tokens);
   if (index.tokens().size() <= count) return;

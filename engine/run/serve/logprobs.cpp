@@ -1,3 +1,4 @@
+// Probabilities of a token and of the likeliest others, by the logits before any penalty or filter.
 #include "engine/run/serve/logprobs.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Drafts of a smaller model (M4). Its passes cost time in front of every pass of the large one, so it only runs if the
+// gain pays for both.
 #include "engine/run/serve/model_drafts.h"
 
 #include <algorithm>
@@ -18,7 +20,8 @@ namespace {
 constexpr int64_t kMostIdle = 64;  // passes without the model, before it is tried again
 constexpr int64_t kTried = 3;      // drafts of such a trial
 
-// The tokens a second of the best chain among the candidates.
+// The tokens a second of the best chain among the candidates. Candidates from matches cost no pass of another model, so
+// the draft model must beat them.
 double best_rate(const TextDrafts& text, std::span<const double> seconds, int64_t texts) {
   double best = static_cast<double>(texts) / seconds[0];
   for (const DraftCandidate& candidate : text.candidates()) {
@@ -30,6 +33,7 @@ double best_rate(const TextDrafts& text, std::span<const double> seconds, int64_
 
 }  // namespace
 
+// Both models must share the machine, whose thread runs their passes in turn, and the meaning of ids.
 DraftModel::DraftModel(std::unique_ptr<Engine> engine, const Engine& target) : engine_(std::move(engine)) {
   if (engine_->model().machine() != target.model().machine())
     throw Error("the draft model is on another machine", engine_->model().file().path(),
@@ -44,6 +48,7 @@ DraftModel::~DraftModel() = default;
 ModelDrafts::ModelDrafts(std::shared_ptr<DraftModel> model, IsEnd is_end)
     : model_(std::move(model)), is_end_(std::move(is_end)) {}
 
+// An error of the draft model must not end the text, so it is kept as a problem and the model is not asked again.
 void ModelDrafts::add_candidate(TextDrafts& text, PassTimes& times, const Pass& pass, const DraftBudget& budget) {
   if (!totals_.problem.empty() || pass.most < 1) return;
   const int64_t drafts = drafts_to_run(text, times, pass, budget);
@@ -63,6 +68,8 @@ double ModelDrafts::pass_seconds() const {
   return model_->engine().plans().times().seconds({1}, 0, position, false)[0];
 }
 
+// For each number of drafts, the draft model's time is added to that of the large model's pass. The number that gives
+// the most tokens a second wins.
 ModelDrafts::Plan ModelDrafts::best_plan(std::span<const double> weights, std::vector<double> seconds, const Pass& pass,
                                          double model_seconds, const DraftBudget& budget) const {
   const double plain = seconds[0] / static_cast<double>(pass.texts);
@@ -129,6 +136,7 @@ Logits ModelDrafts::read(std::span<const int32_t> tokens) {
   return logits;
 }
 
+// The time since the last call, for the budget of the text.
 double ModelDrafts::take_seconds() { return std::exchange(seconds_, 0); }
 
 }  // namespace tandem

@@ -1,3 +1,5 @@
+// Divides the room of a pass between prompts. The oldest prompt goes on in every pass, and short ones are finished
+// beside it, so neither waits for the other.
 #include "engine/run/serve/pass_room.h"
 
 #include <algorithm>
@@ -17,6 +19,8 @@ std::vector<size_t> shortest_first(std::span<const int64_t> rests) {
 
 }  // namespace
 
+// First half of the room is set aside for the oldest prompt. Then the shortest prompts that fit whole get theirs,
+// because their texts can begin behind this pass. The other prompts share the rest by age.
 std::vector<int64_t> share_room(std::span<const int64_t> rests, int64_t room) {
   std::vector<int64_t> shares(rests.size(), 0);
   if (rests.empty() || room <= 0) return shares;

@@ -13,6 +13,7 @@ int64_t PassRecord::tokens() const {
                                [](const Text& text) { return text.tokens; });
 }
 
+// If somebody records already, their timeline is used and kept, and only the new spans count.
 StepRecorder::StepRecorder(Machine& machine, bool is_on) : machine_(machine) {
   if (!is_on) return;
   recorded_ = machine.executor().timeline();

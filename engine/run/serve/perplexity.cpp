@@ -1,3 +1,4 @@
+// How well a model predicts a text: the mean negative logarithm of each token's probability.
 #include "engine/run/serve/perplexity.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A file by its descriptor, with locks and exact lengths. The standard's streams have neither.
 #include "engine/run/serve/plain_file.h"
 
 #include <fcntl.h>
@@ -32,6 +33,7 @@ void PlainFile::lock(int operation) const {
   if (!lock_file(descriptor_, operation, "another process that uses " + path_)) fail("lock");
 }
 
+// Whether the path still leads to this file. Another process may have replaced it while this one waited for a lock.
 bool PlainFile::is_current() const {
   struct stat own {
   }, named{};
@@ -45,6 +47,7 @@ size_t PlainFile::size() const {
   return static_cast<size_t>(status.st_size);
 }
 
+// Reads at fixed places, so the descriptor's own position plays no part.
 std::vector<std::byte> PlainFile::first(size_t count) const {
   std::vector<std::byte> bytes(count);
   size_t done = 0;
@@ -59,6 +62,7 @@ std::vector<std::byte> PlainFile::first(size_t count) const {
   return bytes;
 }
 
+// If a part cannot be written, the file is cut back to where the write began. So a full disk leaves no half record.
 void PlainFile::write_at(size_t begin, std::span<const std::byte> bytes) const {
   for (size_t done = 0; done < bytes.size();) {
     const ssize_t some =

@@ -1,3 +1,4 @@
+// Sums states in double precision, because a long text adds thousands of them.
 #include "engine/run/serve/pooling.h"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 
 namespace tandem {
 
+// Each rule is a sum: of all states, of the first alone, or of the last alone.
 void Pooled::add(std::span<const float> states) {
   const size_t width = sum_.size();
   for (size_t row = 0; row < states.size(); row += width, ++tokens_) {

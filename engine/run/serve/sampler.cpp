@@ -1,3 +1,5 @@
+// Chooses tokens from logits. Every step is a function of its own that tests can call. Random numbers of a seed are the
+// same on every machine.
 #include "engine/run/serve/sampler.h"
 
 #include <algorithm>
@@ -46,6 +48,7 @@ Scan scan(std::span<const float> logits) {
 
 Sampler::Sampler(const SamplerOptions& options) : options_(options), random_(options.seed) {}
 
+// The last tokens, the prompt's too, are what the repeat penalty looks at.
 void Sampler::accept(int32_t id) {
   recent_.push_back(id);
   while (static_cast<int>(recent_.size()) > options_.repeat_last) recent_.pop_front();
@@ -106,6 +109,7 @@ void apply_repeat_penalty(std::span<float> logits, std::span<const int32_t> rece
   }
 }
 
+// OpenAI's penalties count generated tokens alone: once for being there, and once for each time.
 void apply_count_penalties(std::span<float> logits, const std::map<int32_t, int64_t>& counts, float presence,
                            float frequency) {
   for (const auto& [id, count] : counts)

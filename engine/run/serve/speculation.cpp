@@ -1,3 +1,5 @@
+// Chooses the drafts of a pass for all of its texts together (S4, M3, M4). A pass gets longer with each draft, so
+// drafts compete for a place by their chance to be right.
 #include "engine/run/serve/speculation.h"
 
 #include <algorithm>
@@ -17,6 +19,7 @@ namespace {
 // Trees must give so much more than chains, because chances of branches are less certain.
 constexpr double kTreeMargin = 0.05;
 
+// Parents stand before their children, so any prefix of a tree is a tree.
 void keep_first(TokenTree& tree, int64_t count) {
   const auto kept = static_cast<size_t>(std::clamp<int64_t>(count, 0, tree.nodes()));
   tree.ids.resize(kept);
@@ -37,6 +40,7 @@ std::string Speculation::refusal(const SpecOptions& options) const {
   return "";
 }
 
+// Accepting a branch copies keys and values, which needs the host's memory.
 bool Speculation::takes_trees() const { return engine_.sizes().tree_depth > 0 && engine_.machine().zero_copy(); }
 
 // Drafts that the text may lose, by the times of passes with them. Without drafts a pass is shared by all texts.
@@ -72,6 +76,7 @@ void Speculation::find_chains(const Choice& choice, std::span<const double> seco
   }
 }
 
+// All candidates of a text merged into one tree, as large as the text may have.
 void Speculation::find_trees(const Choice& choice, std::span<const double> seconds) const {
   for (const Text& each : choice.texts) {
     if (!chooses(each)) continue;
@@ -125,6 +130,8 @@ void Speculation::add_wish(const Form& taken, const Form& other) {
 }
 
 // Modes that draft always take their drafts first. The drafts of all other texts are one list, and as many as pay run.
+// Chains and trees are both planned, and the form with more tokens a second wins. If a pass of another width would gain
+// more, that is noted as a wish for the width.
 void Speculation::choose(std::span<const Text> texts, int64_t rows) {
   Choice choice{texts, {std::ssize(texts), false}};
   bool has_candidates = false;
@@ -175,6 +182,7 @@ void Speculation::choose(std::span<const Text> texts, int64_t rows) {
   }
 }
 
+// The draft model proposes last, because it only runs if it beats the matches.
 void Speculation::propose_by_model(const Text& of, const PassBase& base, int64_t rows) const {
   TextSpeculation& text = *of.speculation;
   if (!text.model_) return;
@@ -202,6 +210,7 @@ int64_t Speculation::take_all(TextSpeculation& text, int64_t room) const {
   return all.nodes();
 }
 
+// Tells the table of times how long this pass took, and charges each text its share of the drafts' time.
 void Speculation::learn(std::span<const Text> texts, double seconds) {
   PassBase base{std::ssize(texts), false};
   int64_t drafts = 0, position = 0;

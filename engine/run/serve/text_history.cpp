@@ -1,3 +1,4 @@
+// The history of texts in memory: a sorted index for old records, and a suffix automaton for new ones.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -50,6 +51,7 @@ TextHistory::~TextHistory() {
   }
 }
 
+// A file of another vocabulary is refused here, before any text uses it.
 TextHistory::TextHistory(const std::string& path, const Tokenizer& tokenizer, int64_t most_bytes) : TextHistory() {
   state_->file.emplace(path, vocabulary_hash(tokenizer), most_bytes);
   state_->read(tokenizer.size());

@@ -1,3 +1,5 @@
+// Texts of many threads in one batcher. Callers put requests into a line, and one thread of the service's own runs
+// passes until the line is empty.
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -75,6 +77,7 @@ TextService::TextService(Engine& engine, int64_t width, int64_t most_waiting)
 TextService::~TextService() { close(); }
 void TextService::close() { state_->close(); }
 
+// A request for one text whose caller wants to wait. It is never turned away.
 std::future<Generation> TextService::write(std::vector<int32_t> prompt, GenerateOptions options) {
   auto result = std::make_shared<std::promise<Generation>>();
   std::future<Generation> written = result->get_future();
@@ -138,6 +141,7 @@ std::vector<TextTicket> TextService::State::refuse_all(std::vector<Wish> wishes)
   return {};
 }
 
+// A copy under the lock, so the numbers belong together.
 TextService::Load TextService::State::load() const {
   const std::lock_guard lock(mutex_);
   return {line_.size(), in_work_, totals_};
@@ -148,6 +152,7 @@ void TextService::State::watch_passes(PassWatch* watch) {
   watch_ = watch;
 }
 
+// Work of callers that must not meet a pass. It runs in the order in which it came.
 bool TextService::State::between_passes(std::function<void()> work) {
   {
     const std::lock_guard lock(mutex_);
@@ -191,6 +196,7 @@ void TextService::State::do_other_work() {
   for (const auto& work : works) work();
 }
 
+// The loop of the service's thread: other work first, then passes for a short while on the machine's thread.
 void TextService::State::work() {
   while (wait_for_requests()) {
     do_other_work();
@@ -221,6 +227,7 @@ bool TextService::State::run_pass() {
   return batcher_.step();
 }
 
+// A request that was withdrawn before its turn still gets its on_end, with an empty text.
 void TextService::State::end_unwritten(Asked& asked) {
   Batcher::Result result;
   result.generation.reason = StopReason::interrupted;

@@ -1,3 +1,4 @@
+// The drafts of one text: where they come from, what became of them, and whether the text can still afford them.
 #include "engine/run/serve/text_speculation.h"
 
 #include <algorithm>
@@ -14,11 +15,13 @@ DraftRule rule_of(SpecMode mode) {
   return mode == SpecMode::sam ? DraftRule::sam : DraftRule::sdnpu;
 }
 
+// Each mode has the parts of its paper, unless a study asks for others.
 SpecOptions::Parts parts_of(const SpecOptions& options) {
   if (options.parts) return *options.parts;
   return {options.mode == SpecMode::sdnpu, rule_of(options.mode) == DraftRule::sdnpu};
 }
 
+// The rules of other papers keep their own limits, so that comparisons are fair.
 TextDraftOptions draft_options(const SpecOptions& options, IsEnd is_end) {
   TextDraftOptions drafts;
   drafts.rule = rule_of(options.mode);
@@ -68,6 +71,7 @@ const char* to_string(NoDrafts why) {
   return "";
 }
 
+// A draft model goes only with the rule of this engine, since the other modes are the papers' own.
 TextSpeculation::TextSpeculation(Engine& engine, const SpecOptions& options, IsEnd is_end)
     : engine_(engine),
       mode_(options.mode),
@@ -95,6 +99,7 @@ void TextSpeculation::calibrate(int64_t place, std::span<const float> logits, si
   calibrated_ += std::ssize(successors);
 }
 
+// The first drafts of a ranked tree are the drafts of the next pass. Their sources are kept for the statistics.
 void TextSpeculation::take(const TokenTree& ranked, int64_t count) {
   drafts_.ids.assign(ranked.ids.begin(), ranked.ids.begin() + count);
   drafts_.parents.assign(ranked.parents.begin(), ranked.parents.begin() + count);
@@ -112,6 +117,8 @@ std::vector<int32_t> TextSpeculation::judged_chain(std::span<const int32_t> path
   return chain;
 }
 
+// Settles a pass: the budget pays for its drafts and earns by the accepted ones, and the sources learn whether they
+// were right.
 void TextSpeculation::take_verdict(std::span<const int32_t> path, std::span<const int32_t> choices) {
   budget_.add(pass_.plain, pass_.extra, std::ssize(path));
   pass_ = {};

@@ -21,6 +21,7 @@ std::string base64_of(std::span<const float> vector) {
   return text;
 }
 
+// The fewest digits that read back as the same float.
 std::string shortest_digits(float value) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, value).ptr};

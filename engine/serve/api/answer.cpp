@@ -1,3 +1,5 @@
+// Answers of /v1/completions and /v1/chat/completions as JSON. The two routes differ in names and nesting alone, so
+// each function asks the head which one it writes for.
 #include "engine/serve/api/answer.h"
 
 #include <algorithm>
@@ -8,6 +10,7 @@
 namespace tandem::serve {
 namespace {
 
+// A client tells whole answers from chunks by the member "object".
 Json head_json(const AnswerHead& head, bool is_chunk) {
   const char* object = !head.is_chat ? "text_completion" : is_chunk ? "chat.completion.chunk" : "chat.completion";
   return {{"id", head.id}, {"object", object}, {"created", head.created}, {"model", head.model}};
@@ -24,6 +27,7 @@ Json chunk_json(const AnswerHead& head, int64_t index, const Json& said, const J
   return chunk;
 }
 
+// A chat's message may have calls and thoughts, and then it comes ready from reply_json.h.
 Json choice_json(const AnswerHead& head, int64_t index, const AnsweredChoice& choice) {
   Json object = {{"index", index}};
   if (head.is_chat)
@@ -41,6 +45,7 @@ Json token_json(const std::string& piece, float logprob) {
   return {{"token", piece}, {"logprob", logprob}, {"bytes", bytes_json(piece)}};
 }
 
+// The form of a chat: an object for each token, with the likely tokens in a list.
 Json chat_logprobs(const std::vector<AnsweredToken>& tokens) {
   Json content = Json::array();
   for (const AnsweredToken& each : tokens) {
@@ -62,10 +67,12 @@ Json bytes_json(const std::string& piece) {
   return bytes;
 }
 
+// Counts the bytes that begin a character. Offsets of the official form count characters, not bytes.
 int64_t characters_of(const std::string& text) {
   return std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
 }
 
+// Every reason but an end token and a stop text counts as cut, such as the limit of tokens or a full context.
 bool is_cut(StopReason reason) { return reason != StopReason::end_of_text && reason != StopReason::stop_string; }
 
 const char* finish_reason(StopReason reason, bool has_calls) {
@@ -79,6 +86,7 @@ Json usage_json(const Usage& usage) {
           {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
 }
 
+// The first token comes from the last pass of the prompt. So the time behind the prompt is that of one token fewer.
 Json timings_json(const Generation& g) {
   const int64_t read = g.prompt_tokens - g.cached_prefix_tokens, written = std::ssize(g.ids),
                 timed = std::max<int64_t>(0, written - 1);
@@ -103,6 +111,8 @@ Json whole_answer(const AnswerHead& head, const std::vector<AnsweredChoice>& cho
   return answer;
 }
 
+// The form of a completion: lists side by side, one entry for each token. Offsets go on from chunk to chunk, so the
+// caller keeps the count.
 Json logprobs_json(const AnswerHead& head, const std::vector<AnsweredToken>& tokens, int64_t& offset) {
   if (head.is_chat) return chat_logprobs(tokens);
   Json object = {{"tokens", Json::array()},
@@ -126,6 +136,7 @@ Json first_chunk(const AnswerHead& head, int64_t index) {
   return delta_chunk(head, index, {{"role", "assistant"}, {"content", ""}}, nullptr);
 }
 
+// One piece of a text for either route. Its probabilities belong to the tokens that this piece has completed.
 Json text_chunk(const AnswerHead& head, int64_t index, std::string_view text, const Json& logprobs) {
   if (head.is_chat) return delta_chunk(head, index, {{"content", std::string(text)}}, logprobs);
   return chunk_json(head, index, {{"text", std::string(text)}}, logprobs, nullptr);
@@ -140,6 +151,7 @@ Json last_chunk(const AnswerHead& head, int64_t index, const char* finish_reason
   return chunk_json(head, index, said, logprobs, finish_reason);
 }
 
+// The last chunk of a stream has no choice. It exists only if the client asks for usage.
 Json usage_chunk(const AnswerHead& head, const Usage& usage, const Generation& first) {
   Json chunk = head_json(head, true);
   chunk["choices"] = Json::array();

@@ -1,3 +1,5 @@
+// What each route does. The HTTP thread looks routes up and answers the short ones. A reader thread parses bodies and
+// hands texts to the service, whose thread runs the passes.
 #include "engine/serve/api/api.h"
 
 #include <spdlog/spdlog.h>
@@ -27,6 +29,7 @@ namespace {
 
 constexpr int64_t kMostReading = 1024;
 
+// A random id needs no state, and tells nobody how many texts the server has written.
 std::string new_id(bool is_chat) {
   static thread_local std::mt19937_64 random(std::random_device{}());
   char text[40];
@@ -37,12 +40,14 @@ std::string new_id(bool is_chat) {
 
 ApiError model_loads() { return ApiError(503, "The model is being loaded.", "", "loading"); }
 
+// Tells the client to come back after a second. A place in the reader's line, or among the listeners, may be free then.
 ApiError too_many(const std::string& message) {
   ApiError error(429, message, "", "rate_limit_exceeded");
   error.retry_seconds = 1;
   return error;
 }
 
+// A request without a seed gets a random one, so two such requests give different texts.
 uint64_t drawn_seed() {
   static thread_local std::random_device source;
   return (uint64_t{source()} << 32) | source();
@@ -62,6 +67,7 @@ void add_stops(GenerateOptions& options, const Prompts& prompts) {
   for (const std::string& text : prompts.stop_texts()) options.stop.push_back(text);
 }
 
+// These routes answer while the model is being loaded, so that a load balancer and a browser see that the server lives.
 bool answers_without_model(RouteId route) {
   return route == RouteId::health || route == RouteId::metrics || route == RouteId::page ||
          route == RouteId::description;
@@ -69,7 +75,8 @@ bool answers_without_model(RouteId route) {
 
 }  // namespace
 
-// The parts that need the loaded model.
+// The parts that need the loaded model. All of this is made at once when the model is there, and published by one
+// atomic pointer. So a request sees either nothing or everything.
 struct Api::Served {
   Served(Engine& engine, const Templates& templates, const ApiOptions& options, ChipClock chip, Engine* embedder)
       : engine(engine),
@@ -134,6 +141,7 @@ void Api::finish(std::chrono::milliseconds grace) {
   }
 }
 
+// A switch without a default, so that the compiler names a route that has no handler.
 Api::Handler Api::handler_of(RouteId route) {
   switch (route) {
     case RouteId::page:
@@ -168,6 +176,7 @@ Api::Handler Api::handler_of(RouteId route) {
   return nullptr;
 }
 
+// HTTP has one status for a known path with another method, and another status for an unknown path.
 RouteId Api::route_of(const http::Request& request) const {
   std::string other_method;
   for (const Route& route : routes()) {
@@ -204,6 +213,7 @@ void Api::handle(std::shared_ptr<http::Exchange> exchange) {
   }
 }
 
+// Exceptions of handlers end here, and become answers in OpenAI's form.
 void Api::run(RouteId route, const Exchange& exchange) {
   try {
     (this->*handler_of(route))(exchange);
@@ -234,11 +244,13 @@ void Api::description(const Exchange& exchange) {
 
 void Api::page(const Exchange& exchange) { exchange->answer(page_response()); }
 
+// The feed keeps the exchange and writes to it for as long as the client stays.
 void Api::timeline(const Exchange& exchange) {
   if (*is_ending_) throw server_ends();
   if (!served_.load()->feed.add(exchange)) throw too_many("Enough clients listen to the timeline.");
 }
 
+// Clients look for the size of the context under llama.cpp's names, so these stand in "meta".
 Json Api::model_json() const {
   const Served& served = *served_;
   return {{"id", options_.names.front()},
@@ -280,6 +292,8 @@ void Api::chat(const Exchange& exchange) {
   write_texts(exchange, read_chat(parse_body(exchange->request().body), rules()));
 }
 
+// The request becomes that of a chat, which the same reader checks. The original stays, because the answer repeats
+// its settings.
 void Api::responses(const Exchange& exchange) {
   const Json body = parse_body(exchange->request().body);
   const Json chat = chat_body_of_response(body);
@@ -287,6 +301,7 @@ void Api::responses(const Exchange& exchange) {
   write_texts(exchange, std::move(ask), ResponseHead{"", "", 0, body});
 }
 
+// A required call is a form of the text too: the schema of the call. Two forms cannot be kept at once.
 std::shared_ptr<const Constraint> Api::constraint_of(const Ask& ask) {
   const ConstraintMaker& maker = served_.load()->constraints;
   const auto call = schema_of_call(ask.tools);
@@ -304,7 +319,9 @@ std::shared_ptr<const Constraint> Api::constraint_of(const Ask& ask) {
   return nullptr;
 }
 
-// The texts of a request: its choices have seeds that follow each other.
+// Makes the texts of a request and hands them to a group, which answers. Each prompt has its choices, and their seeds
+// follow each other, so a request with a seed can be repeated. All checks come before the first text is asked for.
+// Texts have the group's id as label, which the timeline shows.
 void Api::write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseHead> response) {
   Served& served = *served_;
   if (*is_ending_) throw server_ends();
@@ -352,6 +369,7 @@ void Api::write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseH
       ->begin(served.service);
 }
 
+// Runs on a thread of its own, because the vectors of many texts take long.
 void Api::embeddings(const Exchange& exchange) {
   if (served_.load()->embedder == nullptr)
     throw ApiError(501, "This server gives no embeddings. Start it with `tandem serve --embeddings`.", "",
@@ -360,7 +378,8 @@ void Api::embeddings(const Exchange& exchange) {
   exchange->answer(json_response(embeddings_of(exchange->request().body)));
 }
 
-// Texts that cannot have a vector are refused before any of them runs.
+// Makes the vectors of a request. Texts that cannot have a vector are refused before any of them runs. An encoder reads
+// a text in one pass, so its limit is the size of a pass; other models split a text into chunks.
 Json Api::embeddings_of(const std::string& body) {
   const Served& served = *served_;
   Engine& engine = *served.embedder;
@@ -392,6 +411,7 @@ Json Api::embeddings_of(const std::string& body) {
   }
 }
 
+// Needs no pass, and so it never waits for the engine.
 void Api::tokenize(const Exchange& exchange) {
   const TokenizeAsk ask = read_tokenize(parse_body(exchange->request().body), rules());
   const Tokenizer& tokenizer = served_.load()->prompts.tokenizer();
@@ -405,6 +425,7 @@ void Api::tokenize(const Exchange& exchange) {
   exchange->answer(json_response({{"tokens", tokens}}));
 }
 
+// The vocabulary of the tokenizer is the limit here, which may differ from the rows of the logits.
 void Api::detokenize(const Exchange& exchange) {
   const Tokenizer& tokenizer = served_.load()->prompts.tokenizer();
   AskRules rules = this->rules();

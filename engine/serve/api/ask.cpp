@@ -1,3 +1,5 @@
+// Reads requests for texts. Each member has its range here, and a value outside is refused by the member's name.
+// Readers also record what they ask for, which is how /openapi.json is made.
 #include "engine/serve/api/ask.h"
 
 #include <charconv>
@@ -19,6 +21,8 @@ const std::set<std::string> kNullOfCompletions = {"suffix"};
 const std::set<std::string> kNullOfChats = {"audio",     "function_call", "functions",        "prediction",
                                             "reasoning", "verbosity",     "reasoning_effort", "web_search_options"};
 
+// A text can keep one form: any JSON object, a schema, or a grammar. The schema has three spellings, of OpenAI and of
+// llama.cpp, and giving two forms at once is refused.
 void read_form(Fields& fields, Ask& ask) {
   if (const Json* format = fields.find("response_format")) {
     if (!format->is_object()) fields.refuse("response_format", "an object");
@@ -53,7 +57,8 @@ void read_form(Fields& fields, Ask& ask) {
     fields.refuse("grammar", "absent, where another form of the text is asked for");
 }
 
-// {"42": -100}: token ids and what is added to their logits.
+// {"42": -100}: token ids and what is added to their logits. JSON has texts as names, so ids are read from texts, and
+// anything beside the digits is refused.
 std::vector<std::pair<int32_t, float>> read_bias(Fields& fields, int64_t vocabulary) {
   const Json* object = fields.find("logit_bias");
   std::vector<std::pair<int32_t, float>> bias;
@@ -72,6 +77,8 @@ std::vector<std::pair<int32_t, float>> read_bias(Fields& fields, int64_t vocabul
   return bias;
 }
 
+// The server's own options are the defaults, and a request replaces some of them. A seed of -1 means any, as
+// with llama.cpp.
 void read_sampling(Fields& fields, const AskRules& rules, Ask& ask) {
   ask.options = rules.usual;
   SamplerOptions& sampler = ask.options.sampler;
@@ -92,6 +99,8 @@ void read_sampling(Fields& fields, const AskRules& rules, Ask& ask) {
   ask.options.stop = fields.texts("stop", kMostStops);
 }
 
+// Members that completions and chats share. Options of a stream without a stream would have no effect, so they
+// are refused.
 void read_common(Fields& fields, const AskRules& rules, Ask& ask) {
   ask.model = fields.text("model");
   read_sampling(fields, rules, ask);
@@ -107,13 +116,15 @@ void read_common(Fields& fields, const AskRules& rules, Ask& ask) {
   }
 }
 
+// Ids are checked against the vocabulary here, since the engine takes them as they are.
 Ask::Prompt read_ids(const Json& list, const AskRules& rules, const Fields& fields) {
   auto ids = token_ids(list, rules.vocabulary);
   if (!ids) fields.refuse("prompt", "a text, a list of texts, or token ids below " + std::to_string(rules.vocabulary));
   return {"", std::move(*ids)};
 }
 
-// A text, a list of texts, a list of ids, or a list of lists of ids.
+// The four forms of a prompt: a text, a list of texts, a list of ids, or a list of lists of ids. The first value of a
+// list decides whether it is one prompt of ids or several prompts.
 void read_prompts(Fields& fields, const AskRules& rules, Ask& ask) {
   const Json* prompt = fields.find("prompt");
   const std::string expected = "a text, a list of texts, a list of token ids, or a list of such lists, at most " +
@@ -141,6 +152,7 @@ void read_prompts(Fields& fields, const AskRules& rules, Ask& ask) {
 
 }  // namespace
 
+// The usual 16 tokens are OpenAI's default for this route. `best_of` is accepted only where it changes nothing.
 Ask read_completion(const Json& body, const AskRules& rules) {
   Fields fields(body);
   Ask ask;

@@ -38,6 +38,7 @@ std::vector<Ask::Prompt> read_input(Fields& fields, int64_t vocabulary) {
 
 }  // namespace
 
+// Reads /v1/embeddings. Clients of OpenAI ask for base64 by default, because it is shorter than numbers in decimal.
 EmbeddingAsk read_embeddings(const Json& body, const AskRules& rules, int64_t width) {
   Fields fields(body);
   EmbeddingAsk ask;
@@ -53,6 +54,7 @@ EmbeddingAsk read_embeddings(const Json& body, const AskRules& rules, int64_t wi
   return ask;
 }
 
+// The index repeats the order of the texts, as clients expect it.
 Json embeddings_answer(const std::vector<std::vector<float>>& vectors, bool base64, const std::string& model,
                        int64_t tokens) {
   Json data = Json::array();

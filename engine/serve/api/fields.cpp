@@ -1,3 +1,5 @@
+// Readers name each member that they want, and finish() refuses the rest. So a reader cannot forget to check a member,
+// and the list of known members is nowhere written a second time.
 #include "engine/serve/api/fields.h"
 
 #include <cmath>
@@ -11,17 +13,20 @@
 namespace tandem::serve {
 namespace {
 
+// OpenAI's clients choose their exception by the status, and show this type.
 std::string type_of(int status) {
   if (status == 429) return "rate_limit_error";
   return status >= 500 ? "server_error" : "invalid_request_error";
 }
 
+// A limit in decimal form, without zeros behind the point.
 std::string shown(double value) {
   char text[40];
   std::snprintf(text, sizeof text, "%.15g", value);
   return text;
 }
 
+// Notes are made only while the description of the server is made. A reader needs no further argument for that.
 thread_local MemberNotes* current_notes = nullptr;
 
 }  // namespace
@@ -30,6 +35,7 @@ MemberNotes::MemberNotes() { current_notes = this; }
 
 MemberNotes::~MemberNotes() { current_notes = nullptr; }
 
+// Members of inner objects are left out: a description of the request itself is enough.
 void MemberNotes::note(const std::string& of, const std::string& name, const Json& schema) {
   if (of.empty() && !members_.contains(name)) members_[name] = schema;
 }
@@ -47,6 +53,8 @@ http::Response ApiError::response() const {
   return response;
 }
 
+// Looks for flaws before it parses. A deep nesting could exhaust the stack, and of a member that is there twice a
+// parser would keep one in silence.
 Json parse_body(std::string_view text) {
   const JsonFlaw flaw = json_flaw(text, kDeepestBody);
   if (flaw.kind == JsonFlaw::Kind::depth)
@@ -81,6 +89,7 @@ void Fields::refuse(const std::string& name, const std::string& expected) const 
   throw ApiError(400, "\"" + path(name) + "\" is expected to be " + expected + ".", path(name), "invalid_value");
 }
 
+// Every access to a member goes through here, so it counts as known from now on.
 template <typename Schema>
 const Json* Fields::asked(const std::string& name, const Schema& schema) {
   if (current_notes) current_notes->note(place_, name, schema());
@@ -102,6 +111,7 @@ std::optional<double> Fields::number(const std::string& name, double least, doub
   return number;
 }
 
+// A number beyond 63 bits would wrap to a negative one, so it is refused before it is converted.
 std::optional<int64_t> Fields::whole(const std::string& name, int64_t least, int64_t most) {
   const Json* value = asked(name, [&]() -> Json {
     return {{"type", "integer"}, {"minimum", least}, {"maximum", most}};
@@ -147,6 +157,8 @@ std::vector<std::string> Fields::texts(const std::string& name, size_t most) {
   return texts;
 }
 
+// Collects names that nobody asked for. A strict server refuses the first of them, which shows a misspelt member
+// at once.
 std::vector<std::string> Fields::finish(const std::set<std::string>& harmless, bool lenient,
                                         const std::set<std::string>& null_only) {
   if (current_notes) {

@@ -1,3 +1,4 @@
+// Counters as one table of rows. The text of /metrics and the description of the server are both made of it.
 #include "engine/serve/api/metrics.h"
 
 #include <algorithm>
@@ -14,6 +15,7 @@ using Load = TextService::Load;
 std::string whole(int64_t value) { return std::to_string(value); }
 std::string seconds(int64_t us) { return std::to_string(static_cast<double>(us) / 1e6); }
 
+// A row's description, and the function that makes its value of the counters and of the service's load.
 struct Row {
   MetricFacts facts;
   std::string (*value)(const Metrics&, const Load&);
@@ -53,6 +55,7 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
+// A cancelled text says nothing about how long a text takes, so the moving mean leaves it out.
 void count(Metrics& metrics, const Generation& generation) {
   ++metrics.texts;
   if (generation.reason == StopReason::interrupted) ++metrics.cancelled;
@@ -79,6 +82,7 @@ std::vector<MetricFacts> metric_facts() {
   return facts;
 }
 
+// Prometheus wants the help and the type in front of each value.
 std::string metrics_text(const Metrics& metrics, const TextService::Load& load) {
   std::string text;
   for (const auto& [facts, value] : kRows) {

@@ -1,3 +1,5 @@
+// The description is made of the server itself. Each reader runs once over an example while its questions are noted. So
+// the description has the members that the reader asks for, and no others.
 #include "engine/serve/api/openapi.h"
 
 #include <algorithm>
@@ -58,6 +60,7 @@ const std::map<std::string, Json>& told_of_members() {
 
 using Reader = std::function<void(const Json&)>;
 
+// The description is the same for every model, so the rules are those of a large vocabulary.
 AskRules any_rules() {
   AskRules rules;
   rules.vocabulary = 1 << 20;
@@ -78,6 +81,8 @@ Json schema_of(const char* example, const Reader& read) {
   return {{"type", "object"}, {"properties", properties}, {"required", required}};
 }
 
+// A response's request is translated into a chat's before it is read. So its members are those of a chat, without those
+// of chats alone, and with its own.
 Json schema_of_responses() {
   Json schema = schema_of(kChat, [](const Json& body) { read_chat(body, any_rules()); });
   for (const std::string_view name : members_of_chats_alone()) schema["properties"].erase(std::string(name));
@@ -87,7 +92,8 @@ Json schema_of_responses() {
   return schema;
 }
 
-// Null: the route has no body.
+// The schema of a route's body; null: it has none. Routes with a body each have a reader and the shortest request that
+// it accepts.
 Json request_schema(RouteId route) {
   const AskRules rules = any_rules();
   switch (route) {
@@ -114,6 +120,7 @@ bool may_be_stream(RouteId route) {
   return route == RouteId::completions || route == RouteId::chat || route == RouteId::responses;
 }
 
+// What an answer's body is. A route that writes texts has two forms, and the request chooses by "stream".
 Json content_of_answer(RouteId route) {
   const Json object = {{"schema", {{"type", "object"}}}}, text = {{"schema", {{"type", "string"}}}};
   if (route == RouteId::page) return {{"text/html", text}};
@@ -130,6 +137,7 @@ std::string name_of(const Route& route) {
   return name;
 }
 
+// One route as OpenAPI describes it. A path and a method together are an operation.
 Json operation(const Route& route) {
   Json operation = {{"operationId", name_of(route)}, {"summary", route.purpose}};
   if (std::string(route.path).find("{name}") != std::string::npos)
@@ -168,6 +176,7 @@ Json error_answer() {
 
 }  // namespace
 
+// The server's key is optional in the document, because a server may run without one.
 Json openapi_document() {
   Json paths = Json::object();
   for (const Route& route : routes()) {

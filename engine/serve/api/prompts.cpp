@@ -1,3 +1,5 @@
+// Turns prompts and conversations into token ids. Everything that a template or the context refuses becomes an error
+// that names the member of the request.
 #include "engine/serve/api/prompts.h"
 
 #include <algorithm>
@@ -9,6 +11,7 @@
 namespace tandem::serve {
 namespace {
 
+// A text that is longer than the context times this length cannot fit, whatever its tokens are.
 int64_t longest_piece(const Tokenizer& tokenizer) {
   int64_t longest = 1;
   for (int32_t id = 0; id < tokenizer.size(); ++id) longest = std::max(longest, std::ssize(tokenizer.piece(id, true)));
@@ -17,6 +20,7 @@ int64_t longest_piece(const Tokenizer& tokenizer) {
 
 }  // namespace
 
+// Templates are compiled once, at the start of the server.
 Prompts::Prompts(const Tokenizer& tokenizer, const Templates& templates, int64_t context)
     : tokenizer_(tokenizer), context_(context), most_bytes_(context * longest_piece(tokenizer)), templates_(templates) {
   if (templates.usual) chat_.emplace(*templates.usual, tokenizer);
@@ -35,15 +39,19 @@ void Prompts::require_may_fit(const std::string& text, const char* param) const 
   if (std::ssize(text) > most_bytes_) throw too_long(std::to_string(text.size()) + " bytes", param);
 }
 
+// The answer needs at least one place behind the prompt.
 std::vector<int32_t> Prompts::fitting(std::vector<int32_t> ids, const char* param) const {
   if (std::ssize(ids) >= context_) throw too_long(std::to_string(ids.size()) + " tokens", param);
   return ids;
 }
 
+// Some models have a template of its own for conversations that offer functions.
 const chat::ModelChat& Prompts::chat_for(const Ask& chat) const {
   return tool_chat_ && !chat.tools.offered.is_null() ? *tool_chat_ : *chat_;
 }
 
+// The template's text tells what the model writes: thoughts, if it knows their mark, and the form of calls. A text with
+// a required form has neither thoughts nor free calls.
 ReplyRules Prompts::reply_rules(const Ask& chat, const chat::Text& rendered) const {
   const bool offers = !chat.tools.offered.is_null();
   const std::string& source = (offers && templates_.with_tools ? templates_.with_tools : templates_.usual)->text;
@@ -74,6 +82,7 @@ std::vector<int32_t> Prompts::ids(const Ask::Prompt& prompt) const {
   return fitting(std::move(ids), "prompt");
 }
 
+// Parts that a user wrote are encoded as plain text, so a user cannot write special tokens.
 std::vector<int32_t> Prompts::ids(const chat::Text& conversation) const {
   require_may_fit(conversation.bytes(), "messages");
   try {

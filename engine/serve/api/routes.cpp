@@ -1,7 +1,9 @@
+// Paths as clients of OpenAI and of llama.cpp ask for them. Some routes have two paths, with and without "/v1".
 #include "engine/serve/api/routes.h"
 
 namespace tandem::serve {
 
+// Order matters only for paths with a name at the end, which stand behind those without.
 std::span<const Route> routes() {
   static constexpr Route table[] = {
       {RouteId::page, "GET", "/", "The page: a chat, and beside it what the devices do."},
@@ -27,6 +29,7 @@ std::span<const Route> routes() {
   return table;
 }
 
+// A path that ends with a name matches by its beginning, and the name may contain any character.
 bool is_path_of(const Route& route, std::string_view asked) {
   const std::string_view path = route.path;
   const size_t name = path.find('{');

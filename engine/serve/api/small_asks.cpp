@@ -1,3 +1,4 @@
+// These requests are llama.cpp's, so their members and defaults are those of its server.
 #include "engine/serve/api/small_asks.h"
 
 #include "engine/serve/openai/messages.h"
@@ -26,6 +27,7 @@ std::vector<int32_t> read_detokenize(const Json& body, const AskRules& rules) {
   return *ids;
 }
 
+// Shares the readers of messages and tools with a chat, so it shows the prompt that a chat would have.
 Ask read_apply_template(const Json& body, const AskRules& rules) {
   Fields fields(body);
   const Json* messages = fields.find("messages");

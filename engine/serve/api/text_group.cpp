@@ -1,3 +1,5 @@
+// One group for each request. Functions named take_ run on the thread that writes texts, begin() on the reader's, and
+// cancel() on any thread. The members are grouped by thread in the same way.
 #include "engine/serve/api/text_group.h"
 
 #include <spdlog/spdlog.h>
@@ -12,6 +14,7 @@
 
 namespace tandem::serve {
 
+// Kinds that a client can act upon have their own status. Any other failure is the server's, and may pass.
 ApiError error_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -26,6 +29,7 @@ ApiError error_of(const std::exception_ptr& error) {
   }
 }
 
+// Lists have an entry for each text from the start, so callbacks never change their length.
 TextGroup::TextGroup(std::shared_ptr<http::Exchange> exchange, GroupOptions options, std::vector<Text> texts,
                      int64_t choices, Metrics& metrics)
     : exchange_(std::move(exchange)),
@@ -44,7 +48,8 @@ TextGroup::TextGroup(std::shared_ptr<http::Exchange> exchange, GroupOptions opti
   if (options_.response) writer_.emplace(*options_.response);
 }
 
-// Texts hold the group by their callbacks, and the exchange's callback holds it until the answer has ended.
+// Hands all texts of the request to the service at once, so either all have a place in the line or none. Texts hold the
+// group by their callbacks. A text may end before its ticket is here, so a cancellation that came earlier is repeated.
 void TextGroup::begin(TextService& service) {
   std::vector<TextService::Wish> wishes;
   for (size_t i = 0; i < texts_.size(); ++i) {
@@ -76,12 +81,15 @@ void TextGroup::begin(TextService& service) {
   });
 }
 
+// Called from several threads, and maybe before the tickets are there. The flag makes begin() cancel late.
 void TextGroup::cancel() {
   const std::lock_guard lock(mutex_);
   is_cancelled_ = true;
   for (const TextTicket& each : tickets_) each.cancel();
 }
 
+// The head of the answer goes with the first event. So a text that fails before its first token still gets a
+// proper status.
 void TextGroup::send(const std::string& events) {
   if (!is_streaming_) {
     is_streaming_ = true;
@@ -138,6 +146,7 @@ void TextGroup::send_parts(size_t index, const ReplyParts& parts) {
   }
 }
 
+// The readers may still hold characters back, and these come now. Only then is it known whether there are calls.
 void TextGroup::end_reply(size_t index) {
   if (readers_.empty()) return;
   send_parts(index, readers_[index].finish());
@@ -147,6 +156,7 @@ void TextGroup::end_reply(size_t index) {
     choice.message = message_json(joined(parts_[index]), options_.head.id, static_cast<int64_t>(index));
 }
 
+// A whole answer collects the probabilities of its tokens until the end.
 void TextGroup::keep_tokens(size_t index) {
   if (!options_.has_logprobs) return;
   auto& kept = answered_[index].tokens;
@@ -155,6 +165,7 @@ void TextGroup::keep_tokens(size_t index) {
   new_tokens_[index].clear();
 }
 
+// A chunk has the probabilities of the tokens since the last one, and then they are forgotten.
 Json TextGroup::logprobs_of_chunk(size_t index) {
   if (!options_.has_logprobs) return nullptr;
   Json json = logprobs_json(options_.head, new_tokens_[index], answered_[index].offset);
@@ -162,7 +173,8 @@ Json TextGroup::logprobs_of_chunk(size_t index) {
   return json;
 }
 
-// The choices of a prompt share it, so its tokens count once.
+// One text has ended. The choices of a prompt share it, so its tokens count once. An error ends the whole answer, and
+// texts that end after it are only counted. The last text of the group finishes the answer.
 void TextGroup::take_end(size_t index, Batcher::Result result) {
   const Generation& written = result.generation;
   count(metrics_, written);
@@ -192,6 +204,7 @@ void TextGroup::take_end(size_t index, Batcher::Result result) {
   if (--left_ == 0) finish();
 }
 
+// The last chunk says why the text has ended, and has probabilities of tokens that had no text.
 std::string TextGroup::last_events(size_t index, StopReason reason) {
   const char* why = finish_reason(reason, answered_[index].has_calls);
   return event_of(last_chunk(options_.head, static_cast<int64_t>(index), why, logprobs_of_chunk(index)));
@@ -215,6 +228,7 @@ void TextGroup::fail(const ApiError& error) {
   cancel();
 }
 
+// All texts have ended. A stream gets its last events, and a whole answer is built and sent now.
 void TextGroup::finish() {
   if (has_failed_) return;
   if (writer_) {

@@ -1,3 +1,4 @@
+// Rules over the head of a request. They run before a body is read, so a foreign page or client costs almost nothing.
 #include "engine/serve/http/access.h"
 
 #include <arpa/inet.h>
@@ -21,6 +22,8 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+// A page that reaches this server under a name of its own sends that name. HTTP/1.0 had no `Host`, and browsers do not
+// use it.
 bool knows_host(const Request& head, const Access& access) {
   if (head.host.empty()) return head.is_old;
   const std::string host = host_of(head.host);
@@ -42,6 +45,8 @@ bool needs_key(const Request& head, const Access& access) {
 
 }  // namespace
 
+// The order matters: the host first, since a foreign page should learn nothing else. A preflight request never has a
+// key, so it passes before the key is checked.
 std::optional<Response> refusal_of(const Request& head, const Access& access) {
   const auto refused = [](int status, const std::string& message, const std::string& code) {
     return error_response(status, message, status == 401 ? "authentication_error" : "invalid_request_error", code);
@@ -60,6 +65,8 @@ std::optional<Response> refusal_of(const Request& head, const Access& access) {
   return std::nullopt;
 }
 
+// The origin is repeated in a header, so one with control characters gets no headers. `Vary` keeps caches from giving
+// the answer of one page to another.
 std::vector<std::pair<std::string, std::string>> cors_headers(const Request& head, const Access& access) {
   if (head.origin.empty()) return {};
   const bool is_allowed = std::ranges::any_of(
@@ -72,6 +79,7 @@ std::vector<std::pair<std::string, std::string>> cors_headers(const Request& hea
           {"Access-Control-Max-Age", "600"}};
 }
 
+// An IPv6 address has several colons and stands in brackets if a port follows.
 std::string host_of(std::string_view header) {
   std::string_view host = trimmed(header);
   if (host.starts_with('[')) return lower(host.substr(1, std::min(host.find(']'), host.size()) - 1));
@@ -86,6 +94,7 @@ bool is_address(std::string_view host) {
   return inet_pton(AF_INET, text.c_str(), bytes) == 1 || inet_pton(AF_INET6, text.c_str(), bytes) == 1;
 }
 
+// All of 127.0.0.0/8 is this machine, not 127.0.0.1 alone.
 bool is_loopback(std::string_view host) {
   if (host == "localhost") return true;
   const std::string text(host);
@@ -95,6 +104,8 @@ bool is_loopback(std::string_view host) {
   return inet_pton(AF_INET6, text.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
+// Compares every byte without an early end, because the time of an early end would tell how many bytes are right. The
+// variable is volatile so that the compiler keeps the loop.
 bool same_secret(std::string_view a, std::string_view b) {
   volatile unsigned char difference = a.size() == b.size() ? 0 : 1;
   for (size_t i = 0; i < a.size() && !b.empty(); ++i)
@@ -102,6 +113,7 @@ bool same_secret(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
+// The name of the scheme has no case, and the key has.
 std::string_view bearer_key(std::string_view authorization) {
   const std::string_view text = trimmed(authorization);
   const size_t blank = text.find(' ');
@@ -113,6 +125,7 @@ bool is_json_type(std::string_view content_type) {
   return lower(trimmed(content_type.substr(0, content_type.find(';')))) == "application/json";
 }
 
+// Logs are read on terminals, so no byte of a client may be a control sequence there.
 std::string printable(std::string_view text, size_t most) {
   std::string result;
   for (const char c : text) {

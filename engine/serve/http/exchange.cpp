@@ -1,3 +1,4 @@
+// Errors in OpenAI's form, and the phrases of statuses that this server sends.
 #include "engine/serve/http/exchange.h"
 
 #include <nlohmann/json.hpp>
@@ -6,6 +7,7 @@
 
 namespace tandem::http {
 
+// Members are always all there, and null if they do not apply, since clients read each of them.
 Response error_response(int status, const std::string& message, const std::string& type, const std::string& code,
                         const std::string& param) {
   nlohmann::ordered_json error = {{"message", message}, {"type", type}, {"param", nullptr}, {"code", nullptr}};
@@ -14,6 +16,7 @@ Response error_response(int status, const std::string& message, const std::strin
   return {status, json_line({{"error", error}})};
 }
 
+// Clients look at the number alone, so a status that is missing here still works.
 const char* reason_phrase(int status) {
   switch (status) {
     case 200:

@@ -1,3 +1,5 @@
+// Between a handler on any thread and the connection on the server's thread. Callbacks and `wake_` are called outside
+// of the lock, because they may call back into the reply.
 #include "engine/serve/http/reply.h"
 
 #include <utility>
@@ -7,6 +9,7 @@ namespace tandem::http {
 Reply::Reply(Request request, size_t most_kept_bytes, std::function<void()> wake)
     : request_(std::move(request)), most_kept_bytes_(most_kept_bytes), wake_(std::move(wake)) {}
 
+// Under the lock. Only the first answer counts, so a late one has no effect.
 void Reply::start(Response head, bool is_stream) {
   if (has_begun_) return;
   has_begun_ = true;
@@ -54,6 +57,7 @@ bool Reply::write(std::string piece) {
   return is_kept;
 }
 
+// An end without a beginning is ignored, and abandon() then answers with 500.
 void Reply::end() {
   {
     const std::lock_guard lock(mutex_);
@@ -68,6 +72,7 @@ size_t Reply::unread_bytes() const {
   return kept_.size();
 }
 
+// A client that has left already is reported at once, on this thread.
 void Reply::when_gone(std::function<void()> call) {
   {
     const std::lock_guard lock(mutex_);
@@ -79,6 +84,8 @@ void Reply::when_gone(std::function<void()> call) {
   call();
 }
 
+// The last owner has dropped the exchange. An answer that was never begun becomes a 500, and a stream without its end
+// is cut, so the client sees that it is not whole.
 void Reply::abandon() {
   {
     const std::lock_guard lock(mutex_);
@@ -91,18 +98,21 @@ void Reply::abandon() {
   wake_();
 }
 
+// The callback is handed out once, and the caller calls it behind the lock. A complete answer does not need it.
 std::function<void()> Reply::become_gone() {
   is_gone_ = true;
   kept_.clear();
   return has_ended_ ? nullptr : std::exchange(when_gone_, nullptr);
 }
 
+// Takes everything at once. So the connection never sees an end in front of the bytes that belong before it.
 Reply::Output Reply::take() {
   const std::lock_guard lock(mutex_);
   Output output{std::exchange(head_, std::nullopt), is_stream_, std::exchange(kept_, ""), has_ended_, is_gone_};
   return output;
 }
 
+// The short way for the pieces of a stream, which are most of what comes.
 std::string Reply::take_piece() {
   const std::lock_guard lock(mutex_);
   const bool is_more = head_ || !is_stream_ || has_ended_ || is_gone_;
@@ -121,6 +131,7 @@ void Reply::leave() {
 
 namespace {
 
+// What handlers get. Its destructor tells the reply that no handler is left, and shared pointers make that exact.
 class HandedOut : public Exchange {
  public:
   explicit HandedOut(std::shared_ptr<Reply> reply) : reply_(std::move(reply)) {}

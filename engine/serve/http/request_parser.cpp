@@ -9,6 +9,7 @@ std::string field(const RequestParser& parser, beast::http::field name) {
   return {value.data(), value.size()};
 }
 
+// Copies what rules and handlers look at, so nothing refers to the parser's buffers later.
 Request request_of(const RequestParser& parser, const std::string& client) {
   const auto& message = parser.get();
   const std::string target(message.target().data(), message.target().size());

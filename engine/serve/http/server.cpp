@@ -1,3 +1,5 @@
+// One thread runs a coroutine for each connection. A coroutine reads like a blocking program, and costs some kilobytes
+// instead of a thread.
 #include "engine/serve/http/server.h"
 
 #include <spdlog/spdlog.h>
@@ -63,7 +65,8 @@ std::string date_of_now() {
   return {text, std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &parts)};
 }
 
-// length: of the body; nothing: it comes in chunks, or until the connection ends.
+// The head of an answer. length: of the body; nothing: it comes in chunks, or until the connection ends. Answers are
+// never cached, and browsers must not guess their types.
 std::string head_text(const Response& head, std::optional<size_t> length, bool is_chunked, bool is_last) {
   std::string text = "HTTP/1.1 " + std::to_string(head.status) + " " + reason_phrase(head.status) +
                      "\r\nDate: " + date_of_now() +
@@ -75,6 +78,7 @@ std::string head_text(const Response& head, std::optional<size_t> length, bool i
   return text + (is_last ? "Connection: close\r\n\r\n" : "Connection: keep-alive\r\n\r\n");
 }
 
+// The length stands in front of the bytes. An empty chunk would end the stream, so no bytes make no chunk.
 std::string chunk(const std::string& bytes) {
   if (bytes.empty()) return "";
   char size[20];
@@ -104,6 +108,7 @@ class Gate {
   asio::io_context* context_;  // null: the server has ended
 };
 
+// What the server's thread works with. Other threads touch only the atomic members and the gate.
 class Server::State {
  public:
   State(const ServerOptions& options, Handler handler);
@@ -186,6 +191,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   SteadyClock::time_point idle_since_ = SteadyClock::now();
 };
 
+// Requests of one connection come one after another. The coroutine holds the connection, so it lives until its
+// loop ends.
 asio::awaitable<void> Connection::serve(std::shared_ptr<Connection> self) {
   for (bool goes_on = true; goes_on;) {
     goes_on = co_await self->wait_for_request();
@@ -276,7 +283,9 @@ asio::awaitable<bool> Connection::read_and_answer() {
   co_return co_await answer(std::move(request), may_stay);
 }
 
-// A page asks with OPTIONS whether it may send what it wants to send.
+// Gives the request to the handler and sends what it answers. A page asks with OPTIONS whether it may send what it
+// wants to send, and that is answered here. `wake` holds the connection weakly, since a handler may keep its exchange
+// for longer than the client stays.
 asio::awaitable<bool> Connection::answer(Request request, bool may_stay) {
   const bool has_body = request.method != "HEAD";
   if (!has_body) request.method = "GET";
@@ -355,7 +364,8 @@ asio::awaitable<bool> Connection::wait_for_news(Reply& reply, bool is_stream, bo
   co_return unsent_.empty() || co_await send(std::exchange(unsent_, ""));
 }
 
-// Sends what the handlers give, as it comes.
+// Sends what the handlers give, as it comes. Without chunks a stream has no end but that of the connection, so an old
+// client's connection ends with it. Returns whether the connection may serve another request.
 asio::awaitable<bool> Connection::pass_on(std::shared_ptr<Reply> reply, bool may_stay, bool has_body) {
   bool is_chunked = false;
   for (;;) {
@@ -380,6 +390,8 @@ asio::awaitable<bool> Connection::pass_on(std::shared_ptr<Reply> reply, bool may
   }
 }
 
+// Sends in pieces with a time limit for each. So a slow client that still reads is kept, and one that has stopped
+// is not.
 asio::awaitable<bool> Connection::send(std::string bytes) {
   for (size_t sent = 0; sent < bytes.size();) {
     Problem problem;
@@ -423,6 +435,7 @@ Server::State::~State() {
   gate_->close();
 }
 
+// Common failures get a sentence with what to do. Others keep the system's message.
 void Server::State::listen() {
   const std::string place = options_.host + ":" + std::to_string(options_.port);
   Problem problem;
@@ -456,6 +469,8 @@ bool Server::State::make_room() {
   return oldest != nullptr;
 }
 
+// A failure to accept is no reason to end: descriptors come back when connections end. So it waits a moment and
+// tries again.
 asio::awaitable<void> Server::State::accept() {
   asio::steady_timer pause(context_);
   while (acceptor_.is_open()) {
@@ -475,6 +490,7 @@ asio::awaitable<void> Server::State::accept() {
   }
 }
 
+// Idle connections end now. Others end behind the answer that they are sending.
 void Server::State::stop_listening() {
   is_stopping_ = true;
   asio::post(context_, [this] {

@@ -1,3 +1,5 @@
+// Checks the messages of a chat and turns them into the form that templates expect. A template is a program of the
+// model's author, so it should only meet values that were checked before.
 #include "engine/serve/openai/messages.h"
 
 #include "engine/serve/openai/members.h"
@@ -25,12 +27,14 @@ std::string joined_content(const OrderedJson& content, const std::string& place)
   return text;
 }
 
+// Clients send arguments as a text that contains JSON, and templates want the object itself.
 OrderedJson read_arguments(const OrderedJson& function, const std::string& place) {
   const std::string text = text_member(function, "arguments", place);
   if (!is_object_text(text)) refuse(place + ".arguments", "a JSON object, written as a text");
   return OrderedJson::parse(text);
 }
 
+// Calls of earlier turns. A call keeps its id, because the message with its result names that id.
 OrderedJson read_past_calls(const OrderedJson& list, const std::string& place) {
   if (!list.is_array() || list.empty()) refuse(place, "a list of calls");
   OrderedJson calls = OrderedJson::array();
@@ -53,6 +57,7 @@ OrderedJson read_past_calls(const OrderedJson& list, const std::string& place) {
   return calls;
 }
 
+// The role "developer" is OpenAI's newer name of "system", and templates know the old one only.
 std::string role_of(const OrderedJson& message, const std::string& place) {
   const OrderedJson* role = member(message, "role");
   if (role && *role == "developer") return "system";
@@ -90,6 +95,7 @@ OrderedJson read_message(const OrderedJson& message, const std::string& place) {
 
 }  // namespace
 
+// A place such as "messages[2]" goes down with each message, and becomes a part of every refusal.
 OrderedJson template_messages(const OrderedJson& list, const std::string& place) {
   if (!list.is_array() || list.empty()) refuse(place, "a list with at least one message");
   OrderedJson messages = OrderedJson::array();
@@ -98,6 +104,8 @@ OrderedJson template_messages(const OrderedJson& list, const std::string& place)
   return messages;
 }
 
+// Extra arguments of the template come from the client. Names that the server sets itself are refused, because a client
+// could otherwise replace the messages that were checked.
 std::string conversation_text(const OrderedJson& messages, const OrderedJson& tools, const OrderedJson& arguments) {
   OrderedJson conversation = {{"messages", messages}};
   if (!tools.is_null()) conversation["tools"] = tools;

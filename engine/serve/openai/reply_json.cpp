@@ -1,3 +1,4 @@
+// Writes the parts of an answer as JSON, once for a whole message and once for a delta of a stream.
 #include "engine/serve/openai/reply_json.h"
 
 namespace tandem::serve {
@@ -23,6 +24,8 @@ std::string call_id(const std::string& answer, int64_t choice, int64_t call) {
   return id;
 }
 
+// A whole message joins the parts of each kind. Content is null only where calls take its place, as OpenAI's API
+// has it.
 OrderedJson message_json(const ReplyParts& parts, const std::string& answer, int64_t choice) {
   std::string content, reasoning;
   OrderedJson calls = OrderedJson::array();
@@ -39,6 +42,8 @@ OrderedJson message_json(const ReplyParts& parts, const std::string& answer, int
   return message;
 }
 
+// A client joins the deltas of a call by its index. So the first delta has the id and the name, and later ones have
+// only more characters of the arguments.
 OrderedJson delta_json(const ReplyPart& part, const std::string& answer, int64_t choice, int64_t calls) {
   if (part.kind == ReplyPart::Kind::content) return {{"content", part.text}};
   if (part.kind == ReplyPart::Kind::reasoning) return {{"reasoning_content", part.text}};

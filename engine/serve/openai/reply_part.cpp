@@ -1,3 +1,5 @@
+// How parts of an answer are joined. A stream cuts texts anywhere, so these functions keep neighbours of one
+// kind together.
 #include "engine/serve/openai/reply_part.h"
 
 #include <algorithm>
@@ -29,6 +31,7 @@ size_t behind_blanks(std::string_view text, size_t at) {
   return std::min(text.find_first_not_of(kBlanks, at), text.size());
 }
 
+// Tries the longest beginning first. A reader holds these characters back until the next piece decides.
 size_t begun_mark(std::string_view text, std::string_view mark) {
   size_t length = std::min(text.size(), mark.size() - 1);
   while (length > 0 && !text.ends_with(mark.substr(0, length))) --length;

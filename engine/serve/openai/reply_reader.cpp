@@ -1,3 +1,4 @@
+// Two readers in a row: the first one separates thoughts, and the second one finds calls in the rest.
 #include "engine/serve/openai/reply_reader.h"
 
 namespace tandem::serve {
@@ -15,6 +16,7 @@ ReplyParts ReplyReader::push(std::string_view piece) {
   return parts;
 }
 
+// Both readers may hold characters back that could have begun a mark. They are handed over now, thoughts first.
 ReplyParts ReplyReader::finish() {
   ReplyParts parts;
   if (thoughts_) read(thoughts_->finish(), parts);
@@ -32,6 +34,8 @@ void ReplyReader::read(const ReplyParts& thought, ReplyParts& parts) {
   }
 }
 
+// Counts calls, and drops everything behind the first one if the request forbids parallel calls. Arguments of that
+// first call still pass.
 void ReplyReader::take(const ReplyParts& read, ReplyParts& parts) {
   for (const ReplyPart& part : read) {
     const bool is_more = part.kind == ReplyPart::Kind::arguments;

@@ -1,3 +1,5 @@
+// Writes the answer of /v1/responses. A response is a list of items: messages, thoughts and calls. At most one item is
+// open, and it closes when a part of another kind comes.
 #include <utility>
 
 #include "engine/serve/openai/reply_json.h"
@@ -25,6 +27,7 @@ OrderedJson usage_of(const ResponseEnd& end) {
 
 }  // namespace
 
+// Events of an answer are numbered from 0 without a gap, so this is the only place that makes one.
 std::string ResponseWriter::event(const std::string& type, OrderedJson data) {
   OrderedJson event = {{"type", type}, {"sequence_number", events_++}};
   event.update(data);
@@ -61,6 +64,8 @@ OrderedJson ResponseWriter::object(const char* status) const {
           {"metadata", setting("metadata", OrderedJson::object())}};
 }
 
+// The prefix says the kind of an item, as in OpenAI's ids. The rest follows from the response and the item's place, so
+// that each event of an item can compute the same id.
 std::string ResponseWriter::item_id() const {
   const char* kind = part_.kind == Kind::call ? "fc_" : part_.kind == Kind::reasoning ? "rs_" : "msg_";
   return kind + call_id(head_.id, 0, std::ssize(output_));
@@ -89,6 +94,7 @@ OrderedJson ResponseWriter::open_item(const char* status) const {
   return {{"id", item_id()}, {"type", "message"}, {"status", status}, {"role", "assistant"}, {"content", content}};
 }
 
+// Opens an item of text or of thoughts, after it has closed the one before.
 std::string ResponseWriter::open(Kind kind) {
   std::string events = close();
   is_open_ = true;
@@ -101,6 +107,7 @@ std::string ResponseWriter::open(Kind kind) {
   return events;
 }
 
+// Takes the item into the output before the next one is numbered, because ids depend on the length of the output.
 std::string ResponseWriter::complete_item() {
   const OrderedJson item = open_item("completed");
   std::string done = event("response.output_item.done", {{"output_index", std::ssize(output_)}, {"item", item}});
@@ -151,6 +158,8 @@ std::string ResponseWriter::add_arguments(const std::string& text) {
                {{"item_id", item_id()}, {"output_index", std::ssize(output_)}, {"delta", text}});
 }
 
+// A part of the open item's kind extends that item, and any other part opens a new one. So the events do not depend on
+// where the text was cut.
 std::string ResponseWriter::push(const ReplyParts& parts) {
   std::string events;
   for (const ReplyPart& part : parts) {
@@ -168,6 +177,7 @@ std::string ResponseWriter::push(const ReplyParts& parts) {
   return events;
 }
 
+// An answer that the limit of tokens has cut is "incomplete", which is no error.
 OrderedJson ResponseWriter::whole(const ResponseEnd& end) const {
   OrderedJson response = object(end.is_cut ? "incomplete" : "completed");
   if (end.is_cut) response["incomplete_details"] = {{"reason", "max_output_tokens"}};

@@ -1,3 +1,5 @@
+// Reads a request of /v1/responses by turning it into a request of a chat. So there is one reader of settings and
+// tools, and this file only knows how the two forms differ.
 #include <algorithm>
 #include <string_view>
 
@@ -42,6 +44,8 @@ std::string known_role(const OrderedJson& item, const std::string& place) {
   refuse(place + ".role", "system, developer, user or assistant");
 }
 
+// An item of the input becomes a message, or a part of the message before it. An item without a type is a message,
+// since clients send {"role", "content"} alone.
 void add_item(const OrderedJson& item, const std::string& place, OrderedJson& messages) {
   if (!item.is_object()) refuse(place, "an object");
   const std::string type = member(item, "type") ? text_member(item, "type", place) : "message";
@@ -63,6 +67,7 @@ void add_item(const OrderedJson& item, const std::string& place, OrderedJson& me
   }
 }
 
+// The instructions come first as a system message. An input that is one text is the message of a user.
 OrderedJson messages_of(const OrderedJson& body) {
   OrderedJson messages = OrderedJson::array();
   if (member(body, "instructions"))
@@ -77,6 +82,7 @@ OrderedJson messages_of(const OrderedJson& body) {
   return messages;
 }
 
+// A JSON schema stands directly in "text.format" here, while a chat has it one level deeper under "json_schema".
 void add_format(const OrderedJson& text, OrderedJson& chat) {
   if (!text.is_object()) refuse("text", "an object");
   require_members(text, "text", {"format"});
@@ -113,6 +119,7 @@ OrderedJson tools_of(const OrderedJson& list) {
   return tools;
 }
 
+// The choices "none", "auto" and "required" are spelt alike in both forms. Only the choice of one function differs.
 OrderedJson choice_of(const OrderedJson& choice) {
   if (!choice.is_object()) return choice;
   if (!member(choice, "type") || choice["type"] != "function")

@@ -1,3 +1,4 @@
+// A small state machine over the text that is held back. Each step moves to the next place or waits for more text.
 #include "engine/serve/openai/thoughts.h"
 
 #include <algorithm>
@@ -60,6 +61,8 @@ bool Thoughts::begin(bool is_end) {
   return true;
 }
 
+// Blank lines beside a mark belong to neither part. They can go on in the next piece, so the place changes at the first
+// other character.
 bool Thoughts::skip_blanks(Place next, bool is_end) {
   held_.erase(0, behind_blanks(held_));
   if (held_.empty() && !is_end) return false;

@@ -1,3 +1,4 @@
+// Reads the functions that a request offers, and decides whether the answer may or must be a call.
 #include "engine/serve/openai/tools.h"
 
 #include <algorithm>
@@ -9,6 +10,7 @@ namespace {
 
 constexpr size_t kLongestName = 64;
 
+// These are the characters and the length that OpenAI's API allows, so names work with any template.
 bool is_name(const OrderedJson& value) {
   if (!value.is_string()) return false;
   const auto& name = value.get_ref<const std::string&>();
@@ -22,6 +24,8 @@ OrderedJson no_parameters() {
   return {{"type", "object"}, {"properties", OrderedJson::object()}, {"additionalProperties", false}};
 }
 
+// One function of the list: its name, and the schema of its arguments. A description is for the model, which gets it
+// with the whole list. The flag `is_strict` becomes true if any function of the request wants its schema enforced.
 Tools::Function read_function(const OrderedJson& tool, const std::string& place, bool& is_strict) {
   if (!tool.is_object()) refuse(place, "an object");
   require_members(tool, place, {"type", "function"});
@@ -41,6 +45,7 @@ Tools::Function read_function(const OrderedJson& tool, const std::string& place,
   return {name->get<std::string>(), parameters ? *parameters : no_parameters()};
 }
 
+// A choice is one of three words, or names one function. A named function is required, and must be in the list.
 void read_choice(const OrderedJson& choice, Tools& tools) {
   const std::string expected = R"("none", "auto", "required", or {"type":"function","function":{"name":...}})";
   if (choice.is_string()) {
@@ -62,6 +67,7 @@ void read_choice(const OrderedJson& choice, Tools& tools) {
                   "tool_choice");
 }
 
+// Two functions of one name would make a call ambiguous, so the second one is refused.
 void read_list(const OrderedJson& list, Tools& tools, bool& is_strict) {
   if (!list.is_array() || list.size() > kMostTools)
     refuse("tools", "a list of at most " + std::to_string(kMostTools) + " functions");
@@ -80,6 +86,7 @@ bool has_reference(const OrderedJson& schema) {
   return schema.is_structured() && std::ranges::any_of(schema, has_reference);
 }
 
+// The name comes before the arguments, so a stream can say which function is called before the arguments are there.
 OrderedJson call_schema(const Tools::Function& function) {
   return {{"type", "object"},
           {"properties", {{"name", {{"const", function.name}}}, {"arguments", function.parameters}}},
@@ -123,6 +130,7 @@ Tools read_tools(const OrderedJson& body) {
   return tools;
 }
 
+// The one schema that the constraint of a required call enforces: any of the functions, or the one that was named.
 std::optional<std::string> schema_of_call(const Tools& tools) {
   if (tools.choice != Tools::Choice::required) return std::nullopt;
   OrderedJson calls = OrderedJson::array();

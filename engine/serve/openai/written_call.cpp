@@ -1,3 +1,5 @@
+// Reads calls of functions in a model's own spelling. Arguments are passed on as the model wrote them and are not
+// printed anew, because a stream has already sent their first characters.
 #include "engine/serve/openai/written_call.h"
 
 #include <algorithm>
@@ -13,7 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-// The end of the value that begins here, in JSON that is known to be right.
+// The end of the value that begins here, in JSON that is known to be right. A bracket, comma or colon of an outer value
+// ends this one. Characters within strings do not count, and a backslash hides the character behind it.
 size_t end_of_value(std::string_view text, size_t at) {
   size_t depth = 0;
   bool in_string = false;
@@ -104,6 +107,7 @@ std::optional<std::string> object_of(std::string_view spelt) {
 
 }  // namespace
 
+// Continues where the last call stopped, so a text of n bytes costs n steps however many pieces it comes in.
 std::optional<size_t> JsonEnd::find(std::string_view text) {
   while (read_ < text.size()) {
     const char c = text[read_++];
@@ -121,6 +125,7 @@ std::optional<size_t> JsonEnd::find(std::string_view text) {
   return std::nullopt;
 }
 
+// Succeeds only for a name in front of the arguments, which is the order that call_schema() demands.
 std::optional<CallHead> call_head(std::string_view text) {
   HeadReader reader(text);
   CallHead head;
@@ -134,6 +139,8 @@ std::optional<CallHead> call_head(std::string_view text) {
 
 bool is_object_text(std::string_view text) { return is_right(trimmed(text), '{'); }
 
+// Accepts the names that models use in practice: "arguments" or "parameters", in any order, beside members that
+// are ignored.
 std::optional<ReplyPart> read_call(std::string_view text) {
   text = trimmed(text);
   if (!is_right(text, '{')) return std::nullopt;
@@ -151,6 +158,7 @@ std::optional<ReplyPart> read_call(std::string_view text) {
   return call;
 }
 
+// A list counts as a whole or not at all, so no call is lost or made up when one of its values is broken.
 ReplyParts read_calls(std::string_view text) {
   text = trimmed(text);
   if (!is_right(text, '[')) return {};

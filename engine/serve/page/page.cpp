@@ -1,3 +1,4 @@
+// Serves the embedded page. The policy in its head allows what has the nonce of this answer and nothing else.
 #include "engine/serve/page/page.h"
 
 #include <cstdio>
@@ -8,6 +9,7 @@
 namespace tandem::serve {
 namespace {
 
+// 128 random bits, so nobody can guess the nonce of an answer.
 std::string new_nonce() {
   std::random_device source;
   std::string nonce;
@@ -26,6 +28,8 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 
 }  // namespace
 
+// The page shows what a model writes, which may contain markup. Without the nonce a browser runs no script in it, and
+// the page can ask no server but its own.
 http::Response page_response(const std::string& nonce) {
   http::Response response{200, kEmbeddedPage, "text/html; charset=utf-8"};
   replace_all(response.body, "@NONCE@", nonce);

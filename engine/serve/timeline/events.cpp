@@ -1,3 +1,5 @@
+// Events as JSON texts. A pass is written once and shared by all clients, and only the small head of an event differs
+// from client to client.
 #include "engine/serve/timeline/events.h"
 
 #include <algorithm>
@@ -16,6 +18,7 @@ constexpr size_t kMostSteps = 6000;
 int64_t microseconds(double seconds) { return std::llround(seconds * 1e6); }
 double tenths(double seconds) { return std::round(seconds * 1e7) / 10; }  // of microseconds
 
+// Steps name their lanes by numbers, since each name would be repeated hundreds of times.
 int64_t index_of(std::vector<std::string>& lanes, const std::string& lane) {
   const auto found = std::ranges::find(lanes, lane);
   if (found != lanes.end()) return found - lanes.begin();
@@ -73,6 +76,8 @@ std::string server_event(const WatchedServer& server, const ChipClock& chip) {
   return event_text("server", json_line(json));
 }
 
+// Times count from the feed's own beginning, so they stay small numbers. Steps are there only for passes that were
+// recorded with them.
 Json pass_json(const NumberedPass& pass, double origin_seconds) {
   const PassRecord& record = pass.record;
   Json json = {{"number", pass.number},
@@ -96,6 +101,7 @@ std::string passes_json(const std::vector<NumberedPass>& passes, double origin_s
   return text;
 }
 
+// Joins texts, because parsing and printing the shared part anew for each client would cost more than making it.
 std::string passes_event(const std::string& passes_json, const WatchedLoad& load, int64_t lost) {
   const Json head = {{"lost", lost},
                      {"waiting", load.waiting},
@@ -106,6 +112,7 @@ std::string passes_event(const std::string& passes_json, const WatchedLoad& load
   return event_text("passes", text + ",\"passes\":[" + passes_json + "]}");
 }
 
+// Names its clock, as every event with modelled times does, so a page cannot mix the two.
 std::string modelled_event(const ChipClock& chip, int64_t number, int64_t tokens, int64_t position,
                            const ChipPass& pass) {
   Json steps = Json::array();

@@ -1,3 +1,5 @@
+// Three threads meet here: the machine's thread brings passes, the server's thread brings and takes clients, and the
+// feed's own thread writes. One lock guards what they share, and passes are written to clients outside of it.
 #include "engine/serve/timeline/feed.h"
 
 #include <spdlog/spdlog.h>
@@ -57,6 +59,7 @@ void Feed::remove(const http::Exchange* gone) {
   clients_count_ = std::ssize(clients_);
 }
 
+// Clients are ended outside of the lock, because exchanges take locks of their own.
 void Feed::close() {
   std::vector<Client> ended;
   {
@@ -71,11 +74,13 @@ void Feed::close() {
 
 size_t Feed::clients() const { return static_cast<size_t>(clients_count_.load()); }
 
+// Called in front of each pass on the machine's thread. Without a client it costs one load.
 PassWatch::Detail Feed::wanted(int64_t) {
   if (clients_count_ == 0) return Detail::nothing;
   return sampling_.is_due(now_seconds()) ? Detail::steps : Detail::pass;
 }
 
+// A full list drops the pass and counts it, since the machine's thread must not wait for slow clients.
 void Feed::take(PassRecord record) {
   sampling_.add(record.tokens(), record.end_seconds - record.start_seconds, record.has_steps, record.end_seconds);
   {
@@ -110,6 +115,7 @@ void Feed::work() {
   }
 }
 
+// A sum over the last second, so the number falls to 0 when no text is written.
 double Feed::tokens_per_second(const std::vector<NumberedPass>& passes) {
   for (const NumberedPass& pass : passes) written_.emplace_back(pass.record.end_seconds, pass.record.written);
   const double now = now_seconds();
@@ -119,6 +125,8 @@ double Feed::tokens_per_second(const std::vector<NumberedPass>& passes) {
   return static_cast<double>(tokens) / kRateSeconds;
 }
 
+// Makes the passes' text once. A client with too much unread gets nothing now. Its next event says how many passes it
+// has missed.
 void Feed::tell(const std::vector<NumberedPass>& passes, int64_t dropped) {
   WatchedLoad load = options_.load ? options_.load() : WatchedLoad{};
   load.tokens_per_second = tokens_per_second(passes);

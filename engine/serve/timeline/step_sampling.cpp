@@ -11,6 +11,8 @@ constexpr size_t kMostSizes = 256;  // numbers of tokens that are remembered
 
 }  // namespace
 
+// Learns the usual time of a pass from those that were not recorded. The map has a bound, because batches may have any
+// number of tokens.
 void StepSampling::add(int64_t tokens, double seconds, bool was_recorded, double end_seconds) {
   if (!was_recorded) {
     if (usual_seconds_.size() >= kMostSizes && !usual_seconds_.contains(tokens)) usual_seconds_.clear();

@@ -1,3 +1,5 @@
+// Reads the cases of `tandem spec`, which hand-made files describe. Unknown and repeated keys are errors, since a
+// misspelt key would otherwise test something else.
 #include "engine/app/commands/drafts/case_reader.h"
 
 #include <limits>
@@ -41,6 +43,7 @@ class CaseScan : public json::json_sax_t {
   bool start_array(size_t) override { return enter(false); }
   bool end_object() override { return leave(); }
   bool end_array() override { return leave(); }
+  // The JSON library keeps one of two equal keys in silence, so a scan before it looks for them.
   bool key(string_t& key) override {
     if (!levels_.back().keys.insert(key).second)
       throw Error("a case cannot be read", where(levels_.size() - 1) + ": " + key, "The key is there twice");
@@ -114,6 +117,7 @@ const json& CaseReader::value(const char* key) {
   return object_[key];
 }
 
+// Every reader checks the type and names the key in its error. The functions below do the same.
 const json& CaseReader::list(const char* key) {
   const json& values = value(key);
   if (!values.is_array()) fail(key, "a list");
@@ -155,6 +159,7 @@ std::vector<std::vector<int32_t>> CaseReader::id_lists(const char* key) {
   return lists;
 }
 
+// Numbers without an upper limit of their own get one that keeps sums exact.
 std::vector<int64_t> CaseReader::wholes(const char* key, int64_t least) {
   constexpr int64_t kMost = int64_t{1} << 40;  // sums of them stay far below 2^63
   std::vector<int64_t> numbers;
@@ -198,6 +203,7 @@ void CaseReader::require_all_read() const {
     if (!asked_.contains(key)) throw Error("a case cannot be read", where_ + ": " + key, "No such key is known here");
 }
 
+// Two walks over the text: one that finds repeated keys and deep nesting, and then the parse.
 json read_cases(const std::string& path) {
   const std::string text = read_file(path);
   CaseScan scan(path);

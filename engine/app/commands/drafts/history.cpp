@@ -1,3 +1,4 @@
+// `tandem history`: shows, clears and fills a file of earlier texts (S6). It needs a tokenizer and no engine.
 #include "engine/app/commands/drafts/history.h"
 
 #include <CLI/CLI.hpp>
@@ -19,6 +20,7 @@
 namespace tandem::app {
 namespace {
 
+// All three parts of the command share these flags.
 struct HistoryFlags {
   CommonFlags common;
   std::string path;

@@ -1,3 +1,5 @@
+// `tandem spec`: single parts of speculative decoding on cases from a file, without a model. Tests and papers' examples
+// use it.
 #include "engine/app/commands/drafts/spec.h"
 
 #include <CLI/CLI.hpp>

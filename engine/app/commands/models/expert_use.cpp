@@ -1,3 +1,5 @@
+// `tandem trace-moe` and `tandem calibrate-moe`: which experts the tokens of a text go to. Both read texts in windows
+// and watch the routers. One writes every choice, and the other only counts.
 #include "engine/app/commands/models/expert_use.h"
 
 #include <CLI/CLI.hpp>
@@ -29,6 +31,7 @@
 namespace tandem::app {
 namespace {
 
+// A file's windows. Files stay apart, so that a trace can tell its sequences apart.
 struct Text {
   std::string name;  // its file
   std::vector<Window> windows;
@@ -118,6 +121,7 @@ void read_window(Engine& engine, const Window& window,
 // Progress over all tokens of all windows.
 class Reading {
  public:
+  // The bar counts tokens of all texts, because texts differ much in length.
   Reading(const CommonFlags& flags, const std::vector<Text>& texts)
       : progress_("reading", ProgressUnit::tokens, !flags.quiet() && Progress::stderr_is_terminal()) {
     for (const Text& text : texts)
@@ -167,6 +171,7 @@ std::vector<CountedText> count_windows(const CommonFlags& flags, Engine& engine,
   return all;
 }
 
+// Runs the texts through the model. The other way to counts is a trace that was recorded before.
 Counted count_texts(const CommonFlags& flags, const ExpertUseFlags& own) {
   const auto [engine, texts] = open_with_experts(flags, own);
   Counted counted{engine->model().config().name, no_counts(engine->model().config()), {}, {}};
@@ -245,6 +250,7 @@ void print_calibration(const Calibration& calibration, const nlohmann::json& ove
                 row.at("judged_on").get<std::string>().c_str());
 }
 
+// Flags that both commands share. The name of the output is the only one that means something else in each.
 void add_flags(CLI::App& app, CommonFlags& flags, ExpertUseFlags& own, const char* output) {
   add_model_flag(app, flags);
   reads_file(app.add_option("-f,--file", own.texts, "texts to read, byte for byte; several are told apart"));
@@ -292,6 +298,7 @@ void add_calibrate_moe(CLI::App& app, Action& action) {
   });
 }
 
+// Texts can come as bytes or as ids, so one of two flags must be there. CLI11 has no rule for that.
 void add_trace_moe(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<ExpertUseFlags>>();
   add_flags(app, flags->common, flags->own, "the trace: a .jsonl file");
@@ -335,6 +342,7 @@ std::span<const T> row_of(std::span<const T> values, int64_t s, int64_t width) {
   return values.subspan(static_cast<size_t>(s * width), static_cast<size_t>(width));
 }
 
+// Copies one token's rows of all layers, because the buffers of the pass are written over by the next one.
 TracedToken traced(const std::vector<RoutedLayer>& layers, int64_t s, const RoutingCounts& shape, bool scores) {
   TracedToken token;
   for (const RoutedLayer& layer : layers) {
@@ -362,6 +370,7 @@ void add_guesses(std::vector<GuessHits>& hits, const std::vector<RoutedLayer>& l
   }
 }
 
+// By distance in layers, from 1 on.
 nlohmann::json guess_json(const std::vector<GuessHits>& guesses) {
   nlohmann::json object = nlohmann::json::object();
   for (size_t d = 0; d < guesses.size(); ++d)

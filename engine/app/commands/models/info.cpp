@@ -35,6 +35,7 @@ struct TypeCount {
   std::optional<GgufTensor> matrix;  // the largest matrix of the type; devices are asked about it
 };
 
+// Values of a tensor. Reading the header has refused extents whose product does not fit.
 int64_t elements(const GgufTensor& tensor) {
   int64_t product = 1;
   for (int64_t extent : tensor.shape) product *= extent;
@@ -240,6 +241,7 @@ int info_command(const CommonFlags& flags, bool speed) {
 
 }  // namespace
 
+// The flags of memory are here too, because the command says what a run with these flags would take.
 void add_info(CLI::App& app, Action& action) {
   struct Own {
     bool speed = false;

@@ -34,6 +34,7 @@
 namespace tandem::app {
 namespace {
 
+// Defaults of the flags, which the help shows.
 struct MakeMoeFlags {
   int64_t experts = 0, used = 2;   // E, k
   std::string kind = "split";      // or "cloned"
@@ -69,6 +70,7 @@ The court held that the contract was not valid, because neither party had signed
 constexpr int64_t kWindow = 256;     // tokens
 constexpr size_t kMostWindows = 16;  // 4,096 tokens: enough for groups, and only seconds on a small model
 
+// What the k-means of routers reads: ids, and where they come from.
 struct CalibrationText {
   std::vector<Window> windows;
   size_t tokens = 0;
@@ -101,6 +103,7 @@ CalibrationText text_to_read(const GgufFile& file, const ModelConfig& config, co
 
 bool shows_progress(const CommonFlags& flags) { return !flags.quiet() && Progress::stderr_is_terminal(); }
 
+// The dense model is loaded with all cores and thrown away when its routers are made.
 Model load(const CommonFlags& flags, const GgufFile& file, sync::Pool& pool) {
   Progress progress("loading", ProgressUnit::bytes, shows_progress(flags));
   return load_model(file, pool, static_cast<int>(usable_cores().size()),
@@ -201,6 +204,7 @@ int make_moe_command(const CommonFlags& flags, const MakeMoeFlags& own) {
 
 }  // namespace
 
+// A text is only read to make routers, so naming one with even routers is refused as a mistake.
 void add_make_moe(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<MakeMoeFlags>>();
   MakeMoeFlags& own = flags->own;

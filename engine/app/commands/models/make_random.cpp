@@ -22,6 +22,7 @@
 namespace tandem::app {
 namespace {
 
+// The shape has no default, since every measurement should say which model it is about.
 struct MakeRandomFlags {
   std::string shape;          // a published model's name, or a .json or .gguf file
   std::string type = "Q4_0";  // of the matrices
@@ -73,6 +74,7 @@ int make_random_command(const CommonFlags& flags, const MakeRandomFlags& own) {
 
 }  // namespace
 
+// Weights follow from the seed alone, so two machines can measure the same model without copying it.
 void add_make_random(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<MakeRandomFlags>>();
   reads_file(

@@ -1,3 +1,5 @@
+// Says how much memory a model would take, and which bounds its speed has. Nothing is loaded: sizes follow from the
+// file's head and the flags. `tandem info` prints it.
 #include "engine/app/commands/models/memory_report.h"
 
 #include <cstdio>
@@ -120,6 +122,7 @@ json memory_json(const GgufFile& file, const CommonFlags& flags, bool speed) {
   return memory;
 }
 
+// Free memory may be unknown, for example within a container without a limit, and then it is left out.
 void print_memory(const json& memory) {
   std::printf("  memory        packed weights %.1f MiB, keys and values of %lld tokens %.1f MiB",
               mebibytes(memory["in_memory_bytes"]), memory["context"].get<long long>(),

@@ -1,3 +1,5 @@
+// `tandem npu gemm`: one product on the emulated array. The values are compared with a plain loop, and the cycles come
+// from the model. With --stepped every value moves from cell to cell, and both ways must give the same bits.
 #include "engine/app/commands/models/npu_gemm.h"
 
 #include <CLI/CLI.hpp>
@@ -35,6 +37,7 @@ struct Outcome {
   std::optional<bool> bit_equal;  // stepped against fast
 };
 
+// Bits and not values, since 0 and -0 are equal as values.
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
@@ -232,6 +235,7 @@ nlohmann::ordered_json report(const NpuParams& params, const ProductShape& shape
   return json;
 }
 
+// Times and energy are those of the described chip, never of this machine, and so they are called modelled.
 void print_text(const nlohmann::ordered_json& json) {
   const auto percent = [&](const char* key) { return 100 * json[key].get<double>(); };
   std::cout << std::setprecision(4) << "array          " << json["rows"] << " x " << json["cols"] << ", "

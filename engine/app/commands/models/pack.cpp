@@ -23,6 +23,7 @@
 namespace tandem::app {
 namespace {
 
+// Nothing but the output, because the packed form depends on the model and on this machine's code alone.
 struct PackFlags {
   std::string output;
 };
@@ -79,6 +80,7 @@ int pack_command(const CommonFlags& flags, const PackFlags& own) {
 
 }  // namespace
 
+// There is no flag for devices, because packed weights are the same for all of them.
 void add_pack(CLI::App& app, Action& action) {
   auto flags = std::make_shared<FlagsWith<PackFlags>>();
   add_model_flag(app, flags->common);

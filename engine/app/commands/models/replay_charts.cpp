@@ -1,3 +1,5 @@
+// Charts of the page that `replay-moe --html` writes: lines, bars, a heat map and lanes, as SVG without a script.
+// Colours come from the page's style sheet, so charts follow a dark screen.
 #include "engine/app/commands/models/replay_charts.h"
 
 #include <algorithm>
@@ -35,6 +37,7 @@ class ChartScale {
   const double bottom_;
 };
 
+// Grid lines go across only, because all charts are read from left to right.
 void draw_axes(SvgDrawing& drawing, const ChartFrame& frame, const ChartScale& scale) {
   for (const double tick : frame.up_ticks) {
     drawing.line(kChartLeft, scale.up(tick), kChartWidth - kChartRight, scale.up(tick), "grid");
@@ -48,12 +51,14 @@ void draw_axes(SvgDrawing& drawing, const ChartFrame& frame, const ChartScale& s
 
 }  // namespace
 
+// At most three digits, which is what a reader takes from a chart.
 std::string short_number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, std::fabs(value) >= 100 ? "%.0f" : "%.3g", value);
   return text;
 }
 
+// Steps of 1, 2 or 5 times a power of ten, about five of them.
 std::vector<double> round_ticks(double most) {
   std::vector<double> ticks{0};
   if (!(most > 0)) return ticks;
@@ -65,6 +70,8 @@ std::vector<double> round_ticks(double most) {
   return ticks;
 }
 
+// Each point has a dot with a tooltip, so that values can be read without a table. The line of chance has none, since
+// it is exact.
 std::string line_chart(const ChartFrame& frame, const std::vector<ChartLine>& lines) {
   if (std::ranges::all_of(lines, [](const ChartLine& line) { return line.points.empty(); })) return "";
   constexpr double kHeight = 330;
@@ -109,6 +116,7 @@ std::string heat_map(const std::vector<int64_t>& layers, const std::vector<std::
   return std::move(drawing).finish();
 }
 
+// Bars are scaled to the longest one, and each has its value in words behind it.
 std::string bar_chart(const std::string& title, const std::vector<std::pair<std::string, double>>& bars) {
   if (bars.empty()) return "";
   constexpr double kLine = 22, kName = 96;

@@ -1,3 +1,5 @@
+// Shows what schedules would do with a layer of the trace: who computes which expert, and when. The trace gives loads
+// and what a cache holds. The caller gives the costs, so the charts are modelled.
 #include "engine/app/commands/models/replay_lanes.h"
 
 #include <algorithm>
@@ -43,6 +45,7 @@ struct ActiveExperts {
   std::vector<int64_t> loads;
   std::vector<int32_t> cached;  // places
 };
+// Counts the tokens from `from` on as one pass. Experts that the cache holds are named by their place in the list.
 ActiveExperts active_in(const LayerRequests& layer, int64_t from, int64_t tokens, const std::vector<uint8_t>& held) {
   std::vector<int64_t> loads(static_cast<size_t>(layer.experts));
   for (int64_t t = from; t < from + tokens; ++t)
@@ -58,6 +61,7 @@ ActiveExperts active_in(const LayerRequests& layer, int64_t from, int64_t tokens
   return active;
 }
 
+// Blocks are named by the expert's id in the model.
 LaneTimeline timeline_of(const ScheduleRule& rule, const ExpertSchedule& schedule, const ActiveExperts& active) {
   LaneTimeline timeline{std::string(rule.name) + ": " + with_digits(schedule.makespan()), {}, 0, {}};
   for (const ExpertLane lane : kExpertLanes) timeline.lanes.emplace_back(lane_name(lane));
@@ -67,6 +71,7 @@ LaneTimeline timeline_of(const ScheduleRule& rule, const ExpertSchedule& schedul
   return timeline;
 }
 
+// Says in a sentence which part of the trace the charts are about.
 std::string words_of(const ActiveExperts& active, int64_t layer, int64_t first, int64_t tokens) {
   const auto [least, most] = std::ranges::minmax(active.loads);
   const std::string which = tokens == 1
@@ -78,6 +83,7 @@ std::string words_of(const ActiveExperts& active, int64_t layer, int64_t first, 
          " of them.";
 }
 
+// All charts have one scale of time, the longest schedule's, so lengths can be compared by eye.
 ScheduledExperts scheduled(const ActiveExperts& active, const ExpertCosts& costs, std::string title,
                            std::string words) {
   const LayerExperts layer(active.loads, active.cached, costs);
@@ -100,6 +106,8 @@ ExpertCosts costs_of_authors() {
   return {.cpu_fixed = 1.78, .cpu_per_token = 0.02918, .gpu_fixed = 0.452, .gpu_offset = 0.19, .transfer = 0.418};
 }
 
+// A layer and a token from the middle of the trace, where caches are warm. One token stands for text, and a chunk for
+// a prompt.
 std::vector<ScheduledExperts> schedule_charts(const ReplayTrace& trace, const LaneSettings& settings) {
   const size_t middle = trace.layers.size() / 2;
   const LayerRequests& layer = trace.layers[middle];

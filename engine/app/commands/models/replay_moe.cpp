@@ -1,3 +1,5 @@
+// `tandem replay-moe`: what caches of experts would hit on recorded routing, by policy and budget. Nothing is run; the
+// trace is all that it reads.
 #include "engine/app/commands/models/replay_moe.h"
 
 #include <unistd.h>
@@ -39,6 +41,7 @@ std::string percent_text(double fraction) {
   return text;
 }
 
+// Budgets are parts of a layer in percent, and seldom whole numbers.
 std::string budget_text(double percent) {
   char text[32];
   std::snprintf(text, sizeof text, "%g", percent);
@@ -64,6 +67,7 @@ CLI::Validator budget_in_percent() {
           "PERCENT"};
 }
 
+// A multiple of k is wanted because papers write 2k, and k differs between models.
 CLI::Validator number_or_times_k() {
   return {[](const std::string& text) -> std::string {
             return top_of(text, 1)
@@ -73,6 +77,7 @@ CLI::Validator number_or_times_k() {
           "N|Nk"};
 }
 
+// A row for each policy, budget and way of asking. Each replay begins with an empty cache.
 std::vector<ReplayRow> replay(const ReplayTrace& trace, const ReplayMoeFlags& flags,
                               const std::vector<std::string>& lookups) {
   ReplaySettings settings = flags.settings;
@@ -92,6 +97,7 @@ std::vector<ReplayRow> replay(const ReplayTrace& trace, const ReplayMoeFlags& fl
   return rows;
 }
 
+// Says what the trace contains, so that a reader of the rows knows what MRS could use.
 nlohmann::json trace_json(const ReplayTrace& trace) {
   const RoutingTrace& routing = trace.routing.trace;
   std::set<int64_t> sequences;
@@ -124,6 +130,7 @@ void print_rows(const std::vector<ReplayRow>& rows, const std::vector<std::strin
   }
 }
 
+// Bounds are named as bounds in words, since they stand in the same table as policies that an engine could have.
 void print_text(const ReplayTrace& trace, const ReplayMoeFlags& flags, const std::vector<ReplayRow>& rows,
                 const std::vector<std::string>& lookups) {
   const RoutingTrace& routing = trace.routing.trace;
@@ -186,6 +193,7 @@ void write_page(const ReplayTrace& trace, const ReplayMoeFlags& flags, const std
   write_output(flags.html, replay_page(page), while_unread(flags.html));
 }
 
+// JSON has one way of asking unless more are named, and the text shows both.
 int run_replay(const ReplayMoeFlags& flags) {
   const ReplayTrace trace = read_replay_trace(flags.trace, flags.hints);
   for (const std::string& note : trace.routing.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
@@ -206,6 +214,7 @@ int run_replay(const ReplayMoeFlags& flags) {
   return kDone;
 }
 
+// These change how a cache behaves, so they stand in a group of their own in the help.
 void add_rule_flags(CLI::App& app, ReplayMoeFlags& flags) {
   const FlagGroup group(app, "Rules");
   add_named(app, "--reset", flags.settings.reset_each,
@@ -230,6 +239,8 @@ void add_rule_flags(CLI::App& app, ReplayMoeFlags& flags) {
 
 }  // namespace
 
+// A plain file is read line by line, because much less is kept of a trace than its text. Other inputs are read whole at
+// first. Both ways give the same requests.
 ReplayTrace read_replay_trace(const std::string& path, const RoutingHints& hints) {
   ReplayTrace trace{path, {}, {}};
   if (path != "-" && std::filesystem::is_regular_file(path)) {
@@ -257,6 +268,7 @@ nlohmann::json to_json(const ReplayRow& row) {
           {"hits_by_layer", row.hits_by_layer}};
 }
 
+// Compares MRS with LRU row by row, because that is the claim of the paper (Y4).
 std::vector<std::string> mrs_lead(const std::vector<ReplayRow>& rows) {
   std::vector<std::string> lines;
   for (const ReplayRow& lru : rows) {
@@ -273,6 +285,7 @@ std::vector<std::string> mrs_lead(const std::vector<ReplayRow>& rows) {
   return lines;
 }
 
+// Names and explanations of policies come from their table, so a new policy is in the help without a change here.
 void add_replay_moe(CLI::App& app, Action& action) {
   auto flags = std::make_shared<ReplayMoeFlags>();
   std::vector<std::string> names;

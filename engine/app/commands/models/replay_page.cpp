@@ -1,3 +1,5 @@
+// The page of `replay-moe --html`: one file without a script or a link, which can be sent to others. Each section is a
+// function of the replayed trace.
 #include "engine/app/commands/models/replay_page.h"
 
 #include <algorithm>
@@ -85,6 +87,7 @@ std::vector<ChartLine> hit_curves(const ReplayPage& page, const std::vector<doub
   return lines;
 }
 
+// A mark in the colour of each line, and its name in the colour of text, so that names stay readable.
 std::string legend_of(const std::vector<ChartLine>& lines) {
   std::string items;
   for (const ChartLine& line : lines)
@@ -110,6 +113,7 @@ std::string hits_table(const std::vector<ReplayRow>& rows) {
          "</tr></table></div>\n";
 }
 
+// Chance is a line of its own: a cache that holds random experts hits as often as its share of them.
 std::string hits_section(const ReplayPage& page, const std::vector<ChartLine>& curves) {
   ChartFrame frame{"Hit rate over budget", "slots, % of a layer's experts", "hits, %"};
   frame.across_ticks = frame.up_ticks = {0, 25, 50, 75, 100};
@@ -128,6 +132,7 @@ std::string hits_section(const ReplayPage& page, const std::vector<ChartLine>& c
   return text;
 }
 
+// Shows by eye whether a few experts do most of the work. Then fixed sets are good, and caches gain little.
 std::string heat_section(const ReplayPage& page) {
   std::vector<std::vector<int64_t>> uses;
   for (const LayerRequests& layer : page.trace.layers) uses.push_back(uses_of(layer));
@@ -138,6 +143,7 @@ std::string heat_section(const ReplayPage& page) {
              "note");
 }
 
+// An LRU cache hits what comes back within few tokens, so this chart says how well one can do.
 std::string reuse_section(const ReplayPage& page) {
   const ReuseDistances distances = reuse_distances(page.trace.layers);
   const auto share = [&](int64_t count) {
@@ -155,6 +161,7 @@ std::string reuse_section(const ReplayPage& page) {
          in_words("Share of all requests, by how many tokens ago the same layer asked for the same expert.", "note");
 }
 
+// How many experts a prompt of some length loads. Windows grow by factors of two, up to 1,024 tokens.
 std::string window_section(const ReplayPage& page) {
   ChartLine line{"different experts", "mrs", {}};
   const auto experts = static_cast<double>(page.trace.routing.trace.experts);
@@ -175,6 +182,7 @@ std::string window_section(const ReplayPage& page) {
              "note");
 }
 
+// Modelled times are called so in the text, since the other sections count what happened.
 std::string lanes_section(const ReplayPage& page) {
   if (page.lanes.policy == nullptr) return "";
   std::string text = headed("What each schedule does");
@@ -202,6 +210,8 @@ double best_hits(const std::vector<ChartLine>& curves, size_t at) {
   return best;
 }
 
+// Draws a curve for each card: the speed over the memory for experts, with the best hit rate at each budget. Budgets
+// that do not fit the card are left out.
 std::string speed_section(const ReplayPage& page, const std::vector<ChartLine>& curves,
                           const std::vector<double>& budgets) {
   if (!page.model || page.cards.empty()) return "";
@@ -239,6 +249,7 @@ std::string speed_section(const ReplayPage& page, const std::vector<ChartLine>& 
 
 }  // namespace
 
+// Says in words how much memory is worth buying: the point behind which more brings little.
 std::string knee_sentence(const Card& card, const std::vector<SpeedPoint>& points) {
   if (points.empty()) return card.name + ": the model does not fit with one expert of each layer.";
   const auto at = [&](const SpeedPoint& point) {
@@ -251,6 +262,7 @@ std::string knee_sentence(const Card& card, const std::vector<SpeedPoint>& point
          at(points.back()) + ".";
 }
 
+// Sections stand in the order of questions: how often, which, how soon again, and what that means for time.
 std::string replay_page(const ReplayPage& page) {
   const RoutingTrace& trace = page.trace.routing.trace;
   const std::vector<double> budgets = budgets_of_curve(trace.experts);

@@ -1,3 +1,5 @@
+// `tandem calibrate`: measures this machine once and writes a profile that `plan --soc` can read. Several rounds
+// are averaged, because a virtual machine's speed changes by the minute.
 #include "engine/app/commands/planning/calibrate.h"
 
 #include <algorithm>
@@ -41,6 +43,7 @@ constexpr const char* kShown[] = {"memory.shared_bytes_per_second",
                                   "npu.clock_hz",
                                   "sync.fast_seconds"};
 
+// UTC, so the date does not depend on where the machine stands.
 std::string today() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   std::tm parts{};

@@ -1,3 +1,4 @@
+// Reads the lists of `plan-experts`. A refusal shows the part of the list that is wrong and what would be right.
 #include "engine/app/commands/planning/expert_lists.h"
 
 #include <algorithm>
@@ -50,6 +51,7 @@ const NamedCost& cost_named(const std::string& name, const std::string& element)
 
 }  // namespace
 
+// An expert's place in the list is its id, so an error can name the expert.
 std::vector<int64_t> loads_in(const std::string& text) {
   std::vector<int64_t> loads;
   for (const std::string& element : elements_of(text)) {
@@ -60,6 +62,7 @@ std::vector<int64_t> loads_in(const std::string& text) {
   return loads;
 }
 
+// The word "none" says that nothing is cached, since an empty list cannot be typed.
 std::vector<int32_t> cached_in(const std::string& text) {
   std::vector<int32_t> ids;
   if (text == "none") return ids;
@@ -73,6 +76,7 @@ std::vector<int32_t> cached_in(const std::string& text) {
   return ids;
 }
 
+// Costs have names, because eight numbers in a row would be mixed up. Those that are not given are 0.
 ExpertCosts costs_in(const std::string& text) {
   ExpertCosts costs;
   std::set<std::string> seen;
@@ -89,6 +93,7 @@ ExpertCosts costs_in(const std::string& text) {
   return costs;
 }
 
+// "all" leaves out searches that only take few experts.
 std::vector<const ScheduleRule*> schedules_in(const std::string& text) {
   std::vector<const ScheduleRule*> rules;
   if (text == "all") {

@@ -1,3 +1,5 @@
+// `tandem plan-experts`: schedules of one layer's experts (Y2), and balances with near-memory units (G3), from numbers
+// on the command line. Nothing is measured and no model is read.
 #include "engine/app/commands/planning/expert_schedules.h"
 
 #include <CLI/CLI.hpp>
@@ -31,6 +33,7 @@ struct ScheduleFlags {
 
 // ---- a processor and a GPU
 
+// A schedule has the order on each lane, and the times of each part.
 json json_of(const ScheduleRule& rule, const ExpertSchedule& schedule) {
   json timeline = json::array();
   for (const ExpertSpan& span : schedule.spans)
@@ -46,6 +49,7 @@ json json_of(const ScheduleRule& rule, const ExpertSchedule& schedule) {
           {"timeline", std::move(timeline)}};
 }
 
+// Lists are parsed again here, behind the checks of each flag, to check them against each other.
 LayerExperts layer_of(const ScheduleFlags& flags) {
   const std::vector<int64_t> loads = loads_in(flags.loads);
   const std::vector<int32_t> cached = cached_in(flags.cached);
@@ -56,6 +60,7 @@ LayerExperts layer_of(const ScheduleFlags& flags) {
   return {loads, cached, costs_in(flags.costs)};
 }
 
+// A search over all sets is only added if its user asks for it and the layer is small enough.
 std::vector<const ScheduleRule*> rules_of(const ScheduleFlags& flags, size_t experts) {
   std::vector<const ScheduleRule*> rules = schedules_in(flags.schedules);
   const ScheduleRule* optimum = find_schedule_rule("optimum");
@@ -86,6 +91,7 @@ std::string lane_text(const json& row, const char* lane) {
   return text;
 }
 
+// A table in Markdown, which can be pasted into a page.
 void print_schedules(const json& answer) {
   std::printf(
       "| schedule | makespan | GPU: expert, from - to | processor | link |\n| --- | ---: | --- | --- | --- |\n");
@@ -106,6 +112,8 @@ json counts_json(const ScheduleFlags& flags) {
   return {{"m", split.on_gpu.size()}, {"on_gpu", split.on_gpu}, {"seconds", split.seconds}};
 }
 
+// All readings of the paper's equations side by side: the literal one, the share, and the split by counts.
+// docs/gpu-ndp.md says how they differ.
 json balance_json(const ScheduleFlags& flags) {
   if (!units_hold(flags.times.units, flags.unit_gib, flags.experts_gib)) {
     char needs[128];
@@ -143,6 +151,7 @@ void print_balance(const json& answer) {
 
 // ---- flags
 
+// One command with two halves, which never mix: the flags decide which one runs.
 int plan_experts_command(const ScheduleFlags& flags, bool units) {
   if (units) {
     const json answer = balance_json(flags);
@@ -184,6 +193,8 @@ struct UnitFlags {
   std::vector<CLI::Option*> needed, rates, memory;
 };
 
+// Flags in three groups: the units, what the balance always needs, and rates that only a split by counts needs. The
+// groups are checked together later.
 UnitFlags add_unit_flags(CLI::App& app, ScheduleFlags& flags) {
   const auto whole_number = [&](const char* name, int64_t& field, const WholeRange& range, const char* explains) {
     return app.add_option(name, field, explains)->transform(whole(range));
@@ -245,6 +256,7 @@ void require_one_half(CLI::Option* loads, CLI::Option* costs, const std::vector<
 
 }  // namespace
 
+// The examples stand in the help, because the command is used by copying one of them.
 void add_plan_experts(CLI::App& app, Action& action) {
   auto flags = std::make_shared<ScheduleFlags>();
   CLI::Option* loads = add_list(

@@ -1,3 +1,5 @@
+// `tandem plan`: which operator would run where, for how long, and why. It plans for this machine, or for a described
+// chip without any model file.
 #include "engine/app/commands/planning/plan.h"
 
 #include <algorithm>
@@ -35,6 +37,7 @@ class Planning {
       : progress_("planning", ProgressUnit::tokens, !flags.quiet() && Progress::stderr_is_terminal()),
         is_quiet_(flags.quiet()),
         tokens_(tokens) {}
+  // A long prompt takes many plans, so after a second it says once what it is doing.
   void at(int64_t token) {
     if (interrupted()) throw Interrupted();
     progress_.update(static_cast<uint64_t>(token), static_cast<uint64_t>(tokens_));

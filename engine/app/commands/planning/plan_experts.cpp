@@ -1,3 +1,4 @@
+// `tandem plan --soc` for mixtures: the engines of NPUMoE's comparison, and the groups of a layer with their places.
 #include "engine/app/commands/planning/plan_experts.h"
 
 #include <algorithm>
@@ -20,6 +21,7 @@ double mib(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 // A few layers stand for all, and a few chunks for the whole text, because drawing takes time.
 constexpr int64_t kDrawnLayers = 8, kPlanned = 4, kUnseen = 4;
 
+// Loads of a chunk, drawn or counted, and the words that say which of both.
 struct Drawn {
   RoutingCounts planned;
   std::vector<RoutingCounts> unseen;
@@ -82,6 +84,7 @@ json to_json(const PlannedGroup& group) {
           {"lives_on", group.resident ? "npu" : "cpu"}};
 }
 
+// Times are in milliseconds, as in all reports of this program.
 json to_json(const EngineFigures& figures) {
   const ExpertTimes& times = figures.times;
   return {{"engine", figures.engine},

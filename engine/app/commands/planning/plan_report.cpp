@@ -1,3 +1,4 @@
+// Prints a plan. All operators of one name on one device are one line, because layers mostly have the same operators.
 #include "engine/app/commands/planning/plan_report.h"
 
 #include <algorithm>

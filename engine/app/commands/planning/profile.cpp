@@ -1,3 +1,4 @@
+// `tandem profile`: what every operator costs on every device, measured once and kept on disk.
 #include "engine/app/commands/planning/profile.h"
 
 #include <algorithm>
@@ -77,6 +78,7 @@ std::vector<ProfileTask> profile_tasks(Engine& engine, const Measurer& measurer,
   return tasks;
 }
 
+// Points that are on disk already cost nothing, so an interrupted profile goes on where it stopped.
 Profile measure_points(const CommonFlags& flags, std::span<const ProfileTask> tasks, DiskCache& cache, bool again) {
   Progress progress("measuring", ProgressUnit::points, !flags.quiet() && Progress::stderr_is_terminal());
   ProfileRun run;

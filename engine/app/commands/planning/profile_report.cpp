@@ -1,3 +1,5 @@
+// Prints a profile, and says how well its points predict each other. So a reader sees which predictions a planner
+// may trust.
 #include "engine/app/commands/planning/profile_report.h"
 
 #include <cstdio>

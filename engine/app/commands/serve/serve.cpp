@@ -1,3 +1,5 @@
+// `tandem serve`: opens the port first and the model behind it, so that clients can wait for /health instead of a
+// refused connection. At the end it lets texts finish for some seconds.
 #include "engine/app/commands/serve/serve.h"
 
 #include <CLI/CLI.hpp>
@@ -75,7 +77,8 @@ http::ServerOptions server_options(const ServeFlags& flags) {
   return options;
 }
 
-// Names of the model in requests: the user's, and the file's without its ending.
+// A request may say what the sampling flags say; they are what is used without its word. The first name is what answers
+// call the model, so an alias takes the place of the file's name.
 serve::ApiOptions api_options(const CommonFlags& flags, const ServeFlags& own) {
   serve::ApiOptions options;
   options.names = own.aliases;
@@ -91,7 +94,8 @@ serve::ApiOptions api_options(const CommonFlags& flags, const ServeFlags& own) {
   return options;
 }
 
-// How long a pass would take on the chip of --soc, as if all of its tokens belonged to one text.
+// How long a pass would take on the chip of --soc, as if all of its tokens belonged to one text. The clock is made once
+// and shared by all calls, because it reads the model's shape and the chip's profile.
 serve::ChipClock chip_clock(const CommonFlags& flags, const Engine& engine) {
   if (flags.soc.empty()) return {};
   const int64_t most = engine.sizes().context;
@@ -106,7 +110,8 @@ serve::ChipClock chip_clock(const CommonFlags& flags, const Engine& engine) {
           }};
 }
 
-// An encoder makes vectors alone, with its texts in one piece each.
+// An encoder makes vectors alone, with its texts in one piece each. So its passes must be as long as its longest text
+// may be.
 EngineNeeds needs_of_server(const CommonFlags& flags, const ServeFlags& own) {
   const ModelConfig config = read_config(GgufFile::open(flags.model));
   if (!own.embeddings || !config.sees_all) return needs_of_texts(flags, own.parallel);
@@ -118,8 +123,8 @@ EngineNeeds needs_of_server(const CommonFlags& flags, const ServeFlags& own) {
   return needs;
 }
 
-// A model that writes texts has a second engine for vectors, which shares its weights. null: not wanted, or the engine
-// itself makes them.
+// A model that writes texts has a second engine for vectors, because passes of the first one give logits and no states.
+// Both share the weights. null: not wanted, or the engine itself makes vectors.
 std::unique_ptr<Engine> open_embedder(const Engine& engine, const ServeFlags& own) {
   if (!own.embeddings || engine.sizes().hidden_states) return nullptr;
   TextOptions options = embedder_options(engine);
@@ -129,7 +134,8 @@ std::unique_ptr<Engine> open_embedder(const Engine& engine, const ServeFlags& ow
 
 std::string description_text() { return serve::openapi_document().dump(2); }
 
-// The signal sets a mark, and this thread looks at it twenty times a second.
+// The signal sets a mark, and this thread looks at it twenty times a second. A signal handler may do little more than
+// set a mark.
 void wait_for_interrupt() {
   while (!interrupted()) std::this_thread::sleep_for(Milliseconds(50));
 }
@@ -140,7 +146,8 @@ void wait_for_clients(const http::Server& server) {
 }
 
 // The server listens before the model is there, so that a taken port is known at once, and /health says what goes on.
-// The engine outlives the texts, and the texts outlive the server.
+// The engine outlives the texts, and the texts outlive the server. An interrupt ends it in three steps: no new
+// requests, some seconds for texts in work, and a second for answers on their way.
 int serve_command(const CommonFlags& flags, const ServeFlags& own) {
   apply_verbosity(flags);
   std::unique_ptr<Engine> engine, embedder;

@@ -1,3 +1,5 @@
+// `tandem chat`: the flags of a conversation at the terminal, and `--render`, which only prints what a template makes
+// of messages.
 #include "engine/app/commands/text/chat.h"
 
 #include <CLI/CLI.hpp>

@@ -1,3 +1,5 @@
+// Changes sampling within a conversation (`/set temp 0.7`). Ranges are those of the flags, so both say the same about
+// a value.
 #include "engine/app/commands/text/chat_settings.h"
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 namespace tandem::app {
 namespace {
 
+// A value that cannot be read leaves the setting as it was. That holds for all three functions.
 bool set_real(float& place, const std::string& value, double least, double most) {
   const auto read = read_number(value, least, most);
   if (read) place = static_cast<float>(*read);
@@ -44,6 +47,7 @@ std::optional<bool> set_named(GenerateOptions& options, const std::string& name,
 
 }  // namespace
 
+// An unknown name and a bad value are different errors, since a list of names only helps with the first.
 void change_setting(GenerateOptions& options, const std::string& text) {
   const size_t blank = std::min(text.find(' '), text.size());
   const std::string name = text.substr(0, blank), value = text.substr(std::min(blank + 1, text.size()));
@@ -55,6 +59,7 @@ void change_setting(GenerateOptions& options, const std::string& text) {
     throw Error("the value is out of range", name + " " + value, "See the flag of that name: tandem chat --help");
 }
 
+// In the order and with the names of the flags, so that a line can be typed back.
 std::string settings_of(const GenerateOptions& options) {
   const SamplerOptions& sampler = options.sampler;
   std::ostringstream line;

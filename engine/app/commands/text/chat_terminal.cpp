@@ -1,3 +1,5 @@
+// The loop of a conversation at the terminal: reads messages and commands, and shows answers while they are written. A
+// dialogue keeps the conversation; this file only talks to the user.
 #include "engine/app/commands/text/chat_terminal.h"
 
 #include <unistd.h>
@@ -183,6 +185,7 @@ class ChatTerminal {
     show([this](const Dialogue::Listener& listener) { return dialogue_.answer_again(listener); });
   }
 
+  // Without a value it shows what is set.
   void set(const std::string& text) {
     if (text.empty())
       std::fprintf(stderr, "%s\n", settings_of(dialogue_.options()).c_str());
@@ -216,6 +219,7 @@ class ChatTerminal {
 
 }  // namespace
 
+// One text at a time, so the engine has room for one.
 int chat_command(const ChatFlags& flags) {
   apply_verbosity(flags.common);
   const auto engine = open_engine(flags.common, needs_of_texts(flags.common, 1));

@@ -1,3 +1,5 @@
+// A conversation with one model: messages, the text that a template makes of them, and the sequence that has read it.
+// Tokens that the model has sampled are kept as they were, since encoding the answer again could give others.
 #include "engine/app/commands/text/dialogue.h"
 
 #include <algorithm>
@@ -116,6 +118,7 @@ Generation Dialogue::attempt(const std::function<Generation()>& turn) {
   }
 }
 
+// The user's message is taken back if the answer fails, so a conversation never ends with an open question.
 Generation Dialogue::answer(const std::string& text, const Listener& listener) {
   return attempt([&] {
     messages_.push_back({"user", text});
@@ -152,6 +155,7 @@ bool Dialogue::drop_answer() {
   return true;
 }
 
+// Takes a turn back: the answer and the message before it.
 bool Dialogue::undo() {
   const bool had_answer = drop_answer();
   if (messages_.empty() || messages_.back().role != "user") return had_answer;
@@ -165,6 +169,7 @@ void Dialogue::set_system(const std::string& text) {
   if (!text.empty()) messages_.insert(messages_.begin(), {"system", text});
 }
 
+// The form of --messages, so a saved conversation can be given to any command that takes one.
 std::string Dialogue::to_json() const {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const chat::Message& message : messages_) all.push_back({{"role", message.role}, {"content", message.content}});

@@ -1,3 +1,5 @@
+// Reports what drafts did for a text, as JSON and as a line. It also says once why a text had none, because a user who
+// asked for drafts would otherwise wait for them.
 #include "engine/app/commands/text/draft_report.h"
 
 #include <cstdio>

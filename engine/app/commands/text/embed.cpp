@@ -1,3 +1,4 @@
+// `tandem embed`: vectors of texts, one line of output for each. Texts come from flags, files, or lines of JSON.
 #include "engine/app/commands/text/embed.h"
 
 #include <CLI/CLI.hpp>
@@ -240,6 +241,7 @@ int embed_command(const CommonFlags& flags, const EmbedFlags& embed) {
   return interrupted() ? kInterrupted : failed ? kFailed : kDone;
 }
 
+// The server has the same flag, so it is a function of its own.
 CLI::Option* add_pooling_flag(CLI::App& app, std::optional<Pooling>& pooling) {
   return app
       .add_option_function<std::string>(

@@ -1,3 +1,4 @@
+// `tandem eval`: reads a text and says how fast, or how well the model predicts it.
 #include "engine/app/commands/text/eval.h"
 
 #include <algorithm>
@@ -57,6 +58,7 @@ nlohmann::json on_chip(const SocClock& clock, int64_t count, int64_t chunk) {
           {"joules", sum.joules}};
 }
 
+// Nothing of it ran, and the line says so, since measured and modelled speeds must not be confused.
 void print_on_chip(const SocClock& clock, int64_t count, int64_t chunk) {
   const SocClock::Figures sum = figures(clock, count, chunk);
   std::fprintf(stderr, "on %s: %.1f tokens/s, %.3f J (modelled, plan %s; nothing of it was run)\n",

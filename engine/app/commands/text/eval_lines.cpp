@@ -1,3 +1,5 @@
+// `tandem eval --jsonl`: perplexities of many texts that share passes. An answer is a line of JSON, in the order of the
+// texts or as they end.
 #include "engine/app/commands/text/eval_lines.h"
 
 #include <algorithm>
@@ -23,6 +25,7 @@
 namespace tandem::app {
 namespace {
 
+// A text that is being read, and the sum of what its tokens cost so far.
 struct LineText {
   Prompts::Asked asked;
   std::vector<int32_t> ids;
@@ -53,6 +56,7 @@ class Evaluation {
   int64_t failed() const { return answers_.failed(); }
   int64_t texts() const { return evaluated_ + failed(); }
 
+  // Speed counts the tokens of texts that were read to the end.
   void print_summary(double seconds) const {
     std::fprintf(
         stderr, "evaluated %lld texts of %lld tokens, %.1f tokens/s (measured); %lld failed; device %s; plan %s\n",
@@ -119,6 +123,7 @@ class Evaluation {
     return logits;
   }
 
+  // The answer repeats device, plan and act, so a line by itself says what its numbers are about.
   void end(size_t index) {
     const LineText& text = texts_[index];
     answers_.add(text.asked, {{"n_tokens", text.ids.size()},

@@ -1,3 +1,4 @@
+// What commands that write texts share: options from flags, prompts as ids, and the report of a text.
 #include "engine/app/commands/text/generation.h"
 
 #include <algorithm>
@@ -37,6 +38,7 @@ std::vector<int32_t> prompt_ids(const CommonFlags& flags, const std::string& tex
   return ids;
 }
 
+// Ctrl-C interrupts a text between two passes, so its words so far are kept.
 GenerateOptions generate_options(const CommonFlags& flags) {
   GenerateOptions options = flags.generate;
   options.sampler.seed = flags.seed.value;

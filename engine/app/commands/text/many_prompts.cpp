@@ -1,3 +1,5 @@
+// Lines of JSON or files as prompts, and answers as lines of JSON. A broken line gets an answer with its error, and the
+// others go on.
 #include "engine/app/commands/text/many_prompts.h"
 
 #include <cstdio>
@@ -23,6 +25,7 @@ constexpr int kDeepestLine = 300;  // printing a schema recurses once a level
 // now, and is refused.
 std::string number_text(const nlohmann::json& value) { return value.is_number_integer() ? value.dump() : ""; }
 
+// Members of a line have the ranges of the flags of the same names, and so have the three below.
 int64_t predict_of(const nlohmann::json& value) {
   const auto predict = read_whole(number_text(value), kPredictRange);
   if (!predict) refuse("\"n_predict\" is " + to_string(kPredictRange));
@@ -35,6 +38,7 @@ Seed seed_of(const nlohmann::json& value) {
   return *seed;
 }
 
+// One text or several, because OpenAI's API has one and drafts can use more.
 std::vector<std::string> predictions_of(const nlohmann::json& value) {
   const nlohmann::json texts = value.is_array() ? value : nlohmann::json::array({value});
   std::vector<std::string> predictions;

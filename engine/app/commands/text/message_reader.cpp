@@ -1,3 +1,5 @@
+// Reads a user's messages: from a terminal with a line editor, or from a pipe line by line. A message may have several
+// lines, within three quotes or behind a backslash.
 #include "engine/app/commands/text/message_reader.h"
 
 #include <unistd.h>
@@ -19,6 +21,8 @@ MessageReader::MessageReader() : lines_("-") {
   if (isatty(STDIN_FILENO) != 0) editor_ = std::make_unique<LineEditor>();
 }
 
+// A message that Ctrl-C interrupts is dropped, and the user begins anew. The end of the input ends the conversation,
+// but a message that has begun still counts.
 bool MessageReader::next(std::string& text) {
   for (;;) {
     text.clear();
@@ -30,6 +34,7 @@ bool MessageReader::next(std::string& text) {
   }
 }
 
+// Continued lines have another mark, so a user sees that the message is not complete.
 MessageReader::Part MessageReader::read_part(std::string& text) {
   std::string line;
   if (next_line(text.empty() && !in_quotes_ ? "> " : ". ", line)) return add(text, std::move(line));
@@ -37,6 +42,7 @@ MessageReader::Part MessageReader::read_part(std::string& text) {
   return editor_ && forget_interrupt() ? Part::dropped : Part::none;
 }
 
+// Pipes of other systems end their lines with a carriage return, which is no part of the message.
 bool MessageReader::next_line(const char* prompt, std::string& line) {
   if (editor_) {
     auto typed = editor_->next(prompt);
@@ -49,6 +55,7 @@ bool MessageReader::next_line(const char* prompt, std::string& line) {
   return true;
 }
 
+// Takes a line into the message, and says whether more must follow. The marks themselves are no part of it.
 MessageReader::Part MessageReader::add(std::string& text, std::string line) {
   if (!in_quotes_ && text.empty() && line.starts_with(kQuotes)) {
     in_quotes_ = true;

@@ -1,3 +1,5 @@
+// From flags to a prompt: the chat template, predictions, histories and options. Commands that write one text or many
+// all begin here.
 #include "engine/app/commands/text/prompting.h"
 
 #include <cstdio>

@@ -1,3 +1,5 @@
+// Records which experts the tokens of texts go to, beside any command that writes texts (--routing-out). The engine
+// calls it behind each pass.
 #include "engine/app/commands/text/routing_out.h"
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 
 namespace tandem::app {
 
+// A model without experts is refused before it runs, since the file would be empty.
 RoutingOut::RoutingOut(const CommonFlags& flags, Engine& engine)
     : path_(flags.routing_out), quiet_(flags.quiet()), engine_(engine) {
   if (path_.empty()) return;
@@ -23,6 +26,7 @@ void RoutingOut::stop() {
   if (record_) engine_.watch_routing({});
 }
 
+// The file appears whole or not at all. It is written at the end, because its first line counts the tokens.
 void RoutingOut::finish() {
   if (!record_) return;
   stop();
@@ -33,6 +37,8 @@ void RoutingOut::finish() {
     std::fprintf(stderr, "routing of %lld tokens in %s\n", static_cast<long long>(record_->tokens()), path_.c_str());
 }
 
+// Whether these tokens can be the same text one pass later. Sequences have no names, so texts are followed by what
+// they contain.
 bool RoutingOut::Text::continues_as(std::span<const int32_t> now) const {
   const auto before = static_cast<size_t>(position);
   if (now.size() <= before || now.size() > ids.size()) return false;
@@ -48,6 +54,7 @@ size_t RoutingOut::text_of(const Sequence& sequence) {
   return texts_.size() - 1;
 }
 
+// Remembers what the text will contain behind this pass, which the next pass is compared with.
 size_t RoutingOut::number_of(const Extension& extension) {
   const Sequence& sequence = *extension.sequence;
   const size_t number = text_of(sequence);
@@ -79,6 +86,7 @@ void RoutingOut::take(const RoutedPass& pass) {
     take_tokens(i, without_logits(pass.extensions[i]), std::ssize(pass.extensions[i].ids));
 }
 
+// A draft's position is its depth in the tree behind the text.
 int64_t position_of(const Extension& extension, int64_t token) {
   const int64_t behind = extension.sequence->position();
   if (extension.parents.empty()) return behind + token;

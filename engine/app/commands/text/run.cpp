@@ -1,3 +1,5 @@
+// `tandem run`: one text from one prompt. It may begin with a saved state, be drawn as a trace, and be put on the clock
+// of a described chip.
 #include "engine/app/commands/text/run.h"
 
 #include <unistd.h>

@@ -1,3 +1,5 @@
+// `tandem run --jsonl` and several files: many prompts that share passes. Answers come in the order of the prompts, or
+// as texts end (`unordered`).
 #include "engine/app/commands/text/run_lines.h"
 
 #include <cstdio>
@@ -32,6 +34,7 @@ struct Sums {
 // Reads prompts while there is room for them, and answers them.
 class Asking {
  public:
+  // Everything that all prompts share is made once: template, forms, draft model and batcher.
   Asking(const CommonFlags& flags, const ManyPrompts& many, const Form& form, Engine& engine)
       : many_(many),
         engine_(engine),

@@ -1,3 +1,5 @@
+// The flags of commands that open an engine: run, eval, bench, plan, profile and calibrate. Rules between flags are
+// checked here, before a model is loaded.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iterator>

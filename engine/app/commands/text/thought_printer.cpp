@@ -1,3 +1,5 @@
+// Prints an answer piece by piece and dims what stands between the marks of thoughts. A mark can be cut between pieces,
+// so text that may begin one is held back.
 #include "engine/app/commands/text/thought_printer.h"
 
 #include <algorithm>
@@ -44,6 +46,7 @@ void ThoughtPrinter::print(std::string_view piece) {
   held_.erase(0, ready);
 }
 
+// Resets the terminal even if the model never closed its thoughts.
 void ThoughtPrinter::end() {
   if (!held_.empty()) put_(std::exchange(held_, ""));
   if (dims_ && in_thought_) put_(kNormal);

@@ -1,3 +1,4 @@
+// `tandem tokenize`: texts as ids, and ids as texts. Only the head of the model's file is read.
 #include "engine/app/commands/text/tokenize.h"
 
 #include <CLI/CLI.hpp>
@@ -71,6 +72,7 @@ int tokenize_command(const TokenizeFlags& flags) {
   return kDone;
 }
 
+// A text comes from one place only, which is checked when all flags are known.
 void add_tokenize(CLI::App& app, Action& action) {
   auto flags = std::make_shared<TokenizeFlags>();
   add_model_flag(app, flags->common);

@@ -8,6 +8,7 @@ constexpr std::string_view kCallBegin = "<tool_call>", kCallEnd = "</tool_call>"
 
 class HermesReader : public CallReader {
  protected:
+  // Content up to the mark, one object, then an optional end mark, and content again.
   bool step(ReplyParts& parts, bool is_end) override {
     switch (place_) {
       case Place::content:

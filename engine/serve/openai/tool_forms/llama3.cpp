@@ -16,6 +16,7 @@ class Llama3Reader : public CallReader {
   explicit Llama3Reader(FunctionNames functions) : functions_(std::move(functions)) {}
 
  protected:
+  // Calls stand at the start or nowhere. Behind anything else, the rest of the answer is content.
   bool step(ReplyParts& parts, bool is_end) override {
     switch (place_) {
       case Place::start:
@@ -52,6 +53,8 @@ class Llama3Reader : public CallReader {
     return true;
   }
 
+  // Waits for the end of the object. An object that is no call of a known function becomes content, with what stood
+  // before it.
   bool read(ReplyParts& parts, bool is_end) {
     const auto end = end_.find(held_);
     if (!end && !is_end) return false;

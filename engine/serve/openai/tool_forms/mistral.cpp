@@ -16,6 +16,7 @@ class MistralReader : public CallReader {
   explicit MistralReader(FunctionNames functions) : functions_(std::move(functions)) {}
 
  protected:
+  // The start is special, because only there a list counts as calls without the mark.
   bool step(ReplyParts& parts, bool is_end) override {
     switch (place_) {
       case Place::start:
@@ -51,6 +52,8 @@ class MistralReader : public CallReader {
     return true;
   }
 
+  // Behind the mark stands a list, or a name with an object. The bracket tells which, and neither is read before its
+  // last character is there.
   bool read(ReplyParts& parts, bool is_end) {
     const size_t begin = behind_blanks(held_);
     if (begin == held_.size() && !is_end) return false;
@@ -62,6 +65,7 @@ class MistralReader : public CallReader {
     return end ? take_named(begin, object, object + *end, parts) : leave_as_content(parts);
   }
 
+  // Behind a mark any name is accepted, and without one each call must name a function that was offered.
   bool read_list(size_t begin, ReplyParts& parts, bool is_end) {
     const auto end = end_.find(std::string_view(held_).substr(begin));
     if (!end && !is_end) return false;
@@ -75,6 +79,7 @@ class MistralReader : public CallReader {
     return true;
   }
 
+  // Writes the name and the object as a call in the usual form, so that one reader checks both spellings.
   bool take_named(size_t begin, size_t object, size_t end, ReplyParts& parts) {
     std::string_view name = std::string_view(held_).substr(begin, object - begin);
     name = name.substr(0, name.find_last_not_of(kBlanks) + 1);
@@ -89,6 +94,8 @@ class MistralReader : public CallReader {
     return true;
   }
 
+  // Without a mark the first bracket moves on as content, because the same text would otherwise be tried again
+  // for ever.
   bool leave_as_content(ReplyParts& parts) {
     give_up(mark_, mark_.empty() ? 1 : 0, parts);
     place_ = Place::content;

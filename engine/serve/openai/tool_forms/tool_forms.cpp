@@ -1,3 +1,4 @@
+// The parts that readers of all forms share, the reader of forced calls, and the form of a template.
 #include <algorithm>
 
 #include "engine/serve/openai/tool_forms/tool_form.h"
@@ -25,6 +26,8 @@ class ForcedReader : public CallReader {
  private:
   enum class Place { head, arguments, after };
 
+  // Waits for the head of the call. If the answer ends first, its text is a call if it can be read as one, and
+  // else content.
   bool read_head(ReplyParts& parts, bool is_end) {
     const auto head = call_head(held_);
     if (!head && !is_end) return false;
@@ -54,6 +57,7 @@ class ForcedReader : public CallReader {
     return true;
   }
 
+  // The constraint closes the outer object behind the arguments. That bracket belongs to no part.
   void take_rest(ReplyParts& parts) {
     const size_t bracket = behind_blanks(held_);
     if (bracket < held_.size() && held_[bracket] == '}' && behind_blanks(held_, bracket + 1) == held_.size())
@@ -70,6 +74,8 @@ class ForcedReader : public CallReader {
 const ToolForm kForcedForm{
     "forced", "", [](FunctionNames) -> std::unique_ptr<CallReader> { return std::make_unique<ForcedReader>(); }};
 
+// A template writes earlier calls with its own mark, so the mark in its text tells the form. The first form that
+// fits wins.
 const ToolForm* form_of_template(std::string_view chat_template) {
   for (const ToolForm* form : {&kHermesForm, &kMistralForm, &kLlama3Form})
     if (chat_template.find(form->mark) != std::string_view::npos) return form;
@@ -89,6 +95,8 @@ ReplyParts CallReader::finish() {
   return parts;
 }
 
+// Hands over content in front of a mark. Characters that may begin the mark, and blanks before them, are held back,
+// because both vanish if a call follows.
 bool CallReader::pass_content(std::string_view mark, ReplyParts& parts, bool is_end) {
   const size_t place = held_.find(mark);
   const bool is_there = place != std::string::npos;
@@ -101,6 +109,7 @@ bool CallReader::pass_content(std::string_view mark, ReplyParts& parts, bool is_
   return is_there;
 }
 
+// The text looked like a call and is none. So everything that was held back becomes content, in its first order.
 void CallReader::give_up(std::string_view mark, size_t length, ReplyParts& parts) {
   add_text(parts, ReplyPart::Kind::content, gap_);
   gap_.clear();
