@@ -12,7 +12,7 @@
 //   memory. Work-item (tx, ty) of 16 x 16 computes rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
 //   -DGROUPED=1: grouped_small_batch, one token (TOKENS = 1) and slot each (grouped_small_batch.cl), and
 //   grouped_gemm (grouped_gemm.cl).
-//   HAS_PACKED_DOT: the device adds four products of bytes at once (cl_khr_integer_dot_product); the sums are the same.
+//   HAS_PACKED_DOT: packed_dot.cl. MATRIX_UNITS: matmul_units_simt.cl.
 // Limits: groups of 256 (wide: 1,024). Local memory: few 1.25 KiB * TOKENS (wide 4.25 KiB * TOKENS), gemm 6 KiB (7
 //   grouped). K is a multiple of 32 (of 256 with SUPER). Rows from row_end on are padding and are never written.
 #if BITS == 4
@@ -21,6 +21,7 @@
 #define QUANT_BYTES 2048
 #endif
 #include "act_i8.cl"
+#include "packed_dot.cl"
 #include "packed_tiles.cl"
 #include "row_piece.cl"
 #if ROW_PIECES && defined(TOKENS)
@@ -56,14 +57,6 @@ INLINE uint2 weight_words(__global const uchar *quants, const int m, const int r
 #endif
 }
 
-#ifdef HAS_PACKED_DOT
-#define DOT(a, b) dot_4x8packed_ss_int(a, b)
-#else
-INLINE int code_of(const uint word, const int i) { return (int)(char)(word >> 8 * i & 255u); }
-#define DOT(a, b)                                                                                                        \
-  (code_of(a, 0) * code_of(b, 0) + code_of(a, 1) * code_of(b, 1) + code_of(a, 2) * code_of(b, 2) + code_of(a, 3) * code_of(b, 3))
-#endif
-
 // The sum of a token's codes in group g of a tile; `of` points to the token's words.
 INLINE int sum_of_codes(__global const uint *of, const int g) {
   return GROUPS == 1 ? (int)of[ACT_SUMS] + (int)of[ACT_SUMS + 1] : (int)of[ACT_SUMS + g];
@@ -85,7 +78,9 @@ typedef struct {
 INLINE RowOfTile load_row(__global const uchar *panel, const int n, const int r) {
   RowOfTile row;
   const PackedTile tile = tile_at(panel, n);
+#pragma unroll
   for (int i = 0; i < BITS / 4; ++i) row.codes[i] = row_piece(tile.quants + i * 1024, r);
+#pragma unroll
   for (int g = 0; g < GROUPS; ++g) {
     row.scales[g] = scale_of(tile, g * 64 + r);
     row.lows[g] = 0.0f;
@@ -107,7 +102,23 @@ INLINE int pair_of_words(const RowOfTile row, const int m, const uint4 *codes) {
   return DOT(words.x, word_of(codes[m / 2], m % 2 * 2)) + DOT(words.y, word_of(codes[m / 2], m % 2 * 2 + 1));
 }
 
-// Work mapping: matmul_rows_simt.cl. A step is a tile.
+// Adds the products of a tile of one row and a token's group of codes, which is three vectors.
+INLINE float add_tile(float acc, const RowOfTile row, __global const uint4 *of) {
+  const uint4 codes[2] = {of[0], of[1]}, scale_and_sums = of[2];
+#pragma unroll
+  for (int g = 0; g < GROUPS; ++g) {
+    const int in_group = g == 0 ? (int)scale_and_sums.y : (int)scale_and_sums.z;
+    const int code_sum = GROUPS == 1 ? (int)scale_and_sums.y + (int)scale_and_sums.z : in_group;
+    int sum = ZERO == 0 ? 0 : -ZERO * code_sum;
+#pragma unroll
+    for (int m = g * WORDS_OF_GROUP / 2; m < (g + 1) * WORDS_OF_GROUP / 2; ++m) sum += pair_of_words(row, m, codes);
+    acc = add_group(acc, sum, row.scales[g], row.lows[g], as_float(scale_and_sums.x), code_sum);
+  }
+  return acc;
+}
+
+// Work mapping: matmul_rows_simt.cl. A step is a tile, and 64 bytes of codes are loaded ahead.
+#define TILES_AHEAD (16 / BITS)
 #ifdef GROUPED
 #include "grouped_small_batch.cl"
 __kernel __attribute__((reqd_work_group_size(ROWS, RUNS, 1))) void grouped_small_batch(GROUPED_SMALL_BATCH_ARGUMENTS) {
@@ -125,28 +136,27 @@ __kernel __attribute__((reqd_work_group_size(ROWS, RUNS, 1))) void matmul_small_
   const int r = get_local_id(0), run = get_local_id(1);
   const int first_row = row_begin + (int)get_group_id(0) * ROWS, row = first_row % 64 + r;
   __global const uchar *panel = PANELS + (first_row / 64) * panel_bytes;
-  __global const uint4 *x = (__global const uint4 *)(FIRST_X);  // a group of codes is three of these
+  __global const uint4 *x = (__global const uint4 *)(FIRST_X);
   const int end = run_end(K, run) / 32;
   int n = run_begin(K, run) / 32;
   float acc[TOKENS];
-  for (int t = 0; t < TOKENS; ++t) acc[t] = 0.0f;
-  RowOfTile next;
-  if (n < end) next = load_row(panel, n, row);
-  for (; n < end; ++n) {
-    const RowOfTile weights = next;
-    if (n + 1 < end) next = load_row(panel, n + 1, row);
-    for (int t = 0; t < TOKENS; ++t) {
-      __global const uint4 *of = x + ((long)t * x_stride + n * ACT_WORDS) / 4;
-      const uint4 codes[2] = {of[0], of[1]}, scale_and_sums = of[2];
-      for (int g = 0; g < GROUPS; ++g) {
-        const int code_sum = GROUPS == 1 ? (int)scale_and_sums.y + (int)scale_and_sums.z : (int)(g == 0 ? scale_and_sums.y : scale_and_sums.z);
-        int sum = ZERO == 0 ? 0 : -ZERO * code_sum;
 #pragma unroll
-        for (int m = g * WORDS_OF_GROUP / 2; m < (g + 1) * WORDS_OF_GROUP / 2; ++m) sum += pair_of_words(weights, m, codes);
-        acc[t] = add_group(acc[t], sum, weights.scales[g], weights.lows[g], as_float(scale_and_sums.x), code_sum);
-      }
+  for (int t = 0; t < TOKENS; ++t) acc[t] = 0.0f;
+  RowOfTile ahead[TILES_AHEAD];
+#pragma unroll
+  for (int d = 0; d < TILES_AHEAD; ++d)
+    if (n + d < end) ahead[d] = load_row(panel, n + d, row);
+  for (; n < end; n += TILES_AHEAD) {
+#pragma unroll
+    for (int d = 0; d < TILES_AHEAD; ++d) {
+      if (n + d >= end) break;
+      const RowOfTile weights = ahead[d];
+      if (n + d + TILES_AHEAD < end) ahead[d] = load_row(panel, n + d + TILES_AHEAD, row);
+#pragma unroll
+      for (int t = 0; t < TOKENS; ++t) acc[t] = add_tile(acc[t], weights, x + ((long)t * x_stride + (n + d) * ACT_WORDS) / 4);
     }
   }
+#pragma unroll
   for (int t = 0; t < TOKENS; ++t) parts[(run * TOKENS + t) * ROWS + r] = acc[t];
   barrier(CLK_LOCAL_MEM_FENCE);
   store_totals(parts, first_row, row_end, FIRST_Y, y_stride);
@@ -204,6 +214,9 @@ __kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void matmul_small
   }
   for (int t = lane; t < TOKENS && row < row_end; t += AT_ONCE) FIRST_Y[(long)t * y_stride + row] = totals[t * 64 + r];
 }
+
+#elif MATRIX_UNITS
+#include "matmul_units_simt.cl"
 
 #else
 #define PITCH 9  // words of a token in local memory: one more than 8, so that tokens lie in different banks

@@ -31,6 +31,7 @@ INLINE Step load_step(__global const uchar *panel, const int r, const int k, con
 }
 
 INLINE void decode(const Step step, const int e, float *w) {
+#pragma unroll
   for (int j = 0; j < 8; ++j) {
 #if ELEMENT == 0
     w[j] = as_float(word_of(step.pieces[j / 4], j % 4));

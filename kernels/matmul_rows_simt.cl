@@ -3,8 +3,8 @@
 //
 // Contract: the runs of runs.cl, as in matmul_simt.cl; the bits are the same.
 // Work mapping: a group of ROWS x RUNS per ROWS rows (dimension 0), so that small matrices fill a large card too.
-//   Work-item (r, run) computes one run of one row, a step of 32 bytes at a time. It loads the next step before it
-//   multiplies with this one. Then the group adds up the runs of each row and token.
+//   Work-item (r, run) computes one run of one row, a step of 32 bytes at a time. It loads two steps ahead of the one
+//   that it multiplies with. Then the group adds up the runs of each row and token.
 //   Dimensions 1 and 2 of grouped_small_batch are as in matmul_simt.cl.
 // Options: TOKENS; ALIGNED_X: rows of x begin at multiples of 16 bytes. The including file defines STEP_COLUMNS, Step,
 //   load_step(panel, r, k, K) and decode(step, e, w), which gives columns 8 e to 8 e + 7 of the step.
@@ -12,13 +12,16 @@
 //   and are never written.
 #include "runs.cl"
 #define ROWS 8
+#define AHEAD 2  // steps that are loaded before they are multiplied
 
 // Eight values of a token.
 INLINE void load_eight(__global const float *x, float *values) {
 #if ALIGNED_X
-  vstore4(((__global const float4 *)x)[0], 0, values);
-  vstore4(((__global const float4 *)x)[1], 1, values);
+  const float4 first = ((__global const float4 *)x)[0], second = ((__global const float4 *)x)[1];
+  values[0] = first.x, values[1] = first.y, values[2] = first.z, values[3] = first.w;
+  values[4] = second.x, values[5] = second.y, values[6] = second.z, values[7] = second.w;
 #else
+#pragma unroll
   for (int j = 0; j < 8; ++j) values[j] = x[j];
 #endif
 }
@@ -55,24 +58,35 @@ __kernel __attribute__((reqd_work_group_size(ROWS, RUNS, 1))) void matmul_small_
   const int end = run_end(K, run);
   int k = run_begin(K, run);
   float sums[TOKENS];
-  for (int t = 0; t < TOKENS; ++t) sums[t] = 0.0f;
-  Step next;
-  if (k < end) next = load_step(panel, row, k, K);
-  for (; k < end; k += STEP_COLUMNS) {
-    const Step step = next;
-    if (k + STEP_COLUMNS < end) next = load_step(panel, row, k + STEP_COLUMNS, K);
 #pragma unroll
-    for (int e = 0; e < STEP_COLUMNS / 8; ++e) {
-      if (k + 8 * e >= end) break;
-      float weights[8];
-      decode(step, e, weights);
-      for (int t = 0; t < TOKENS; ++t) {
-        float values[8];
-        load_eight(x + (size_t)t * x_stride + k + 8 * e, values);
-        for (int j = 0; j < 8; ++j) sums[t] = fma(weights[j], values[j], sums[t]);
+  for (int t = 0; t < TOKENS; ++t) sums[t] = 0.0f;
+  Step ahead[AHEAD];
+#pragma unroll
+  for (int d = 0; d < AHEAD; ++d)
+    if (k + d * STEP_COLUMNS < end) ahead[d] = load_step(panel, row, k + d * STEP_COLUMNS, K);
+  for (; k < end; k += AHEAD * STEP_COLUMNS) {
+#pragma unroll
+    for (int d = 0; d < AHEAD; ++d) {
+      const int first = k + d * STEP_COLUMNS, next = first + AHEAD * STEP_COLUMNS;
+      if (first >= end) break;
+      const Step step = ahead[d];
+      if (next < end) ahead[d] = load_step(panel, row, next, K);
+#pragma unroll
+      for (int e = 0; e < STEP_COLUMNS / 8; ++e) {
+        if (first + 8 * e >= end) break;
+        float weights[8];
+        decode(step, e, weights);
+#pragma unroll
+        for (int t = 0; t < TOKENS; ++t) {
+          float values[8];
+          load_eight(x + (size_t)t * x_stride + first + 8 * e, values);
+#pragma unroll
+          for (int j = 0; j < 8; ++j) sums[t] = fma(weights[j], values[j], sums[t]);
+        }
       }
     }
   }
+#pragma unroll
   for (int t = 0; t < TOKENS; ++t) parts[(run * TOKENS + t) * ROWS + r] = sums[t];
   barrier(CLK_LOCAL_MEM_FENCE);
   store_totals(parts, first_row, row_end, FIRST_Y, y_stride);

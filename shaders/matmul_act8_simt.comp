@@ -19,6 +19,7 @@
 //   padding and are never written.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #if defined(KERNEL_matmul_small_batch_dot)
 #define KERNEL_matmul_small_batch
 #define PACKED_DOT
@@ -134,7 +135,7 @@ void load_row(uint panel, uint n, uint r, out RowOfTile row) {
   row.codes[0] = row_piece(tile.quants, r);
   if (BITS == 8) row.codes[1] = row_piece(tile.quants + 256u, r);
   // trips <= 2   groups of a tile
-  for (uint g = 0u; g < GROUPS; ++g) {
+  [[unroll]] for (uint g = 0u; g < GROUPS; ++g) {
     row.scales[g] = scale_of(tile, g * 64u + r);
     row.lows[g] = 0.0;
     if (MIN_KIND == 2) row.lows[g] = minimum_of(tile, g * 64u + r);
@@ -147,19 +148,20 @@ uvec2 words_of_row(RowOfTile row, uint m) {
   return uvec2(row.codes[m / 2u][m % 2u * 2u], row.codes[m / 2u][m % 2u * 2u + 1u]);
 }
 
+#define TILES_AHEAD (BITS == 4 ? 4u : 2u)  // 64 bytes of codes are loaded before they are multiplied
 #define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3)
 #define START(t) precise float sum##t = 0.0;
 #define ADD_TILE(t)                                                                                             \
   if (t < TOKENS) {                                                                                             \
-    const uint of = (first_x + uint(t * x_stride) + n * ACT_WORDS) / 4u;                                        \
+    const uint of = (first_x + uint(t * x_stride) + (n + d) * ACT_WORDS) / 4u;                                        \
     const uvec4 codes[2] = uvec4[2](act[of], act[of + 1u]);                                                     \
     const uvec4 scale_and_sums = act[of + 2u];                                                                  \
     const float of_x = uintBitsToFloat(scale_and_sums.x);                                                       \
-    for (uint g = 0u; g < 2u; ++g) {                                                                            \
+    [[unroll]] for (uint g = 0u; g < 2u; ++g) {                                                                            \
       if (g == GROUPS) break;                                                                                   \
       const int code_sum = GROUP == 32 ? int(scale_and_sums.y) + int(scale_and_sums.z) : int(scale_and_sums[1u + g]); \
       int products = -ZERO * code_sum;                                                                          \
-      for (uint i = 0u; i < 4u; ++i) {                                                                          \
+      [[unroll]] for (uint i = 0u; i < 4u; ++i) {                                                                     \
         const uint m = g * (WORDS_OF_GROUP / 2u) + i;                                                           \
         if (2u * i == WORDS_OF_GROUP) break;                                                                    \
         const uvec2 words = words_of_row(now, m);                                                               \
@@ -179,14 +181,20 @@ void main() {
   const uint first_x = FIRST_X, run_tiles = run_tiles_of(uint(K));
   const uint end = min(first_column_of(run + 1u, run_tiles), uint(K)) / 32u;
   EACH_TOKEN(START)
-  RowOfTile next;
+  RowOfTile ahead[4];
   uint n = first_column_of(run, run_tiles) / 32u;
-  if (n < end) load_row(panel, n, panel_row, next);
-  // trips <= TANDEM_MAX_K / 512 + 2   tiles: a sixteenth of them, and up to two more
-  for (; n < end; ++n) {
-    const RowOfTile now = next;
-    if (n + 1u < end) load_row(panel, n + 1u, panel_row, next);
-    EACH_TOKEN(ADD_TILE)
+  [[unroll]] for (uint d = 0u; d < TILES_AHEAD; ++d) {
+    if (n + d < end) load_row(panel, n + d, panel_row, ahead[d]);
+  }
+  // trips <= TANDEM_MAX_K / 1024 + 2   tiles: a sixteenth of them, and up to two more, at least two at a time
+  for (; n < end; n += TILES_AHEAD) {
+    // trips <= 4   TILES_AHEAD
+    [[unroll]] for (uint d = 0u; d < TILES_AHEAD; ++d) {
+      if (n + d >= end) break;
+      const RowOfTile now = ahead[d];
+      if (n + d + TILES_AHEAD < end) load_row(panel, n + d + TILES_AHEAD, panel_row, ahead[d]);
+      EACH_TOKEN(ADD_TILE)
+    }
   }
   EACH_TOKEN(KEEP)
   barrier();

@@ -6,6 +6,7 @@
 // Work mapping and limits: matmul_simt.glsl and matmul_rows_exact.glsl. K is any number, also odd: columns past K count as zero.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "common.glsl"
 #include "limits.h"
 
@@ -33,7 +34,7 @@ void load_step(uint panel, uint r, uint k, uint K, out Step next) {
 
 // Columns 8 e to 8 e + 7 of a step.
 void decode(Step step_of, uint e, out float columns[8]) {
-  for (uint j = 0u; j < 8u; ++j) {
+  [[unroll]] for (uint j = 0u; j < 8u; ++j) {
     if (HALVES) {
       const uint half_word = step_of.pieces[e][j / 2u] >> (16u * (j % 2u));
       columns[j] = ELEMENT == 1 ? unpackHalf2x16(half_word).x : uintBitsToFloat(half_word << 16);

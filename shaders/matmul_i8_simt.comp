@@ -6,6 +6,7 @@
 // Work mapping and limits: matmul_simt.glsl and matmul_rows_exact.glsl. K is a multiple of 32 (of 256 with SUPER).
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "common.glsl"
 #include "limits.h"
 

@@ -22,7 +22,7 @@ uvec4 row_piece(uint block, uint r) { return pieces[block / 4u + r]; }
 // The sum of the runs of invocation i's row i % 8 and token i / 8, ascending; i < 8 * TOKENS.
 float total_of(uint i) {
   precise float total = 0.0;
-  for (uint run = 0u; run < 16u; ++run) total += parts[run * 8u * uint(TOKENS) + i];
+  [[unroll]] for (uint run = 0u; run < 16u; ++run) total += parts[run * 8u * uint(TOKENS) + i];
   return total;
 }
 #endif

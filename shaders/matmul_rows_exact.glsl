@@ -1,8 +1,8 @@
 // The kernels matmul_small_batch_rows and grouped_small_batch_rows, on top of load_step() and decode() of a weight
 // format. Other shaders include this file after matmul_rows.glsl; it is never built alone.
 //
-// Contract: the runs of product_runs.glsl, as in matmul_simt.glsl; the bits are the same. An invocation loads its next
-//   32 bytes of weights before it multiplies with the last ones.
+// Contract: the runs of product_runs.glsl, as in matmul_simt.glsl; the bits are the same. An invocation loads two
+//   steps of 32 bytes ahead of the one that it multiplies with.
 // Constants: ALIGNED_X: rows of x begin at multiples of 16 bytes.
 // Limits: dense K is a multiple of 8. Rows from row_end on are padding and are never written.
 layout(constant_id = 14) const int ALIGNED_X = 0;
@@ -32,7 +32,7 @@ void load_eight(uint at, out vec4 first, out vec4 second) {
 #define ADD_COLUMNS(t)                            \
   if (t < TOKENS) {                               \
     vec4 first, second;                           \
-    load_eight(a##t + k + 8u * e, first, second); \
+    load_eight(a##t + from + 8u * e, first, second); \
     sum##t = fma(weights[0], first.x, sum##t);    \
     sum##t = fma(weights[1], first.y, sum##t);    \
     sum##t = fma(weights[2], first.z, sum##t);    \
@@ -53,19 +53,25 @@ void main() {
   const uint tiles = run_tiles_of(uint(K)), end = min(first_column_of(run + 1u, tiles), uint(K));
   EACH_TOKEN(LOCATE)
   EACH_TOKEN(START)
-  Step next;
+  Step ahead[2];
   uint k = first_column_of(run, tiles);
-  if (k < end) load_step(panel, panel_row, k, uint(K), next);
-  // trips <= TANDEM_MAX_K / 128 + 8   a sixteenth of K and up to a tile more, at least eight columns at a time
-  for (; k < end; k += STEP_COLUMNS) {
-    const Step now = next;
-    if (k + STEP_COLUMNS < end) load_step(panel, panel_row, k + STEP_COLUMNS, uint(K), next);
-    // trips <= 8   steps of up to 64 columns
-    for (uint e = 0u; e < STEP_COLUMNS / 8u; ++e) {
-      if (k + 8u * e >= end) break;
-      float weights[8];
-      decode(now, e, weights);
-      EACH_TOKEN(ADD_COLUMNS)
+  [[unroll]] for (uint d = 0u; d < 2u; ++d) {
+    if (k + d * STEP_COLUMNS < end) load_step(panel, panel_row, k + d * STEP_COLUMNS, uint(K), ahead[d]);
+  }
+  // trips <= TANDEM_MAX_K / 256 + 8   a sixteenth of K and up to a tile more, at least sixteen columns at a time
+  for (; k < end; k += 2u * STEP_COLUMNS) {
+    [[unroll]] for (uint d = 0u; d < 2u; ++d) {
+      const uint from = k + d * STEP_COLUMNS, next = from + 2u * STEP_COLUMNS;
+      if (from >= end) break;
+      const Step now = ahead[d];
+      if (next < end) load_step(panel, panel_row, next, uint(K), ahead[d]);
+      // trips <= 8   steps of up to 64 columns
+      [[unroll]] for (uint e = 0u; e < STEP_COLUMNS / 8u; ++e) {
+        if (from + 8u * e >= end) break;
+        float weights[8];
+        decode(now, e, weights);
+        EACH_TOKEN(ADD_COLUMNS)
+      }
     }
   }
   EACH_TOKEN(KEEP)

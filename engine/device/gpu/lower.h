@@ -17,6 +17,14 @@ namespace tandem::gpu {
 enum class ByteProducts : uint8_t { plain, vpmaddubsw, vpdpbusd };
 const char* byte_products_option(ByteProducts how);  // a build option; "" for plain C
 
+// How simt kernels and shaders add four products of bytes in two words: one by one, by the interface's own extension,
+// or by NVIDIA's instruction (kernels/packed_dot.cl).
+enum class PackedDot : uint8_t { none, extension, dp4a };
+
+// The matrix units that simt kernels of OpenCL use for many tokens with 8-bit activations: none, NVIDIA's by an
+// instruction of PTX, or the same in plain C for tests (kernels/matmul_units_simt.cl).
+enum class MatrixUnits : uint8_t { none, ptx, emulated };
+
 struct LoweringContext {
   KernelFamily family = KernelFamily::simd;
   // The kernels are those of shaders/ (Vulkan). Their simd variants are cut in another way than those of kernels/.
@@ -27,7 +35,8 @@ struct LoweringContext {
   int64_t vector_registers = 32;  // simd: vectors of 16 floats that the vector registers hold (AVX-512 32, AVX2 8)
   int64_t loop_budget = 0;        // loop iterations a work-item may run in total; 0: any number (lavapipe: 65,535)
   int64_t max_buffer_bytes = 0;   // the bytes that one kernel argument reaches; 0: no limit
-  bool packed_dot = false;        // simt and shaders: proven to add four products of bytes in words
+  PackedDot packed_dot = PackedDot::none;            // proven for simt kernels and shaders
+  MatrixUnits matrix_units = MatrixUnits::none;      // proven
   ByteProducts byte_products = ByteProducts::plain;  // for 8-bit activations; the instructions were proven
   ProcessorTraits processor{};                       // traits of a CPU device's processor, for its simd kernels
   int64_t listed_tokens = 0;  // passes of up to this many tokens are lists; their kernel should know few variants

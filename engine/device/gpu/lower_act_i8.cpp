@@ -17,6 +17,8 @@ constexpr int64_t kTokensOfItem = 4;  // simd shaders: tokens of one work-item
 // simt: the most tokens whose sums a work-item holds. One work-item of such a batch computes whole runs of a row.
 constexpr int64_t kSmallSimtBatch = 4;
 
+constexpr size_t kUnitsGroup = 128;  // work-items of matmul_units_simt.cl: four warps
+
 int64_t words_of_row(int64_t K) { return K / kActGroup * kWordsOfGroup; }
 
 // The rows of x: slot i of token s. slots is 1 when all slots share a row.
@@ -54,8 +56,8 @@ KernelLaunch product_launch(const PackedFormat& format, const char* kernel, cons
   launch.source = in_family("matmul_act8", context.family);
   launch.kernel = kernel;
   launch.options = packed_options(format) + " " + define("BITS", format.kind == PackedKind::i4 ? 4 : 8);
-  if (context.family == KernelFamily::simt && !context.shaders && context.packed_dot)
-    launch.options += " -DHAS_PACKED_DOT=1";
+  if (context.family == KernelFamily::simt && !context.shaders && context.packed_dot != PackedDot::none)
+    launch.options += " " + define("HAS_PACKED_DOT", static_cast<int>(context.packed_dot));
   if (context.family == KernelFamily::simd && !context.shaders) {
     launch.options += " " + define("REGISTERS", context.vector_registers);
     if (const std::string how = byte_products_option(context.byte_products); !how.empty()) launch.options += " " + how;
@@ -64,11 +66,22 @@ KernelLaunch product_launch(const PackedFormat& format, const char* kernel, cons
   return launch;
 }
 
+// A matrix, or the matrices of a stack.
+struct WeightsOf {
+  PackedFormat format;
+  int64_t columns = 0;
+  Operand at;
+};
+
 // Sets the grid for a matrix of `rows` rows, and the work-group. For a small batch (small_batch_tokens > 0), simt
 // groups compute several runs of columns at once and keep their sums in local memory.
-void set_panels(KernelLaunch& launch, int64_t rows, int64_t small_batch_tokens, bool row_pieces,
+void set_panels(KernelLaunch& launch, int64_t rows, int64_t small_batch_tokens, const WeightsOf& weights,
                 const LoweringContext& context) {
   const size_t panels = ceil_div(rows, kPanelRows);
+  const bool row_pieces = in_row_pieces(weights.format, weights.columns, weights.at, context);
+  // A matrix unit adds 32 columns at once, so they must share a scale.
+  const MatrixUnits units =
+      row_pieces && weights.format.group == kActGroup && !context.shaders ? context.matrix_units : MatrixUnits::none;
   if (context.family == KernelFamily::simd) {
     launch.local = {context.shaders ? kWorkGroup : 1, 1, 1};
     launch.global = {panels * launch.local[0], 1, 1};
@@ -79,11 +92,15 @@ void set_panels(KernelLaunch& launch, int64_t rows, int64_t small_batch_tokens, 
     } else {
       if (row_pieces) read_row_pieces(launch);
       launch.local = {kMatMulGroup, 1, 1};
-      launch.global = {panels * kMatMulGroup, 1, 1};
+      if (units != MatrixUnits::none) {
+        launch.options += " " + define("MATRIX_UNITS", static_cast<int>(units));
+        launch.local = {kUnitsGroup, 1, 1};
+      }
+      launch.global = {panels * launch.local[0], 1, 1};
     }
   }
   // This comes last, because "_dot" ends the names of whole kernels: matmul_small_batch_wide_dot.
-  if (context.shaders && context.packed_dot) launch.kernel += "_dot";
+  if (context.shaders && context.packed_dot != PackedDot::none) launch.kernel += "_dot";
 }
 
 }  // namespace
@@ -108,8 +125,7 @@ std::vector<KernelLaunch> lower_act_i8(const MatMul& op, const LoweringContext& 
       narrow(op.K),         narrow(op.row_begin), narrow(op.row_end),    narrow(words_of_row(op.K)),
       narrow(op.y_stride)};
   if (!small_batch) launch.args.push_back(narrow(op.S));
-  set_panels(launch, op.row_end - op.row_begin, small_batch ? op.S : 0,
-             in_row_pieces(op.w.format, op.K, op.w.data, context), context);
+  set_panels(launch, op.row_end - op.row_begin, small_batch ? op.S : 0, {op.w.format, op.K, op.w.data}, context);
   if (by_row) launch.global[1] = ceil_div(op.S, kTokensOfItem);
   if (simt && !small_batch) launch.global[1] = ceil_div(op.S, kTokensOfTile);
   return {code_launch(rows, context), std::move(launch)};
@@ -139,8 +155,7 @@ std::vector<KernelLaunch> lower_act_i8(const GroupedMatMul& op, bool small_batch
   launch.args.insert(launch.args.end(), {narrow(op.slots), narrow(slots * words), narrow(shared ? 0 : words),
                                          narrow(op.y_stride), narrow(op.y_slot)});
   if (!by_choice) launch.args.push_back(narrow(op.S));
-  set_panels(launch, op.w.rows, by_choice ? 1 : 0, in_row_pieces(op.w.format, op.w.columns, op.w.data, context),
-             context);
+  set_panels(launch, op.w.rows, by_choice ? 1 : 0, {op.w.format, op.w.columns, op.w.data}, context);
   if (by_choice) {
     launch.global[1] *= static_cast<size_t>(op.slots);
     launch.global[2] = static_cast<size_t>(op.S);

@@ -188,7 +188,14 @@ class OpenclDevice final : public Device, private DeviceLab {
     if (info_.family == KernelFamily::simt && !options.precautions.against("dot products")) {
       context.packed_dot = prove_packed_dot(programs_, queue_);
       // The child process reports the lack, so that only there the compiler prints its complaints.
-      if (!context.packed_dot) options.precautions.lacks("dot products", "they do not compile, or are not exact");
+      if (context.packed_dot == gpu::PackedDot::none)
+        options.precautions.lacks("dot products", "they do not compile, or are not exact");
+    }
+    if (info_.family == KernelFamily::simt && !memory_->shared() && !options.precautions.against("matrix units")) {
+      context.matrix_units = prove_matrix_units(programs_, queue_);
+      if (context.matrix_units == gpu::MatrixUnits::none)
+        options.precautions.lacks("matrix units",
+                                  "no kernel knows any of this device, or they do not give the host's bits");
     }
     if (!memory_->shared()) context.has_row_pieces = is_weights;
     if (use_lists) context.listed_tokens = info_.listed_tokens = options.listed_tokens;

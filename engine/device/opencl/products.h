@@ -28,7 +28,12 @@ gpu::ByteProducts best_byte_products(ProgramCache& programs, const cl::CommandQu
 // compiled program; other processes rely on the result.
 void settle_keeping(ProgramCache& programs, gpu::ByteProducts how, const Precautions& precautions);
 
-// Whether the device has cl_khr_integer_dot_product and its sums are exact.
-bool prove_packed_dot(ProgramCache& programs, const cl::CommandQueue& queue);
+// The way in which the device adds four products of bytes with exact sums: cl_khr_integer_dot_product where it has it,
+// otherwise NVIDIA's instruction on its devices.
+gpu::PackedDot prove_packed_dot(ProgramCache& programs, const cl::CommandQueue& queue);
+
+// Whether products on NVIDIA's matrix units (kernels/matmul_units_simt.cl) have the host's bits: 64 rows and 64 tokens,
+// codes of 4 and of 8 bits. No other device is asked.
+gpu::MatrixUnits prove_matrix_units(ProgramCache& programs, const cl::CommandQueue& queue);
 
 }  // namespace tandem::opencl

@@ -183,9 +183,9 @@ class Trials {
 
 // A device needs one policy, the blocking one. All other policies can be spared.
 bool may_be_spared(const std::string& step) {
-  static const char* const kSpared[] = {"prefetch",      "zero copy",   "gates",        "stamps",
-                                        "vpdpbusd",      "vpmaddubsw",  "dot products", "kept pipelines",
-                                        "kept programs", kKeptAssembly, "first look"};
+  static const char* const kSpared[] = {"prefetch",       "zero copy",     "gates",        "stamps",
+                                        "vpdpbusd",       "vpmaddubsw",    "dot products", "matrix units",
+                                        "kept pipelines", "kept programs", kKeptAssembly,  "first look"};
   if (step.starts_with("policy ")) return step != "policy blocking";
   return std::ranges::count(kSpared, step) > 0;
 }

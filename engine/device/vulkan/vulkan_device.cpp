@@ -122,7 +122,8 @@ class VulkanDevice final : public Device, private DeviceLab {
     info_.policies = test_policies(handle_, pipelines_, info_.zero_copy, loop_budget, precautions);
     precautions.take("prepare to run programs");
     gpu::LoweringContext context = lowering_context(handle_, info_, loop_budget);
-    context.packed_dot = !precautions.against("dot products") && prove_packed_dot(handle_, pipelines_);
+    if (!precautions.against("dot products") && prove_packed_dot(handle_, pipelines_))
+      context.packed_dot = gpu::PackedDot::extension;
     memory_ = std::make_unique<SlotMemory>(handle_, info_.zero_copy, tuning.own_weights.value_or(info_.own_memory));
     if (memory_->own_weights()) {
       context.has_row_pieces = [memory = memory_.get()](const sync::Slot* slot) {

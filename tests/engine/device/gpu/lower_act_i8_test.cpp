@@ -142,10 +142,12 @@ TEST(LowerActI8, names_packed_dot_products_only_where_they_were_proven) {
     const auto product = [&] { return lower_matmul(act_i8_shape(StorageType::q4_0, 1, 64, 64), context)[1]; };
     EXPECT_EQ(product().kernel, shaders ? "matmul_small_batch_wide" : "matmul_small_batch");
     EXPECT_THAT(product().options, Not(HasSubstr("DOT")));
-    context.packed_dot = true;
+    context.packed_dot = PackedDot::extension;
     EXPECT_EQ(product().kernel, shaders ? "matmul_small_batch_wide_dot" : "matmul_small_batch");
     if (!shaders) {
-      EXPECT_THAT(product().options, HasSubstr("HAS_PACKED_DOT"));
+      EXPECT_THAT(product().options, HasSubstr("HAS_PACKED_DOT=1"));
+      context.packed_dot = PackedDot::dp4a;
+      EXPECT_THAT(product().options, HasSubstr("HAS_PACKED_DOT=2"));
     }
     context.family = KernelFamily::simd;
     EXPECT_THAT(product().options, Not(HasSubstr("HAS_PACKED_DOT"))) << "these name instructions of the host";

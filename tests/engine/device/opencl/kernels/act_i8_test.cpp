@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "engine/device/gpu/row_pieces.h"
 #include "engine/device/gpu/scratch.h"
 #include "engine/device/opencl/products.h"
 #include "engine/device/opencl/program_cache.h"
@@ -17,7 +18,9 @@ constexpr StorageType kFewTypes[] = {StorageType::q4_0, StorageType::q4_1, Stora
 
 class ActI8Kernel : public KernelTest {
  protected:
-  void expect_plain_bits(MatMul op) {
+  void expect_plain_bits(const MatMul& op) { expect_plain_bits(op, op.w); }
+  // panels: the weights in panel order, if those of the operator are not.
+  void expect_plain_bits(MatMul op, const PackedMatrix& panels) {
     const auto x = random(static_cast<size_t>(op.S * op.K));
     op.x_stride = op.K, op.y_stride = op.w.rows;
     op.x = memory_.put(x);
@@ -31,7 +34,7 @@ class ActI8Kernel : public KernelTest {
       quantise_act(x.data() + s * op.K, op.K, blocks.data());
       for (int64_t n = 0; n < op.w.rows; ++n) {
         const std::byte* panel =
-            op.w.data.as<std::byte>() + static_cast<size_t>(n / 64) * panel_bytes(op.w.format, op.K);
+            panels.data.as<std::byte>() + static_cast<size_t>(n / 64) * panel_bytes(op.w.format, op.K);
         const float expected = act_i8_product(op.w.format, panel, op.K, n % 64, blocks.data());
         ASSERT_EQ(std::bit_cast<uint32_t>(y[static_cast<size_t>(s * op.y_stride + n)]),
                   std::bit_cast<uint32_t>(expected))
@@ -42,7 +45,7 @@ class ActI8Kernel : public KernelTest {
 
   // Runs the launches on any device. If kernels use the function of the dot-product extension, a stand-in defines it.
   void run(const std::vector<KernelLaunch>& launches) {
-    if (!context_.packed_dot) {
+    if (context_.packed_dot == PackedDot::none) {
       runner_->run(launches);
       return;
     }
@@ -96,7 +99,7 @@ TEST_P(ActI8Kernel, of_a_graphics_card_have_the_bits_of_the_plain_definition_in_
     for (const size_t group : {256, 1024}) {
       context_.max_work_group = group;
       for (const bool dot : {false, true}) {
-        context_.packed_dot = dot;
+        context_.packed_dot = dot ? PackedDot::extension : PackedDot::none;
         SCOPED_TRACE(std::string(info(type).name) + " in groups of " + std::to_string(group) + (dot ? " by dots" : ""));
         MatMul op;
         op.K = type == StorageType::q2_k ? 256 * 3 : 32 * 19, op.row_end = 130, op.act_i8 = true;
@@ -107,6 +110,61 @@ TEST_P(ActI8Kernel, of_a_graphics_card_have_the_bits_of_the_plain_definition_in_
         }
       }
     }
+}
+
+// Matrix units read weights in pieces of rows, stages of 64 columns at a time. Here the warps of a group exchange their
+// words through local memory. Rows, tokens and columns end inside panels, tiles and stages.
+TEST_P(ActI8Kernel, of_matrix_units_have_the_bits_of_the_plain_definition) {
+  if (GetParam() == KernelFamily::simd) GTEST_SKIP() << "skipped: its groups have one work-item";
+  context_.matrix_units = MatrixUnits::emulated;
+  context_.has_row_pieces = [](const sync::Slot*) { return true; };
+  for (const StorageType type : {StorageType::q4_0, StorageType::q8_0, StorageType::q4_k}) {
+    SCOPED_TRACE(info(type).name);
+    MatMul op;
+    op.K = type == StorageType::q4_k ? 256 * 3 : 32 * 19, op.row_end = 130, op.act_i8 = true;
+    op.x_stride = op.K, op.y_stride = op.row_end;
+    op.w = make_weights(type, 130, op.K);
+    const PackedMatrix panels = op.w;
+    const std::byte* bytes = panels.data.as<std::byte>();
+    op.w.data = memory_.put(std::vector<std::byte>(bytes, bytes + panels.bytes()));
+    rearrange(op.w.format, op.K, panel_count(op.w.rows), op.w.data.as<std::byte>());
+    for (const int64_t S : {5, 65}) {
+      op.S = S;
+      ASSERT_THAT(lower_matmul(op, context_).back().options, ::testing::HasSubstr("MATRIX_UNITS=2"));
+      expect_plain_bits(op, panels);
+    }
+  }
+}
+
+// A stack of matrices, one for each slot of a token.
+TEST_P(ActI8Kernel, of_stacks_on_matrix_units_have_the_bits_of_the_plain_definition) {
+  if (GetParam() == KernelFamily::simd) GTEST_SKIP() << "skipped: its groups have one work-item";
+  context_.matrix_units = MatrixUnits::emulated;
+  context_.has_row_pieces = [](const sync::Slot*) { return true; };
+  constexpr int64_t kTokens = 66, kSlots = 2, K = 160, kRows = 64;
+  const PackedMatrix panels = make_weights(StorageType::q4_0, kSlots * kRows, K);
+  const std::byte* bytes = panels.data.as<std::byte>();
+  const Operand pieces = memory_.put(std::vector<std::byte>(bytes, bytes + panels.bytes()));
+  rearrange(panels.format, K, kSlots, pieces.as<std::byte>());
+  const auto x = random(static_cast<size_t>(kTokens * kSlots * K));
+  GroupedMatMul op;
+  op.S = kTokens, op.slots = kSlots, op.routed = false, op.act_i8 = true;
+  op.w = {panels.format, kSlots, kRows, K, pieces};
+  op.x = memory_.put(x), op.x_slot = K, op.x_stride = kSlots * K;
+  op.y = memory_.put(std::vector<float>(static_cast<size_t>(kTokens * kSlots * kRows), 77.0f));
+  op.y_slot = kRows, op.y_stride = kSlots * kRows;
+  auto launches = lower_grouped_matmul(op, context_);
+  ASSERT_THAT(launches.back().options, ::testing::HasSubstr("MATRIX_UNITS=2"));
+  scratch_.give_to(launches);
+  run(launches);
+  std::vector<ActBlock> blocks(K / kActGroup);
+  for (int64_t choice = 0; choice < kTokens * kSlots; ++choice) {
+    quantise_act(x.data() + choice * K, K, blocks.data());
+    const std::byte* panel = bytes + static_cast<size_t>(choice % kSlots) * panel_bytes(panels.format, K);
+    for (int64_t n = 0; n < kRows; ++n)
+      ASSERT_EQ(op.y.as<float>()[choice * kRows + n], act_i8_product(panels.format, panel, K, n, blocks.data()))
+          << "choice " << choice << ", row " << n;
+  }
 }
 TANDEM_BOTH_FAMILIES(ActI8Kernel);
 

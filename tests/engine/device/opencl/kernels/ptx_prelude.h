@@ -1,0 +1,19 @@
+// OpenCL's builtins in terms of PTX, for compiling kernels without NVIDIA's driver (ptx_check.py). clang includes this
+// file in front of a kernel.
+#define fma(a, b, c) __builtin_fmaf(a, b, c)
+#define min(a, b) ((a) < (b) ? (a) : (b))
+#define barrier(fence) __asm__ volatile("bar.sync 0;" ::: "memory")
+#define OF_DIMENSION(d, name) \
+  ((d) == 0 ? __nvvm_read_ptx_sreg_##name##_x() : (d) == 1 ? __nvvm_read_ptx_sreg_##name##_y() : __nvvm_read_ptx_sreg_##name##_z())
+#define get_local_id(d) OF_DIMENSION(d, tid)
+#define get_group_id(d) OF_DIMENSION(d, ctaid)
+
+#define HELPER static inline float __attribute__((always_inline, overloadable))
+HELPER half_as_float(ushort bits) {
+  float value;
+  __asm__("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+HELPER load_half(size_t at, const __global half *halves) { return half_as_float(((const __global ushort *)halves)[at]); }
+HELPER load_half(size_t at, const __private half *halves) { return half_as_float(((const __private ushort *)halves)[at]); }
+#define vload_half load_half
