@@ -117,7 +117,7 @@ INLINE float add_tile(float acc, const RowOfTile row, __global const uint4 *of) 
   return acc;
 }
 
-// Work mapping: matmul_rows_simt.cl. A step is a tile, and 64 bytes of codes are loaded ahead.
+// Work mapping: matmul_rows_simt.cl, a tile at a time. 64 bytes of codes are loaded ahead.
 #define TILES_AHEAD (16 / BITS)
 #ifdef GROUPED
 #include "grouped_small_batch.cl"
@@ -146,15 +146,13 @@ __kernel __attribute__((reqd_work_group_size(ROWS, RUNS, 1))) void matmul_small_
 #pragma unroll
   for (int d = 0; d < TILES_AHEAD; ++d)
     if (n + d < end) ahead[d] = load_row(panel, n + d, row);
-  for (; n < end; n += TILES_AHEAD) {
+  for (; n < end; ++n) {
+    const RowOfTile weights = ahead[0];
 #pragma unroll
-    for (int d = 0; d < TILES_AHEAD; ++d) {
-      if (n + d >= end) break;
-      const RowOfTile weights = ahead[d];
-      if (n + d + TILES_AHEAD < end) ahead[d] = load_row(panel, n + d + TILES_AHEAD, row);
+    for (int d = 1; d < TILES_AHEAD; ++d) ahead[d - 1] = ahead[d];
+    if (n + TILES_AHEAD < end) ahead[TILES_AHEAD - 1] = load_row(panel, n + TILES_AHEAD, row);
 #pragma unroll
-      for (int t = 0; t < TOKENS; ++t) acc[t] = add_tile(acc[t], weights, x + ((long)t * x_stride + (n + d) * ACT_WORDS) / 4);
-    }
+    for (int t = 0; t < TOKENS; ++t) acc[t] = add_tile(acc[t], weights, x + ((long)t * x_stride + n * ACT_WORDS) / 4);
   }
 #pragma unroll
   for (int t = 0; t < TOKENS; ++t) parts[(run * TOKENS + t) * ROWS + r] = acc[t];

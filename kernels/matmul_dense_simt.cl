@@ -16,27 +16,22 @@
 #endif
 
 #if ROW_PIECES && defined(TOKENS)
-#define STEP_COLUMNS (32 / ELEMENT_BYTES)
-typedef struct {
-  uint4 pieces[2];
-} Step;
+#define PIECE_COLUMNS (16 / ELEMENT_BYTES)
+typedef uint4 Piece;
 
-// Columns k to k + STEP_COLUMNS - 1 of row r of the panel. The second piece may lie behind the last column.
-INLINE Step load_step(__global const uchar *panel, const int r, const int k, const int K) {
-  Step step;
-  const size_t block = k / (STEP_COLUMNS / 2);
-  step.pieces[0] = row_piece(panel + block * 1024, r);
-  if (k + STEP_COLUMNS / 2 < K) step.pieces[1] = row_piece(panel + (block + 1) * 1024, r);
-  return step;
+// The piece of row r that begins with column k.
+INLINE Piece load_piece(__global const uchar *panel, const int r, const int k) {
+  return row_piece(panel + (size_t)(k / PIECE_COLUMNS) * 1024, r);
 }
 
-INLINE void decode(const Step step, const int e, float *w) {
+// All columns of the piece; e is 0.
+INLINE void decode(const Piece piece, const int e, float *w) {
 #pragma unroll
-  for (int j = 0; j < 8; ++j) {
+  for (int j = 0; j < PIECE_COLUMNS; ++j) {
 #if ELEMENT == 0
-    w[j] = as_float(word_of(step.pieces[j / 4], j % 4));
+    w[j] = as_float(word_of(piece, j));
 #else
-    const ushort bits = word_of(step.pieces[e], j / 2) >> 16 * (j % 2);
+    const ushort bits = word_of(piece, j / 2) >> 16 * (j % 2);
 #if ELEMENT == 1
     w[j] = vload_half(0, (__private const half *)&bits);
 #else

@@ -3,28 +3,15 @@
 //
 // Contract: the runs of runs.cl, as in matmul_simt.cl; the bits are the same.
 // Work mapping: a group of ROWS x RUNS per ROWS rows (dimension 0), so that small matrices fill a large card too.
-//   Work-item (r, run) computes one run of one row, a step of 32 bytes at a time. It loads two steps ahead of the one
-//   that it multiplies with. Then the group adds up the runs of each row and token.
+//   Work-item (r, run) computes one run of one row, a piece of 16 bytes at a time. It loads AHEAD pieces before it
+//   multiplies with the first of them. Then the group adds up the runs of each row and token.
 //   Dimensions 1 and 2 of grouped_small_batch are as in matmul_simt.cl.
-// Options: TOKENS; ALIGNED_X: rows of x begin at multiples of 16 bytes. The including file defines STEP_COLUMNS, Step,
-//   load_step(panel, r, k, K) and decode(step, e, w), which gives columns 8 e to 8 e + 7 of the step.
+// Options: TOKENS; ALIGNED_X: rows of x begin at multiples of 16 bytes. The including file defines PIECE_COLUMNS, Piece,
+//   load_piece(panel, r, k) and decode(piece, e, w), which gives columns e UNIT to e UNIT + UNIT - 1 of the piece.
 // Limits: groups of 128. Local memory: 512 bytes * TOKENS. Dense: K is a multiple of 8. Rows from row_end on are padding
 //   and are never written.
 #include "runs.cl"
 #define ROWS 8
-#define AHEAD 2  // steps that are loaded before they are multiplied
-
-// Eight values of a token.
-INLINE void load_eight(__global const float *x, float *values) {
-#if ALIGNED_X
-  const float4 first = ((__global const float4 *)x)[0], second = ((__global const float4 *)x)[1];
-  values[0] = first.x, values[1] = first.y, values[2] = first.z, values[3] = first.w;
-  values[4] = second.x, values[5] = second.y, values[6] = second.z, values[7] = second.w;
-#else
-#pragma unroll
-  for (int j = 0; j < 8; ++j) values[j] = x[j];
-#endif
-}
 
 // Adds up the runs of ROWS rows in ascending order, and stores the results of the rows before row_end. parts[run][token]
 // [row] are the sums. All work-items of the group must have stored theirs behind a barrier.
@@ -37,6 +24,22 @@ INLINE void store_totals(__local const float *parts, const int first_row, const 
 }
 
 #ifndef ACT_WORDS
+#define AHEAD 4
+#define UNIT (PIECE_COLUMNS < 8 ? PIECE_COLUMNS : 8)  // columns that are decoded at once
+
+// UNIT values of a token.
+INLINE void load_unit(__global const float *x, float *values) {
+#if ALIGNED_X
+#pragma unroll
+  for (int i = 0; i < UNIT / 4; ++i) {
+    const float4 four = ((__global const float4 *)x)[i];
+    values[4 * i] = four.x, values[4 * i + 1] = four.y, values[4 * i + 2] = four.z, values[4 * i + 3] = four.w;
+  }
+#else
+  for (int j = 0; j < UNIT; ++j) values[j] = x[j];
+#endif
+}
+
 #ifdef GROUPED
 #include "grouped_small_batch.cl"
 __kernel __attribute__((reqd_work_group_size(ROWS, RUNS, 1))) void grouped_small_batch(GROUPED_SMALL_BATCH_ARGUMENTS) {
@@ -60,29 +63,26 @@ __kernel __attribute__((reqd_work_group_size(ROWS, RUNS, 1))) void matmul_small_
   float sums[TOKENS];
 #pragma unroll
   for (int t = 0; t < TOKENS; ++t) sums[t] = 0.0f;
-  Step ahead[AHEAD];
+  Piece ahead[AHEAD];
 #pragma unroll
   for (int d = 0; d < AHEAD; ++d)
-    if (k + d * STEP_COLUMNS < end) ahead[d] = load_step(panel, row, k + d * STEP_COLUMNS, K);
-  for (; k < end; k += AHEAD * STEP_COLUMNS) {
+    if (k + d * PIECE_COLUMNS < end) ahead[d] = load_piece(panel, row, k + d * PIECE_COLUMNS);
+  for (; k < end; k += PIECE_COLUMNS) {
+    const Piece piece = ahead[0];
 #pragma unroll
-    for (int d = 0; d < AHEAD; ++d) {
-      const int first = k + d * STEP_COLUMNS, next = first + AHEAD * STEP_COLUMNS;
-      if (first >= end) break;
-      const Step step = ahead[d];
-      if (next < end) ahead[d] = load_step(panel, row, next, K);
+    for (int d = 1; d < AHEAD; ++d) ahead[d - 1] = ahead[d];
+    const int next = k + AHEAD * PIECE_COLUMNS;
+    if (next < end) ahead[AHEAD - 1] = load_piece(panel, row, next);
 #pragma unroll
-      for (int e = 0; e < STEP_COLUMNS / 8; ++e) {
-        if (first + 8 * e >= end) break;
-        float weights[8];
-        decode(step, e, weights);
+    for (int e = 0; e < PIECE_COLUMNS / UNIT; ++e) {
+      float weights[UNIT];
+      decode(piece, e, weights);
 #pragma unroll
-        for (int t = 0; t < TOKENS; ++t) {
-          float values[8];
-          load_eight(x + (size_t)t * x_stride + first + 8 * e, values);
+      for (int t = 0; t < TOKENS; ++t) {
+        float values[UNIT];
+        load_unit(x + (size_t)t * x_stride + k + UNIT * e, values);
 #pragma unroll
-          for (int j = 0; j < 8; ++j) sums[t] = fma(weights[j], values[j], sums[t]);
-        }
+        for (int j = 0; j < UNIT; ++j) sums[t] = fma(weights[j], values[j], sums[t]);
       }
     }
   }

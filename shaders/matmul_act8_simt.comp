@@ -153,7 +153,7 @@ uvec2 words_of_row(RowOfTile row, uint m) {
 #define START(t) precise float sum##t = 0.0;
 #define ADD_TILE(t)                                                                                             \
   if (t < TOKENS) {                                                                                             \
-    const uint of = (first_x + uint(t * x_stride) + (n + d) * ACT_WORDS) / 4u;                                        \
+    const uint of = (first_x + uint(t * x_stride) + n * ACT_WORDS) / 4u;                                        \
     const uvec4 codes[2] = uvec4[2](act[of], act[of + 1u]);                                                     \
     const uvec4 scale_and_sums = act[of + 2u];                                                                  \
     const float of_x = uintBitsToFloat(scale_and_sums.x);                                                       \
@@ -186,15 +186,12 @@ void main() {
   [[unroll]] for (uint d = 0u; d < TILES_AHEAD; ++d) {
     if (n + d < end) load_row(panel, n + d, panel_row, ahead[d]);
   }
-  // trips <= TANDEM_MAX_K / 1024 + 2   tiles: a sixteenth of them, and up to two more, at least two at a time
-  for (; n < end; n += TILES_AHEAD) {
-    // trips <= 4   TILES_AHEAD
-    [[unroll]] for (uint d = 0u; d < TILES_AHEAD; ++d) {
-      if (n + d >= end) break;
-      const RowOfTile now = ahead[d];
-      if (n + d + TILES_AHEAD < end) load_row(panel, n + d + TILES_AHEAD, panel_row, ahead[d]);
-      EACH_TOKEN(ADD_TILE)
-    }
+  // trips <= TANDEM_MAX_K / 512 + 2   tiles: a sixteenth of them, and up to two more
+  for (; n < end; ++n) {
+    const RowOfTile now = ahead[0];
+    [[unroll]] for (uint d = 1u; d < 4u; ++d) ahead[d - 1u] = ahead[d];
+    if (n + TILES_AHEAD < end) load_row(panel, n + TILES_AHEAD, panel_row, ahead[TILES_AHEAD - 1u]);
+    EACH_TOKEN(ADD_TILE)
   }
   EACH_TOKEN(KEEP)
   barrier();

@@ -20,26 +20,24 @@ layout(constant_id = 0) const int ELEMENT = 0;
 
 #ifdef IN_ROWS
 #define HALVES (ELEMENT != 0)
-#define STEP_COLUMNS (HALVES ? 16u : 8u)
-struct Step {
-  uvec4 pieces[2];
-};
+#define PIECE_COLUMNS (HALVES ? 8u : 4u)
+#define UNITS 1u
+#define UNIT 8  // of floats only the first four are columns
+#define Piece uvec4
 
-// Columns k to k + STEP_COLUMNS - 1 of row r of the panel. The second piece may lie behind the last column.
-void load_step(uint panel, uint r, uint k, uint K, out Step next) {
-  const uint block = panel + k / (STEP_COLUMNS / 2u) * 256u;
-  next.pieces[0] = row_piece(block, r);
-  if (k + STEP_COLUMNS / 2u < K) next.pieces[1] = row_piece(block + 256u, r);
+// The piece of row r that begins with column k.
+void load_piece(uint panel, uint r, uint k, out Piece next) {
+  next = row_piece(panel + k / PIECE_COLUMNS * 256u, r);
 }
 
-// Columns 8 e to 8 e + 7 of a step.
-void decode(Step step_of, uint e, out float columns[8]) {
+// All columns of the piece; e is 0.
+void decode(Piece piece, uint e, out float columns[UNIT]) {
   [[unroll]] for (uint j = 0u; j < 8u; ++j) {
     if (HALVES) {
-      const uint half_word = step_of.pieces[e][j / 2u] >> (16u * (j % 2u));
+      const uint half_word = piece[j / 2u] >> (16u * (j % 2u));
       columns[j] = ELEMENT == 1 ? unpackHalf2x16(half_word).x : uintBitsToFloat(half_word << 16);
     } else {
-      columns[j] = uintBitsToFloat(step_of.pieces[j / 4u][j % 4u]);
+      columns[j] = j < 4u ? uintBitsToFloat(piece[j % 4u]) : 0.0;
     }
   }
 }

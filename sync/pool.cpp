@@ -110,7 +110,7 @@ Slot& Pool::acquire(size_t bytes, SlotUse use, std::string label) {
   }
   if (use != SlotUse::device_local && groups_have_limits()) promised_.add(size, label);
   auto entry = std::make_unique<Entry>();
-  if (use == SlotUse::activations && size >= kWorthHugePages) {
+  if ((use == SlotUse::activations || use == SlotUse::intermediates) && size >= kWorthHugePages) {
     entry->slot.data_ = from_arena(size, label);
   } else {
     const bool huge = use != SlotUse::device_local && size >= kHugePageBytes;

@@ -27,10 +27,11 @@ namespace tandem::sync {
 
 // The content of a slot. From it, a device that cannot share memory decides what to copy, and when.
 enum class SlotUse {
-  weights,       // written by the host before the first launch, read-only afterwards
-  activations,   // written and read by several devices; handed over by flags
-  device_local,  // KV cache and scratch: only one device touches it within a plan
-  flags,         // flag lines (sync/flag.h)
+  weights,        // written by the host before the first launch, read-only afterwards
+  activations,    // written and read by several devices and the host; handed over by flags
+  intermediates,  // activations that only operators of a pass touch, so a device may keep those of its own
+  device_local,   // KV cache and scratch: only one device touches it within a plan
+  flags,          // flag lines (sync/flag.h)
 };
 
 class Slot {

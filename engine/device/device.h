@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -69,12 +70,20 @@ class LaunchSequence {
   const std::unique_ptr<const Built> built_;
 };
 
+using KeptSlots = std::set<const sync::Slot*>;
+
 class Device {
  public:
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
   virtual Support supports(const Operator& op) const = 0;
   virtual std::unique_ptr<Program> prepare(std::span<const Operator> operators) = 0;
+  // The same for programs of a plan in which nobody but this device touches the slots `kept`. A device with memory of
+  // its own then copies them neither in nor out.
+  virtual std::unique_ptr<Program> prepare_keeping(std::span<const Operator> operators, const KeptSlots& kept) {
+    static_cast<void>(kept);
+    return prepare(operators);
+  }
   // Takes programs that this device prepared, or another device on the same thread (DeviceInfo::thread_of).
   virtual void launch(std::shared_ptr<const LaunchSequence> sequence, uint32_t base) = 0;
   virtual Cost estimate(std::span<const Operator> operators) const = 0;

@@ -26,6 +26,14 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
   const auto floats = [this](int64_t rows, int64_t width, const char* label) {
     return take(static_cast<size_t>(rows * width) * sizeof(float), sync::SlotUse::activations, label);
   };
+  // Between operators: nobody else reads or writes these.
+  const auto between = [this](int64_t rows, int64_t width, const char* label) {
+    return take(static_cast<size_t>(rows * width) * sizeof(float), sync::SlotUse::intermediates, label);
+  };
+  // Written here alone, and read by every pass.
+  const auto constants = [this](int64_t rows, int64_t width, const char* label) {
+    return take(static_cast<size_t>(rows * width) * sizeof(float), sync::SlotUse::weights, label);
+  };
   // A graph that pads writes rows beyond the pass's tokens, so its buffers are larger. Ids and positions exist for
   // tokens alone.
   const int64_t rows = std::max(s.tokens, s.rows),
@@ -40,31 +48,31 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
   if (s.tree_depth > 0) segments.paths = floats(s.segments, 1 + s.tree_depth, "paths of trees");
   // Positions and pages are valid from the start.
   if (pool_) write_positions(*this, 0, 1);
-  hidden = floats(rows, c.hidden, "hidden");
-  normed = floats(rows, c.hidden, "normed");
-  qkv = floats(rows, c.projected_width(), "qkv");
-  attended = floats(rows, c.heads * c.head_dim_v, "attended");
+  hidden = between(rows, c.hidden, "hidden");
+  normed = between(rows, c.hidden, "normed");
+  qkv = between(rows, c.projected_width(), "qkv");
+  attended = between(rows, c.heads * c.head_dim_v, "attended");
   if (c.latent) {
     if (c.latent->query_rank > 0) {
-      query_latents = floats(rows, c.latent->query_rank, "latents of queries");
-      queries = floats(rows, c.query_width(), "queries");
+      query_latents = between(rows, c.latent->query_rank, "latents of queries");
+      queries = between(rows, c.query_width(), "queries");
     }
-    latent_queries = floats(rows, c.q_width(), "latent queries");
-    values = floats(rows, c.attended_width(), "values");
+    latent_queries = between(rows, c.q_width(), "latent queries");
+    values = between(rows, c.attended_width(), "values");
   }
-  projected = floats(rows, c.hidden, "projected");
+  projected = between(rows, c.hidden, "projected");
   if (const int64_t width = widest_feed_forward(c)) {
-    gate_up = floats(rows, (c.gated ? 2 : 1) * width, "gate_up");
-    activated = floats(rows, width, "activated");
+    gate_up = between(rows, (c.gated ? 2 : 1) * width, "gate_up");
+    activated = between(rows, width, "activated");
   }
   if (c.experts) {
     const ExpertsConfig& e = *c.experts;
-    if (e.shared_feed_forward > 0) shared = floats(rows, c.hidden, "shared experts");
-    expert_lists = floats(rows, expert_list_words(e.count, e.used), "lists of experts");
+    if (e.shared_feed_forward > 0) shared = between(rows, c.hidden, "shared experts");
+    expert_lists = between(rows, expert_list_words(e.count, e.used), "lists of experts");
     if (s.experts_move) expert_places = floats(rows, e.used, "slots of experts");
-    expert_gate_up = floats(rows * e.used, 2 * e.feed_forward, "gate_up of experts");
-    expert_activated = floats(rows * e.used, e.feed_forward, "activated of experts");
-    expert_found = floats(rows * e.used, c.hidden, "found by experts");
+    expert_gate_up = between(rows * e.used, 2 * e.feed_forward, "gate_up of experts");
+    expert_activated = between(rows * e.used, e.feed_forward, "activated of experts");
+    expert_found = between(rows * e.used, c.hidden, "found by experts");
   }
   // Static graphs of experts read and write rows of their own: gathered from the tokens, and padded.
   if (c.experts && s.expert_rows > 0) {
@@ -100,25 +108,25 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
   const int64_t guesses = std::max(s.guess_layers, s.prefetch_layers);
   if (c.experts && guesses > 0) guess_normed = floats(rows, c.hidden, "normed for guesses");
   logits = floats(logit_rows, s.hidden_states ? c.hidden : c.vocabulary, "logits");
-  rope_table = floats(s.positions, c.rope.dim, "rope table");
+  rope_table = constants(s.positions, c.rope.dim, "rope table");
   if (pool_ && c.rope.dim > 0) fill_rope_table(c.rope, s.positions, rope_table.as<float>());
-  if (c.window_rope) window_rope_table = floats(s.positions, c.window_rope->dim, "rope table of windows");
+  if (c.window_rope) window_rope_table = constants(s.positions, c.window_rope->dim, "rope table of windows");
   if (pool_ && c.window_rope) fill_rope_table(*c.window_rope, s.positions, window_rope_table.as<float>());
-  if (c.has_temperature(s.positions)) query_rope_table = floats(s.positions, c.rope.dim, "rope table of queries");
+  if (c.has_temperature(s.positions)) query_rope_table = constants(s.positions, c.rope.dim, "rope table of queries");
   if (query_rope_table) fill_rope_table(c.rope, s.positions, query_rope_table.as<float>(), &*c.temperature);
   if (c.has_unrotated_temperature()) {
-    temperature_table = floats(s.positions, c.head_dim, "factors on queries");
+    temperature_table = constants(s.positions, c.head_dim, "factors on queries");
     if (pool_) fill_temperature_table(*c.temperature, s.positions, c.head_dim, temperature_table.as<float>());
   }
   if (c.alibi > 0) {
-    slopes = floats(c.heads, 1, "slopes of heads");
+    slopes = constants(c.heads, 1, "slopes of heads");
     if (pool_) std::ranges::copy(alibi_slopes(c.heads, c.alibi), slopes.as<float>());
   }
   const bool scales_input = c.experts && c.experts->scales_input;
   if (scales_input) scaled = floats(rows, c.hidden, "scaled input of experts");
   if (scales_input || c.unit_qk_norm) {
     const int64_t count = std::max(rows, c.head_dim);
-    ones = floats(count, 1, "ones");
+    ones = constants(count, 1, "ones");
     if (pool_) std::fill_n(ones.as<float>(), count, 1.0f);
   }
   // Attention over a long cache is cut into splits, whose partial results lie here until they are merged.

@@ -133,7 +133,7 @@ PassPlans::Entry& PassPlans::prepare(const Batch& asked, int64_t position) {
       const double start = now_seconds();
       if (auto better = planner().better_than(entry->prepared->plan(), batch, position)) {
         entry->graphs.reset();
-        executor.drop(std::exchange(entry->prepared, executor.prepare(std::move(*better))));
+        executor.drop(std::exchange(entry->prepared, executor.prepare(std::move(*better), true)));
         ++preparations_.plans;
         entry->ran = false;
       }
@@ -144,7 +144,7 @@ PassPlans::Entry& PassPlans::prepare(const Batch& asked, int64_t position) {
   }
   const double start = now_seconds();
   Entry& made =
-      prepared_.add(key, {batch, executor.prepare(planner().plan_for(batch, position)), {}, planner().version()},
+      prepared_.add(key, {batch, executor.prepare(planner().plan_for(batch, position), true), {}, planner().version()},
                     [&](Entry evicted) { executor.drop(std::move(evicted.prepared)); });
   // H12, Online-prepare: graphs of other lengths than the NPU's sizes would be compiled for this plan. The time
   // is modelled.

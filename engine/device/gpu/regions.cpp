@@ -19,15 +19,25 @@ void add_region(std::vector<Region>& regions, const Region& region) {
 
 // An upload is needed only for memory that no earlier operator of the program has written. Memory of the device's own
 // is never copied.
-void collect_regions(const Operator& op, CopiedRegions& all) {
+void collect_regions(const Operator& op, CopiedRegions& all, const KeptSlots& kept) {
+  const auto stays = [&](const sync::Slot* slot) {
+    return slot->use() == sync::SlotUse::device_local || kept.contains(slot);
+  };
   for (const Region& region : reads(op)) {
-    if (!region.at || region.at.slot->use() == sync::SlotUse::device_local) continue;
+    if (!region.at || stays(region.at.slot)) continue;
     if (std::ranges::any_of(all.downloads, [&](const Region& written) { return covers(written, region); })) continue;
     add_region(region.at.slot->use() == sync::SlotUse::weights ? all.weights : all.uploads, region);
   }
   for (const Region& region : writes(op)) {
-    if (region.at && region.at.slot->use() != sync::SlotUse::device_local) add_region(all.downloads, region);
+    if (region.at && !stays(region.at.slot)) add_region(all.downloads, region);
   }
+}
+
+uint64_t copied_bytes(const CopiedRegions& all) {
+  uint64_t bytes = 0;
+  for (const auto& regions : {all.uploads, all.downloads})
+    for (const Region& region : regions) bytes += static_cast<uint64_t>(region.rows) * region.width_bytes;
+  return bytes;
 }
 
 }  // namespace tandem::gpu

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "engine/device/device.h"
 #include "engine/device/operator.h"
 
 namespace tandem::gpu {
@@ -13,7 +14,10 @@ struct CopiedRegions {
 };
 
 // Adds the regions that `op` reads and writes, each once. Call it for operators in their order: a region that one of
-// them has written is not uploaded for a later one. Slots of SlotUse::device_local are never copied.
-void collect_regions(const Operator& op, CopiedRegions& all);
+// them has written is not uploaded for a later one. Slots of SlotUse::device_local and those that the device keeps are
+// never copied.
+void collect_regions(const Operator& op, CopiedRegions& all, const KeptSlots& kept = {});
+// The bytes that every launch copies.
+uint64_t copied_bytes(const CopiedRegions& all);
 
 }  // namespace tandem::gpu

@@ -56,6 +56,7 @@ void HostLauncher::execute_kernels(Prepared& program) {
     for (const Region& region : program.copied.weights) memory_.upload_once(queue_, region);
     enqueue_rearrangements(queue_, memory_, program);
     for (const Region& region : program.copied.uploads) memory_.upload(queue_, region);
+    copied_bytes_ += gpu::copied_bytes(program.copied);
   }
   enqueue_measured(queue_, program, spans_);
   if (!memory_.shared()) {

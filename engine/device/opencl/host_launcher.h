@@ -6,6 +6,7 @@
 // Contract: as Launcher. Ownership: borrows the memory and the recorder.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -26,6 +27,7 @@ class HostLauncher final : public Launcher {
   void launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits, sync::Signal signal) override;
   void batch(bool) override {}  // the thread queues one program at a time
   void finish(std::chrono::milliseconds deadline) override;
+  uint64_t copied_bytes() const override { return copied_bytes_; }
 
  private:
   struct Job {
@@ -43,6 +45,7 @@ class HostLauncher final : public Launcher {
   std::string id_;
   StepWaits waits_;
   sync::FirstFailure failure_;
+  std::atomic<uint64_t> copied_bytes_ = 0;
   std::mutex mutex_;  // guards running_
   std::string running_;
   sync::Worker thread_;  // last: it uses everything above

@@ -24,6 +24,7 @@ class Launcher {
   virtual void launch(std::shared_ptr<Prepared> program, std::span<const sync::WaitFor> waits, sync::Signal signal) = 0;
   virtual void batch(bool open) = 0;  // between true and false, commands need not be flushed one by one
   virtual void finish(std::chrono::milliseconds deadline) = 0;
+  virtual uint64_t copied_bytes() const { return 0; }  // of all launches so far, besides weights
 };
 
 }  // namespace tandem::opencl

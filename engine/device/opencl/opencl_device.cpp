@@ -221,7 +221,10 @@ class OpenclDevice final : public Device, private DeviceLab {
   const DeviceInfo& info() const override { return info_; }
   Support supports(const Operator& op) const override;
   std::unique_ptr<Program> prepare(std::span<const Operator> operators) override {
-    return std::make_unique<OpenclProgram>(preparer_->prepare(operators));
+    return prepare_keeping(operators, {});
+  }
+  std::unique_ptr<Program> prepare_keeping(std::span<const Operator> operators, const KeptSlots& kept) override {
+    return std::make_unique<OpenclProgram>(preparer_->prepare(operators, kept));
   }
   void launch(std::shared_ptr<const LaunchSequence> sequence, uint32_t base) override;
   Cost estimate(std::span<const Operator> operators) const override { return gpu::cost(roofline_, operators); }
@@ -240,6 +243,8 @@ class OpenclDevice final : public Device, private DeviceLab {
     on ? spans_.start(queue_) : spans_.stop();
   }
   std::vector<DeviceSpan> take_spans() override { return spans_.take(); }
+
+  uint64_t copied_bytes() const override { return launcher_->copied_bytes(); }
 
   std::unique_ptr<SyncProbe> sync_probe(sync::Policy policy, double work_seconds) override {
     require_policy(info_, policy);

@@ -154,7 +154,7 @@ bool Preparer::take_simpler_kernel(KernelLaunch& launch, const std::string& beca
 
 // Lowers each operator to launches and drops launches with empty grids. If all launches can be listed, the program gets
 // records. Its kernel objects are then made only when they are needed; otherwise they are made now.
-std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators) {
+std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators, const KeptSlots& kept) {
   auto prepared = std::make_shared<Prepared>();
   prepared->launches.reserve(operators.size());
   prepared->operator_of.reserve(operators.size());
@@ -164,7 +164,7 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
   for (size_t i = 0; i < operators.size(); ++i) {
     // Collects the regions of all operators: they are copied around a launch, weights only once.
     if (!memory_.shared()) {
-      gpu::collect_regions(operators[i], prepared->copied);
+      gpu::collect_regions(operators[i], prepared->copied, kept);
       add_rearrangements(operators[i], *prepared);
     }
     std::vector<KernelLaunch> launches = gpu::lower(operators[i], context_);

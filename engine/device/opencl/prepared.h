@@ -59,7 +59,7 @@ class Preparer {
   Preparer(ProgramCache& programs, SlotMemory& memory, sync::Pool& own_pool, LoweringContext context, bool warm_up,
            ListVariants* variants, std::function<void(const std::string&)> on_fatal);
 
-  std::shared_ptr<Prepared> prepare(std::span<const Operator> operators);
+  std::shared_ptr<Prepared> prepare(std::span<const Operator> operators, const KeptSlots& kept = {});
   // Makes the kernel objects that are not made yet. warm: launches each new variant once, on shadow memory, and waits
   // for it. Not allowed behind a gate that waits for a launch which this thread has yet to make.
   void bind(Prepared& prepared, bool warm);

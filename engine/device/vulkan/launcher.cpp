@@ -102,7 +102,10 @@ void Launcher::start(Job job) {
     for (const WeightsCopy& weights : program.weights)
       if (weights.state->filled != weights.slot->times_acquired()) upload(handle_, weights);
     rearrange(handle_, program);
-    if (!memory_.shared()) program.fill_staging();
+    if (!memory_.shared()) {
+      program.fill_staging();
+      copied_bytes_ += program.staged_bytes;
+    }
     submit({job, timeline_.last() + 1, {}, now_seconds(), {}}, object);
   } catch (const std::exception& error) {
     give_up(job, "step '" + job.program->name + "': " + error.what());

@@ -11,6 +11,7 @@
 //   Threads: launch() and finish() from one thread.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <deque>
 #include <memory>
@@ -47,6 +48,7 @@ class Launcher {
   ~Launcher();  // programs that have not started, or still wait for flags, fail their own flags
   void launch(std::vector<Job> jobs);
   void finish(std::chrono::milliseconds deadline);
+  uint64_t copied_bytes() const { return copied_bytes_; }  // of all launches so far, besides weights
   void record_spans(bool on);
   std::vector<DeviceSpan> take_spans();
 
@@ -79,6 +81,7 @@ class Launcher {
 
   sync::FirstFailure failure_;
 
+  std::atomic<uint64_t> copied_bytes_ = 0;
   std::mutex mutex_;  // guards what follows
   std::string running_;
   bool spans_on_ = false;

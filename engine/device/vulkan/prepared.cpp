@@ -177,7 +177,7 @@ Preparer::Bound Preparer::bind(const gpu::KernelLaunch& launch, VkDescriptorPool
 
 // Lowers all operators and decides on barriers. Makes copies of weights and a staging buffer if they are needed. Then
 // binds every launch and records the command buffer. Launches with empty grids are dropped.
-std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators) {
+std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators, const KeptSlots& kept) {
   auto prepared = std::make_shared<Prepared>();
   prepared->handle = shared_handle_;
   prepared->name = operators.empty() ? "(empty)" : operators.front().name;
@@ -200,7 +200,7 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators)
   // if memory is not shared.
   if (memory_.own_weights()) {
     gpu::CopiedRegions regions;
-    for (const Operator& op : operators) gpu::collect_regions(op, regions);
+    for (const Operator& op : operators) gpu::collect_regions(op, regions, kept);
     copy_weights(regions, *prepared);
     if (!memory_.shared()) stage(regions, *prepared);
   }
@@ -263,6 +263,7 @@ void Preparer::stage(const gpu::CopiedRegions& regions, Prepared& prepared) {
   };
   place(regions.uploads, prepared.uploads);
   place(regions.downloads, prepared.downloads);
+  prepared.staged_bytes = bytes;
   prepared.staging = allocate_staging(handle_, std::max<uint64_t>(bytes, 4), "staging of " + prepared.name);
 }
 

@@ -49,6 +49,7 @@ struct Prepared {
   std::vector<Rearrangement> rearrangements;  // behind these uploads
   std::vector<Staged> uploads, downloads;     // copied around every launch if memory is not shared
   Allocation staging;
+  uint64_t staged_bytes = 0;                     // of all uploads and downloads
   sync::DurationPredictor duration, flag_waits;  // used by the launcher's thread
   const Program* owner = nullptr;                // identity in DeviceSpan; never dereferenced
 
@@ -61,7 +62,7 @@ class Preparer {
   // own_pool: for the device's own memory.
   Preparer(std::shared_ptr<Handle> handle, Pipelines& pipelines, SlotMemory& memory, sync::Pool& own_pool,
            gpu::LoweringContext context);
-  std::shared_ptr<Prepared> prepare(std::span<const Operator> operators);
+  std::shared_ptr<Prepared> prepare(std::span<const Operator> operators, const KeptSlots& kept = {});
   // Makes the driver compile everything that a launch needs. The launch has no operands.
   void compile(const gpu::KernelLaunch& launch);
   const gpu::LoweringContext& context() const { return context_; }

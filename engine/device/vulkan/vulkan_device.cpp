@@ -142,8 +142,11 @@ class VulkanDevice final : public Device, private DeviceLab {
   const DeviceInfo& info() const override { return info_; }
   Support supports(const Operator& op) const override;
   std::unique_ptr<Program> prepare(std::span<const Operator> operators) override {
+    return prepare_keeping(operators, {});
+  }
+  std::unique_ptr<Program> prepare_keeping(std::span<const Operator> operators, const KeptSlots& kept) override {
     try {
-      return std::make_unique<VulkanProgram>(preparer_->prepare(operators));
+      return std::make_unique<VulkanProgram>(preparer_->prepare(operators, kept));
     } catch (const proof::FatalProgram& fatal) {
       // Later processes leave the device out as well.
       proof::leave_out(proof::Api::vulkan, index_, fatal.reason());
@@ -166,6 +169,8 @@ class VulkanDevice final : public Device, private DeviceLab {
   }
   void record_spans(bool on) override { launcher_->record_spans(on); }
   std::vector<DeviceSpan> take_spans() override { return launcher_->take_spans(); }
+  uint64_t copied_bytes() const override { return launcher_->copied_bytes(); }
+
   std::unique_ptr<SyncProbe> sync_probe(sync::Policy policy, double work_seconds) override {
     require_policy(info_, policy);
     if (!memory_->shared()) {

@@ -1,6 +1,8 @@
 #include "engine/run/pass/executor.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <set>
 #include <thread>
 #include <utility>
@@ -27,6 +29,26 @@ std::vector<size_t> leaders(const std::vector<Device*>& devices) {
     while (thread(lead[d]) != thread(d)) ++lead[d];
   }
   return lead;
+}
+
+// For each device with memory of its own, the slots of intermediate values that no other device of the plan touches.
+std::vector<KeptSlots> kept_slots(const Plan& plan, const std::vector<Device*>& devices) {
+  std::vector<KeptSlots> kept(devices.size());
+  if (std::ranges::all_of(devices, [](const Device* device) { return device->info().zero_copy; })) return kept;
+  constexpr int kSeveral = -1;
+  std::map<const sync::Slot*, int> users;  // the slot's only device
+  for (const Step& step : plan.steps) {
+    const auto look = [&](const Region& region, bool, bool) {
+      if (!region.at || region.at.slot->use() != sync::SlotUse::intermediates) return;
+      const auto [at, is_new] = users.emplace(region.at.slot, step.device);
+      if (!is_new && at->second != step.device) at->second = kSeveral;
+    };
+    for (const Operator& op : step.operators) for_each_region(op, std::ref(look));
+  }
+  for (const auto& [slot, device] : users)
+    if (device != kSeveral && !devices[static_cast<size_t>(device)]->info().zero_copy)
+      kept[static_cast<size_t>(device)].insert(slot);
+  return kept;
 }
 
 std::string text_of(const std::exception_ptr& failure) {
@@ -60,14 +82,16 @@ Device& Executor::device(const std::string& id) const {
 }
 
 // Devices make their programs here, once for each step. Later runs only launch them.
-std::unique_ptr<PreparedPlan> Executor::prepare(Plan plan) {
+std::unique_ptr<PreparedPlan> Executor::prepare(Plan plan, bool whole_pass) {
   // If plans are made but none runs, at most one dropped plan waits to be destroyed.
   if (dropped_.size() > 1) dropped_.erase(dropped_.begin(), dropped_.end() - 1);
   auto prepared = std::make_unique<PreparedPlan>();
   for (const std::string& id : plan.devices) prepared->devices_.push_back(&device(id));
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const Step& step = plan.steps[i];
-    prepared->programs_.push_back(prepared->devices_[step.device]->prepare(step.operators));
+  std::vector<KeptSlots> kept(prepared->devices_.size());
+  if (whole_pass) kept = kept_slots(plan, prepared->devices_);
+  for (const Step& step : plan.steps) {
+    const auto d = static_cast<size_t>(step.device);
+    prepared->programs_.push_back(prepared->devices_[d]->prepare_keeping(step.operators, kept[d]));
   }
   prepared->plan_ = std::move(plan);
   make_sequences(*prepared);

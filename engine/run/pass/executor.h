@@ -101,7 +101,9 @@ class Executor {
  public:
   Executor(sync::Pool& pool, std::vector<Device*> devices, ExecutorOptions options);
 
-  std::unique_ptr<PreparedPlan> prepare(Plan plan);
+  // whole_pass: the plan has all operators of a pass. Intermediate values that one of its devices alone touches stay in
+  // that device's memory then.
+  std::unique_ptr<PreparedPlan> prepare(Plan plan, bool whole_pass = false);
   // measured: the devices measure the run, and wait() returns the spans. Devices that cannot measure give no spans. If
   // two measured runs of one plan are in flight at once, the first one gets the spans of both.
   Run start(PreparedPlan& prepared, bool measured = false);

@@ -56,9 +56,9 @@ class CardWeights : public GpuBench {
     decode_packed_row(w.format, w.data.as<std::byte>(), kColumns, id, row.data());
     EXPECT_EQ(std::vector<float>(op.y.as<float>(), op.y.as<float>() + kColumns), row);
   }
-  Operand slot() {
+  sync::Slot& slot() {
     const PackedFormat format{PackedKind::i8, ScaleKind::half, MinKind::none, 32, 0};
-    return take(packed_bytes(format, kRows, kColumns), "table", sync::SlotUse::weights);
+    return acquire(packed_bytes(format, kRows, kColumns), sync::SlotUse::weights, "table");
   }
   // The matrix without its first panel.
   static PackedMatrix behind_a_panel(const PackedMatrix& w) {
@@ -67,13 +67,13 @@ class CardWeights : public GpuBench {
 };
 
 TEST_P(CardWeights, are_the_same_for_lookups_and_for_products_of_few_and_many_tokens) {
-  const PackedMatrix w = table(slot(), 1);
+  const PackedMatrix w = table({&slot(), 0}, 1);
   for (const int64_t tokens : {int64_t{1}, kTokens}) expect_products(w, tokens);
   expect_lookup(w, 77);
 }
 
 TEST_P(CardWeights, of_a_part_and_of_the_whole_are_rearranged_once) {
-  const PackedMatrix first = table(slot(), 2), second = table(slot(), 3);
+  const PackedMatrix first = table({&slot(), 0}, 2), second = table({&slot(), 0}, 3);
   expect_products(behind_a_panel(first), 1);
   expect_products(first, 1);
   expect_products(second, 1);
@@ -82,12 +82,12 @@ TEST_P(CardWeights, of_a_part_and_of_the_whole_are_rearranged_once) {
 
 TEST_P(CardWeights, are_rearranged_anew_in_a_slot_that_is_used_again) {
   sync::Pool& pool = bench_.pool;
-  const Operand at = slot();
-  expect_products(table(at, 4), 1);
-  const size_t bytes = at.slot->size_bytes();
-  pool.release(*at.slot);
-  ASSERT_EQ(&pool.acquire(bytes, sync::SlotUse::weights, "other weights"), at.slot);
-  expect_products(table(at, 5), 1);
+  sync::Slot& used = slot();
+  expect_products(table({&used, 0}, 4), 1);
+  const size_t bytes = used.size_bytes();
+  pool.release(used);
+  ASSERT_EQ(&pool.acquire(bytes, sync::SlotUse::weights, "other weights"), &used);
+  expect_products(table({&used, 0}, 5), 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cards, CardWeights, ::testing::ValuesIn(cards()),

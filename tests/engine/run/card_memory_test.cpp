@@ -1,0 +1,70 @@
+// What crosses the bus of a card with memory of its own: ids, positions and results. OpenCL's and Vulkan's devices here
+// copy memory as such cards do, and run their kernels.
+#include <gtest/gtest.h>
+
+#include "engine/device/lab/lab.h"
+#include "engine/run/machine/machine.h"
+#include "tests/engine/run/golden.h"
+#include "tests/engine/run/host_engine.h"
+
+namespace tandem::testing {
+namespace {
+
+class CardMemory : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { need_devices(card()); }
+  Way card() const { return {"gpu-only", {}, "simt", ActType::f32, KvType::f16, true, "blocking", {GetParam()}}; }
+  static uint64_t copied(Engine& engine) { return lab_of(*engine.machine().devices().front()).copied_bytes(); }
+};
+
+TEST_P(CardMemory, takes_ids_and_positions_and_gives_results_alone) {
+  const std::string path = repository_data("tiny-models/stories260K-F16.gguf");
+  const auto engine = open_engine(path, card());
+  const int64_t vocabulary = engine->model().config().vocabulary;
+  std::vector<int32_t> ids(24);
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int32_t>(7 * i % 300);
+  Sequence text = engine->cache().new_sequence();
+  extend(*engine, text, ids);
+  uint64_t before = copied(*engine);
+  ASSERT_GT(before, 0U) << "the device copies";
+  const std::vector<int32_t> next = {11};
+  extend(*engine, text, next);
+  const uint64_t token = copied(*engine) - before;
+  // The logits, and room for an id, a position and the numbers of pages.
+  EXPECT_LE(token, static_cast<uint64_t>(vocabulary) * sizeof(float) + 256);
+  EXPECT_GE(token, static_cast<uint64_t>(vocabulary) * sizeof(float));
+  before = copied(*engine);
+  extend(*engine, text, ids);
+  EXPECT_LE(copied(*engine) - before, token + 2 * ids.size() * sizeof(int32_t))
+      << "a prompt has the logits of one token";
+}
+
+TEST_P(CardMemory, changes_no_bit) {
+  const std::string path = repository_data("tiny-models/stories260K-F16.gguf");
+  const std::vector<int32_t> ids = {1, 403, 407, 261, 378, 299, 100, 12, 9};
+  const auto card_logits = all_logits(*open_engine(path, card()), ids);
+  const auto host_logits = all_logits(*open_engine(path, {"host-only", {}, "", ActType::f32, KvType::f16}), ids);
+  ASSERT_EQ(card_logits.size(), host_logits.size());
+  if (GetParam() == "opencl:0") {
+    EXPECT_EQ(card_logits, host_logits);
+  } else {
+    EXPECT_LE(largest_difference(card_logits, host_logits), 0.03) << "lavapipe's fma is not fused";
+  }
+}
+
+// Rows of each product are divided between the card and an NPU, so most values are read by both.
+TEST_P(CardMemory, is_copied_where_another_device_reads_or_writes) {
+  const std::string path = repository_data("tiny-models/stories260K-F16.gguf");
+  const std::vector<int32_t> ids = {1, 403, 407, 261, 378, 299, 100, 12, 9};
+  Way both{"tensor", {0.5}, "simt", ActType::f16, KvType::f16, false, "blocking", {GetParam(), "npu:0"}};
+  need_devices(both);
+  const auto shared = all_logits(*open_engine(path, both), ids);
+  both.copies = true;
+  EXPECT_EQ(all_logits(*open_engine(path, both), ids), shared);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cards, CardMemory, ::testing::Values("opencl:0", "vulkan:0"),
+                         [](const auto& test) { return test.param.substr(0, 6); });
+
+}  // namespace
+}  // namespace tandem::testing
