@@ -6,8 +6,9 @@
 // Layout: weights in pieces of rows (row_piece.cl), with one scale for 32 columns. Words of a row and of a token lie in the
 //   order of ActBlock, the same for both, so that each product has its own column.
 // Work mapping: a group of 128, four warps, per 64 rows (dimension 0) and 64 tokens (dimension 1). Warp (wm, wn) of 2 x 2
-//   has 32 rows and 32 tokens, as FM x FN fragments of 16 x 8. A stage is a tile of a run, 64 columns: the group loads the
-//   next one into registers while it multiplies. In a fragment, lane 4 i + j has rows i and i + 8, and tokens 2 j and 2 j + 1.
+//   has 32 rows and 32 tokens, as FM x FN fragments of 16 x 8. In a fragment, lane 4 i + j has rows i and i + 8, and tokens
+//   2 j and 2 j + 1. A stage is a tile of a run, 64 columns: the group loads the next one into registers while it
+//   multiplies. Tiles behind the last one and tokens that are not there are zeros.
 // Option MATRIX_UNITS: 1 the instruction; 2 the same by plain C through local memory, for tests on a processor.
 // Limits: groups of 128. Local memory: 15 KiB (16 grouped). K is a multiple of 32.
 #define FM 2
@@ -50,11 +51,6 @@ INLINE void multiply(int *d, const uint *a, const uint *b, const int *from, __lo
 #define MULTIPLY(d, a, b, from, scratch) multiply(d, a, b, from, scratch)
 #endif
 
-// Piece `piece` of a stage that begins with tile n: of row r of the panel, in group `group`.
-INLINE uint4 weight_piece(__global const uchar *panel, const int tile, const int piece, const int r) {
-  return row_piece(tile_at(panel, tile).quants + piece * 1024, r);
-}
-
 #ifdef GROUPED
 #include "grouped_gemm.cl"
 __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void grouped_gemm(GROUPED_GEMM_ARGUMENTS) {
@@ -92,64 +88,60 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void matmul_gemm(BUFFE
       for (int i = 0; i < 4; ++i) total[m][n][i] = acc[m][n][i] = 0.0f;
     }
   }
+  // The next stage, on its way. Work-item id has the scale of row id % 64 in group id / 64.
   uint4 weights[WEIGHT_PIECES], tokens[TOKEN_PIECES];
-  float scale, low;
-
-// Loads the stage that begins with tile `tile` into registers. Tiles behind the last one and tokens that are not there
-// are zeros. Work-item id loads the scales of row id % 64 in group id / 64.
-#define LOAD(tile)                                                                                                      \
-  {                                                                                                                     \
-    _Pragma("unroll") for (int i = 0; i < WEIGHT_PIECES; ++i) {                                                         \
-      const int o = id + i * 128, r = o % 64, piece = o / 64 % ROW_PIECES_OF_GROUP, group = o / 64 / ROW_PIECES_OF_GROUP; \
-      weights[i] = (tile) + group < tiles ? weight_piece(panel, (tile) + group, piece, r) : (uint4)(0);                 \
-    }                                                                                                                   \
-    _Pragma("unroll") for (int i = 0; i < TOKEN_PIECES; ++i) {                                                          \
-      const int o = id + i * 128, token = first_token + o / 6, part = o % 6;                                            \
-      tokens[i] = token < S && (tile) + part / 3 < tiles ? x[(X_ROW(token)) / 4 + (tile) * 3 + part] : (uint4)(0);      \
-    }                                                                                                                   \
-    scale = low = 0.0f;                                                                                                 \
-    if ((tile) + id / 64 < tiles) {                                                                                     \
-      const PackedTile own = tile_at(panel, (tile) + id / 64);                                                          \
-      scale = scale_of(own, id % 64);                                                                                   \
-      LOAD_LOW(own)                                                                                                     \
-    }                                                                                                                   \
-  }
-#if MIN_KIND == 2
-#define LOAD_LOW(own) low = minimum_of(own, id % 64);
-#else
-#define LOAD_LOW(own)
-#endif
-
+  float scale = 0.0f, low = 0.0f;
   int run = 0;
-  LOAD(0)
-  for (int tile = 0; tile < tiles; tile += STAGE_GROUPS) {
-    barrier(CLK_LOCAL_MEM_FENCE);
+  for (int tile = -STAGE_GROUPS; tile < tiles; tile += STAGE_GROUPS) {
+    if (tile >= 0) {
+      barrier(CLK_LOCAL_MEM_FENCE);  // the last stage has been multiplied
 #pragma unroll
-    for (int i = 0; i < WEIGHT_PIECES; ++i) {
-      const int o = id + i * 128, r = o % 64, piece = o / 64 % ROW_PIECES_OF_GROUP, group = o / 64 / ROW_PIECES_OF_GROUP;
-      __local uint4 *to = weight_vectors + (r * PITCH + group * 8) / 4;
+      for (int i = 0; i < WEIGHT_PIECES; ++i) {
+        const int o = id + i * 128, r = o % 64, piece = o / 64 % ROW_PIECES_OF_GROUP, group = o / 64 / ROW_PIECES_OF_GROUP;
+        __local uint4 *to = weight_vectors + (r * PITCH + group * 8) / 4;
 #if BITS == 4
-      const uint4 lo = weights[i] & 0x0f0f0f0fu, hi = weights[i] >> 4 & 0x0f0f0f0fu;
-      to[0] = (uint4)(lo.x, hi.x, lo.y, hi.y);
-      to[1] = (uint4)(lo.z, hi.z, lo.w, hi.w);
+        const uint4 lo = weights[i] & 0x0f0f0f0fu, hi = weights[i] >> 4 & 0x0f0f0f0fu;
+        to[0] = (uint4)(lo.x, hi.x, lo.y, hi.y);
+        to[1] = (uint4)(lo.z, hi.z, lo.w, hi.w);
 #else
-      to[piece] = weights[i];
+        to[piece] = weights[i];
 #endif
-    }
+      }
 #pragma unroll
-    for (int i = 0; i < TOKEN_PIECES; ++i) {
-      const int o = id + i * 128, token = o / 6, part = o % 6, group = part / 3;
-      if (part % 3 < 2) {
-        token_vectors[(token * PITCH + group * 8) / 4 + part % 3] = tokens[i];
-      } else {
-        token_scales[group * 64 + token] = as_float(tokens[i].x);
-        token_sums[group * 64 + token] = (int)tokens[i].y + (int)tokens[i].z;
+      for (int i = 0; i < TOKEN_PIECES; ++i) {
+        const int o = id + i * 128, token = o / 6, part = o % 6, group = part / 3;
+        if (part % 3 < 2) {
+          token_vectors[(token * PITCH + group * 8) / 4 + part % 3] = tokens[i];
+        } else {
+          token_scales[group * 64 + token] = as_float(tokens[i].x);
+          token_sums[group * 64 + token] = (int)tokens[i].y + (int)tokens[i].z;
+        }
+      }
+      scales[id] = scale;
+      lows[id] = low;
+      barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    const int next = tile + STAGE_GROUPS;
+    if (next < tiles) {
+#pragma unroll
+      for (int i = 0; i < WEIGHT_PIECES; ++i) {
+        const int o = id + i * 128, r = o % 64, piece = o / 64 % ROW_PIECES_OF_GROUP, group = o / 64 / ROW_PIECES_OF_GROUP;
+        weights[i] = next + group < tiles ? row_piece(tile_at(panel, next + group).quants + piece * 1024, r) : (uint4)(0);
+      }
+#pragma unroll
+      for (int i = 0; i < TOKEN_PIECES; ++i) {
+        const int o = id + i * 128, token = first_token + o / 6, part = o % 6;
+        tokens[i] = token < S && next + part / 3 < tiles ? x[(X_ROW(token)) / 4 + next * 3 + part] : (uint4)(0);
+      }
+      if (next + id / 64 < tiles) {
+        const PackedTile own = tile_at(panel, next + id / 64);
+        scale = scale_of(own, id % 64);
+#if MIN_KIND == 2
+        low = minimum_of(own, id % 64);
+#endif
       }
     }
-    scales[id] = scale;
-    lows[id] = low;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (tile + STAGE_GROUPS < tiles) LOAD(tile + STAGE_GROUPS)
+    if (tile < 0) continue;
     const int current = run_of(K, tile * 32);
     if (current != run) {
 #pragma unroll

@@ -68,6 +68,10 @@ bool adds_rightly(const std::string& options, uint32_t code_bits, ProgramCache& 
   return sums == expected;
 }
 
+bool is_nvidia(const cl::Device& device) {
+  return device.getInfo<CL_DEVICE_VENDOR>().find("NVIDIA") != std::string::npos;
+}
+
 constexpr int64_t kRows = kPanelRows, kTokens = 64, kColumns = 2048;  // of the test of matrix units
 
 // A panel whose codes take all values, with scales and minima that are not powers of two.
@@ -181,27 +185,30 @@ void settle_keeping(ProgramCache& programs, gpu::ByteProducts how, const Precaut
     programs.ask_for_compiled("products_probe", std::string(gpu::byte_products_option(how)) + kOfBytes);
 }
 
+// NVIDIA's OpenCL lists the extension and does not compile its functions, so its own instruction is tried first.
 gpu::PackedDot prove_packed_dot(ProgramCache& programs, const cl::CommandQueue& queue) {
   const cl::Device& device = programs.handle().device;
-  const bool extension = device.getInfo<CL_DEVICE_EXTENSIONS>().find("cl_khr_integer_dot_product") != std::string::npos;
-  const bool nvidia = device.getInfo<CL_DEVICE_VENDOR>().find("NVIDIA") != std::string::npos;
-  if (!extension && !nvidia) return gpu::PackedDot::none;
-  const gpu::PackedDot way = extension ? gpu::PackedDot::extension : gpu::PackedDot::dp4a;
-  try {
-    const std::vector<uint32_t> words = gpu::packed_dot_cases();
-    std::vector<int32_t> sums(words.size() / 2);
-    cl::Kernel kernel =
-        programs.kernel("dot_probe", "dot_probe", "-DHAS_PACKED_DOT=" + std::to_string(static_cast<int>(way)));
-    run_probe(kernel, sums.size(), words, sums, programs, queue, "test of dot products on " + programs.handle().id);
-    return gpu::dot_is_exact(words, sums) ? way : gpu::PackedDot::none;
-  } catch (const Error&) {
-    return gpu::PackedDot::none;  // the extension may not include packed bytes; kernels then multiply one by one
+  std::vector<gpu::PackedDot> ways;
+  if (is_nvidia(device)) ways.push_back(gpu::PackedDot::dp4a);
+  if (device.getInfo<CL_DEVICE_EXTENSIONS>().find("cl_khr_integer_dot_product") != std::string::npos)
+    ways.push_back(gpu::PackedDot::extension);
+  for (const gpu::PackedDot way : ways) {
+    try {
+      const std::vector<uint32_t> words = gpu::packed_dot_cases();
+      std::vector<int32_t> sums(words.size() / 2);
+      cl::Kernel kernel =
+          programs.kernel("dot_probe", "dot_probe", "-DHAS_PACKED_DOT=" + std::to_string(static_cast<int>(way)));
+      run_probe(kernel, sums.size(), words, sums, programs, queue, "test of dot products on " + programs.handle().id);
+      if (gpu::dot_is_exact(words, sums)) return way;
+    } catch (const Error&) {
+      continue;  // it does not compile, or the extension does not include packed bytes
+    }
   }
+  return gpu::PackedDot::none;  // kernels multiply one by one
 }
 
 gpu::MatrixUnits prove_matrix_units(ProgramCache& programs, const cl::CommandQueue& queue) {
-  const cl::Device& device = programs.handle().device;
-  if (device.getInfo<CL_DEVICE_VENDOR>().find("NVIDIA") == std::string::npos) return gpu::MatrixUnits::none;
+  if (!is_nvidia(programs.handle().device)) return gpu::MatrixUnits::none;
   try {
     for (const PackedFormat& format : {PackedFormat{PackedKind::i4, ScaleKind::half, MinKind::zero_point, 32, 8},
                                        PackedFormat{PackedKind::i8, ScaleKind::half, MinKind::none, 32, 0}}) {

@@ -28,8 +28,8 @@ gpu::ByteProducts best_byte_products(ProgramCache& programs, const cl::CommandQu
 // compiled program; other processes rely on the result.
 void settle_keeping(ProgramCache& programs, gpu::ByteProducts how, const Precautions& precautions);
 
-// The way in which the device adds four products of bytes with exact sums: cl_khr_integer_dot_product where it has it,
-// otherwise NVIDIA's instruction on its devices.
+// The way in which the device adds four products of bytes with exact sums: NVIDIA's instruction on its devices, or
+// cl_khr_integer_dot_product where it is listed.
 gpu::PackedDot prove_packed_dot(ProgramCache& programs, const cl::CommandQueue& queue);
 
 // Whether products on NVIDIA's matrix units (kernels/matmul_units_simt.cl) have the host's bits: 64 rows and 64 tokens,
