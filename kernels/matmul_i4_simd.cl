@@ -9,12 +9,14 @@
 #define QUANT_BYTES 1024
 #define SCALE_OF_ROWS(lane) as_float((127 - (lane) / 16 * 8) << 23)
 
-// With AVX-512 one operation turns a code into a float if the code is at bit 16 or 12 of its word. Behind the exponent
-// of 128 or 2048 it reads as 128 + q or 2048 + q. Then fma(128 + q, scale, low - 128 scale) rounds the same number as
-// fma(q, scale, low), if low - 128 scale is exact.
+// With AVX-512 one operation (vpternlog) turns a code into a float if the code is at bit 16 or 12 of its word. Behind
+// the exponent of 128 or 2048 it reads as 128 + q or 2048 + q. Then fma(128 + q, scale, low - 128 scale) rounds the
+// same number as fma(q, scale, low), if low - 128 scale is exact.
 // With a zero point it is exact: low - 128 scale is an f16 times at most 12 bits. With explicit minima let E be the
 // exponent field of |scale|, an f16. It is exact if the exponent field of |min| is E - 1 to E + 11, for all rows of a
 // strip: both terms are multiples of 2^(E - 26) below 2^(E - 2), 24 bits.
+// OFFSETS_PAY=0 is for processors on which that operation takes the place of a multiply-add
+// (engine/device/processor.h): the mask and the conversion above are faster there.
 #ifdef __clang__
 INLINE ushort16 larger_part(const ushort16 a, const ushort16 b) { return a > b ? a - b : (ushort16)(0); }  // one saturating subtraction
 

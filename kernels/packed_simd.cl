@@ -24,8 +24,11 @@
 #define STRIP_REGISTERS (MIN_KIND == 0 ? 1 : 2)
 #include "registers_simd.cl"
 #include "fetch_simd.cl"
+#ifndef OFFSETS_PAY
+#define OFFSETS_PAY 1
+#endif
 #ifdef TAKES_OFFSETS
-#if defined(TOKENS) && AT_ONCE == 4 && !SUPER && MIN_KIND != 0
+#if OFFSETS_PAY && defined(TOKENS) && AT_ONCE == 4 && !SUPER && MIN_KIND != 0
 #define OFFSETS
 #endif
 #endif

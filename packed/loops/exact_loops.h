@@ -1,4 +1,4 @@
-// The loops that multiply packed weights with f32 activations, one table per instruction set.
+// The loops that multiply packed weights with f32 activations, a table for each instruction set. AVX-512 has two.
 //
 // Contract
 //   Every table computes the same bits in f32 (packed/row_product.h). A run of columns is one chain from zero,
@@ -20,7 +20,7 @@ namespace tandem {
 
 // k extent of a resident tile; with 64 rows it is 16 KiB of f32, a third of L1. No run ends inside a tile.
 inline constexpr int64_t kResidentColumns = kRunTileColumns;
-inline constexpr int64_t kGemvTokens = 4;  // most tokens that read packed weights directly (4 x 4 zmm accumulators)
+inline constexpr int64_t kGemvTokens = 16;  // no loops read packed weights directly for more tokens
 
 inline int64_t resident_tiles(int64_t columns) { return (columns + kResidentColumns - 1) / kResidentColumns; }
 
@@ -56,14 +56,17 @@ struct PartialSums {
 
 struct ExactLoops {
   InstructionSet set;
+  int64_t dense_tokens, code_tokens;  // most tokens of gemv_panel(), by kind of format; at most kGemvTokens
 
   // Decodes the weights to the scratch tile[64][64], and streams the tokens past them.
   void (*multiply_tile)(const ResidentTile& weights, const TileInput& input, const PartialSums& sums, float* tile);
-  // Multiplies a whole panel with 1..4 tokens and reads the weights packed, to total[tokens][64].
+  // Multiplies a whole panel with 1..gemv_tokens() tokens and reads the weights packed, to total[tokens][64].
   void (*gemv_panel)(const PackedFormat& format, bool halves, const std::byte* panel, int64_t columns, const float* x,
                      int64_t x_stride, int64_t tokens, float* total);
   // out[i] = in[i] rounded to f16.
   void (*round_half)(const float* in, float* out, int64_t count);
+
+  int64_t gemv_tokens(const PackedFormat& format) const { return format.dense() ? dense_tokens : code_tokens; }
 };
 
 const ExactLoops& plain_exact_loops();                 // std::fma, any processor

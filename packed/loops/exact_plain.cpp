@@ -68,7 +68,8 @@ void round_half(const float* in, float* out, int64_t count) {
 }  // namespace
 
 const ExactLoops& plain_exact_loops() {
-  static constexpr ExactLoops kLoops = {InstructionSet::portable, multiply_tile, gemv_panel, round_half};
+  static constexpr ExactLoops kLoops = {
+      InstructionSet::portable, kGemvTokens, kGemvTokens, multiply_tile, gemv_panel, round_half};
   return kLoops;
 }
 

@@ -1,5 +1,5 @@
-// Multiplies a panel of packed weights with 1 to 4 tokens, for the instruction set that exact_simd.cpp is being
-// compiled for.
+// Multiplies a panel of packed weights with few tokens, for the instruction set that exact_simd.cpp is being compiled
+// for.
 //
 // Contract: gemv_panel() as in ExactLoops. Totals are in the caller's memory.
 #if defined(TANDEM_PACKED_LOOPS_GEMV_INL_H_) == defined(HWY_TARGET_TOGGLE)  // once for each instruction set
@@ -17,30 +17,65 @@ namespace HWY_NAMESPACE {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
 namespace {
 
-constexpr int kVectors = 4;                    // accumulators of one token: 64 rows (AVX-512) or 32 (AVX2)
-constexpr int64_t kChunk = kVectors * kLanes;  // rows handled together
-constexpr int64_t kChunks = kPanelRows / kChunk;
+// The most tokens of a group, whose sums stay in registers. Further groups find the packed weights in L1.
+constexpr int kGroup = HWY_TARGET == HWY_AVX3 ? 6 : 4;
+// Each group decodes weights anew. Beyond so many tokens a decoded tile in L1 costs less. Dense weights cost next to
+// nothing to decode, codes a multiply-add. With AVX2 codes cost more, and the registers hold fewer sums.
+constexpr int64_t kDenseTokens = HWY_TARGET == HWY_AVX3 ? 16 : 8, kCodeTokens = HWY_TARGET == HWY_AVX3 ? 8 : kGroup;
+static_assert(kDenseTokens <= kGemvTokens && kCodeTokens <= kGemvTokens);
+constexpr int64_t kPieceColumns = 2 * kResidentColumns;  // that one group passes before the next one does
 
-// The sums of `kCount` tokens x kChunk rows over a run of columns; vectors of rows are kApart rows apart. With AVX-512
-// they stay in registers for the whole run.
+// Vectors of rows that are multiplied together. The sums take kCount * kVectors of the registers, of which AVX-512 has
+// 32 and AVX2 has 16.
+template <int kCount>
+constexpr int kVectors = HWY_TARGET == HWY_AVX3 || kCount <= 2 ? 4 : 2;
+
+// Columns [first, end) of a run for one group of tokens.
+struct Piece {
+  int64_t first, end;
+  const float* x;      // of the group's first token, and column 0
+  float *run, *total;  // the sums of this run and of those before, [tokens of the group][64]
+  bool begins, ends;   // the run begins or ends with this piece
+  ColumnRun* runs;     // the runs that follow, for a group that is alone; nullptr: the piece is all
+
+  // Goes on to the next run. Calls for each run would cost a single token 5 %.
+  HWY_INLINE bool next() {
+    if (runs == nullptr) return false;
+    runs->next();
+    if (!runs->is_valid()) return false;
+    first = runs->first_column(), end = runs->end_column();
+    return true;
+  }
+};
+
+// The sums of `kCount` tokens; vectors of rows are kApart rows apart.
 template <int kCount, int64_t kApart = kLanes>
 struct Sums {
-  Vec acc[kCount][kVectors];
+  static constexpr int kRowVectors = kVectors<kCount>;
+  Vec acc[kCount][kRowVectors];
 
-  HWY_INLINE void clear() {
+  HWY_INLINE void begin(const Piece& piece, int64_t row) {
+    const float* run = piece.run + row;
+    const bool begins = piece.begins;
     TANDEM_UNROLL
     for (int s = 0; s < kCount; ++s) {
       TANDEM_UNROLL
-      for (int v = 0; v < kVectors; ++v) acc[s][v] = hn::Zero(F());
+      for (int v = 0; v < kRowVectors; ++v)
+        acc[s][v] = begins ? hn::Zero(F()) : hn::Load(F(), run + s * kPanelRows + v * kApart);
     }
   }
-  HWY_INLINE void add_to(float* total) const {
+  HWY_INLINE void leave(const Piece& piece, int64_t row) const {
+    if (piece.ends) return store<true>(piece.total + row);
+    store<false>(piece.run + row);
+  }
+  template <bool kAdds>
+  HWY_INLINE void store(float* to) const {
     TANDEM_UNROLL
     for (int s = 0; s < kCount; ++s) {
       TANDEM_UNROLL
-      for (int v = 0; v < kVectors; ++v) {
-        float* at = total + s * kPanelRows + v * kApart;
-        hn::Store(hn::Add(hn::Load(F(), at), acc[s][v]), F(), at);
+      for (int v = 0; v < kRowVectors; ++v) {
+        float* at = to + s * kPanelRows + v * kApart;
+        hn::Store(kAdds ? hn::Add(hn::Load(F(), at), acc[s][v]) : acc[s][v], F(), at);
       }
     }
   }
@@ -48,65 +83,68 @@ struct Sums {
     TANDEM_UNROLL
     for (int s = 0; s < kCount; ++s) acc[s][v] = hn::MulAdd(w, hn::Set(F(), x[s * x_stride]), acc[s][v]);
   }
-  HWY_INLINE void add(const Vec (&w)[kVectors], const float* x, int64_t x_stride) {
+  HWY_INLINE void add(const Vec (&w)[kRowVectors], const float* x, int64_t x_stride) {
     TANDEM_UNROLL
-    for (int v = 0; v < kVectors; ++v) add(v, w[v], x, x_stride);
+    for (int v = 0; v < kRowVectors; ++v) add(v, w[v], x, x_stride);
   }
 };
 
 struct GemvArguments {
   const PackedFormat& format;
-  bool halves;
+  bool offsets;  // codes become floats behind an exponent, where takes_offsets() says that they can
   const std::byte* panel;
   int64_t columns;
   const float* x;
-  int64_t x_stride;
+  int64_t x_stride, tokens;
   float* total;
 };
 
-// Weights of four bits, straight from memory: the hottest loop of decode steps. A vector of words is kVectors vectors
-// of rows, one for each byte. So a weight costs two cheap operations beside the two multiply-adds, on other pipes.
-static_assert(kVectors * kWordRows == kPanelRows);
+// Weights of four bits, straight from memory: the hottest loop of decode steps. A vector of words is four vectors of
+// rows, one for each byte. So a weight costs two cheap operations beside the two multiply-adds, on other pipes. A pass
+// takes the bytes from kFirst on.
+constexpr int kWordBytes = 4;
+static_assert(kWordBytes * kWordRows == kPanelRows);
 template <int kCount>
 using WordSums = Sums<kCount, kWordRows>;
-using WordAffine = Affine<kVectors>;  // its scales are multiplied by of_byte()
+template <int kCount>
+using WordAffine = Affine<kVectors<kCount>>;  // its scales are multiplied by of_byte()
 
 #if HWY_TARGET == HWY_AVX2
 struct NibbleMasks {
-  alignas(32) uint32_t lanes[kVectors][8] = {};
+  alignas(32) uint32_t lanes[kWordBytes][8] = {};
   constexpr NibbleMasks() {
-    for (int v = 0; v < kVectors; ++v)
-      for (uint32_t& lane : lanes[v]) lane = 15u << 8 * v;
+    for (int byte = 0; byte < kWordBytes; ++byte)
+      for (uint32_t& lane : lanes[byte]) lane = 15u << 8 * byte;
   }
 };
 #endif
 
-// The mask of byte `v`'s low nibble. With AVX2 it comes from memory: all registers are in use, and gcc would build the
+// The mask of a byte's low nibble. With AVX2 it comes from memory: all registers are in use, and gcc would build the
 // masks anew for every group.
-HWY_INLINE auto nibble_mask(int v) {
+HWY_INLINE auto nibble_mask(int byte) {
 #if HWY_TARGET == HWY_AVX2
   static constexpr NibbleMasks kMasks;
-  return hn::BitCast(I(), hn::Load(hn::RebindToUnsigned<I>(), kMasks.lanes[v]));
+  return hn::BitCast(I(), hn::Load(hn::RebindToUnsigned<I>(), kMasks.lanes[byte]));
 #else
-  return hn::Set(I(), 15 << 8 * v);
+  return hn::Set(I(), 15 << 8 * byte);
 #endif
 }
 
 // Adds one column of a vector of words.
-template <int kCount, bool kWithMin>
-HWY_INLINE void add_column(hn::Vec<I> words, const WordAffine& affine, const float* x, int64_t x_stride,
+template <int kCount, bool kWithMin, int kFirst>
+HWY_INLINE void add_column(hn::Vec<I> words, const WordAffine<kCount>& affine, const float* x, int64_t x_stride,
                            WordSums<kCount>& sums) {
   TANDEM_UNROLL
-  for (int v = 0; v < kVectors; ++v) {
-    const Vec q = hn::ConvertTo(F(), hn::And(words, nibble_mask(v)));
+  for (int v = 0; v < kVectors<kCount>; ++v) {
+    const Vec q = hn::ConvertTo(F(), hn::And(words, nibble_mask(kFirst + v)));
     sums.add(v, apply<kWithMin>(q, affine.scale[v], affine.minimum[v]), x, x_stride);
   }
 }
 
 #if HWY_TARGET == HWY_AVX3
-// One operation turns a code into a float if the code is at bit 16 or 12 of its word. Behind the exponent of 128 or
-// 2048 it reads as 128 + q or 2048 + q. Then fma(128 + q, scale, min - 128 scale) rounds the same number as fma(q,
-// scale, min), if min - 128 scale is exact.
+// One operation (vpternlog) turns a code into a float if the code is at bit 16 or 12 of its word. Behind the exponent
+// of 128 or 2048 it reads as 128 + q or 2048 + q. Then fma(128 + q, scale, min - 128 scale) rounds the same number as
+// fma(q, scale, min), if min - 128 scale is exact.
 constexpr int32_t kAt16 = 15 << 16, kAt12 = 15 << 12;
 constexpr int32_t k128 = 0x43000000, k2048 = 0x45000000;  // as f32
 
@@ -128,14 +166,16 @@ HWY_INLINE bool takes_offsets(const PackedFormat& format, const TileView& view, 
   return hn::AllTrue(d, hn::Eq(outside, hn::Zero(d)));
 }
 
+template <int kRowVectors>
 struct OffsetAffine {
-  Vec scale[kVectors], even[kVectors], odd[kVectors];  // min - 128 scale, min - 2048 scale
+  Vec scale[kRowVectors], even[kRowVectors], odd[kRowVectors];  // min - 128 scale, min - 2048 scale
 };
 
-HWY_INLINE OffsetAffine with_offsets(const WordAffine& affine) {
-  OffsetAffine offsets;
+template <int kRowVectors>
+HWY_INLINE OffsetAffine<kRowVectors> with_offsets(const Affine<kRowVectors>& affine) {
+  OffsetAffine<kRowVectors> offsets;
   TANDEM_UNROLL
-  for (int v = 0; v < kVectors; ++v) {
+  for (int v = 0; v < kRowVectors; ++v) {
     offsets.scale[v] = affine.scale[v];
     offsets.even[v] = hn::NegMulAdd(affine.scale[v], hn::Set(F(), 128.0f), affine.minimum[v]);
     offsets.odd[v] = hn::NegMulAdd(affine.scale[v], hn::Set(F(), 2048.0f), affine.minimum[v]);
@@ -147,164 +187,187 @@ HWY_INLINE Vec offset_code(hn::Vec<I> words, int32_t mask, int32_t offset) {
   return hn::BitCast(F(), hn::Or(hn::And(words, hn::Set(I(), mask)), hn::Set(I(), offset)));
 }
 
-// Adds two columns of all rows. A load that begins up to two bytes earlier has the codes as many bytes higher, so the
-// load does the shift. The bytes in front of a tile's codes are its scales.
-template <int kCount>
-HWY_INLINE void add_pair(const uint8_t* codes, const OffsetAffine& affine, const float* x, int64_t x_stride,
-                         WordSums<kCount>& sums) {
-  const auto words = load_words(codes, 0);
-  const auto bits = hn::BitCast(hn::RebindToUnsigned<I>(), words);
-  const hn::Vec<I> at[] = {load_words(codes - 2, 0), load_words(codes - 1, 0), words,
-                           hn::BitCast(I(), hn::ShiftRight<8>(bits)), hn::BitCast(I(), hn::ShiftRight<16>(bits))};
+// The words with the codes of byte `byte` at bit 16. A load that begins up to two bytes earlier has them as many bytes
+// higher, so the load does the shift. The bytes in front of a tile's codes are its scales.
+HWY_INLINE hn::Vec<I> words_of_byte(const uint8_t* codes, int byte) {
+  if (byte <= 2) return load_words(codes - 2 + byte, 0);
+  const auto bits = hn::BitCast(hn::RebindToUnsigned<I>(), load_words(codes, 0));
+  return hn::BitCast(I(), byte == 3 ? hn::ShiftRight<8>(bits) : hn::ShiftRight<16>(bits));
+}
+
+// Adds two columns.
+template <int kCount, int kFirst>
+HWY_INLINE void add_pair(const uint8_t* codes, const OffsetAffine<kVectors<kCount>>& affine, const float* x,
+                         int64_t x_stride, WordSums<kCount>& sums) {
+  constexpr int kRowVectors = kVectors<kCount>;
+  hn::Vec<I> at[kRowVectors + 1];
   TANDEM_UNROLL
-  for (int v = 0; v < kVectors; ++v)
+  for (int v = 0; v <= kRowVectors; ++v) at[v] = words_of_byte(codes, kFirst + v);
+  TANDEM_UNROLL
+  for (int v = 0; v < kRowVectors; ++v)
     sums.add(v, hn::MulAdd(offset_code(at[v], kAt16, k128), affine.scale[v], affine.even[v]), x, x_stride);
   TANDEM_UNROLL
-  for (int v = 0; v < kVectors; ++v)
+  for (int v = 0; v < kRowVectors; ++v)
     sums.add(v, hn::MulAdd(offset_code(at[v + 1], kAt12, k2048), affine.scale[v], affine.odd[v]), x + 1, x_stride);
 }
 #endif
 
 // Adds one group of columns to the sums of the rows in the words from `row` on.
-template <int kCount, bool kWithMin>
+template <int kCount, bool kWithMin, int kFirst>
 HWY_INLINE void gemv_i4_group(const GemvArguments& g, const TileView& view, int64_t group, const float* x, int64_t row,
                               WordSums<kCount>& sums) {
-  const int64_t pairs = g.format.group / 2;
+  constexpr int kRowVectors = kVectors<kCount>;
+  constexpr int64_t kPasses = kPanelRows / (kRowVectors * kLanes);  // each of them prefetches its share of the lines
+  const int64_t pairs = g.format.group / 2, pass = row / kLanes * (kWordBytes / kRowVectors) + kFirst / kRowVectors;
   const uint8_t* codes = view.codes + group * pairs * kPanelRows;
-  prefetch(view.scale + group * kPanelRows + row * kVectors);
-  prefetch(view.minimum + group * kPanelRows + row * kVectors);
-  WordAffine affine;
-  load_affine<kVectors, kWordRows>(g.format, view, group, row, affine);
+  prefetch(view.scale + group * kPanelRows + row * kWordBytes);
+  prefetch(view.minimum + group * kPanelRows + row * kWordBytes);
+  WordAffine<kCount> affine;
+  load_affine<kRowVectors, kWordRows>(g.format, view, group, row + kFirst * kWordRows, affine);
 #if HWY_TARGET == HWY_AVX3
-  if (kWithMin && takes_offsets(g.format, view, group)) {
-    const OffsetAffine offsets = with_offsets(affine);
+  if (kWithMin && g.offsets && takes_offsets(g.format, view, group)) {
+    const OffsetAffine<kRowVectors> offsets = with_offsets(affine);
     for (int64_t pair = 0; pair < pairs; ++pair, codes += kPanelRows, x += 2) {
       prefetch(codes);
-      add_pair<kCount>(codes, offsets, x, g.x_stride, sums);
+      add_pair<kCount, kFirst>(codes, offsets, x, g.x_stride, sums);
     }
     return;
   }
 #endif
   TANDEM_UNROLL
-  for (int v = 0; v < kVectors; ++v) affine.scale[v] = hn::Mul(affine.scale[v], of_byte(v));
-  for (int64_t pair = 0; pair < pairs; pair += kChunks) {
-    prefetch(codes + row / kLanes * kPanelRows);  // each chunk prefetches its share of the lines
+  for (int v = 0; v < kRowVectors; ++v) affine.scale[v] = hn::Mul(affine.scale[v], of_byte(kFirst + v));
+  for (int64_t pair = 0; pair < pairs; pair += kPasses) {
+    prefetch(codes + pass * kPanelRows);
     TANDEM_UNROLL
-    for (int64_t i = 0; i < kChunks; ++i, codes += kPanelRows, x += 2) {
+    for (int64_t i = 0; i < kPasses; ++i, codes += kPanelRows, x += 2) {
       const auto words = load_words(codes, row);
-      add_column<kCount, kWithMin>(words, affine, x, g.x_stride, sums);
-      add_column<kCount, kWithMin>(odd_columns(words), affine, x + 1, g.x_stride, sums);
+      add_column<kCount, kWithMin, kFirst>(words, affine, x, g.x_stride, sums);
+      add_column<kCount, kWithMin, kFirst>(odd_columns(words), affine, x + 1, g.x_stride, sums);
     }
   }
+}
+
+template <int kCount, bool kWithMin, int kFirst>
+HWY_INLINE void gemv_i4_words(const GemvArguments& g, const TilesOfPanel& panel, const Piece& piece, int64_t row) {
+  WordSums<kCount> sums;
+  sums.begin(piece, row + kFirst * kWordRows);
+  for (int64_t column = piece.first; column < piece.end; column += kTileColumns) {
+    const TileView view = panel.at(column / kTileColumns);
+    for (int64_t group = 0; group < g.format.groups(); ++group)
+      gemv_i4_group<kCount, kWithMin, kFirst>(g, view, group, piece.x + column + group * g.format.group, row, sums);
+  }
+  sums.leave(piece, row + kFirst * kWordRows);
 }
 
 // The kernels are functions of their own: inlined, gcc takes some for cold and does not align their loops.
 template <int kCount, bool kWithMin>
-HWY_NOINLINE void gemv_i4(const GemvArguments& g) {
+HWY_NOINLINE void gemv_i4(const GemvArguments& g, Piece piece) {
   const TilesOfPanel panel(g.format, g.panel);
-  for (ColumnRun run(g.columns); run.is_valid(); run.next()) {
-    const int64_t first = run.first_column() / kTileColumns, end = run.end_column() / kTileColumns;
-    WordSums<kCount> sums[kChunks];
-    for (WordSums<kCount>& chunk : sums) chunk.clear();
-    for (int64_t tile = first; tile < end; ++tile) {
-      const TileView view = panel.at(tile);
-      const float* x = g.x + tile * kTileColumns;
-      for (int64_t chunk = 0; chunk < kChunks; ++chunk) {
-        WordSums<kCount> now = sums[chunk];
-        for (int64_t group = 0; group < g.format.groups(); ++group)
-          gemv_i4_group<kCount, kWithMin>(g, view, group, x + group * g.format.group, chunk * kLanes, now);
-        sums[chunk] = now;
-      }
+  do {
+    for (int64_t row = 0; row < kWordRows; row += kLanes) {
+      gemv_i4_words<kCount, kWithMin, 0>(g, panel, piece, row);
+      if constexpr (kVectors<kCount> == 2) gemv_i4_words<kCount, kWithMin, 2>(g, panel, piece, row);
     }
-    for (int64_t chunk = 0; chunk < kChunks; ++chunk) sums[chunk].add_to(g.total + chunk * kLanes);
-  }
+  } while (piece.next());
 }
 
 template <int kCount, bool kWithMin>
-HWY_NOINLINE void gemv_i8(const GemvArguments& g) {
+HWY_NOINLINE void gemv_i8(const GemvArguments& g, Piece piece) {
+  constexpr int kRowVectors = kVectors<kCount>;
   const TilesOfPanel panel(g.format, g.panel);
-  for (ColumnRun run(g.columns); run.is_valid(); run.next()) {
-    const int64_t first = run.first_column() / kTileColumns, end = run.end_column() / kTileColumns;
-    Sums<kCount> sums[kChunks];
-    for (Sums<kCount>& chunk : sums) chunk.clear();
-    for (int64_t tile = first; tile < end; ++tile) {
-      const TileView view = panel.at(tile);
-      const float* x = g.x + tile * kTileColumns;
-      for (int64_t chunk = 0; chunk < kChunks; ++chunk) {
-        Sums<kCount> now = sums[chunk];
-        decode_codes<kVectors, true, false, kWithMin>(g.format, view, chunk * kChunk,
-                                                      [&](int64_t k, const Vec(&w)[kVectors])
-                                                          HWY_ATTR { now.add(w, x + k, g.x_stride); });
-        sums[chunk] = now;
+  do {
+    for (int64_t row = 0; row < kPanelRows; row += kRowVectors * kLanes) {
+      Sums<kCount> sums;
+      sums.begin(piece, row);
+      for (int64_t column = piece.first; column < piece.end; column += kTileColumns) {
+        const TileView view = panel.at(column / kTileColumns);
+        decode_codes<kRowVectors, true, false, kWithMin>(
+            g.format, view, row,
+            [&](int64_t k, const Vec(&w)[kRowVectors]) HWY_ATTR { sums.add(w, piece.x + column + k, g.x_stride); });
       }
+      sums.leave(piece, row);
     }
-    for (int64_t chunk = 0; chunk < kChunks; ++chunk) sums[chunk].add_to(g.total + chunk * kChunk);
-  }
+  } while (piece.next());
 }
 
-template <int kCount>
+template <int kCount, PackedKind kKind, bool kHalves>
+HWY_NOINLINE void gemv_dense(const GemvArguments& g, Piece piece) {
+  constexpr int kRowVectors = kVectors<kCount>;
+  do {
+    for (int64_t row = 0; row < kPanelRows; row += kRowVectors * kLanes) {
+      Sums<kCount> sums;
+      sums.begin(piece, row);
+      for (int64_t column = piece.first; column < piece.end; column += kResidentColumns) {
+        const int64_t left = piece.end - column, count = left < kResidentColumns ? left : kResidentColumns;
+        decode_dense<kRowVectors, true, kKind, kHalves>(
+            g.panel, column, count, row,
+            [&](int64_t k, const Vec(&w)[kRowVectors]) HWY_ATTR { sums.add(w, piece.x + column + k, g.x_stride); });
+      }
+      sums.leave(piece, row);
+    }
+  } while (piece.next());
+}
+
+// Calls kernel.operator()<kCount>() for a group of so many tokens.
+template <int kMost = kGroup, typename Kernel>
+HWY_INLINE void with_count(int64_t tokens, const Kernel& kernel) {
+  if (tokens == kMost) return kernel.template operator()<kMost>();
+  if constexpr (kMost > 1) with_count<kMost - 1>(tokens, kernel);
+}
+
+// Groups are about equally large.
+template <typename Kernel>
+HWY_INLINE void gemv_groups(const GemvArguments& g, const Kernel& kernel) {
+  ColumnRun run(g.columns);
+  const int64_t groups = (g.tokens + kGroup - 1) / kGroup;
+  if (groups == 1) return kernel(g.tokens, Piece{0, run.end_column(), g.x, g.total, g.total, true, true, &run});
+  alignas(64) float run_sums[kGemvTokens * kPanelRows];
+  for (; run.is_valid(); run.next())
+    for (int64_t first = run.first_column(), end = run.end_column(); first < end; first += kPieceColumns)
+      for (int64_t group = 0; group < groups; ++group) {
+        const int64_t token = g.tokens * group / groups, count = g.tokens * (group + 1) / groups - token;
+        const int64_t last = first + kPieceColumns < end ? first + kPieceColumns : end, at = token * kPanelRows;
+        kernel(count, Piece{first, last, g.x + token * g.x_stride, run_sums + at, g.total + at,
+                            first == run.first_column(), last == end, nullptr});
+      }
+}
+
 struct GemvCodes {
   const GemvArguments& arguments;
   template <bool kI4, bool kWithMin>
   void operator()() const {
-    if constexpr (kI4) {
-      gemv_i4<kCount, kWithMin>(arguments);
-    } else {
-      gemv_i8<kCount, kWithMin>(arguments);
-    }
+    gemv_groups(arguments, [&](int64_t count, const Piece& piece) HWY_ATTR {
+      with_count(count, [&]<int kCount>() HWY_ATTR {
+        if constexpr (kI4) {
+          gemv_i4<kCount, kWithMin>(arguments, piece);
+        } else {
+          gemv_i8<kCount, kWithMin>(arguments, piece);
+        }
+      });
+    });
   }
 };
 
-template <int kCount, PackedKind kKind, bool kHalves>
-HWY_NOINLINE void gemv_dense(const GemvArguments& g) {
-  for (ColumnRun run(g.columns); run.is_valid(); run.next()) {
-    Sums<kCount> sums[kChunks];
-    for (Sums<kCount>& chunk : sums) chunk.clear();
-    for (int64_t column = run.first_column(); column < run.end_column(); column += kResidentColumns) {
-      const int64_t left = run.end_column() - column, count = left < kResidentColumns ? left : kResidentColumns;
-      for (int64_t chunk = 0; chunk < kChunks; ++chunk) {
-        Sums<kCount> now = sums[chunk];
-        decode_dense<kVectors, true, kKind, kHalves>(g.panel, column, count, chunk * kChunk,
-                                                     [&](int64_t k, const Vec(&w)[kVectors])
-                                                         HWY_ATTR { now.add(w, g.x + column + k, g.x_stride); });
-        sums[chunk] = now;
-      }
-    }
-    for (int64_t chunk = 0; chunk < kChunks; ++chunk) sums[chunk].add_to(g.total + chunk * kChunk);
-  }
-}
-
-template <int kCount>
 struct GemvDense {
   const GemvArguments& arguments;
   template <PackedKind kKind, bool kHalves>
   void operator()() const {
-    gemv_dense<kCount, kKind, kHalves>(arguments);
+    gemv_groups(arguments, [&](int64_t count, const Piece& piece) HWY_ATTR {
+      with_count(count, [&]<int kCount>() HWY_ATTR { gemv_dense<kCount, kKind, kHalves>(arguments, piece); });
+    });
   }
 };
 
-template <int kCount>
-void gemv_tokens(const GemvArguments& arguments) {
-  for (int64_t i = 0; i < kCount * kPanelRows; ++i) arguments.total[i] = 0;
-  if (arguments.format.dense()) {
-    with_dense(arguments.format.kind, arguments.halves, GemvDense<kCount>{arguments});
-  } else {
-    with_codes(arguments.format, GemvCodes<kCount>{arguments});
-  }
-}
-
+// Only with AVX-512 codes can become floats by offsets.
+template <bool kOffsets>
 void gemv_panel(const PackedFormat& format, bool halves, const std::byte* panel, int64_t columns, const float* x,
                 int64_t x_stride, int64_t tokens, float* total) {
-  const GemvArguments arguments{format, halves, panel, columns, x, x_stride, total};
-  switch (tokens) {
-    case 1:
-      return gemv_tokens<1>(arguments);
-    case 2:
-      return gemv_tokens<2>(arguments);
-    case 3:
-      return gemv_tokens<3>(arguments);
-    default:
-      return gemv_tokens<4>(arguments);
+  const GemvArguments arguments{format, kOffsets, panel, columns, x, x_stride, tokens, total};
+  for (int64_t i = 0; i < tokens * kPanelRows; ++i) total[i] = 0;
+  if (format.dense()) {
+    with_dense(format.kind, halves, GemvDense{arguments});
+  } else {
+    with_codes(format, GemvCodes{arguments});
   }
 }
 }  // namespace

@@ -10,6 +10,7 @@ namespace {
 // input (256 B each) take three quarters of a 1 MiB L2.
 constexpr int64_t kChunkTokens = 1024;
 constexpr int64_t kTileFloats = kResidentColumns * kPanelRows;
+constexpr int64_t kFewTokens = 4;  // all loops read the weights of so many tokens directly
 
 void store_rows(const float* sums, int64_t tokens, int64_t rows, float* y, int64_t y_stride) {
   for (int64_t s = 0; s < tokens; ++s)
@@ -63,10 +64,10 @@ void gemm(const ExactLoops& loops, const PackedProduct& product, const Panel& pa
 }  // namespace
 
 // Few tokens need no decoded tile, and a host with many threads asks for their scratch in every matmul of a token.
-int64_t scratch_floats(int64_t tokens) { return (tokens > kGemvTokens ? kTileFloats : 0) + 2 * tokens * kPanelRows; }
+int64_t scratch_floats(int64_t tokens) { return (tokens > kFewTokens ? kTileFloats : 0) + 2 * tokens * kPanelRows; }
 
-// Few tokens are bound by reading weights, which stream as they are packed (gemv). With many tokens a decoded tile
-// stays in the cache while tokens pass it (gemm). Chunks of tokens have about the same size, so that none is small.
+// With few tokens weights stream as they are packed (gemv). With many tokens a decoded tile stays in the cache while
+// tokens pass it (gemm). Chunks of tokens have about the same size, so that none is small.
 void multiply_panels(const PackedLoops& loops, const PackedProduct& product, int64_t first_panel, int64_t last_panel,
                      float* scratch) {
   const int64_t tokens = product.tokens, chunks = (tokens + kChunkTokens - 1) / kChunkTokens;
@@ -75,7 +76,7 @@ void multiply_panels(const PackedLoops& loops, const PackedProduct& product, int
     if (product.codes) {
       loops.act->multiply_panel({&product.format, panel.weights, tokens, product.columns, static_cast<int>(panel.rows),
                                  product.codes, panel.y, product.y_stride, scratch});
-    } else if (tokens <= kGemvTokens) {
+    } else if (tokens <= loops.exact->gemv_tokens(product.format)) {
       loops.exact->gemv_panel(product.format, product.halves, panel.weights, product.columns, product.x.first,
                               product.x.token_stride, tokens, scratch);
       store_rows(scratch, tokens, panel.rows, panel.y, product.y_stride);

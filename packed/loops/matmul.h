@@ -17,7 +17,7 @@ namespace tandem {
 // Tokens in memory: columns [64 t, 64 t + 64) of token s are at first + s * token_stride + t * tile_stride.
 struct TokenLayout {
   const float* first = nullptr;
-  int64_t token_stride = 0, tile_stride = kResidentColumns;  // up to kGemvTokens tokens need this tile_stride
+  int64_t token_stride = 0, tile_stride = kResidentColumns;  // ExactLoops::gemv_panel() needs this tile_stride
 };
 
 // Rows of W[N, K] times the tokens. The activations are `codes`, or `x` where there are none.

@@ -101,7 +101,7 @@ TEST(PackedMatmul, gives_the_definitions_bits_for_every_number_of_tokens) {
         for (const PackedLoops& loops : all_packed_loops()) {
           EXPECT_TRUE(same_bits(expected, product.found(loops, {product.x.data(), product.columns})))
               << name_of(product, loops);
-          if (tokens <= kGemvTokens) continue;
+          if (tokens <= loops.exact->gemv_tokens(format)) continue;
           const TokenLayout layout{tiled.data(), kResidentColumns, tokens * kResidentColumns};
           EXPECT_TRUE(same_bits(expected, product.found(loops, layout))) << name_of(product, loops) << " in tiles";
         }
@@ -125,6 +125,20 @@ TEST(PackedMatmul, adds_runs_of_any_number_of_tiles_in_their_order) {
     }
 }
 
+// Groups of tokens take turns within runs of four tiles, and the sums of a group wait in memory.
+TEST(PackedMatmul, goes_on_with_a_run_that_several_groups_of_tokens_share) {
+  const PackedFormat f16{PackedKind::f16}, q4_0{PackedKind::i4, ScaleKind::half, MinKind::zero_point, 32, 8},
+      q8_0{PackedKind::i8, ScaleKind::half, MinKind::none, 32, 0};
+  for (const PackedFormat& format : {f16, q4_0, q8_0})
+    for (const int64_t tokens : {7, 16}) {
+      const Case product(format, tokens, 16 * 192 + 32, false);
+      const std::vector<float> expected = product.expected();
+      for (const PackedLoops& loops : all_packed_loops())
+        EXPECT_TRUE(same_bits(expected, product.found(loops, {product.x.data(), product.columns})))
+            << name_of(product, loops);
+    }
+}
+
 // More tokens than the partial sums of one residency: chunks of about the same size follow each other.
 TEST(PackedMatmul, goes_through_many_tokens_in_chunks) {
   const Case product({PackedKind::i4, ScaleKind::half, MinKind::zero_point, 32, 8}, 1025, 96, false);
@@ -138,7 +152,7 @@ TEST(PackedLoops, are_listed_best_first_and_the_portable_ones_run_everywhere) {
   EXPECT_EQ(InstructionSet::portable, all_packed_loops().back().set());
   EXPECT_EQ(best_packed_loops().set(), all_packed_loops().front().set());
   for (const PackedLoops& loops : all_packed_loops()) {
-    EXPECT_EQ(loops.exact, find_packed_loops(loops.set())->exact);
+    EXPECT_EQ(loops.set(), find_packed_loops(loops.set())->set());
     EXPECT_LE(loops.act->set, loops.set()) << loops.act->name;
   }
 }

@@ -129,6 +129,7 @@ std::vector<KernelLaunch> lower_grouped_matmul(const GroupedMatMul& op, const Lo
   if (!context.shaders) launch.options += " -DGROUPED=1";
   launch.options += " " + define(batch.is_small ? "HAS_IDS" : "HAS_LISTS", op.routed);
   if (batch.is_small) launch.options += " " + define("TOKENS", batch.tokens);
+  if (batch.is_small && context.family == KernelFamily::simd) launch.options += offsets_option(op.w.format, context);
   launch.args = {BufferArg{op.w.data},
                  BufferArg{op.x},
                  BufferArg{op.y, true},

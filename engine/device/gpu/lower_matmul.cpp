@@ -96,11 +96,14 @@ KernelLaunch lower_simd(const MatMul& op, const LoweringContext& context) {
   KernelLaunch launch;
   launch.source = in_family(matmul_stem(op.w.format.kind), KernelFamily::simd);
   const bool small_batch = op.S <= kSmallBatch;
-  // Blocks of 16 rows. With few tokens, 4 blocks hide the latency of fma. In shaders, a lane has four rows anyway.
-  const int64_t blocks = context.shaders || (small_batch && op.S <= 4) ? 4 : 2;
+  // Blocks of 16 rows. With few tokens, 4 blocks hide the latency of fma. With more of them, the sums of 4 blocks leave
+  // no registers for scales and minima, which dense weights lack. In shaders, a lane has four rows anyway.
+  const bool four = op.S <= 4 || (op.w.format.dense() && context.vector_registers >= 32);
+  const int64_t blocks = context.shaders || (small_batch && four) ? 4 : 2;
   launch.kernel = small_batch ? "matmul_small_batch" : "matmul_gemm";
   launch.options = packed_options(op.w.format).append(" ").append(define("BLOCKS", blocks));
-  if (small_batch) launch.options.append(" ").append(define("TOKENS", op.S));
+  if (small_batch)
+    launch.options.append(" ").append(define("TOKENS", op.S)).append(offsets_option(op.w.format, context));
   if (!context.shaders) launch.options.append(" ").append(define("REGISTERS", context.vector_registers));
   launch.args = {BufferArg{op.w.data},
                  BufferArg{op.x},

@@ -90,6 +90,14 @@ inline std::string packed_options(const PackedFormat& format) {
   return defines({{"GROUP", format.group}, {"SUPER", super}, {"MIN_KIND", min}, {"ZERO_POINT", format.zero_point}});
 }
 
+// Behind packed_options() for the simd kernels of OpenCL: 4-bit codes become floats behind an offset, unless that costs
+// products.
+inline const char* offsets_option(const PackedFormat& format, const LoweringContext& context) {
+  const bool takes_offsets =
+      format.kind == PackedKind::i4 && format.scale == ScaleKind::half && format.min != MinKind::none;
+  return takes_offsets && !context.shaders && context.processor.joins_cost_products ? " -DOFFSETS_PAY=0" : "";
+}
+
 inline size_t ceil_div(int64_t value, int64_t by) { return static_cast<size_t>((value + by - 1) / by); }
 inline size_t round_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
 

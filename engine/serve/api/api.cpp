@@ -117,7 +117,9 @@ Api::~Api() {
   served_store_.reset();  // ends all texts
 }
 
-void Api::ready(Engine& engine, const Templates& templates, ChipClock chip, Engine* embedder) {
+void Api::ready(Engine& engine, const Templates& templates, ChipClock chip, Engine* embedder,
+                std::optional<SpecOptions> drafts) {
+  if (drafts) options_.usual.spec = std::move(*drafts);
   served_store_ = std::make_shared<Served>(engine, templates, options_, std::move(chip), embedder);
   served_ = served_store_.get();
 }

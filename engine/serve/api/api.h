@@ -52,7 +52,9 @@ class Api {
 
   void handle(std::shared_ptr<http::Exchange> exchange);
   // embedder: the engine of /v1/embeddings (TextOptions::hidden_states), which may be the only one; nullptr: none.
-  void ready(Engine& engine, const Templates& templates, ChipClock chip = {}, Engine* embedder = nullptr);
+  // drafts: with texts of the model's tokenizer, in the place of those of ApiOptions::usual.
+  void ready(Engine& engine, const Templates& templates, ChipClock chip = {}, Engine* embedder = nullptr,
+             std::optional<SpecOptions> drafts = {});
   void finish(std::chrono::milliseconds grace);
 
  private:
@@ -85,7 +87,7 @@ class Api {
   std::shared_ptr<const Constraint> constraint_of(const Ask& ask);
   void write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseHead> response = {});
 
-  const ApiOptions options_;
+  ApiOptions options_;     // ready() changes it before the first text
   const int64_t created_;  // seconds since 1970
   Metrics metrics_;
   const std::shared_ptr<std::atomic<bool>> is_ending_ = std::make_shared<std::atomic<bool>>(false);

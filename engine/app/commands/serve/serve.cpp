@@ -13,6 +13,7 @@
 #include "engine/app/commands/bench/soc_clock.h"
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/commands/text/draft_report.h"
+#include "engine/app/commands/text/draft_texts.h"
 #include "engine/app/commands/text/embed.h"
 #include "engine/app/commands/text/generation.h"
 #include "engine/app/commands/text/prompting.h"
@@ -162,7 +163,12 @@ int serve_command(const CommonFlags& flags, const ServeFlags& own) {
   engine = open_engine(flags, needs_of_server(flags, own));
   embedder = open_embedder(*engine, own);
   print_notes(flags, *engine);
-  if (!engine->sizes().hidden_states) DraftNotes(flags).explain(flags.generate.spec.mode, *engine);
+  DraftNotes notes(flags);
+  if (!engine->sizes().hidden_states) notes.explain(flags.generate.spec.mode, *engine);
+  const DraftTexts draft_texts(flags, engine->model().tokenizer());
+  draft_texts.print_notes();
+  SpecOptions drafts = flags.generate.spec;
+  draft_texts.give_to(drafts);
   const serve::Templates templates{chosen_template(flags, &engine->model().file(), false),
                                    chosen_template(flags, &engine->model().file(), true)};
   if (!templates.usual && !flags.quiet())
@@ -171,7 +177,7 @@ int serve_command(const CommonFlags& flags, const ServeFlags& own) {
   TraceFile trace(flags, *engine);
   Engine* const embeds = own.embeddings ? embedder ? embedder.get() : engine.get() : nullptr;
   if (embeds != nullptr) pooling_of(embeds->model(), own.pooling);  // its Error comes before the first request
-  api.ready(*engine, templates, std::move(chip), embeds);
+  api.ready(*engine, templates, std::move(chip), embeds, std::move(drafts));
   if (!flags.quiet())
     std::fprintf(stderr, "ready: %lld texts at a time, of at most %lld tokens each\n",
                  static_cast<long long>(own.parallel), static_cast<long long>(engine->sizes().context));
@@ -180,7 +186,8 @@ int serve_command(const CommonFlags& flags, const ServeFlags& own) {
   if (!flags.quiet())
     std::fprintf(stderr, "ending: texts in work have %lld s\n", static_cast<long long>(kGrace.count() / 1000));
   server.stop_listening();
-  api.finish(kGrace);
+  api.finish(kGrace);  // no text is in work behind it
+  notes.explain_history(draft_texts.history_problem());
   wait_for_clients(server);
   trace.finish();
   return kDone;
@@ -256,7 +263,7 @@ void add_serve(CLI::App& app, Action& action) {
   add_sampling_flags(app, common);
   for (const char* name : {"--predict", "--seed", "--stop", "--ignore-eos"}) app.remove_option(app.get_option(name));
   add_spec_flags(app, common);
-  remove_text_spec_flags(app);
+  remove_lone_spec_flags(app);
   add_engine_flags(app, common);
   app.get_option("--ctx-size")->envname("TANDEM_CTX_SIZE");
   add_compile_flag(app, common);

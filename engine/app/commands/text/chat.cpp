@@ -80,7 +80,7 @@ void add_chat(CLI::App& app, Action& action) {
   flags->common.generate.predict = -1;  // an answer ends by itself
   add_sampling_flags(app, flags->common);
   add_spec_flags(app, flags->common);
-  remove_text_spec_flags(app);
+  remove_lone_spec_flags(app);
   add_engine_flags(app, flags->common);
   for (const char* name : {"--trace", "--soc"}) app.remove_option(app.get_option(name));
   add_compile_flag(app, flags->common);

@@ -16,6 +16,7 @@
 #include "engine/app/commands/text/chat_settings.h"
 #include "engine/app/commands/text/dialogue.h"
 #include "engine/app/commands/text/draft_report.h"
+#include "engine/app/commands/text/draft_texts.h"
 #include "engine/app/commands/text/generation.h"
 #include "engine/app/commands/text/message_reader.h"
 #include "engine/app/commands/text/thought_printer.h"
@@ -45,9 +46,14 @@ class ChatTerminal {
   ChatTerminal(const ChatFlags& flags, Engine& engine)
       : flags_(flags),
         engine_(engine),
+        draft_texts_(flags.common, engine.model().tokenizer()),
+        notes_(flags.common),
         dialogue_(flags.common, engine, flags.thinking()),
         thoughts_(isatty(STDOUT_FILENO) != 0, [](std::string_view text) { std::cout << text << std::flush; }) {
     if (!flags.system.empty()) dialogue_.set_system(flags.system);
+    notes_.explain(flags.common.generate.spec.mode, engine);
+    draft_texts_.print_notes();
+    draft_texts_.give_to(dialogue_.options().spec);
   }
 
   // An error ends a turn and not the conversation. An interrupt ends the answer that is being written.
@@ -100,6 +106,7 @@ class ChatTerminal {
       has_begun = true;
       end();
       if (!flags_.common.quiet()) say_about(result, had_moved);
+      notes_.explain_history(draft_texts_.history_problem());
     } catch (...) {
       end();
       throw;
@@ -210,6 +217,8 @@ class ChatTerminal {
 
   const ChatFlags& flags_;
   Engine& engine_;
+  const DraftTexts draft_texts_;
+  DraftNotes notes_;
   Dialogue dialogue_;
   MessageReader messages_;
   ThoughtPrinter thoughts_;
@@ -224,7 +233,6 @@ int chat_command(const ChatFlags& flags) {
   apply_verbosity(flags.common);
   const auto engine = open_engine(flags.common, needs_of_texts(flags.common, 1));
   print_notes(flags.common, *engine);
-  DraftNotes(flags.common).explain(flags.common.generate.spec.mode, *engine);
   return ChatTerminal(flags, *engine).run();
 }
 

@@ -3,13 +3,10 @@
 #include "engine/app/commands/text/prompting.h"
 
 #include <cstdio>
-#include <memory>
 #include <utility>
 
 #include "engine/app/commands/text/generation.h"
 #include "engine/app/text_input.h"
-#include "engine/model/tokenizer/utf8.h"
-#include "engine/run/serve/history_file.h"
 #include "sync/error.h"
 
 namespace tandem::app {
@@ -48,43 +45,18 @@ std::optional<chat::TemplateSource> chosen_template(const CommonFlags& flags, co
 
 // Without --chat the model's template only decides what a note says, so one that cannot be used is no error.
 Prompting::Prompting(const CommonFlags& flags, const LoadedModel& model)
-    : flags_(flags), tokenizer_(model.tokenizer()), has_template_(!model.file().type_of(chat::kTemplateKey).empty()) {
+    : flags_(flags),
+      tokenizer_(model.tokenizer()),
+      has_template_(!model.file().type_of(chat::kTemplateKey).empty()),
+      draft_texts_(flags, tokenizer_) {
   if (flags.chat)
     if (const auto source = chosen_template(flags, &model.file(), false)) chat_.emplace(*source, tokenizer_);
-  for (const std::string& path : flags.predictions) read_prediction(path);
-  if (!flags.history.empty()) open_history();
 }
-
-// A text can be written without predictions, so a file that is no text is a note.
-void Prompting::read_prediction(const std::string& path) {
-  const std::string text = read_file(path);
-  if (utf8::masked(text, '\0').find('\0') == std::string::npos)
-    predictions_.push_back(prediction(text));
-  else
-    no_predictions_.push_back(path);
-}
-
-// A text can be written without its history, so what is wrong with the file is a note.
-void Prompting::open_history() {
-  try {
-    history_ = std::make_shared<TextHistory>(flags_.history, tokenizer_, flags_.history_mebibytes << 20);
-  } catch (const Error& error) {
-    no_history_because_ = error.what();
-  }
-}
-
-std::string Prompting::history_problem() const { return history_ ? history_->problem() : ""; }
 
 // All notes about the prompt's sources, printed once before the first text.
 void Prompting::print_note() const {
   if (flags_.quiet()) return;
-  for (const std::string& path : no_predictions_)
-    std::fprintf(stderr, "note: the prediction is not used: %s is no text in UTF-8\n", path.c_str());
-  if (!no_history_because_.empty())
-    std::fprintf(stderr, "note: the history is not used: %s\n", no_history_because_.c_str());
-  if (const unsigned mode = history_ ? HistoryFile(flags_.history, HistoryFile::kAnyVocabulary).open_mode() : 0)
-    std::fprintf(stderr, "note: others than its owner may use the history %s: its mode is %o\n", flags_.history.c_str(),
-                 mode);
+  draft_texts_.print_notes();
   if (!flags_.chat || is_chat()) return;
   std::fprintf(stderr,
                "note: the model has no chat template; the text is continued instead of answered (--chat; "
@@ -95,16 +67,10 @@ std::vector<int32_t> Prompting::ids(const std::string& text) const {
   return is_chat() ? chat_->prompt({{"user", text}}, {}) : prompt_ids(flags_, text, tokenizer_);
 }
 
-// A prediction is text in the middle of another one, so it has neither a start token nor special ones.
-std::vector<int32_t> Prompting::prediction(const std::string& text) const {
-  return tokenizer_.encode(text, {.add_bos_eos = false, .parse_special = false});
-}
-
 // The template's stop texts end a chat's answer, as an end token does.
 GenerateOptions Prompting::options() const {
   GenerateOptions options = generate_options(flags_);
-  options.spec.predictions = predictions_;
-  options.spec.history = history_;
+  draft_texts_.give_to(options.spec);
   if (is_chat() && !options.ignore_end)
     options.stop.insert(options.stop.end(), chat_->stop_texts().begin(), chat_->stop_texts().end());
   return options;

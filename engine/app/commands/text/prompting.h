@@ -5,11 +5,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "engine/app/commands/text/draft_texts.h"
 #include "engine/app/common_flags.h"
 #include "engine/model/chat_template/model_chat.h"
 #include "engine/run/machine/loaded_model.h"
@@ -31,26 +31,19 @@ class Prompting {
 
   // The prompt's tokens; never empty. A text without tokens becomes the model's start token; Error if it has none.
   std::vector<int32_t> ids(const std::string& text) const;
-  std::vector<int32_t> prediction(const std::string& text) const;  // its tokens
+  const DraftTexts& draft_texts() const { return draft_texts_; }
   // The sampler's options. Ctrl-C interrupts the generation. An answer ends with its turn.
   GenerateOptions options() const;
-  // Why the last text could not be kept in the history. Empty: it was kept, or there is none.
-  std::string history_problem() const;
   // Says on stderr, after `name` if there is one, why a result has no text. Says nothing if it has text. With -q it
   // speaks only of a model that ended the text by itself; other reasons are the user's own choice.
   void explain_empty(const Generation& result, const std::string& name) const;
 
  private:
-  void open_history();
-  void read_prediction(const std::string& path);
   const CommonFlags& flags_;
   const Tokenizer& tokenizer_;
   const bool has_template_;
   std::optional<chat::ModelChat> chat_;  // with --chat, if there is a template
-  std::vector<std::vector<int32_t>> predictions_;
-  std::vector<std::string> no_predictions_;  // files that are no text
-  std::shared_ptr<TextHistory> history_;     // null: none was asked for, or it cannot be used
-  std::string no_history_because_;
+  const DraftTexts draft_texts_;
 };
 
 }  // namespace tandem::app

@@ -180,7 +180,7 @@ int run_command(const CommonFlags& flags) {
   }
   notes.explain_draft_model(result);
   prompting.explain_empty(result, "");
-  notes.explain_history(prompting.history_problem());
+  notes.explain_history(prompting.draft_texts().history_problem());
   if (result.reason == StopReason::context_full && !flags.quiet()) {
     std::fprintf(stderr, "the context of %lld tokens is full; ask for a larger one with --ctx-size\n",
                  static_cast<long long>(engine->sizes().context));

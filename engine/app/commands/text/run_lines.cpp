@@ -98,7 +98,7 @@ class Asking {
       if (line.predictions) {
         options.spec.predictions.clear();
         for (const std::string& text : *line.predictions)
-          options.spec.predictions.push_back(prompting_.prediction(text));
+          options.spec.predictions.push_back(prompting_.draft_texts().prediction(text));
       }
       // The answer reports the values of the options, too.
       batcher_.add(prompt, options, [this, asked, prompt, options](Batcher::Result result) {
@@ -115,7 +115,7 @@ class Asking {
     answers_.add(asked, generation_json(result, prompt, prompting_.is_chat(), options, engine_));
     notes_.explain_draft_model(result);
     prompting_.explain_empty(result, describe(asked.name, many_));
-    notes_.explain_history(prompting_.history_problem());
+    notes_.explain_history(prompting_.draft_texts().history_problem());
     sums_.stopped |= result.reason == StopReason::interrupted;
     ++sums_.prompts;
     sums_.prompt_tokens += result.prompt_tokens;

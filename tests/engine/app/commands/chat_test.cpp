@@ -122,7 +122,7 @@ TEST(Chat, writes_the_same_answers_with_drafts_of_each_kind_and_without) {
   EXPECT_EQ(drafted.out, plain.out);
   EXPECT_EQ(answers({"--spec", "sdnpu"}).out, plain.out);
   EXPECT_THAT(answers({"--spec", "pld", "--draft-max", "0"}).err, Not(HasSubstr("drafts: ")));
-  EXPECT_EQ(talk("", {"--history", "none"}).status, 2) << "flags of one text";
+  EXPECT_EQ(talk("", {"--spec-check"}).status, 2) << "a flag of `run`";
 }
 
 TEST(Chat, takes_turns_back_and_saves_and_loads) {

@@ -16,10 +16,10 @@ const std::map<std::string, std::vector<std::string>> kTestsOf = {
       "interrupt", "warm", "moe_plans", "moving_experts", "near_memory", "expert_use"}},
     // Flags of sampling and of the engine are those of `run`.
     {"chat",
-     {"chat", "run_text", "run_sampling", "run_spec", "run_devices", "run_lines", "warm", "moe_plans", "moving_experts",
+     {"chat", "run_text", "run_sampling", "run_spec", "history", "run_devices", "run_lines", "warm", "moe_plans", "moving_experts",
       "near_memory"}},
     {"serve",
-     {"serve", "run_chat", "run_text", "run_sampling", "run_spec", "run_devices", "run_lines", "interrupt", "warm",
+     {"serve", "run_chat", "run_text", "run_sampling", "run_spec", "history", "run_devices", "run_lines", "interrupt", "warm",
       "moe_plans", "moving_experts", "near_memory"}},
     {"embed", {"embed", "run_text", "run_devices", "warm", "moe_plans", "moving_experts", "near_memory"}},
     {"eval", {"eval", "moe_plans", "moving_experts", "near_memory", "expert_use"}},

@@ -1,7 +1,8 @@
-// `tandem history`, and `tandem run --history`: texts that were written before make drafts.
+// `tandem history`, and `--history` of `tandem run` and `tandem chat`: texts that were written before make drafts.
 #include <sys/stat.h>
 
 #include <fstream>
+#include <regex>
 
 #include "tests/engine/app/commands/whole.h"
 
@@ -160,6 +161,43 @@ TEST_F(HistoryCommand, refuses_what_is_no_history) {
   EXPECT_EQ(tandem({"history"}).status, 2);
   EXPECT_EQ(run({"--history-prompts"}).status, 2) << "there is no history";
   EXPECT_EQ(content_of(letter), "This is a letter and no history.");
+}
+
+// Answers of one conversation are drafts of the next one.
+TEST_F(HistoryCommand, makes_drafts_of_earlier_conversations) {
+  const auto chat = [&](const Arguments& more) {
+    return tandem(
+        Arguments{"chat", "-m", stories(), "--chat-template", "chatml", "--ignore-eos", "-n", "80"} + on_host() + more,
+        {.input = "Once upon a time\n/stats\n"});
+  };
+  const Ended first = chat({"--history", file_, "--spec", "none"}), again = chat({"--history", file_, "--spec", "sam"});
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(again.out, first.out);
+  std::smatch accepted;
+  ASSERT_TRUE(std::regex_search(again.err, accepted, std::regex("drafts: ([0-9]+) of [0-9]+ accepted"))) << again.err;
+  EXPECT_GT(std::stoi(accepted[1]), 20);
+  EXPECT_EQ(stats()["records"], 2);
+  EXPECT_EQ(stats()["tokens"], 160);
+  EXPECT_EQ(chat({"--history", file_, "--history-prompts", "--history-max", "1"}).out, first.out);
+  EXPECT_EQ(stats()["records"], 3);
+  EXPECT_GT(stats()["tokens"], 240) << "the prompt is kept, too";
+}
+
+TEST_F(HistoryCommand, is_a_note_of_a_conversation_where_it_cannot_be_used) {
+  const auto chat = [&](const Arguments& more) {
+    return tandem(Arguments{"chat", "-m", stories(), "--chat-template", "chatml", "-n", "4"} + on_host() + more,
+                  {.input = "Hi\nHi\n"});
+  };
+  const std::string no_text = folder_.write("prediction", "\xFF\xFE no text"), text = folder_.write("text", "A dog.");
+  const Ended plain = chat({}),
+              ended = chat({"--prediction", no_text, "--prediction", text, "--history", "/proc/self/no/history"});
+  EXPECT_EQ(ended.status, 0);
+  EXPECT_EQ(ended.out, plain.out);
+  EXPECT_THAT(ended.err, HasSubstr("the prediction is not used: " + no_text));
+  const size_t once = ended.err.find("was not kept in the history");
+  ASSERT_NE(once, std::string::npos) << ended.err;
+  EXPECT_EQ(ended.err.find("was not kept in the history", once + 1), std::string::npos) << ended.err;
+  EXPECT_THAT(chat({"--history", text}).err, HasSubstr("the history is not used"));
 }
 
 }  // namespace

@@ -67,6 +67,39 @@ TEST(Serve, ends_with_status_0_when_it_is_told_to_end) {
   EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds(10));
 }
 
+// One answer is a draft of the next one, and the file has both.
+TEST(Serve, makes_drafts_of_earlier_answers) {
+  const Folder folder;
+  const std::string history = folder.file("history"), no_text = folder.write("prediction", "\xFF\xFE no text");
+  const json asked = {{"prompt", "Once upon a time"}, {"max_tokens", 80}, {"temperature", 0}, {"ignore_eos", true}};
+  const auto answer_of = [&](const ServerProcess& server) {
+    const Answered answer = server.post("/v1/completions", asked);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    return json::parse(answer.body);
+  };
+  {
+    ServerProcess server({"--spec", "sam", "--history", history, "--prediction", no_text});
+    const json first = answer_of(server), second = answer_of(server);
+    EXPECT_EQ(first["choices"][0]["text"], second["choices"][0]["text"]);
+    EXPECT_GT(second["timings"]["draft_n_accepted"], first["timings"]["draft_n_accepted"].get<int64_t>() + 20);
+    EXPECT_THAT(server.child().err(), HasSubstr("the prediction is not used: " + no_text));
+    server.child().interrupt(SIGTERM);
+    EXPECT_EQ(server.child().wait().status, 0);
+  }
+  EXPECT_EQ(json_of({"history", "stats", history})["records"], 2);
+  ServerProcess next({"--spec", "sam", "--history", history, "--history-prompts", "--history-max", "1"});
+  EXPECT_GT(answer_of(next)["timings"]["draft_n_accepted"], 20);
+}
+
+TEST(Serve, says_at_its_end_why_the_history_could_not_keep_a_text) {
+  ServerProcess server({"--history", "/proc/self/no/history"});
+  EXPECT_EQ(server.post("/v1/completions", kShort).status, 200);
+  server.child().interrupt(SIGTERM);
+  const Ended ended = server.child().wait();
+  EXPECT_EQ(ended.status, 0);
+  EXPECT_THAT(ended.err, HasSubstr("was not kept in the history"));
+}
+
 TEST(Serve, says_that_its_port_is_taken_before_it_loads_the_model) {
   ServerProcess first;
   const Ended second = tandem(Arguments{"serve", "-m", stories(), "--port", std::to_string(first.port())} + on_host());

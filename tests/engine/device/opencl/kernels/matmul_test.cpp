@@ -26,6 +26,20 @@ class MatMulKernel : public KernelTest {
   }
 };
 
+// A processor takes one of two ways, and every other one runs it, too.
+TEST_P(MatMulKernel, gives_the_same_bits_with_codes_behind_offsets_and_without) {
+  if (GetParam() == KernelFamily::simt) GTEST_SKIP() << "skipped: simt kernels have no offsets";
+  for (const StorageType type : {StorageType::q4_0, StorageType::q4_1}) {
+    MatMul op;
+    op.S = 1, op.K = 512, op.row_end = 150, op.w = make_weights(type, 150, 512);
+    const auto x = random(static_cast<size_t>(op.S * op.K));
+    context_.processor.joins_cost_products = false;
+    const auto by_offsets = multiply(op, x);
+    context_.processor.joins_cost_products = true;
+    EXPECT_TRUE(same_bits(by_offsets, multiply(op, x))) << info(type).name;
+  }
+}
+
 TEST_P(MatMulKernel, equals_the_decoded_product_for_every_format_and_stays_within_its_rows) {
   for (StorageType type : kTypes) {
     const bool dense = packed_format(type).dense();
