@@ -72,15 +72,15 @@ std::vector<int32_t> TextSequence::ids() const {
   return {sequence_.ids().begin(), sequence_.ids().end()};
 }
 
-std::vector<float> TextSequence::extend(std::span<const int32_t> ids, const Patience& patience) {
+KeptLogits TextSequence::extend(std::span<const int32_t> ids, const Patience& patience) {
   if (ids.empty()) throw UsageError("there is nothing to append", "ids", "Give at least one token");
-  std::vector<float> last;
+  KeptLogits last;
   between(
       [&](Engine& engine, Sequence& sequence) {
         model_->require_ids(ids, sequence.position());
         const Logits logits = tandem::extend(engine, sequence, ids, {.interrupted = patience.is_over});
         require_finite(engine, logits, sequence.position() - 1);
-        last.assign(logits.begin(), logits.end());
+        last = keep(engine, logits);
       },
       patience.look);
   return last;
@@ -115,18 +115,18 @@ std::shared_ptr<TextSequence> TextSequence::load(std::shared_ptr<TextModel> mode
   return std::make_shared<TextSequence>(std::move(model), std::move(*loaded));
 }
 
-std::vector<float> TextSequence::draft(std::span<const int32_t> ids, std::span<const int32_t> parents) {
+KeptLogits TextSequence::draft(std::span<const int32_t> ids, std::span<const int32_t> parents) {
   if (ids.empty() || ids.size() != parents.size())
     throw UsageError("a tree of drafts needs a parent for each token",
                      std::to_string(ids.size()) + " tokens, " + std::to_string(parents.size()) + " parents",
                      "Give one parent for each token; -1: it follows the text");
-  std::vector<float> all;
+  KeptLogits all;
   between([&](Engine& engine, Sequence& sequence) {
     model_->require_ids(ids, sequence.position());
     const Extension extension{&sequence, ids, std::ssize(ids), parents};
     const Logits logits = engine.extend({&extension, 1});
     require_finite(engine, logits, sequence.position());
-    all.assign(logits.begin(), logits.end());
+    all = keep(engine, logits);
   });
   return all;
 }

@@ -76,7 +76,8 @@ def change_matmul(place):
     (lambda work: ["npu:0"] * len(work.operators), tandem.Error, "does not run it"),
     (lambda work: [{"opencl:0": 0.5, "npu:0": 0.5}] * len(work.operators), tandem.Error, "npu:0|no matmul"),
     (lambda work: {}["none"], KeyError, "none"),
-    (lambda work: None, TypeError, "None"),
+    (lambda work: None, tandem.UsageError, "no list of places"),
+    (lambda work: "npu:0", tandem.UsageError, "no list of places"),
 ])
 def test_a_plan_that_breaks_a_rule_is_refused_by_name_and_the_model_goes_on(both, planner, error, words):
     both.planner = planner
