@@ -117,7 +117,8 @@ class TextModel {
   // UsageError: an id is no token. ContextError: so many tokens behind `position` do not fit.
   void require_ids(std::span<const int32_t> ids, int64_t position) const;
 
-  // Logits of every token in a text of its own, [ids, vocabulary]. Those of several passes are copied into one piece.
+  // Logits of every token in a text of its own, [ids, vocabulary]. The logits of several passes
+  // are copied into one piece.
   KeptLogits eval(std::span<const int32_t> ids, const Patience& patience) const;
   double perplexity(std::span<const int32_t> ids, const Patience& patience) const;
 

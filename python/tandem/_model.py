@@ -267,8 +267,8 @@ class Model:
     def generate(self, prompt: Any, **options: Any) -> Any:
         """Writes a text and returns a Generation; for a list of texts, a list of them, which share passes.
 
-        prompt: a text to continue; token ids; or messages, a list of {"role", "content"}, which are answered.
-        predict: most tokens; below 0: until the model ends. temperature: 0 is greedy. top_k, top_p, min_p,
+        prompt: a text to continue; token ids; or messages, a list of {"role", "content"}, which are answered. The
+        options have the defaults that `stream()` shows. predict: most tokens; below 0: until the model ends. temperature: 0 is greedy. top_k, top_p, min_p,
         repeat_penalty, presence_penalty, frequency_penalty, seed: as the flags of `tandem run`. stop: texts that end
         the text. json_schema (a dict or JSON), grammar (GBNF), json_object: the form that the text keeps. tools: the
         functions that messages offer, as the server takes them; a template without functions is a UsageError. sampler: a function from logits, float32 [vocabulary], to a token id, in place of

@@ -94,7 +94,10 @@ class Booted(unittest.TestCase):
             conf.write(f"TANDEM_MODEL=/srv/{MODEL.name}\nTANDEM_FLAGS=--device host --plan host-only\n")
         (tree / "etc/tandem/api-key").write_text("a-key\n")
         (tree / "etc/tandem/api-key").chmod(0o600)
-        # The script of the package makes the groups that the unit names, where the system lacks them.
+        # The script of the package makes the groups that the unit names. So they are not there before.
+        for name in ("group", "gshadow"):
+            lines = pathlib.Path("/etc", name).read_text().splitlines(keepends=True)
+            (tree / "etc" / name).write_text("".join(line for line in lines if not line.startswith(("render:", "video:"))))
         shutil.copy(ROOT / "packaging" / "control" / "program" / "postinst", tree / "postinst")
         return tree
 

@@ -37,7 +37,7 @@ TEST(CompletionCommand, completes_in_bash) {
   EXPECT_EQ(bash_answers("run --device ho"), "host\n");
 }
 
-// What the shells are given for a line. zsh chooses among them by itself.
+// Both shells get these words for a line.
 TEST(CompletionCommand, completes_in_zsh_and_fish) {
   const std::string source =
       "source <(" + path_of_tandem() + " completion zsh); compadd() { print -l -- \"${@:2}\"; }; ";
