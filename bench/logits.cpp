@@ -3,9 +3,10 @@
 //   logits [-m MODEL] [--tokens 1,16,128,256] [--plan NAME] [--device ID,...] [--rounds N]
 //
 // Each token of a pass gets logits. A copy goes to memory of its own that was not written before. Kept logits stay in
-// place while the next pass runs, so that one writes to another buffer (Engine::keep_in_place()). The first pass that writes to a buffer makes its plan and programs for it, with compiled
-// kernels. Plans are asked for by name, so nothing is compared meanwhile. The two ways take turns. Times are wall-clock
-// times: the least of the rounds, which other processes disturb least.
+// place while the next pass runs, so that one writes to another buffer (Engine::keep_in_place()). The first pass that
+// writes to a buffer makes its plan and programs for it, with compiled kernels. Plans are asked for by name, so nothing
+// is compared meanwhile. The two ways take turns. Times are wall-clock times: the least of the rounds, which other
+// processes disturb least.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
