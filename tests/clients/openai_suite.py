@@ -289,7 +289,7 @@ class Completions(Client):
         self.assertEqual(scored.text, "Once upon a time")
         count = len(scored.logprobs.tokens)
         self.assertEqual(scored.logprobs.token_logprobs, told.token_logprobs[:count])
-        # What the model wrote has the probabilities of an answer also as a part of a prompt.
+        # A written text has the same probabilities as a part of a prompt.
         again = self.text(prompt=whole.text, echo=True, logprobs=0, max_tokens=0).choices[0].logprobs
         if again.tokens == told.tokens:
             self.assertEqual(again.token_logprobs, told.token_logprobs)
