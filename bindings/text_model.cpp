@@ -21,6 +21,11 @@
 #include "engine/run/serve/embedder_options.h"
 #include "engine/run/serve/extend.h"
 #include "engine/run/serve/perplexity.h"
+#include "engine/serve/openai/messages.h"
+#include "engine/serve/openai/rendering.h"
+#include "engine/serve/openai/reply_reader.h"
+#include "engine/serve/openai/tools.h"
+#include "sync/json_text.h"
 #include "tandem/embed.h"
 
 namespace tandem::bindings {
@@ -113,9 +118,9 @@ TextOptions text_options(const LoadOptions& asked, int64_t vocabulary) {
 }
 
 // An error that names a device is the device's.
-bool names_a_device(const Error& error) {
-  const auto ids = available_devices();
-  return std::ranges::any_of(ids, [&](const std::string& id) { return error.object().starts_with(id); });
+bool names_a_device(const Error& error, const std::vector<std::string>& asked) {
+  const auto names = [&](const std::string& id) { return error.object().starts_with(id); };
+  return std::ranges::any_of(asked, names) || std::ranges::any_of(available_devices(), names);
 }
 
 }  // namespace
@@ -190,7 +195,7 @@ std::shared_ptr<TextModel> TextModel::load(const LoadOptions& options) {
   } catch (const Error& error) {
     if (error.object().find(options.path) != std::string::npos)
       throw FileError(error.failure(), error.object(), error.hint());
-    if (names_a_device(error)) throw DeviceError(error.failure(), error.object(), error.hint());
+    if (names_a_device(error, options.devices)) throw DeviceError(error.failure(), error.object(), error.hint());
     throw;
   }
 }
@@ -201,6 +206,7 @@ TextModel::TextModel(std::unique_ptr<Engine> engine, int64_t parallel, std::stri
       vocabulary_(engine->model().vocabulary()),
       context_(engine->sizes().context),
       width_(engine->model().config().hidden),
+      pass_logits_(std::min(engine->sizes().tokens, engine->sizes().logit_rows)),
       is_encoder_(engine->model().config().sees_all),
       parallel_(parallel),
       end_id_(engine->model().tokenizer().eos()),
@@ -269,14 +275,44 @@ std::string TextModel::text(std::span<const int32_t> ids, bool special) const {
 // the prompt.
 std::vector<int32_t> TextModel::chat_prompt(std::string_view json, std::vector<std::string>* stops) const {
   const auto model = open();
-  const auto conversation = as_kind<UsageError>([&] { return chat::Conversation::read(json, "the messages"); });
-  const auto& source = conversation.has_tools() ? model->with_tools : model->usual;
+  const auto read = as_kind<UsageError>([&] { return chat::Conversation::read(json, "the messages"); });
+  const auto& source = read.has_tools() ? model->with_tools : model->usual;
   if (!source) throw UsageError("the model has no chat template", path_, "Continue a text instead, without messages");
+  if (read.has_tools() && serve::form_of_template(source->text) == nullptr)
+    throw UsageError("the model's chat template has no functions, so none can be offered to it", path_,
+                     "Leave `tools` out, or load a model whose template has them");
   const chat::ModelChat chat(*source, model->engine->model().tokenizer());
   if (stops) *stops = chat.stop_texts();
-  std::vector<int32_t> ids = chat.prompt(chat.text(conversation, {}));
+  std::vector<int32_t> ids;
+  try {
+    serve::OrderedJson conversation = serve::OrderedJson::parse(json);
+    if (conversation.is_array()) conversation = {{"messages", std::move(conversation)}};
+    conversation["messages"] = serve::template_messages(conversation["messages"]);
+    if (read.has_tools()) conversation["tools"] = serve::read_tools(conversation).offered;
+    const bool begins = conversation.value("add_generation_prompt", true);
+    ids = as_kind<UsageError>([&] { return chat.prompt(serve::render_conversation(chat, conversation, begins)); });
+  } catch (const serve::Refusal& refusal) {
+    throw UsageError(refusal.message, refusal.param, "docs/server.md has the form of messages");
+  }
   if (ids.empty()) throw UsageError("the prompt is empty", "the messages", "Give at least one message");
   return ids;
+}
+
+std::string TextModel::calls_of(std::string_view answer, std::string_view tools) const {
+  const auto model = open();
+  serve::OrderedJson calls = serve::OrderedJson::array();
+  const serve::ToolForm* form = model->with_tools ? serve::form_of_template(model->with_tools->text) : nullptr;
+  if (form == nullptr) return calls.dump();
+  serve::ReplyRules rules;
+  rules.has_thoughts = model->with_tools->text.find("<think>") != std::string::npos;
+  rules.form = form;
+  rules.functions = serve::read_tools({{"tools", serve::OrderedJson::parse(tools)}}).names();
+  serve::ReplyReader reader(rules);
+  serve::ReplyParts parts = reader.push(answer);
+  for (const serve::ReplyPart& last : reader.finish()) parts.push_back(last);
+  for (const serve::ReplyPart& part : serve::joined(parts))
+    if (part.kind == serve::ReplyPart::Kind::call) calls.push_back({{"name", part.function}, {"arguments", part.text}});
+  return json_line(calls);
 }
 
 std::vector<std::string> TextModel::chat_stops() const {
@@ -385,7 +421,33 @@ void TextModel::all_logits(std::span<const int32_t> ids, const LogitsSink& sink,
       patience.look);
 }
 
-std::vector<float> TextModel::eval(std::span<const int32_t> ids, const Patience& patience) const {
+KeptLogits keep(Engine& engine, Logits logits) {
+  const bool in_place = engine.keep_in_place(logits);
+  const auto kept = std::make_shared<const Logits>(std::move(logits));
+  return {kept->values(), kept, in_place};
+}
+
+KeptLogits keep(std::vector<float> values) {
+  const auto kept = std::make_shared<const std::vector<float>>(std::move(values));
+  return {*kept, kept, false};
+}
+
+KeptLogits TextModel::eval(std::span<const int32_t> ids, const Patience& patience) const {
+  if (std::ssize(ids) <= pass_logits_ && !ids.empty()) {
+    require_writer();
+    require_ids(ids, 0);
+    KeptLogits kept;
+    between_passes(
+        [&](Engine& engine) {
+          Sequence text = engine.cache().new_sequence();
+          const Extension whole{&text, ids, std::ssize(ids)};
+          const Logits logits = engine.extend({&whole, 1});
+          require_finite(engine, logits, 0);
+          kept = keep(engine, logits);
+        },
+        patience.look);
+    return kept;
+  }
   std::vector<float> all(ids.size() * static_cast<size_t>(vocabulary_));
   all_logits(
       ids,
@@ -393,7 +455,7 @@ std::vector<float> TextModel::eval(std::span<const int32_t> ids, const Patience&
         std::ranges::copy(logits, all.begin() + first * vocabulary_);
       },
       patience);
-  return all;
+  return keep(std::move(all));
 }
 
 // The row of a token predicts the next one, so the last row is not used. Only a sum is kept, whatever the length.

@@ -57,6 +57,15 @@ struct Patience {
   std::function<void()> look{};     // called on the waiting thread every few hundredths of a second; must not throw
 };
 
+// Logits that stay as they are, [rows, vocabulary], while `memory` lives.
+struct KeptLogits {
+  std::span<const float> values{};
+  std::shared_ptr<const void> memory{};
+  bool in_place = false;  // in the buffer that the pass wrote; else the values were copied
+};
+KeptLogits keep(Engine& engine, Logits logits);
+KeptLogits keep(std::vector<float> values);
+
 // The form that a text keeps. At most one member is set.
 struct Form {
   std::string json_schema, grammar;
@@ -86,9 +95,13 @@ class TextModel {
   std::vector<int32_t> prompt(std::string_view text) const;
   std::string text(std::span<const int32_t> ids, bool special) const;
   int32_t end_id() const { return end_id_; }  // -1: none
-  // The prompt of a conversation: a list of messages, or an object with `messages` and `tools`
-  // (chat::Conversation::read()). stops: texts that end the answer.
+  // The prompt of a conversation, as the server makes it (engine/serve/openai/rendering.h): a list of messages, or an
+  // object with `messages`, `tools` and the other keys of chat::Conversation::read(). stops: texts that end the answer.
+  // UsageError: it has tools, and the template knows none.
   std::vector<int32_t> chat_prompt(std::string_view json, std::vector<std::string>* stops) const;
+  // The calls of functions in an answer, as JSON: a list of {"name", "arguments"} in their order, with arguments as
+  // the model spelt them. tools: those that the conversation offered, as JSON.
+  std::string calls_of(std::string_view answer, std::string_view tools) const;
   std::vector<std::string> chat_stops() const;  // texts that end an answer; none: the model has no template
   std::shared_ptr<const Constraint> constraint(const Form& form) const;  // null: no form was asked for
 
@@ -104,8 +117,9 @@ class TextModel {
   // UsageError: an id is no token. ContextError: so many tokens behind `position` do not fit.
   void require_ids(std::span<const int32_t> ids, int64_t position) const;
 
-  // Logits of every token in a text of its own, [ids, vocabulary].
-  std::vector<float> eval(std::span<const int32_t> ids, const Patience& patience) const;
+  // Logits of every token in a text of its own, [ids, vocabulary]. The logits of several passes
+  // are copied into one piece.
+  KeptLogits eval(std::span<const int32_t> ids, const Patience& patience) const;
   double perplexity(std::span<const int32_t> ids, const Patience& patience) const;
 
   // A vector for each text, [texts, width()], as `tandem embed` makes them. pooling: "mean", "cls", "last"; "": the
@@ -132,6 +146,7 @@ class TextModel {
   const std::string path_;
   const pid_t process_;
   int64_t vocabulary_ = 0, context_ = 0, width_ = 0;
+  int64_t pass_logits_ = 0;  // most tokens of a pass that gives logits of all
   const bool is_encoder_;
   const int64_t parallel_;
   int32_t end_id_ = -1;
@@ -154,13 +169,13 @@ class TextSequence {
   int64_t position() const;
   std::vector<int32_t> ids() const;
   // Appends tokens, and returns the last one's logits, [vocabulary].
-  std::vector<float> extend(std::span<const int32_t> ids, const Patience& patience);
+  KeptLogits extend(std::span<const int32_t> ids, const Patience& patience);
   std::shared_ptr<TextSequence> fork(int64_t position) const;
   void rewind(int64_t position);
   void save(const std::string& path) const;
   static std::shared_ptr<TextSequence> load(std::shared_ptr<TextModel> model, const std::string& path);
   // A tree of drafts behind the text: logits of each, [ids, vocabulary].
-  std::vector<float> draft(std::span<const int32_t> ids, std::span<const int32_t> parents);
+  KeptLogits draft(std::span<const int32_t> ids, std::span<const int32_t> parents);
   void accept(std::span<const int32_t> path);
   // Continues with `prompt` behind the sequence's tokens.
   Generation write(std::span<const int32_t> prompt, GenerateOptions options);

@@ -78,15 +78,15 @@ std::vector<int32_t> TextSequence::ids() const {
 
 // Positions are checked between two passes, when the sequence cannot change. Logits that are not finite show a broken
 // model or device, and so they are an error.
-std::vector<float> TextSequence::extend(std::span<const int32_t> ids, const Patience& patience) {
+KeptLogits TextSequence::extend(std::span<const int32_t> ids, const Patience& patience) {
   if (ids.empty()) throw UsageError("there is nothing to append", "ids", "Give at least one token");
-  std::vector<float> last;
+  KeptLogits last;
   between(
       [&](Engine& engine, Sequence& sequence) {
         model_->require_ids(ids, sequence.position());
         const Logits logits = tandem::extend(engine, sequence, ids, {.interrupted = patience.is_over});
         require_finite(engine, logits, sequence.position() - 1);
-        last.assign(logits.begin(), logits.end());
+        last = keep(engine, logits);
       },
       patience.look);
   return last;
@@ -124,18 +124,18 @@ std::shared_ptr<TextSequence> TextSequence::load(std::shared_ptr<TextModel> mode
 
 // The tree's tokens run in one pass, each with the tokens of its path as context. They are no part of the text until
 // accept() names a path.
-std::vector<float> TextSequence::draft(std::span<const int32_t> ids, std::span<const int32_t> parents) {
+KeptLogits TextSequence::draft(std::span<const int32_t> ids, std::span<const int32_t> parents) {
   if (ids.empty() || ids.size() != parents.size())
     throw UsageError("a tree of drafts needs a parent for each token",
                      std::to_string(ids.size()) + " tokens, " + std::to_string(parents.size()) + " parents",
                      "Give one parent for each token; -1: it follows the text");
-  std::vector<float> all;
+  KeptLogits all;
   between([&](Engine& engine, Sequence& sequence) {
     model_->require_ids(ids, sequence.position());
     const Extension extension{&sequence, ids, std::ssize(ids), parents};
     const Logits logits = engine.extend({&extension, 1});
     require_finite(engine, logits, sequence.position());
-    all.assign(logits.begin(), logits.end());
+    all = keep(engine, logits);
   });
   return all;
 }

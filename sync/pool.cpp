@@ -41,15 +41,24 @@ struct Pool::Entry {
   bool reusable = true;
 };
 
-Pool::Pool() = default;
+// The last access by a keeper comes before whatever is_kept() allows afterwards.
+std::shared_ptr<const void> Slot::keep() const {
+  TANDEM_CHECK(keeping_ != nullptr, "the memory of this slot cannot be kept: " + label_);
+  keeping_->count.fetch_add(1, std::memory_order_relaxed);
+  return {data_, [keeping = keeping_](const void*) { keeping->count.fetch_sub(1, std::memory_order_release); }};
+}
 
-Pool::~Pool() {
-  for (const Mapping& mapping : mappings_) munmap(mapping.base, mapping.mapped_bytes);
+Pool::Pool() = default;
+Pool::~Pool() = default;
+
+Pool::Mapping::~Mapping() {
+  if (base != nullptr) munmap(base, mapped_bytes);
 }
 
 // huge: maps 2 MiB more, so that the slots can begin at a huge page boundary.
 Pool::Mapping& Pool::map(size_t bytes, bool huge, const std::string& label) {
-  Mapping mapping;
+  const auto made = std::make_shared<Mapping>();
+  Mapping& mapping = *made;
   mapping.mapped_bytes = huge ? bytes + kHugePageBytes : bytes;
   void* base = mmap(nullptr, mapping.mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) {
@@ -60,8 +69,8 @@ Pool::Mapping& Pool::map(size_t bytes, bool huge, const std::string& label) {
   mapping.bytes = bytes;
   const auto address = reinterpret_cast<uintptr_t>(base);
   if (huge) mapping.begin += round_up(address, kHugePageBytes) - address;
-  mappings_.push_back(mapping);
-  return mappings_.back();
+  mappings_.push_back(made);
+  return mapping;
 }
 
 // Clears flag lines word by word, with atomics. A thread that raised a flag of the previous bank may still read whether
@@ -90,7 +99,7 @@ std::byte* Pool::from_arena(size_t size, const std::string& label) {
 
 // Reuses the smallest fitting released slot, else maps a new one. A new slot counts as promised memory, except a
 // device-local one.
-Slot& Pool::acquire(size_t bytes, SlotUse use, std::string label) {
+Slot& Pool::acquire(size_t bytes, SlotUse use, std::string label, bool keepable) {
   TANDEM_CHECK(bytes > 0, "a slot needs a size: " + label);
   const size_t size = round_up(bytes, kPageBytes);
   std::lock_guard lock(mutex_);
@@ -98,7 +107,8 @@ Slot& Pool::acquire(size_t bytes, SlotUse use, std::string label) {
   for (auto& entry : entries_) {
     // A slot of more than twice the size is left to larger requests.
     const bool fits = !entry->in_use && entry->reusable && entry->slot.use_ == use && entry->slot.size_bytes_ >= size &&
-                      entry->slot.size_bytes_ <= 2 * size;
+                      entry->slot.size_bytes_ <= 2 * size && !entry->slot.is_kept() &&
+                      (!keepable || entry->slot.keeping_ != nullptr);
     if (fits && (!best || entry->slot.size_bytes_ < best->slot.size_bytes_)) best = entry.get();
   }
   if (best) {
@@ -110,7 +120,11 @@ Slot& Pool::acquire(size_t bytes, SlotUse use, std::string label) {
   }
   if (use != SlotUse::device_local && groups_have_limits()) promised_.add(size, label);
   auto entry = std::make_unique<Entry>();
-  if ((use == SlotUse::activations || use == SlotUse::intermediates) && size >= kWorthHugePages) {
+  if (keepable) {
+    entry->slot.data_ = map(size, false, label).begin;
+    entry->slot.keeping_ = std::make_shared<Slot::Keeping>();
+    entry->slot.keeping_->mapping = mappings_.back();
+  } else if ((use == SlotUse::activations || use == SlotUse::intermediates) && size >= kWorthHugePages) {
     entry->slot.data_ = from_arena(size, label);
   } else {
     const bool huge = use != SlotUse::device_local && size >= kHugePageBytes;
@@ -152,12 +166,15 @@ std::vector<Slot*> Pool::map_file(int file, std::span<const FilePart> parts, Slo
   if (base == MAP_FAILED)
     throw Error(std::string("cannot map a file (") + std::strerror(errno) + ")", std::to_string(bytes) + " bytes");
   std::lock_guard lock(mutex_);
-  mappings_.push_back({static_cast<std::byte*>(base), bytes, static_cast<std::byte*>(base), bytes, bytes});
+  const auto mapping = std::make_shared<Mapping>();
+  mapping->base = mapping->begin = static_cast<std::byte*>(base);
+  mapping->mapped_bytes = mapping->bytes = mapping->used = bytes;
+  mappings_.push_back(mapping);
   // These slots hold the file's bytes, so acquire() never gives them to another user.
   for (const FilePart& part : parts) {
     auto entry = std::make_unique<Entry>();
     entry->reusable = false;
-    entry->slot.data_ = mappings_.back().base + part.offset;
+    entry->slot.data_ = mapping->base + part.offset;
     entry->slot.size_bytes_ = round_up(part.bytes, kPageBytes);
     entry->slot.id_ = next_slot_id();
     entry->slot.use_ = use;

@@ -3,15 +3,17 @@
 // Contract
 //   Ownership: the pool owns all memory. A Slot& stays valid, at the same address, until the pool is destroyed.
 //   release() makes a slot available for reuse. Its memory stays mapped, so a device that imported it stays correct.
-//   Devices drop their imports before the pool is destroyed (the pool outlives every device).
-//   Memory: every slot starts on a 4096-byte boundary, its length is a multiple of 4096, and it starts zeroed. Slots of
-//   2 MiB and more ask for huge pages, except device-local ones. Activations of 512 KiB and more ask for them too, and
-//   lie side by side.
-//   Threads: any thread may call acquire() and release().
-//   Files: map_file() makes slots over a file, which start with its bytes. Writes to these slots stay in this process.
-//   Failure: tandem::Error when the system has no memory left, or when a control group has none for the promised bytes.
+//   Slot::keep() shares the memory of a keepable slot: until the result is destroyed, acquire() gives the slot to
+//   nobody else, and the memory stays mapped, also after the pool's end. Devices drop their imports before the pool is
+//   destroyed (the pool outlives every device). Memory: every slot starts on a 4096-byte boundary, its length is a
+//   multiple of 4096, and it starts zeroed. Slots of 2 MiB and more ask for huge pages, except device-local ones.
+//   Activations of 512 KiB and more ask for them too, and lie side by side. Keepable slots have small pages. Threads:
+//   any thread may call acquire(), release() and Slot::keep(), and may drop what keep() returned. Files: map_file()
+//   makes slots over a file, which start with its bytes. Writes to these slots stay in this process. Failure:
+//   tandem::Error when the system has no memory left, or when a control group has none for the promised bytes.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -46,14 +48,21 @@ class Slot {
   T* as(size_t offset_bytes = 0) const {
     return reinterpret_cast<T*>(data_ + offset_bytes);
   }
+  std::shared_ptr<const void> keep() const;  // only of keepable slots
+  bool is_kept() const { return keeping_ && keeping_->count.load(std::memory_order_acquire) > 0; }
 
  private:
   friend class Pool;
+  struct Keeping {
+    std::shared_ptr<const void> mapping;
+    std::atomic<int> count{0};  // results of keep() that live
+  };
   std::byte* data_ = nullptr;
   size_t size_bytes_ = 0;
   uint64_t id_ = 0, times_acquired_ = 1;
   SlotUse use_ = SlotUse::activations;
   std::string label_;
+  std::shared_ptr<Keeping> keeping_;  // null: the slot is not keepable
 };
 
 // A part of a file that becomes a slot. It begins at a multiple of 4096 bytes.
@@ -71,8 +80,8 @@ class Pool {
   Pool& operator=(const Pool&) = delete;
 
   // A slot of at least `bytes` (> 0). A released slot of the same use is reused if its size is at most twice the
-  // rounded `bytes`.
-  Slot& acquire(size_t bytes, SlotUse use, std::string label);
+  // rounded `bytes`. keepable: Slot::keep() may be called.
+  Slot& acquire(size_t bytes, SlotUse use, std::string label, bool keepable = false);
   void release(Slot& slot);
   // Gives the slot's pages back to the system. The slot stays in use and reads as zeros. Not for slots of a file.
   static void discard(const Slot& slot);
@@ -90,6 +99,11 @@ class Pool {
   struct Entry;
   // Memory from one call of mmap, for one slot or for several that lie side by side.
   struct Mapping {
+    Mapping() = default;
+    ~Mapping();
+    Mapping(const Mapping&) = delete;
+    Mapping& operator=(const Mapping&) = delete;
+
     std::byte* base = nullptr;  // the result of mmap; the slots may start later, on a huge page boundary
     size_t mapped_bytes = 0;
     std::byte* begin = nullptr;  // where the slots begin
@@ -101,9 +115,9 @@ class Pool {
 
   mutable std::mutex mutex_;
   std::deque<std::unique_ptr<Entry>> entries_;
-  std::deque<Mapping> mappings_;
-  Mapping* arena_ = nullptr;  // the mapping for large activations; one of mappings_
-  PromisedMemory promised_;   // for slots that are written as a whole; caches fill bit by bit
+  std::deque<std::shared_ptr<Mapping>> mappings_;  // shared with what Slot::keep() returned
+  Mapping* arena_ = nullptr;                       // the mapping for large activations; one of mappings_
+  PromisedMemory promised_;                        // for slots that are written as a whole; caches fill bit by bit
 };
 
 }  // namespace tandem::sync

@@ -25,7 +25,7 @@ struct Cancel {
 // A sequence with the logits that its last extension left.
 struct KeptSequence {
   std::shared_ptr<TextSequence> text;
-  std::vector<float> logits;
+  KeptLogits logits;
 };
 
 // The tables live until the process has ended, because other threads may still call then.

@@ -35,8 +35,9 @@ tandem_status tandem_sequence_extend(tandem_sequence* sequence, const int32_t* i
                                      const float** logits) {
   return guarded([&] {
     const auto of = sequence_of(sequence);
+    of->logits = {};  // so that the pass may write there
     of->logits = of->text->extend(ids_of(ids, count), {asked_of(cancel)});
-    if (logits != nullptr) *logits = of->logits.data();
+    if (logits != nullptr) *logits = of->logits.values.data();
   });
 }
 

@@ -218,7 +218,7 @@ tandem_status tandem_eval(tandem_model* model, const int32_t* ids, size_t count,
                           float** logits) {
   return guarded([&] {
     require_pointer(logits, "logits");
-    *logits = given(std::span<const float>(model_of(model)->eval(ids_of(ids, count), {asked_of(cancel)})));
+    *logits = given(model_of(model)->eval(ids_of(ids, count), {asked_of(cancel)}).values);
   });
 }
 

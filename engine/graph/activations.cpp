@@ -107,7 +107,8 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
   }
   const int64_t guesses = std::max(s.guess_layers, s.prefetch_layers);
   if (c.experts && guesses > 0) guess_normed = floats(rows, c.hidden, "normed for guesses");
-  logits = floats(logit_rows, s.hidden_states ? c.hidden : c.vocabulary, "logits");
+  logits_bytes_ = static_cast<size_t>(logit_rows * (s.hidden_states ? c.hidden : c.vocabulary)) * sizeof(float);
+  add_logits();
   rope_table = constants(s.positions, c.rope.dim, "rope table");
   if (pool_ && c.rope.dim > 0) fill_rope_table(c.rope, s.positions, rope_table.as<float>());
   if (c.window_rope) window_rope_table = constants(s.positions, c.window_rope->dim, "rope table of windows");
@@ -201,14 +202,14 @@ size_t Activations::bytes() const {
                                 units.gate_up,
                                 units.activated,
                                 units.found,
-                                logits,
                                 slopes,
                                 ones,
                                 scaled,
                                 scratch}) {
     if (buffer) sum += buffer.slot->size_bytes();
   }
-  for (const Operand& buffer : units.partials) sum += buffer ? buffer.slot->size_bytes() : 0;
+  for (const auto* buffers : {&units.partials, &logits})
+    for (const Operand& buffer : *buffers) sum += buffer ? buffer.slot->size_bytes() : 0;
   return sum;
 }
 
@@ -261,9 +262,11 @@ void write_runs(const Activations& activations, std::span<const TokenRun> runs, 
   begins[segments] = static_cast<int32_t>(token);
 }
 
-Operand Activations::take(size_t bytes, sync::SlotUse use, std::string label) {
+void Activations::add_logits() { logits.push_back(take(logits_bytes_, sync::SlotUse::activations, "logits", true)); }
+
+Operand Activations::take(size_t bytes, sync::SlotUse use, std::string label, bool keepable) {
   if (!pool_) return {};
-  slots_.push_back(&pool_->acquire(std::max<size_t>(bytes, 64), use, std::move(label)));
+  slots_.push_back(&pool_->acquire(std::max<size_t>(bytes, 64), use, std::move(label), keepable));
   return {slots_.back(), 0};
 }
 

@@ -115,7 +115,9 @@ class Activations {
   ExpertRowBuffers expert_rows;
   LaneBuffers lanes;
   UnitBuffers units;
-  Operand logits;               // [padded_logit_rows, vocabulary], or the states [padded_logit_rows, H]
+  // [padded_logit_rows, vocabulary], or the states [padded_logit_rows, H]. Passes write to the first of them, unless
+  // its values are kept (engine/run/pass/logits.h). All are keepable slots.
+  std::vector<Operand> logits;
   Operand rope_table;           // [positions, rope.dim / 2, 2]
   Operand window_rope_table;    // the table of layers with a window, if their rotation differs
   Operand query_rope_table;     // the table of queries, if they have a temperature
@@ -128,14 +130,17 @@ class Activations {
   // One per layer, empty for layers without experts. It stays until the next pass, so that callers can read it.
   std::vector<LayerRouting> routing;
 
+  void add_logits();  // one more buffer for them; Error: there is no memory for it
+
   // Segments of a batch with `count` segments, with or without trees of drafts.
   Segments segments_of(int64_t count, bool trees) const;
 
   size_t bytes() const;  // of all buffers except the caches and the rotation's table (H10)
 
  private:
-  Operand take(size_t bytes, sync::SlotUse use, std::string label);
+  Operand take(size_t bytes, sync::SlotUse use, std::string label, bool keepable = false);
   sync::Pool* pool_;
+  size_t logits_bytes_ = 0;  // of one buffer
   std::vector<sync::Slot*> slots_;
 };
 

@@ -334,10 +334,11 @@ class Builder {
 
   // Norm and logits of the last tokens. The norm adds the last block's result first.
   void output() {
+    const Operand& logits = b_.logits.at(batch_.logits);
     if (c_.sum_norms) {  // the last layer's sum is normed already
       TANDEM_CHECK(b_.sizes.hidden_states, "an encoder has no logits");
       const int64_t H = c_.hidden, rows = batch_.logit_rows;
-      return add("output_states", Copy{rows, 1, H, column(b_.hidden, (batch_.S - rows) * H), b_.logits, H, 0, H, 0});
+      return add("output_states", Copy{rows, 1, H, column(b_.hidden, (batch_.S - rows) * H), logits, H, 0, H, 0});
     }
     RmsNorm op = norm_of(w_.output_norm, w_.output_norm_bias);
     op.S = batch_.logit_rows;
@@ -345,16 +346,15 @@ class Builder {
     op.x = column(b_.hidden, (batch_.S - op.S) * c_.hidden);
     op.add = column(b_.projected, (S_ - op.S) * c_.hidden);
     if (b_.sizes.hidden_states) {
-      op.y = b_.logits;
+      op.y = logits;
       op.round_f16 = false;
       return add("output_norm", op);
     }
     add("output_norm", op);
-    matmul("output", w_.output, b_.normed, batch_.logit_rows, b_.logits);
-    if (c_.logits_bias) add_bias("output", w_.output, batch_.logit_rows, b_.logits);
+    matmul("output", w_.output, b_.normed, batch_.logit_rows, logits);
+    if (c_.logits_bias) add_bias("output", w_.output, batch_.logit_rows, logits);
     if (c_.logit_scale != 1 || c_.logit_cap > 0)
-      add("logit_scale",
-          Scale{batch_.logit_rows, c_.vocabulary, b_.logits, c_.vocabulary, c_.logit_scale, c_.logit_cap});
+      add("logit_scale", Scale{batch_.logit_rows, c_.vocabulary, logits, c_.vocabulary, c_.logit_scale, c_.logit_cap});
   }
 
   // The parts that all norms of the residual stream share. Their weights, and the result that they add first, differ.

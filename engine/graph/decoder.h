@@ -7,6 +7,7 @@
 // routing is wanted (ActivationSizes::routes_every_token), they end behind the router.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,7 @@ struct Batch {
   // The plan that divides the experts of this pass between lanes, if `auto` chooses among several; empty: it does not.
   std::string_view lanes{};  // a name that outlives the batch
   int64_t prefetch = 0;      // Y3: layers guess the experts of so many later ones, and the link copies those ahead
+  size_t logits = 0;         // which buffer of Activations::logits gets them
   bool operator==(const Batch&) const = default;
 };
 

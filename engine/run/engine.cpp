@@ -82,7 +82,7 @@ class Engine::State : public DeviceUser {
   Batch last_batch_{0, 0};
   std::vector<std::string> diagnostics_;
   BitsContract contract_;
-  LogitsBuffer logits_;  // the one in activations_
+  std::unique_ptr<LogitsBuffers> logits_;  // of activations_
   std::function<void(const RoutedPass&)> watch_routing_;
 
  private:
@@ -139,6 +139,7 @@ void Engine::State::set_up() {
   const ModelConfig& config = model_->config();
   activations_ = std::make_unique<Activations>(
       config, activation_sizes(options_, config, *machine_, asked_, model_->model().weights.moving), &machine_->pool());
+  logits_ = std::make_unique<LogitsBuffers>(*activations_);
   cache_ = std::make_unique<TextCache>(*model_, *activations_, *options_.act);
   expert_use_ = std::make_unique<ExpertUse>(config, calibrated_counts(options_.calibration, model_->file(), config));
   if (ExpertStore* store = model_->expert_store();
@@ -161,7 +162,7 @@ Engine::State::~State() {
   machine_->orchestrator().run_or_here([this] {
     machine_->remove_user(*this);
     if (options_.drafts) keep_draft_rates(draft_rates_, machine_->measurements());
-    logits_.before_overwriting();  // of the buffer below
+    logits_.reset();
     plans_.reset();
     cache_.reset();
     activations_.reset();
@@ -238,9 +239,10 @@ Logits Engine::State::run(std::span<const Extension> extensions) {
   for (const Extension& each : extensions) cache_->make_room(*each.sequence, std::ssize(each.ids));
   cache_->require_memory();
   const PassTokens pass = tokens_of_pass(extensions);
-  PassPlans::Entry& entry = plans_->prepare(
-      {std::ssize(pass.ids), pass.logit_rows, segment_class(std::ssize(pass.runs)), trees}, pass.position);
-  Logits logits = logits_.lend({activations_->logits.as<float>(), static_cast<size_t>(pass.logit_rows * width())});
+  Batch batch{std::ssize(pass.ids), pass.logit_rows, segment_class(std::ssize(pass.runs)), trees};
+  if (pass.logit_rows > 0) batch.logits = logits_->next();
+  PassPlans::Entry& entry = plans_->prepare(batch, pass.position);
+  Logits logits = logits_->lend(batch.logits, static_cast<size_t>(pass.logit_rows * width()));
   write_runs(*activations_, pass.runs, entry.batch.segments);
   run_batch(entry, pass);
   if (watch_routing_ && model_->config().experts) {
@@ -280,6 +282,10 @@ void Engine::State::prewarm(int64_t position, int64_t tokens, bool then_single) 
   if (then_single && end < sizes().context) plans_->prepare({1, 1}, end);
 }
 
+bool Engine::keep_in_place(const Logits& logits) {
+  return machine().orchestrator().run([&] { return state_->logits_->keep_in_place(logits); });
+}
+
 void Engine::prewarm(int64_t position, int64_t tokens, bool then_single) {
   machine().orchestrator().run([&] { state_->prewarm(position, tokens, then_single); });
 }
@@ -287,8 +293,9 @@ void Engine::prewarm(int64_t position, int64_t tokens, bool then_single) {
 // A pass overwrites its intermediate values. So its operators run again one by one, until one of them writes a value
 // that is not finite.
 std::optional<std::string> Engine::State::where_not_finite() {
-  logits_.before_overwriting();
-  return tandem::where_not_finite(plans_->operators_for(last_batch_), machine_->devices(), machine_->executor());
+  Batch again = last_batch_;
+  again.logits = logits_->next();
+  return tandem::where_not_finite(plans_->operators_for(again), machine_->devices(), machine_->executor());
 }
 
 Error Engine::not_finite(int64_t position) {

@@ -12,6 +12,7 @@
 #include "engine/run/machine/expert_store.h"
 #include "engine/run/machine/kernel_preparation.h"
 #include "engine/run/machine/lane_times.h"
+#include "engine/run/pass/rebound.h"
 #include "sync/clock.h"
 #include "sync/error.h"
 
@@ -143,9 +144,11 @@ PassPlans::Entry& PassPlans::prepare(const Batch& asked, int64_t position) {
     return *entry;
   }
   const double start = now_seconds();
+  std::optional<Entry> entry = for_other_logits(key);
+  if (!entry)
+    entry = Entry{batch, executor.prepare(planner().plan_for(batch, position), true), {}, planner().version()};
   Entry& made =
-      prepared_.add(key, {batch, executor.prepare(planner().plan_for(batch, position), true), {}, planner().version()},
-                    [&](Entry evicted) { executor.drop(std::move(evicted.prepared)); });
+      prepared_.add(key, std::move(*entry), [&](Entry evicted) { executor.drop(std::move(evicted.prepared)); });
   // H12, Online-prepare: graphs of other lengths than the NPU's sizes would be compiled for this plan. The time
   // is modelled.
   const GraphCompiles compiles = executor.compiles(*made.prepared, options_.graph_tokens);
@@ -154,6 +157,21 @@ PassPlans::Entry& PassPlans::prepare(const Batch& asked, int64_t position) {
   ++preparations_.plans;
   preparations_.seconds += now_seconds() - start;
   return made;
+}
+
+// A plan depends on no address, so it is made once for all buffers of logits. Its version says when it is compared.
+std::optional<PassPlans::Entry> PassPlans::for_other_logits(const Key& key) {
+  for (size_t other = 0; other < activations_.logits.size(); ++other) {
+    Key like = key;
+    like.batch.logits = other;
+    const Entry* const found = other == key.batch.logits ? nullptr : prepared_.find(like);
+    if (found == nullptr) continue;
+    const sync::Slot *const from = activations_.logits[other].slot, *const to =
+                                                                        activations_.logits[key.batch.logits].slot;
+    return Entry{
+        key.batch, machine_.executor().prepare(rebound(found->prepared->plan(), from, to), true), {}, found->version};
+  }
+  return std::nullopt;
 }
 
 // Plans have as many waves as the slots need. A look takes about a tenth of a millisecond.

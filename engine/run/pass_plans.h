@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -101,6 +102,8 @@ class PassPlans {
     int64_t past = 0;
     bool operator==(const Key&) const = default;
   };
+  // The plan of a prepared entry that differs in its buffer of logits alone, rebound; nothing: there is none.
+  std::optional<Entry> for_other_logits(const Key& key);
   bool is_measured(Entry& entry);
   RunsGraphs graph_devices(const Plan& plan) const;
   int64_t chunks_behind(const Batch& batch, int64_t position) const;

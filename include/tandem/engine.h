@@ -72,6 +72,11 @@ class Engine {
   // them. Each token gets the bits that it would have behind its ancestors in a text. The sequence's position does
   // not change.
   Logits extend(std::span<const Extension> extensions);
+  // Fixes the address of the last pass's logits: until their last object ends, which may be after the engine's end, no
+  // pass writes there. Returns whether they stay in the buffer that the pass wrote. If two others stay already, or
+  // there is no memory for one more buffer, they are copied now. The first pass that writes to another buffer has its
+  // programs prepared for it.
+  bool keep_in_place(const Logits& logits);
   // Prepares the plans that the function extend() will need for the next `tokens` tokens behind `position` tokens, and
   // compiles their kernels. then_single: also the plan for single tokens behind them.
   void prewarm(int64_t position, int64_t tokens, bool then_single = false);

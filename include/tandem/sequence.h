@@ -94,7 +94,8 @@ struct Extension {
 //   Ownership: the values stay valid while a Logits object refers to them, also after later passes and after the
 //   engine's end. A pass leaves them in a buffer of the engine. They are copied out of it only if an object still
 //   refers to them when the engine overwrites the buffer. So a caller that drops them before the next pass pays
-//   nothing. A span of the values is a view, which the engine's next pass ends.
+//   nothing. A span of the values is a view, which the engine's next pass ends. Engine::keep_in_place() makes later
+//   passes write elsewhere instead, so such a view lives as long as a Logits object.
 //   Threads: one at a time, with the calls of the engine.
 class Logits {
  public:
@@ -108,10 +109,11 @@ class Logits {
   float operator[](size_t i) const { return values()[i]; }
 
  private:
-  friend class LogitsBuffer;  // of the engine
+  friend class LogitsBuffers;  // of the engine
   struct State {
     std::span<const float> values;
-    std::vector<float> copy;  // empty: the values lie in the engine's buffer
+    std::vector<float> copy{};             // empty: the values lie in the engine's buffer
+    std::shared_ptr<const void> memory{};  // the buffer's, of values that are kept in place
   };
   std::shared_ptr<State> state_;
 };

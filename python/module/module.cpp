@@ -22,21 +22,28 @@ using Unlocked = py::call_guard<py::gil_scoped_release>;
 
 // float32 values, [rows, columns], that Python reads in place.
 struct Values {
-  std::vector<float> values;
+  KeptLogits kept;
   int64_t rows = 0, columns = 0;
 };
 
 // The values move into the object, and numpy reads them there. The array keeps the object alive.
-Values matrix(std::vector<float> values, int64_t columns) {
-  const int64_t rows = std::ssize(values) / columns;
-  return {std::move(values), rows, columns};
+Values matrix(KeptLogits kept, int64_t columns) {
+  const int64_t rows = std::ssize(kept.values) / columns;
+  return {std::move(kept), rows, columns};
 }
+
+Values matrix(std::vector<float> values, int64_t columns) { return matrix(keep(std::move(values)), columns); }
 
 // The buffer is read-only, and its last argument says so.
 py::buffer_info view(Values& all) {
   const auto item = static_cast<py::ssize_t>(sizeof(float));
-  return {all.values.data(),          item, py::format_descriptor<float>::format(), 2, {all.rows, all.columns},
-          {item * all.columns, item}, true};
+  return {const_cast<float*>(all.kept.values.data()),
+          item,
+          py::format_descriptor<float>::format(),
+          2,
+          {all.rows, all.columns},
+          {item * all.columns, item},
+          true};
 }
 
 // A function of Python's that the machine's thread calls and drops, both with the lock.
@@ -48,7 +55,7 @@ std::function<int32_t(std::span<const float>)> sampler_of(const py::function& fu
   return [kept](std::span<const float> logits) {
     const InCallback in_callback;
     return called_back([&] {
-      const py::object copy = py::cast(Values{{logits.begin(), logits.end()}, 1, std::ssize(logits)});
+      const py::object copy = py::cast(matrix(std::vector<float>(logits.begin(), logits.end()), std::ssize(logits)));
       return (*kept)(copy).cast<int32_t>();
     });
   };
@@ -269,6 +276,7 @@ void bind_model(ModelClass& model) {
             return std::pair(std::move(ids), std::move(stops));
           },
           "conversation"_a)
+      .def("calls_of", &TextModel::calls_of, Unlocked(), "answer"_a, "tools"_a)
       .def("start", &start, "prompt"_a, "asked"_a, "sequence"_a)
       .def(
           "eval",
@@ -325,7 +333,8 @@ void bind_values(py::module_& m) {
   py::class_<Values>(m, "Values", py::buffer_protocol())
       .def_buffer(&view)
       .def_property_readonly("address",
-                             [](const Values& all) { return reinterpret_cast<uintptr_t>(all.values.data()); });
+                             [](const Values& all) { return reinterpret_cast<uintptr_t>(all.kept.values.data()); })
+      .def_property_readonly("in_place", [](const Values& all) { return all.kept.in_place; });
 }
 
 // Constructors check for None before they release the lock, because a Python error needs it. Logits come as a matrix

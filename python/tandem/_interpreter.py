@@ -1,6 +1,8 @@
 """Says in one sentence why this interpreter cannot load the package's library."""
 import importlib.machinery
+import importlib.util
 import pathlib
+import sys
 import sysconfig
 
 
@@ -9,6 +11,8 @@ def _problem() -> str:
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         return ("tandem is not tested on free-threaded interpreters, and refuses this one: take the usual build of Python")
     if any((here / ("_tandem" + suffix)).exists() for suffix in importlib.machinery.EXTENSION_SUFFIXES):
+        if importlib.util.find_spec("numpy") is None:
+            return f"tandem needs numpy, and {sys.executable} has none: pip install numpy, or take Debian's /usr/bin/python3"
         return ""
     libraries = ", ".join(sorted(path.name for path in here.glob("_tandem*.so"))) or "no library"
     wanted = importlib.machinery.EXTENSION_SUFFIXES[0]

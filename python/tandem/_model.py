@@ -85,21 +85,24 @@ class Piece:
 
 @dataclass(frozen=True)
 class Generation:
-    """A text that was written. `stop_reason`: "eos", "length", "stop", "context_full", "interrupted"."""
+    """A text that was written. `stop_reason`: "eos", "length", "stop", "context_full", "interrupted". `calls` are the
+    calls of functions in an answer to messages with `tools`: {"name", "arguments"}, with arguments as JSON text."""
 
     text: str
     ids: list[int]
     stop_reason: str
     prompt_ids: list[int]
     timings: dict[str, Any] = field(repr=False)
+    calls: list[dict[str, str]] = field(default_factory=list)
 
 
 class Stream:
     """The pieces of a text as they are written: iterate with `for` or `async for`. `result` is the whole text, when it
     has ended. Dropping it ends the text."""
 
-    def __init__(self, text: _tandem.Text, prompt_ids: list[int]) -> None:
-        self._text, self._prompt_ids = text, prompt_ids
+    def __init__(self, text: _tandem.Text, prompt_ids: list[int],
+                 calls_of: Callable[[str], list[dict[str, str]]] = lambda _: []) -> None:
+        self._text, self._prompt_ids, self._calls_of = text, prompt_ids, calls_of
 
     def __iter__(self) -> "Stream":
         return self
@@ -127,7 +130,8 @@ class Stream:
     def result(self) -> Generation:
         """The whole text with its ids and times, once the stream has ended."""
         told = json.loads(self._text.result())
-        return Generation(told["text"], told["ids"], told["stop_reason"], self._prompt_ids, told["timings"])
+        return Generation(told["text"], told["ids"], told["stop_reason"], self._prompt_ids, told["timings"],
+                          self._calls_of(told["text"]))
 
     def _drained(self) -> Generation:
         for _ in self:
@@ -220,6 +224,8 @@ class Model:
             if tools:
                 raise UsageError("functions are offered to a text", "tools", "Give messages as the prompt")
             return list(self._model.prompt(prompt)), []
+        if isinstance(prompt, (bytes, bytearray, memoryview)):
+            raise UsageError("bytes are no text", f"{type(prompt).__name__}", "Decode them, or give a list of ids")
         items = list(prompt)
         if items and all(isinstance(each, dict) for each in items):
             said: dict[str, Any] = {"messages": items}
@@ -246,7 +252,11 @@ class Model:
         if sampler is not None:
             choose = sampler
             asked.choose = lambda values: _token(choose(_row(values)))
-        return Stream(self._model.start(ids, asked, None if sequence is None else sequence._sequence), ids)
+        text = self._model.start(ids, asked, None if sequence is None else sequence._sequence)
+        if not tools:
+            return Stream(text, ids)
+        offered = json.dumps(tools)
+        return Stream(text, ids, lambda answer: list(json.loads(self._model.calls_of(answer, offered))))
 
     @overload  # type: ignore[misc]  # ids may be an array of any library, so the second form takes anything
     def generate(self, prompt: Union[list[str], tuple[str, ...]], **options: Any) -> list[Generation]: ...
@@ -257,11 +267,11 @@ class Model:
     def generate(self, prompt: Any, **options: Any) -> Any:
         """Writes a text and returns a Generation; for a list of texts, a list of them, which share passes.
 
-        prompt: a text to continue; token ids; or messages, a list of {"role", "content"}, which are answered.
-        predict: most tokens; below 0: until the model ends. temperature: 0 is greedy. top_k, top_p, min_p,
+        prompt: a text to continue; token ids; or messages, a list of {"role", "content"}, which are answered. The
+        options have the defaults that `stream()` shows. predict: most tokens; below 0: until the model ends. temperature: 0 is greedy. top_k, top_p, min_p,
         repeat_penalty, presence_penalty, frequency_penalty, seed: as the flags of `tandem run`. stop: texts that end
         the text. json_schema (a dict or JSON), grammar (GBNF), json_object: the form that the text keeps. tools: the
-        functions that messages offer. sampler: a function from logits, float32 [vocabulary], to a token id, in place of
+        functions that messages offer, as the server takes them; a template without functions is a UsageError. sampler: a function from logits, float32 [vocabulary], to a token id, in place of
         the sampler; it must not call the model. sequence: continues this sequence, which has the text's beginning.
         """
         if isinstance(prompt, (list, tuple)) and prompt and all(isinstance(each, str) for each in prompt):
@@ -277,8 +287,11 @@ class Model:
         return Chat(self, system, options)
 
     def eval(self, ids: Ids) -> Logits:
-        """Logits of every token, a read-only array float32 [tokens, vocabulary]. Row i predicts token i + 1. The array
-        shows the memory that the passes were gathered in, and keeps it alive."""
+        """Logits of every token, a read-only array float32 [tokens, vocabulary]. Row i predicts token i + 1.
+
+        The array shows the buffer that the pass wrote, without a copy, and keeps it alive. Later passes write elsewhere
+        until the array is gone. Two such buffers may be held at a time. Further results, and those of several passes
+        (more tokens than `logit_rows`), are copied once."""
         return _logits(self._model.eval(_ids(ids)))
 
     def embed(self, text: Any, *, pooling: str = "", normed: bool = True) -> Logits:

@@ -53,7 +53,10 @@ def placed_by(planner: Planner) -> Callable[[Any, float, Any], list[list[float]]
         names = [name for name, _ in devices]
         operators = [Operator(name, kind, tokens, rows, dict(zip(names, seconds)))
                      for name, kind, tokens, rows, seconds in items]
-        places = list(planner(Work(names, [name for name, cuts in devices if cuts], operators, sync_seconds)))
+        places: Any = planner(Work(names, [name for name, cuts in devices if cuts], operators, sync_seconds))
+        if isinstance(places, str) or not hasattr(places, "__iter__"):
+            raise UsageError("the planner gave no list of places", f"{places!r:.80}", "Return a place for each operator")
+        places = list(places)
         known = [each.name for each in operators] + ["a place without an operator"] * len(places)
         return [_shares(each, names, operator) for each, operator in zip(places, known)]
 

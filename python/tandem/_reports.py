@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
-from typing import Any, Sequence, Union
+from typing import Any, Iterator, Sequence, Union
 
 import numpy as np
 
 from . import _tandem
+from ._errors import FileError, UsageError
 
 
 def devices() -> list[dict[str, Any]]:
@@ -132,25 +134,62 @@ class Trace:
             setattr(self, name, np.array(columns[name], dtype=np.float64))
         self.modelled = np.array(columns["modelled"], dtype=bool)
 
-    def save(self, path: str) -> None:
-        """Writes trace events, which Perfetto opens."""
-        with open(path, "w", encoding="utf-8") as out:
-            out.write(self._json)
+    def __getattr__(self, name: str) -> Any:
+        if name in self.__annotations__:
+            raise UsageError("the trace has not ended", f"its column {name!r}", "Read it behind the `with` block")
+        raise AttributeError(name)
+
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes trace events, which Perfetto opens; to a path that ends with .svg the picture of a notebook."""
+        written = self._repr_svg_() if os.fspath(path).endswith(".svg") else self._json
+        if not written:
+            raise UsageError("the trace has not ended", os.fspath(path), "Save it behind the `with` block")
+        try:
+            with open(path, "w", encoding="utf-8") as out:
+                out.write(written)
+        except OSError as error:
+            raise FileError("the trace cannot be written", os.fspath(path), str(error.strerror)) from error
 
     def _repr_svg_(self) -> str:
-        """A picture for notebooks: a row for each lane, waits pale."""
+        """A picture for notebooks: a row for each lane, below it a scale in milliseconds, and what the colours mean."""
         lanes = list(dict.fromkeys(self.lane.tolist()))
-        first, last = (self.begin.min(), self.end.max()) if len(lanes) else (0.0, 1.0)
-        scale = 900 / max(last - first, 1e-9)
-        colours = {"matmul": "#3b7", "attention": "#37b", "wait": "#ddd", "other": "#b73"}
-        parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="1060" height="{24 * len(lanes) + 8}" font-size="12">']
+        first, last = (self.begin.min(), self.end.max()) if lanes else (0.0, 0.0)
+        scale = _WIDTH / max(last - first, 1e-9)
+        bottom = 24 * len(lanes) + 8
+        parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{_LEFT + _WIDTH + 10}" height="{bottom + 44}" '
+                 'font-size="12" font-family="sans-serif">']
         for row, lane in enumerate(lanes):
             parts.append(f'<text x="4" y="{24 * row + 18}" fill="gray">{_escaped(lane)}</text>')
-        for lane, kind, name, begin, end in zip(self.lane, self.kind, self.name, self.begin, self.end):
-            x, width = 150 + (begin - first) * scale, max((end - begin) * scale, 0.3)
-            parts.append(f'<rect x="{x:.2f}" y="{24 * lanes.index(lane) + 5}" width="{width:.2f}" height="16" '
-                         f'fill="{colours[str(kind)]}"><title>{_escaped(name)}</title></rect>')
+            here = self.lane == lane
+            for x, width, kind, name in _visible((self.begin[here] - first) * scale, (self.end[here] - first) * scale,
+                                                 self.kind[here], self.name[here]):
+                parts.append(f'<rect x="{_LEFT + x:.2f}" y="{24 * row + 5}" width="{width:.2f}" height="16" '
+                             f'fill="{_COLOURS[kind]}"><title>{_escaped(name)}</title></rect>')
+        for tick in range(5):
+            x, milliseconds = _LEFT + _WIDTH * tick / 4, 1e3 * (last - first) * tick / 4
+            parts.append(f'<text x="{x:.0f}" y="{bottom + 14}" fill="gray" text-anchor="{"end" if tick == 4 else "middle"}">'
+                         f'{milliseconds:.3g} ms</text>')
+        for place, (kind, colour) in enumerate(_COLOURS.items()):
+            x = _LEFT + 100 * place
+            parts.append(f'<rect x="{x}" y="{bottom + 24}" width="12" height="12" fill="{colour}"/>'
+                         f'<text x="{x + 18}" y="{bottom + 34}" fill="gray">{kind}</text>')
         return "".join(parts) + "</svg>"
+
+
+_LEFT, _WIDTH = 150, 900  # pixels
+_COLOURS = {"matmul": "#3b7", "attention": "#37b", "wait": "#bbb", "other": "#b73"}
+
+
+def _visible(begins: Any, ends: Any, kinds: Any, names: Any) -> Iterator[tuple[float, float, str, str]]:
+    """The spans of a lane as (x, width, kind, name). Of those within half a pixel the longest is shown, so a trace of
+    any length makes a picture of bounded size."""
+    longest: dict[int, int] = {}
+    for i, begin in enumerate(begins):
+        place = int(2 * begin)
+        if place not in longest or ends[i] - begin > ends[longest[place]] - begins[longest[place]]:
+            longest[place] = i
+    for i in longest.values():
+        yield float(begins[i]), max(float(ends[i] - begins[i]), 0.3), str(kinds[i]), str(names[i])
 
 
 def _escaped(text: Any) -> str:

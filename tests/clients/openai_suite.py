@@ -279,6 +279,21 @@ class Completions(Client):
         answer = self.text(echo=True).choices[0].text
         self.assertTrue(answer.startswith("Once upon a time"))
 
+    def test_echo_their_prompt_with_its_logprobs(self):
+        whole = self.text(echo=True, logprobs=2, max_tokens=4).choices[0]
+        told = whole.logprobs
+        self.assertEqual("".join(told.tokens), whole.text)
+        self.assertEqual((told.token_logprobs[0], told.top_logprobs[0], told.text_offset[0]), (None, None, 0))
+        self.assertTrue(all(value <= 0 for value in told.token_logprobs[1:]))
+        scored = self.text(echo=True, logprobs=2, max_tokens=0).choices[0]
+        self.assertEqual(scored.text, "Once upon a time")
+        count = len(scored.logprobs.tokens)
+        self.assertEqual(scored.logprobs.token_logprobs, told.token_logprobs[:count])
+        # A written text has the same probabilities as a part of a prompt.
+        again = self.text(prompt=whole.text, echo=True, logprobs=0, max_tokens=0).choices[0].logprobs
+        if again.tokens == told.tokens:
+            self.assertEqual(again.token_logprobs, told.token_logprobs)
+
     def test_have_logprobs_in_the_older_form(self):
         logprobs = self.text(logprobs=2).choices[0].logprobs
         self.assertEqual(len(logprobs.tokens), len(logprobs.token_logprobs))

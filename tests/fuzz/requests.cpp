@@ -56,7 +56,7 @@ void request_body(Bytes input) {
   });
   try_to([&] {
     if (body->contains("messages"))
-      serve::conversation_text(serve::template_messages((*body)["messages"]), serve::read_tools(*body).offered, {});
+      serve::conversation_of(serve::template_messages((*body)["messages"]), serve::read_tools(*body).offered, {});
   });
 }
 

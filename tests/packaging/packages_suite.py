@@ -1,7 +1,8 @@
 """The packages, made and judged: packages_suite.py ROOT BUILD [TOPIC]. Ends with 77 where tools are missing.
 
 Packages makes them twice of one build. BareDebian installs them in a bare Debian 12, uses, upgrades and purges them; it
-needs root, debootstrap and a mirror. Service compares what systemd says of the unit with docs/packages.md."""
+needs root, debootstrap and a mirror. Service compares what systemd says of the unit with docs/packages.md. Booted runs
+the unit under a systemd that boots in namespaces of its own, which needs root."""
 
 import hashlib
 import os
@@ -11,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT, BUILD = map(pathlib.Path, sys.argv[1:3])
@@ -30,9 +32,11 @@ def skip(reason):
 for tool in TOOLS.get(TOPIC, []):
     if not shutil.which(tool):
         skip(f"{tool} is not installed (./dev setup package)")
-if TOPIC == "BareDebian" and os.getuid() != 0:
+if TOPIC in ("BareDebian", "Booted") and os.getuid() != 0:
     skip("a chroot needs root")
-if TOPIC != "Service" and not (BUILD / "python" / "tandem").is_dir():
+if TOPIC == "Booted" and not os.access("/lib/systemd/systemd", os.X_OK):
+    skip("systemd is not installed")
+if TOPIC not in ("Service", "Booted") and not (BUILD / "python" / "tandem").is_dir():
     skip("the Python package is not built (./dev setup python)")
 
 
@@ -73,6 +77,73 @@ class Service(unittest.TestCase):
                          {"char-drm", "char-kfd", "char-nvidia-frontend", "char-nvidia-uvm"})
         for rule in ("DynamicUser=yes", "ProtectSystem=strict", "ProtectHome=yes", "LoadCredential=api-key:"):
             self.assertIn(rule, unit)
+
+
+class Booted(unittest.TestCase):
+    """The unit as it is, with the program of this build."""
+
+    def tree(self, folder):
+        """The files of the package, a model, and a key that root alone may read."""
+        tree = pathlib.Path(folder, "tree")
+        for source, place in ((BUILD / "tandem", "usr/bin"), (BUILD / "tandem-prove", "usr/libexec/tandem"), (MODEL, "srv"),
+                              (ROOT / "packaging" / "tandem.service", "usr/lib/systemd/system"),
+                              (ROOT / "packaging" / "serve.conf", "etc/tandem")):
+            (tree / place).mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, tree / place)
+        with (tree / "etc/tandem/serve.conf").open("a") as conf:
+            conf.write(f"TANDEM_MODEL=/srv/{MODEL.name}\nTANDEM_FLAGS=--device host --plan host-only\n")
+        (tree / "etc/tandem/api-key").write_text("a-key\n")
+        (tree / "etc/tandem/api-key").chmod(0o600)
+        # The script of the package makes the groups that the unit names. So they are not there before.
+        for name in ("group", "gshadow"):
+            lines = pathlib.Path("/etc", name).read_text().splitlines(keepends=True)
+            (tree / "etc" / name).write_text("".join(line for line in lines if not line.startswith(("render:", "video:"))))
+        shutil.copy(ROOT / "packaging" / "control" / "program" / "postinst", tree / "postinst")
+        return tree
+
+    def boot(self, folder):
+        command = ["unshare", "--fork", "--pid", "--mount", "--uts", "--ipc", "--cgroup", "--kill-child", "bash",
+                   str(ROOT / "tests" / "packaging" / "boot.sh"), folder, str(self.tree(folder))]
+        with pathlib.Path(folder, "boot.log").open("w") as log:
+            machine = subprocess.Popen(command, stdout=log, stderr=log)
+        self.addCleanup(machine.wait)
+        self.addCleanup(machine.kill)
+        for _ in range(300):
+            time.sleep(0.1)
+            first = pathlib.Path(f"/proc/{machine.pid}/task/{machine.pid}/children").read_text().split()
+            if machine.poll() is not None:
+                break
+            if first and self.inside(first[0], "systemctl is-system-running").stdout.strip() in ("running", "degraded"):
+                return first[0]
+        skip("systemd cannot boot here: " + pathlib.Path(folder, "boot.log").read_text()[-300:])
+
+    @staticmethod
+    def inside(first, command):
+        return subprocess.run(["nsenter", "-t", first, "-p", "-m", "-u", "-i", "-C", "-r", "sh", "-c", "cd /; " + command],
+                              capture_output=True, text=True, check=False)
+
+    def test_the_service_answers_those_who_have_its_key_and_ends_properly(self):
+        with tempfile.TemporaryDirectory() as folder:
+            first = self.boot(folder)
+            ask = "curl -s --max-time 5 http://127.0.0.1:8080"
+            self.inside(first, "sh /postinst configure; systemctl start tandem")
+            log = "systemctl status --no-pager tandem; journalctl --no-pager -u tandem | tail -n 20"
+            for _ in range(300):
+                if '"ok"' in self.inside(first, f"{ask}/health").stdout:
+                    break
+                time.sleep(0.2)
+            else:
+                self.fail(self.inside(first, log).stdout)
+            said = self.inside(first, f"{ask}/v1/completions -H 'Authorization: Bearer a-key' -H 'Content-Type: application/json'"
+                                      " -d '{\"prompt\": \"Once upon a time\", \"max_tokens\": 4}'").stdout
+            self.assertIn("completion_tokens", said, said)
+            self.assertIn("invalid_api_key", self.inside(first, f"{ask}/v1/models").stdout)
+            user = self.inside(first, "ps -o user= -C tandem").stdout.split()
+            self.assertTrue(user and "root" not in user, user)
+            self.assertEqual(self.inside(first, "cat /etc/tandem/api-key | wc -c; ls -d /var/cache/private/tandem").stdout.split(),
+                             ["6", "/var/cache/private/tandem"])
+            ended = self.inside(first, "systemctl stop tandem; systemctl show tandem -p Result -p ExecMainStatus").stdout
+            self.assertEqual(sorted(ended.split()), ["ExecMainStatus=0", "Result=success"], self.inside(first, log).stdout)
 
 
 class Packages(unittest.TestCase):

@@ -17,6 +17,7 @@ void run_suite(const std::string& topic) {
 }
 
 TEST(Service, may_do_what_its_page_explains) { run_suite("Service"); }
+TEST(Service, answers_and_ends_under_a_systemd_that_boots_for_it) { run_suite("Booted"); }
 TEST(Packages, have_what_they_should_and_the_same_bytes_twice) { run_suite("Packages"); }
 TEST(Packages, are_installed_used_upgraded_and_purged_in_a_bare_debian) { run_suite("BareDebian"); }
 

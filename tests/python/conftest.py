@@ -1,6 +1,7 @@
 """The model of these tests, on the host's own loops, and what the program says about it."""
 import json
 import os
+import struct
 import subprocess
 
 import pytest
@@ -17,6 +18,20 @@ def program(*arguments):
     said = subprocess.run([PROGRAM, *arguments, "--json"], capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stderr
     return json.loads(said.stdout)
+
+
+def with_template(path, template):
+    """Writes the tiny model with a chat template to this path. Its new part has a multiple of 32 bytes, so tensors stay
+    aligned."""
+    with open(MODEL, "rb") as of:
+        whole = of.read()
+    key, text = b"tokenizer.chat_template", template.encode()
+    text += b"{#" + b" " * (-(8 + len(key) + 4 + 8 + len(text) + 4) % 32) + b"#}"
+    entry = struct.pack("<Q", len(key)) + key + struct.pack("<IQ", 8, len(text)) + text
+    entries = struct.unpack_from("<Q", whole, 16)[0]
+    with open(path, "wb") as out:
+        out.write(whole[:16] + struct.pack("<Q", entries + 1) + entry + whole[24:])
+    return str(path)
 
 
 @pytest.fixture(scope="session")

@@ -48,6 +48,8 @@ except ImportError as error:
 @pytest.mark.parametrize("before, words", [
     ("sysconfig; sysconfig.get_config_var = lambda name: 1", "free-threaded"),
     ("importlib.machinery as m; m.EXTENSION_SUFFIXES[:] = ['.cpython-399-sparc.so']", "another interpreter or processor"),
+    ("importlib.util as u; find = u.find_spec; u.find_spec = lambda name, *more: None if name == 'numpy' else find(name, *more)",
+     "needs numpy, and"),
 ])
 def test_an_interpreter_that_cannot_load_the_library_is_named(before, words):
     said = subprocess.run([sys.executable, "-c", REFUSED.format(before=before)], capture_output=True, text=True)

@@ -1,6 +1,7 @@
 """Logits, sequences, plans and timelines, and what is refused."""
 import json
 import os
+import re
 import subprocess
 import threading
 
@@ -24,8 +25,9 @@ def test_logits_are_those_of_the_program(model, tmp_path):
     assert model.perplexity(IDS) == pytest.approx(said["perplexity"], rel=1e-6)
 
 
-def test_arrays_show_the_memory_that_holds_the_logits_and_no_pass_writes_there(model):
+def test_arrays_show_the_buffer_that_the_pass_wrote_and_no_later_pass_writes_there(model):
     values = model._model.eval(IDS)
+    assert values.in_place, "the pass wrote them there: nothing was copied"
     array = np.asarray(memoryview(values))
     assert array.ctypes.data == values.address
     kept = array.copy()
@@ -41,11 +43,41 @@ def test_arrays_show_the_memory_that_holds_the_logits_and_no_pass_writes_there(m
         array.flags.writeable = True
 
 
+def test_buffers_of_arrays_that_are_gone_are_used_again(model):
+    def address():
+        return model.eval(IDS).ctypes.data
+
+    first = address()
+    assert address() == first
+    logits = model.eval(IDS)
+    for _ in range(6):  # the array before lives until the next one is there
+        before, logits = logits.ctypes.data, model.eval(IDS)
+        assert logits.ctypes.data != before
+    del logits
+    assert address() == first
+    held = [model._model.eval(IDS) for _ in range(4)]
+    assert [each.in_place for each in held] == [True, True, False, False], "passes need one buffer"
+    kept = [np.array(memoryview(each)) for each in held]
+    text = model.sequence()
+    text.extend([5] * 20)
+    for each, before in zip(held, kept):
+        assert np.array_equal(np.asarray(memoryview(each)), before)
+
+
+def test_rows_of_sequences_and_of_drafts_lie_in_the_buffer_too(model):
+    text = _tandem.Sequence(model._model)
+    assert text.extend(IDS[:4]).in_place
+    assert text.draft([IDS[4], 7], [-1, 0]).in_place
+    long = model._model.eval([5] * 300)
+    assert not long.in_place and np.asarray(memoryview(long)).shape[0] == 300, "several passes are gathered"
+
+
 def test_logits_outlive_their_model():
     with tandem.Model.load(MODEL, **ON_HOST) as other:
         logits = other.eval(IDS)
+        kept = logits.copy()
     assert other.closed
-    assert np.isfinite(logits).all()
+    assert np.array_equal(logits, kept)
 
 
 def test_sequences_are_extended_forked_rewound_saved_and_continued(model, tmp_path):
@@ -125,12 +157,37 @@ def test_a_trace_has_a_column_for_each_property(model, tmp_path):
     assert (trace.end >= trace.begin).all() and not trace.modelled.any()
     trace.save(tmp_path / "trace.json")
     assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    assert trace._repr_svg_().startswith("<svg")
+    picture = trace._repr_svg_()
+    assert picture.startswith("<svg") and " ms<" in picture and picture.count("<rect") > 5
+    trace.save(tmp_path / "trace.svg")
+    assert (tmp_path / "trace.svg").read_text() == picture
+    for path in ("/dev/full", tmp_path / "no" / "trace.json"):
+        with pytest.raises(tandem.FileError, match="cannot be written"):
+            trace.save(path)
+    running = model.trace()
+    for early in (lambda: running.lane, lambda: running._repr_svg_(), lambda: running.save(tmp_path / "early.json")):
+        with pytest.raises(tandem.UsageError, match="has not ended"):
+            early()
+    assert not hasattr(running, "no_such_column")
     with pytest.raises(tandem.UsageError, match="recorded"):
         with model.trace(), model.trace():
             pass
     with model.trace():
         pass
+
+
+def test_a_trace_of_any_length_has_a_picture_of_bounded_size(model):
+    with model.trace() as trace:
+        model.generate("Once", predict=2)
+    many = 200_000
+    trace.begin = np.arange(many) * 1e-6
+    trace.end = trace.begin + 0.5e-6
+    trace.lane, trace.name = np.full(many, "host"), np.full(many, "a < b")
+    trace.kind = np.where(np.arange(many) % 2, "matmul", "wait")
+    picture = trace._repr_svg_()
+    assert len(picture) < 500_000 and "a &lt; b" in picture
+    trace.end[7] += 0.1
+    assert max(float(w) for w in re.findall(r'width="([0-9.]+)" height="16"', trace._repr_svg_())) > 400
 
 
 def test_the_npu_multiplies_and_counts_like_the_program():

@@ -106,6 +106,37 @@ TEST(Pool, does_not_reuse_a_slot_of_another_use_or_one_far_too_large) {
   EXPECT_EQ(&pool.acquire(1 << 20, SlotUse::activations, "again"), &large);
 }
 
+TEST(Pool, leaves_a_kept_slot_to_its_keepers_also_behind_its_end) {
+  std::shared_ptr<const void> kept;
+  {
+    Pool pool;
+    Slot& slot = pool.acquire(8192, SlotUse::activations, "kept", true);
+    std::memset(slot.data(), 7, slot.size_bytes());
+    kept = slot.keep();
+    EXPECT_EQ(kept.get(), slot.data());
+    pool.release(slot);
+    EXPECT_TRUE(slot.is_kept());
+    EXPECT_NE(&pool.acquire(8192, SlotUse::activations, "next"), &slot);
+    Slot& dropped = pool.acquire(4096, SlotUse::activations, "dropped", true);
+    const std::shared_ptr<const void> first = dropped.keep();
+    dropped.keep().reset();
+    EXPECT_TRUE(dropped.is_kept()) << "one of two keepers is left";
+  }
+  const auto* bytes = static_cast<const std::byte*>(kept.get());
+  EXPECT_TRUE(std::all_of(bytes, bytes + 8192, [](std::byte b) { return b == std::byte{7}; }));
+}
+
+TEST(Pool, reuses_a_kept_slot_when_its_last_keeper_has_gone) {
+  Pool pool;
+  Slot& slot = pool.acquire(8192, SlotUse::activations, "kept", true);
+  slot.keep().reset();
+  pool.release(slot);
+  Slot& plain = pool.acquire(16384, SlotUse::activations, "plain");
+  pool.release(plain);
+  EXPECT_EQ(&pool.acquire(8192, SlotUse::activations, "keepable", true), &slot) << "only this one can be kept";
+  EXPECT_THROW(plain.keep(), Error);
+}
+
 TEST(Pool, refuses_a_second_release_a_foreign_slot_and_an_empty_one) {
   Pool pool, other;
   Slot& slot = pool.acquire(1, SlotUse::activations, "twice");

@@ -12,6 +12,7 @@
 #include "engine/run/engine.h"
 #include "engine/run/serve/draft_check.h"
 #include "engine/run/serve/generate.h"
+#include "engine/run/serve/logprobs.h"
 #include "engine/run/serve/pass_room.h"
 #include "engine/run/serve/pass_watch.h"
 #include "engine/run/serve/speculation.h"
@@ -55,8 +56,10 @@ class Batcher::State {
     int64_t cached_prefix_tokens = 0;
     double began = 0, first_logits = 0;  // seconds of the clock
     std::string label{};                 // GenerateOptions::label
-    std::deque<int64_t> chunks{};        // of the rest of the prompt, while the request is alone; empty: not cut yet
-    std::optional<int32_t> next{};       // the sampled token that has not run yet; nothing: the prompt is being read
+    std::function<void(const ChosenToken&)> on_prompt_token{};
+    int64_t logprobs = -1;          // GenerateOptions::logprobs, for it
+    std::deque<int64_t> chunks{};   // of the rest of the prompt, while the request is alone; empty: not cut yet
+    std::optional<int32_t> next{};  // the sampled token that has not run yet; nothing: the prompt is being read
     std::unique_ptr<TextSpeculation> speculation{};  // null: the text gets no drafts
     std::string no_drafts_because{};                 // empty if there is one
     std::unique_ptr<DraftCheck> check{};             // null: drafts are not checked
@@ -112,6 +115,8 @@ class Batcher::State {
   void report_progress(const ActiveRequest& request) const;
   void take_logits(ActiveRequest& request, std::span<const float> logits);
   void read_prompt_logits(ActiveRequest& request, std::span<const float> logits) const;
+  static void report_prompt_tokens(const ActiveRequest& request, int64_t place, const LogitRows& rows);
+  static bool wants_prompt_logits(const ActiveRequest& request);
   static void keep_for_check(ActiveRequest& request, const LogitRows& rows, std::span<const int32_t> path);
   void find_not_finite();
   void check_drafts();
@@ -305,7 +310,8 @@ bool Batcher::State::is_reading(const ActiveRequest& request) {
 bool Batcher::State::awaits_shared_prefix(const Request& next) const {
   const std::span<const int32_t> prompt = next.prompt;
   const int64_t half = std::ssize(prompt) / 2, worth_waiting = std::clamp<int64_t>(half, 2, 8);  // tokens
-  if (next.sequence || prompt.empty() || engine_.contract().bits_depend_on_passes) return false;
+  if (next.sequence || next.options.on_prompt_token || prompt.empty() || engine_.contract().bits_depend_on_passes)
+    return false;
   return std::ranges::any_of(active_, [&](const ActiveRequest& request) {
     const int64_t common = common_prefix(prompt.first(prompt.size() - 1), request.prompt);
     return !request.given && is_reading(request) && common >= request.sequence().position() + worth_waiting;
@@ -336,7 +342,8 @@ Batcher::State::ActiveRequest Batcher::State::begin(Request& next) {
   TANDEM_CHECK(given < std::ssize(next.prompt), "the last token of a prompt is run");
   TANDEM_CHECK(!next.sequence || common_prefix(next.sequence->ids(), next.prompt) == given,
                "a prompt begins with the tokens of its sequence");
-  Sequence own = next.sequence ? engine_.cache().new_sequence() : fork_or_new(next.prompt);
+  const bool is_own = next.sequence || next.options.on_prompt_token;
+  Sequence own = is_own ? engine_.cache().new_sequence() : fork_or_new(next.prompt);
   const int64_t shared = own.position(), cached = given + shared;
   totals_.shared_tokens += shared;
   const SpecOptions& spec = next.options.spec;
@@ -344,12 +351,16 @@ Batcher::State::ActiveRequest Batcher::State::begin(Request& next) {
   const bool history_of_prompts = spec.history_of_prompts, is_checked = spec.check;
   std::string refusal = speculation_.refusal(spec), label = next.options.label;
   std::unique_ptr<TextSpeculation> speculation = refusal.empty() ? speculation_of(next) : nullptr;
+  std::function<void(const ChosenToken&)> on_prompt_token = next.options.on_prompt_token;
+  const int64_t logprobs = next.options.logprobs;
   Continuation continuation(engine_.model().tokenizer(), next.prompt, std::move(next.options));
   ActiveRequest request{next.sequence,          std::move(own), std::move(next.prompt), std::move(continuation),
                         std::move(next.on_end), cached,         now_seconds(),          0.0,
                         std::move(label)};
   if (speculation && is_checked) request.check = std::make_unique<DraftCheck>(engine_);
   request.speculation = std::move(speculation);
+  request.on_prompt_token = std::move(on_prompt_token);
+  request.logprobs = logprobs;
   request.no_drafts_because = std::move(refusal);
   request.history = std::move(history);
   request.history_of_prompts = history_of_prompts;
@@ -444,10 +455,15 @@ Extension Batcher::State::writing_piece(ActiveRequest& request) {
   return {&request.sequence(), request.pass_ids, std::ssize(request.pass_ids), request.pass_parents};
 }
 
-// The next tokens of a prompt. Only the last one gets logits, or all that have a row where they calibrate drafts (S2).
+bool Batcher::State::wants_prompt_logits(const ActiveRequest& request) {
+  return request.on_prompt_token || (request.speculation && request.speculation->calibrates());
+}
+
+// The next tokens of a prompt. Only the last one gets logits, or all that have a row where they calibrate drafts (S2)
+// or the caller wants their probabilities.
 Extension Batcher::State::next_prompt_piece(ActiveRequest& request, int64_t room, int64_t rows) {
   const auto rest = std::span(request.prompt).subspan(static_cast<size_t>(request.sequence().position()));
-  if (request.speculation && request.speculation->calibrates() && rows > 0) {
+  if (wants_prompt_logits(request) && rows > 0) {
     const int64_t some = std::min({room, rows, std::ssize(rest)});
     return {&request.sequence(), rest.first(static_cast<size_t>(some)), some};
   }
@@ -524,11 +540,25 @@ void Batcher::State::take_logits(ActiveRequest& request, std::span<const float> 
   });
 }
 
-// S2: the logits of a piece of the prompt, which has run.
+// The logits of a piece of the prompt, which has run.
 void Batcher::State::read_prompt_logits(ActiveRequest& request, std::span<const float> logits) const {
-  if (!request.speculation || !request.speculation->calibrates()) return;
+  if (!wants_prompt_logits(request)) return;
   const int64_t place = request.sequence().position() - static_cast<int64_t>(logits.size() / vocabulary());
-  guard(request, [&] { request.speculation->calibrate(place, logits, vocabulary()); });
+  if (request.on_prompt_token)
+    guard(request, [&] { report_prompt_tokens(request, place, LogitRows(logits, vocabulary())); });
+  if (request.speculation && request.speculation->calibrates())  // S2
+    guard(request, [&] { request.speculation->calibrate(place, logits, vocabulary()); });
+}
+
+// Row i of the piece, which begins at `place`, is about the token behind token i.
+void Batcher::State::report_prompt_tokens(const ActiveRequest& request, int64_t place, const LogitRows& rows) {
+  if (place == 0) request.on_prompt_token({request.prompt.front()});
+  const int64_t end = std::min(request.sequence().position() + 1, std::ssize(request.prompt));
+  for (int64_t at = place + 1; at < end; ++at) {
+    const int32_t id = request.prompt[static_cast<size_t>(at)];
+    const ChosenToken plain{id};
+    request.on_prompt_token(request.logprobs < 0 ? plain : with_logprobs(rows[at - 1 - place], id, request.logprobs));
+  }
 }
 
 void Batcher::State::keep_for_check(ActiveRequest& request, const LogitRows& rows, std::span<const int32_t> path) {

@@ -121,11 +121,11 @@ Json logprobs_json(const AnswerHead& head, const std::vector<AnsweredToken>& tok
                  {"text_offset", Json::array()}};
   for (const AnsweredToken& each : tokens) {
     object["tokens"].push_back(each.piece);
-    object["token_logprobs"].push_back(each.logprob);
+    object["token_logprobs"].push_back(each.is_first ? Json() : Json(each.logprob));
     Json likely = Json::object();
     for (const auto& [piece, logprob] : each.likely)
       if (!likely.contains(piece)) likely[piece] = logprob;  // parts of characters may look alike
-    object["top_logprobs"].push_back(std::move(likely));
+    object["top_logprobs"].push_back(each.is_first ? Json() : std::move(likely));
     object["text_offset"].push_back(offset);
     offset += characters_of(each.piece);
   }

@@ -32,6 +32,7 @@ struct AnsweredToken {
   std::string piece;
   float logprob = 0;
   std::vector<std::pair<std::string, float>> likely{};
+  bool is_first = false;  // of an echoed prompt: nothing stands before it, so it has no probability
 };
 
 struct AnsweredChoice {
@@ -40,7 +41,7 @@ struct AnsweredChoice {
   std::optional<std::vector<AnsweredToken>> tokens{};  // nothing: probabilities were not asked for
   Json message{};                                      // of a chat; null: the text alone
   bool has_calls = false;                              // of functions
-  int64_t offset = 0;                                  // characters of an echoed prompt in front of them
+  int64_t offset = 0;                                  // characters of an echoed prompt in front of the tokens
 };
 
 Json bytes_json(const std::string& piece);       // [195, 169]

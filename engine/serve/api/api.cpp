@@ -344,18 +344,20 @@ void Api::write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseH
   if (ask.is_chat) add_stops(ask.options, served.prompts);
   const uint64_t seed = ask.seed.value_or(drawn_seed());
   std::vector<TextGroup::Text> texts;
-  const auto add = [&](const std::vector<int32_t>& ids, const std::string& text) {
+  const auto add = [&](const std::vector<int32_t>& ids, const std::string& text, bool hides_start) {
     for (int64_t i = 0; i < ask.choices; ++i) {
       texts.push_back({ids, ask.options});
       texts.back().options.label = group.head.id;
       texts.back().options.sampler.seed = seed + static_cast<uint64_t>(i);
-      if (ask.echo) group.echoes.push_back(text);
+      if (!ask.echo) continue;
+      group.echoes.push_back(text);
+      group.hides_start.push_back(hides_start);
     }
   };
   if (ask.is_chat) {
     const chat::Text text = served.prompts.text(ask);
     group.reply_rules = served.prompts.reply_rules(ask, text);
-    add(served.prompts.ids(text), "");
+    add(served.prompts.ids(text), "", false);
   }
   if (response) {
     response->id = "resp_" + group.head.id.substr(group.head.id.find('-') + 1);
@@ -365,7 +367,8 @@ void Api::write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseH
   }
   for (const Ask::Prompt& prompt : ask.prompts) {
     const std::vector<int32_t> ids = served.prompts.ids(prompt);
-    add(ids, prompt.ids.empty() ? prompt.text : served.prompts.tokenizer().decode(ids, true));
+    const bool is_text = prompt.ids.empty();
+    add(ids, is_text ? prompt.text : served.prompts.tokenizer().decode(ids, true), is_text);
   }
   std::make_shared<TextGroup>(exchange, std::move(group), std::move(texts), ask.choices, metrics_)
       ->begin(served.service);

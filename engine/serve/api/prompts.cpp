@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/serve/openai/messages.h"
+#include "engine/serve/openai/rendering.h"
 
 namespace tandem::serve {
 namespace {
@@ -96,39 +97,14 @@ std::vector<std::string> Prompts::stop_texts() const {
   return chat_ ? chat_->stop_texts() : std::vector<std::string>();
 }
 
-// An answer that is begun already is continued: it stands behind the beginning of an answer.
-chat::Text Prompts::text(Json messages, const Ask& chat) const {
-  const bool continues = chat.begins_answer && messages.size() > 1 && messages.back().at("role") == "assistant" &&
-                         messages.back().contains("content") && messages.back()["content"].is_string() &&
-                         !messages.back().contains("tool_calls");
-  const std::string begun = continues ? messages.back().at("content").get<std::string>() : "";
-  if (continues) messages.erase(messages.size() - 1);
-  const std::string conversation = conversation_text(messages, chat.tools.offered, chat.template_arguments);
-  chat::Text text = chat_for(chat).text(chat::Conversation::read(conversation, "the request"),
-                                        {.add_generation_prompt = chat.begins_answer});
-  if (continues) text.append(begun, chat::Author::conversation);
-  return text;
-}
-
-// A template that refuses a system message gets its words in front of the first user's.
 chat::Text Prompts::text(const Ask& chat) const {
   if (!chat_)
     throw ApiError(400,
                    "The model has no chat template. Use /v1/completions, or start the server with --chat-template.",
                    "messages", "no_chat_template");
-  const Json& messages = chat.messages;
-  const bool has_system = messages.size() > 1 && messages[0].at("role") == "system" && messages[1].at("role") == "user";
+  const Json conversation = conversation_of(chat.messages, chat.tools.offered, chat.template_arguments);
   try {
-    try {
-      return text(messages, chat);
-    } catch (const chat::TemplateRefusal&) {
-      if (!has_system) throw;
-      Json moved = messages;
-      moved[1]["content"] =
-          messages[0].at("content").get<std::string>() + "\n\n" + messages[1].at("content").get<std::string>();
-      moved.erase(0);
-      return text(std::move(moved), chat);
-    }
+    return render_conversation(chat_for(chat), conversation, chat.begins_answer);
   } catch (const Error& error) {
     throw ApiError(400, std::string("The chat template refuses this conversation: ") + error.what(), "messages",
                    "template_error");

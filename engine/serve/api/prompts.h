@@ -37,7 +37,6 @@ class Prompts {
 
  private:
   const chat::ModelChat& chat_for(const Ask& chat) const;
-  chat::Text text(Json messages, const Ask& chat) const;
   ApiError too_long(const std::string& length, const char* param) const;
   void require_may_fit(const std::string& text, const char* param) const;
   std::vector<int32_t> fitting(std::vector<int32_t> ids, const char* param) const;

@@ -38,7 +38,9 @@ TextGroup::TextGroup(std::shared_ptr<http::Exchange> exchange, GroupOptions opti
       metrics_(metrics),
       texts_(std::move(texts)),
       answered_(texts_.size()),
+      prompt_tokens_(texts_.size()),
       new_tokens_(texts_.size()),
+      prompt_bytes_(texts_.size()),
       is_open_(texts_.size()),
       parts_(texts_.size()),
       calls_(texts_.size()),
@@ -53,11 +55,15 @@ TextGroup::TextGroup(std::shared_ptr<http::Exchange> exchange, GroupOptions opti
 void TextGroup::begin(TextService& service) {
   std::vector<TextService::Wish> wishes;
   for (size_t i = 0; i < texts_.size(); ++i) {
-    if (!options_.echoes.empty()) answered_[i].offset = characters_of(options_.echoes[i]);
+    if (!options_.echoes.empty() && !tells_prompts()) answered_[i].offset = characters_of(options_.echoes[i]);
     TextService::Wish wish{std::move(texts_[i].prompt), std::move(texts_[i].options), options_.client, {}};
     wish.options.on_text = [self = shared_from_this(), i](std::string_view piece) { self->take_text(i, piece); };
     if (options_.has_logprobs)
       wish.options.on_token = [self = shared_from_this(), i](const ChosenToken& token) { self->take_token(i, token); };
+    if (tells_prompts())
+      wish.options.on_prompt_token = [self = shared_from_this(), i](const ChosenToken& token) {
+        self->take_prompt_token(i, token);
+      };
     wish.on_end = [self = shared_from_this(), i](Batcher::Result result) { self->take_end(i, std::move(result)); };
     wishes.push_back(std::move(wish));
   }
@@ -108,16 +114,35 @@ void TextGroup::open(size_t index) {
   const auto number = static_cast<int64_t>(index);
   if (writer_) return send(writer_->begin());
   if (options_.head.is_chat) send(event_of(first_chunk(options_.head, number)));
-  if (!options_.echoes.empty()) send(event_of(text_chunk(options_.head, number, options_.echoes[index])));
+  if (options_.echoes.empty()) return;
+  const Json logprobs =
+      tells_prompts() ? logprobs_json(options_.head, prompt_tokens_[index], answered_[index].offset) : Json();
+  send(event_of(text_chunk(options_.head, number, options_.echoes[index], logprobs)));
+}
+
+AnsweredToken TextGroup::answered(const ChosenToken& token) const {
+  AnsweredToken answered{options_.tokenizer->piece(token.id, true), token.logprob, {}};
+  for (const LikelyToken& each : token.likely)
+    answered.likely.emplace_back(options_.tokenizer->piece(each.id, true), each.logprob);
+  return answered;
+}
+
+// Tokens of an echoed prompt, which together are its text. So a start token that the text lacks is left out, and so is
+// the blank that some vocabularies put in front of a text. The first token has no probability, as with OpenAI.
+void TextGroup::take_prompt_token(size_t index, const ChosenToken& token) {
+  std::vector<AnsweredToken>& tokens = prompt_tokens_[index];
+  if (tokens.empty() && options_.hides_start[index] && token.id == options_.tokenizer->bos()) return;
+  AnsweredToken& told = tokens.emplace_back(answered(token));
+  told.is_first = tokens.size() == 1;
+  const std::string_view rest = std::string_view(options_.echoes[index]).substr(prompt_bytes_[index]);
+  if (told.piece.starts_with(' ') && !rest.starts_with(' ')) told.piece.erase(0, 1);
+  prompt_bytes_[index] = std::min(prompt_bytes_[index] + told.piece.size(), options_.echoes[index].size());
 }
 
 // An end token is no part of the text.
 void TextGroup::take_token(size_t index, const ChosenToken& token) {
   if (options_.tokenizer->is_end(token.id)) return;
-  AnsweredToken answered{options_.tokenizer->piece(token.id, true), token.logprob, {}};
-  for (const LikelyToken& each : token.likely)
-    answered.likely.emplace_back(options_.tokenizer->piece(each.id, true), each.logprob);
-  new_tokens_[index].push_back(std::move(answered));
+  new_tokens_[index].push_back(answered(token));
 }
 
 // Tokens come with the text that they complete. So those of a stop text, which has none, stay unsaid.
@@ -160,7 +185,7 @@ void TextGroup::end_reply(size_t index) {
 void TextGroup::keep_tokens(size_t index) {
   if (!options_.has_logprobs) return;
   auto& kept = answered_[index].tokens;
-  if (!kept) kept.emplace();
+  if (!kept) kept = std::move(prompt_tokens_[index]);
   std::ranges::move(new_tokens_[index], std::back_inserter(*kept));
   new_tokens_[index].clear();
 }

@@ -30,9 +30,10 @@ struct GroupOptions {
   std::string client;  // whose turn it is
   const Tokenizer* tokenizer = nullptr;
   bool has_logprobs = false;
-  std::optional<ReplyRules> reply_rules;    // of a chat
-  std::optional<ResponseHead> response;     // the answer is that of /v1/responses
-  std::vector<std::string> echoes;          // before the text of each choice; empty: none
+  std::optional<ReplyRules> reply_rules;  // of a chat
+  std::optional<ResponseHead> response;   // the answer is that of /v1/responses
+  std::vector<std::string> echoes;        // before the text of each choice; empty: none
+  std::vector<bool> hides_start;          // of each echo: it is a text, which does not show the start token of its ids
   std::shared_ptr<std::atomic<bool>> stop;  // true: the server ends
 };
 
@@ -48,6 +49,9 @@ class TextGroup : public std::enable_shared_from_this<TextGroup> {
   void begin(TextService& service);
 
  private:
+  bool tells_prompts() const { return options_.has_logprobs && !options_.echoes.empty(); }
+  void take_prompt_token(size_t index, const ChosenToken& token);
+  AnsweredToken answered(const ChosenToken& token) const;
   void take_token(size_t index, const ChosenToken& token);
   void take_text(size_t index, std::string_view piece);
   void keep_tokens(size_t index);
@@ -73,7 +77,8 @@ class TextGroup : public std::enable_shared_from_this<TextGroup> {
   bool is_cancelled_ = false;        // under the lock
   // Of the thread that writes texts.
   std::vector<AnsweredChoice> answered_;
-  std::vector<std::vector<AnsweredToken>> new_tokens_;  // whose text has not come yet
+  std::vector<std::vector<AnsweredToken>> prompt_tokens_, new_tokens_;  // new_tokens_: whose text has not come yet
+  std::vector<size_t> prompt_bytes_;                                    // of the echo, which prompt_tokens_ have
   std::vector<bool> is_open_;
   std::vector<ReplyReader> readers_;  // of a chat, one for each choice
   std::vector<ReplyParts> parts_;     // that they have read, if the answer is whole

@@ -4,7 +4,6 @@
 
 #include "engine/serve/openai/members.h"
 #include "engine/serve/openai/written_call.h"
-#include "sync/json_text.h"
 
 namespace tandem::serve {
 namespace {
@@ -106,16 +105,16 @@ OrderedJson template_messages(const OrderedJson& list, const std::string& place)
 
 // Extra arguments of the template come from the client. Names that the server sets itself are refused, because a client
 // could otherwise replace the messages that were checked.
-std::string conversation_text(const OrderedJson& messages, const OrderedJson& tools, const OrderedJson& arguments) {
+OrderedJson conversation_of(const OrderedJson& messages, const OrderedJson& tools, const OrderedJson& arguments) {
   OrderedJson conversation = {{"messages", messages}};
   if (!tools.is_null()) conversation["tools"] = tools;
-  if (arguments.is_null()) return json_line(conversation);
+  if (arguments.is_null()) return conversation;
   const std::string place = "chat_template_kwargs";
   if (!arguments.is_object()) refuse(place, "an object");
   for (const char* own : {"messages", "tools", "documents", "add_generation_prompt", "bos_token", "eos_token"})
     if (arguments.contains(own)) refuse(place + "." + own, "absent, since the server sets it");
   conversation[place] = arguments;
-  return json_line(conversation);
+  return conversation;
 }
 
 }  // namespace tandem::serve

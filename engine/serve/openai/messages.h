@@ -14,6 +14,6 @@ namespace tandem::serve {
 OrderedJson template_messages(const OrderedJson& list, const std::string& place = "messages");
 
 // What chat::Conversation::read() takes. tools: null for none. arguments: `chat_template_kwargs`, or null.
-std::string conversation_text(const OrderedJson& messages, const OrderedJson& tools, const OrderedJson& arguments);
+OrderedJson conversation_of(const OrderedJson& messages, const OrderedJson& tools, const OrderedJson& arguments);
 
 }  // namespace tandem::serve

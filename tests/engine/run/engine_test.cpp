@@ -137,6 +137,55 @@ TEST_F(TinyEngine, gives_logits_without_a_copy_if_they_are_dropped_in_time) {
   EXPECT_NE(kept.data(), first);
 }
 
+// Two results stay where their passes wrote them, and a third one is copied. Every plan's programs can write elsewhere.
+TEST_F(TinyEngine, keeps_logits_in_place_while_later_passes_write_elsewhere) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> ways = {{"host-only", {"host"}}};
+  const std::vector<std::string> present = available_devices();
+  if (std::ranges::count(present, "opencl:0")) ways.push_back({"tensor", {"opencl:0", "npu:0"}});
+  if (std::ranges::count(present, "vulkan:0")) ways.push_back({"gpu-only", {"vulkan:0"}});
+  for (const auto& [plan, devices] : ways) {
+    SCOPED_TRACE(plan);
+    EngineOptions o = options(plan, devices);
+    o.context = 4 * kCachePage;
+    auto engine = Engine::open(o);
+    const auto row = [&](int32_t id) {
+      Sequence text = engine->cache().new_sequence();
+      return extend(*engine, text, std::vector<int32_t>{1, id});
+    };
+    const float* buffer = row(7).data();
+    std::vector<std::vector<float>> expected;
+    for (const int32_t id : {5, 6, 7, 8}) {
+      const Logits logits = row(id);
+      EXPECT_EQ(logits.data(), buffer) << "nothing is kept yet";
+      expected.emplace_back(logits.begin(), logits.end());
+    }
+    Logits first = row(5);
+    EXPECT_TRUE(engine->keep_in_place(first));
+    EXPECT_TRUE(engine->keep_in_place(first)) << "a second time";
+    EXPECT_EQ(first.data(), buffer) << "without a copy";
+    Logits second = row(6);
+    EXPECT_TRUE(engine->keep_in_place(second));
+    EXPECT_NE(second.data(), buffer);
+    const Logits third = row(7);
+    const float* shared = third.data();
+    EXPECT_FALSE(engine->keep_in_place(third)) << "passes need one buffer";
+    EXPECT_NE(third.data(), shared);
+    const float* copied = third.data();
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(row(8).data(), shared);
+    EXPECT_EQ(first.data(), buffer);
+    EXPECT_EQ(third.data(), copied);
+    EXPECT_TRUE(std::ranges::equal(first, expected[0]));
+    EXPECT_TRUE(std::ranges::equal(second, expected[1]));
+    EXPECT_TRUE(std::ranges::equal(third, expected[2]));
+    first = {};
+    EXPECT_EQ(row(8).data(), buffer) << "the first buffer is free again";
+    const float* place = second.data();
+    engine.reset();
+    EXPECT_EQ(second.data(), place);
+    EXPECT_TRUE(std::ranges::equal(second, expected[1])) << "behind the engine's end";
+  }
+}
+
 TEST_F(TinyEngine, refuses_what_does_not_fit_before_anything_runs) {
   EngineOptions o = options("host-only", {"host"});
   o.context = 16;

@@ -92,9 +92,9 @@ std::vector<float> WholeModel::run(const std::string& strategy, std::span<const 
   std::memcpy(activations_->ids.as<int32_t>(), ids.data(), ids.size_bytes());
   write_positions(*activations_, past, S);
   // The value NaN remains if an operator does not run.
-  std::fill_n(activations_->logits.as<float>(), std::max<int64_t>(logit_rows, 1) * vocabulary(), NAN);
+  std::fill_n(activations_->logits.front().as<float>(), std::max<int64_t>(logit_rows, 1) * vocabulary(), NAN);
   executor_->run(*prepared);
-  const float* logits = activations_->logits.as<float>();
+  const float* logits = activations_->logits.front().as<float>();
   return {logits, logits + logit_rows * vocabulary()};
 }
 

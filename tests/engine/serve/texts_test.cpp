@@ -5,11 +5,14 @@
 #include <future>
 #include <set>
 
+#include "engine/run/serve/logprobs.h"
+#include "engine/serve/api/answer.h"
 #include "tests/engine/serve/served.h"
 
 namespace tandem::testing {
 namespace {
 
+using serve::characters_of;
 using serve::Json;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -134,6 +137,52 @@ TEST(ServedTexts, have_probabilities_in_both_official_forms) {
   }
   EXPECT_EQ(streamed, chat);
   for (const Json& token : chat) EXPECT_EQ(token.at("top_logprobs").at(0).at("logprob"), token.at("logprob"));
+}
+
+// OpenAI's form: the tokens of prompt and answer are one list, and nothing is known of the first.
+TEST(ServedTexts, have_probabilities_of_an_echoed_prompt) {
+  const Served served;
+  const auto alone = served.open_alone();
+  const std::vector<int32_t> ids = some_ids(9);
+  const std::string more = R"(,"echo":true,"logprobs":1)";
+  const Json choice = served.json("/v1/completions", greedy(ids, 4, more)).at("choices").at(0);
+  const Json& told = choice.at("logprobs");
+  ASSERT_EQ(told.at("tokens").size(), 13u);
+  EXPECT_TRUE(told.at("token_logprobs").at(0).is_null());
+  EXPECT_TRUE(told.at("top_logprobs").at(0).is_null());
+  EXPECT_EQ(told.at("text_offset").at(0), 0);
+  Sequence text = alone->cache().new_sequence();
+  for (size_t i = 0; i + 1 < ids.size(); ++i) {
+    const ChosenToken expected = with_logprobs(extend(*alone, text, std::span(&ids[i], 1)), ids[i + 1], 1);
+    EXPECT_FLOAT_EQ(told.at("token_logprobs").at(i + 1).get<float>(), expected.logprob) << i;
+    EXPECT_EQ(told.at("top_logprobs").at(i + 1).size(), 1u);
+  }
+  const Json prompt_alone = served.json("/v1/completions", greedy(ids, 0, more)).at("choices").at(0).at("logprobs");
+  EXPECT_EQ(prompt_alone.at("tokens").size(), 9u) << "no token is written";
+  EXPECT_EQ(prompt_alone.at("token_logprobs").at(8), told.at("token_logprobs").at(8));
+  Json streamed = Json::object();
+  for (const Json& event : events_of(served.post("/v1/completions", greedy(ids, 4, more + R"(,"stream":true)")).body)) {
+    const Json& part = event.at("choices").at(0).at("logprobs");
+    if (part.is_null()) continue;
+    for (const auto& [name, list] : part.items())
+      for (const Json& each : list) streamed[name].push_back(each);
+  }
+  EXPECT_EQ(streamed, told);
+}
+
+TEST(ServedTexts, have_tokens_that_make_up_an_echoed_prompt) {
+  const Served served;
+  const std::string body = R"({"prompt":["ab","ba ab"],"max_tokens":3,"temperature":0,"echo":true,"logprobs":0})";
+  const Json answer = served.json("/v1/completions", body);
+  for (const Json& choice : answer.at("choices")) {
+    std::string pieces;
+    for (const Json& piece : choice.at("logprobs").at("tokens")) pieces += piece.get<std::string>();
+    EXPECT_EQ(pieces.substr(0, 2), choice.at("text").get<std::string>().substr(0, 2));
+    EXPECT_EQ(choice.at("logprobs").at("text_offset").back().get<size_t>() +
+                  characters_of(choice.at("logprobs").at("tokens").back().get<std::string>()),
+              characters_of(choice.at("text").get<std::string>()));
+  }
+  EXPECT_EQ(answer.at("usage").at("prompt_tokens_details").at("cached_tokens"), 0);
 }
 
 // A required call is a JSON object by the function's schema, whatever the random model would write.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "engine/app/commands/text/generation.h"
@@ -83,6 +84,10 @@ void Dialogue::remember(chat::Text text, std::vector<int32_t> ids, const Generat
 Generation Dialogue::generate_on(const Listener& listener) {
   const chat::Text text = rendered();
   const std::vector<int32_t> ids = with_sampled_ids(chat_.prompt(text));
+  if (std::ssize(ids) > engine_.sizes().context)
+    throw Error("the conversation does not fit the context",
+                std::to_string(ids.size()) + " tokens, context " + std::to_string(engine_.sizes().context),
+                "/undo takes a turn back, --ctx-size makes room for more");
   const auto all_but_last = std::span<const int32_t>(ids).first(ids.size() - 1);
   // The part of the prompt that the sequence has already does not run again.
   const int64_t kept = std::ranges::mismatch(sequence_.ids(), all_but_last).in1 - sequence_.ids().begin();

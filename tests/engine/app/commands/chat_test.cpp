@@ -214,6 +214,7 @@ TEST(Chat, says_that_the_context_is_full_and_what_to_do) {
   EXPECT_THAT(ended.err, HasSubstr("64 of the context's 64 tokens are in use"));
   const Ended more = talk_of_stories("Once\nAgain\n/undo\n/again\n", {"-c", "64", "--ignore-eos"});
   EXPECT_EQ(more.status, 1);
+  EXPECT_THAT(more.err, HasSubstr("the conversation does not fit the context"));
   EXPECT_THAT(more.err, HasSubstr("--ctx-size"));
 }
 

@@ -37,6 +37,31 @@ TEST(CompletionCommand, completes_in_bash) {
   EXPECT_EQ(bash_answers("run --device ho"), "host\n");
 }
 
+// Both shells get these words for a line.
+TEST(CompletionCommand, completes_in_zsh_and_fish) {
+  const std::string source =
+      "source <(" + path_of_tandem() + " completion zsh); compadd() { print -l -- \"${@:2}\"; }; ";
+  const auto zsh_answers = [&](const std::string& words, int count) {
+    return output_of("zsh -fc '" + source + "words=(" + path_of_tandem() + " " + words +
+                     "); CURRENT=" + std::to_string(count) + "; _tandem'");
+  };
+  const auto fish_answers = [&](const std::string& line) {
+    return output_of("fish -c 'function tandem; " + path_of_tandem() + " $argv; end; " + path_of_tandem() +
+                     " completion fish | source; complete -C \"tandem " + line + "\" | cut -f1'");
+  };
+  if (!is_installed("zsh") && !is_installed("fish")) GTEST_SKIP() << "neither zsh nor fish is installed";
+  if (is_installed("zsh")) {
+    EXPECT_EQ(zsh_answers("tok", 2), "tokenize\n");
+    EXPECT_EQ(zsh_answers("run --plan ten", 4), "tensor\n");
+    EXPECT_EQ(zsh_answers("run --device ho", 4), "host\n");
+  }
+  if (is_installed("fish")) {
+    EXPECT_EQ(fish_answers("tok"), "tokenize\n");
+    EXPECT_EQ(fish_answers("run --plan ten"), "tensor\n");
+    EXPECT_EQ(fish_answers("run --device ho"), "host\n");
+  }
+}
+
 TEST(CompletionCommand, has_scripts_that_zsh_and_fish_can_read) {
   int tried = 0;
   for (const std::string shell : {"zsh", "fish"}) {

@@ -49,5 +49,44 @@ TEST(Logprobs, come_with_each_token_of_a_text) {
   EXPECT_EQ(late, 0u);
 }
 
+// Each pass has rows for few tokens, two texts share passes, and the second prompt could share an earlier one's pages.
+TEST(Logprobs, come_with_each_token_of_a_prompt) {
+  const testing::HostEngines engines("logprobs of prompts");
+  EngineOptions of_engine = engines.options();
+  of_engine.sequences = 2;
+  of_engine.logit_rows = 5;
+  const auto engine = Engine::open(of_engine);
+  const std::vector<std::vector<int32_t>> prompts = {testing::some_ids(23), testing::some_ids(40),
+                                                     testing::some_ids(23)};
+  Batcher batcher(*engine, 2);
+  std::vector<std::vector<ChosenToken>> told(prompts.size());
+  std::vector<Generation> written(prompts.size());
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    GenerateOptions options = testing::so_many(3);
+    options.logprobs = 2;
+    options.on_prompt_token = [&told, i](const ChosenToken& token) { told[i].push_back(token); };
+    options.on_token = [&told, &prompts, i](const ChosenToken&) { EXPECT_EQ(told[i].size(), prompts[i].size()); };
+    batcher.add(prompts[i], options, [&written, i](const Batcher::Result& ended) { written[i] = ended.generation; });
+  }
+  while (batcher.step()) {
+  }
+  const auto alone = engines.open();
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    EXPECT_EQ(written[i].ids, generate(*alone, prompts[i], testing::so_many(3)).ids);
+    EXPECT_EQ(written[i].cached_prefix_tokens, 0);
+    ASSERT_EQ(told[i].size(), prompts[i].size());
+    EXPECT_EQ(told[i].front().logprob, 0);
+    EXPECT_TRUE(told[i].front().likely.empty());
+    Sequence text = alone->cache().new_sequence();
+    for (size_t t = 0; t + 1 < prompts[i].size(); ++t) {
+      const Logits row = extend(*alone, text, std::span(&prompts[i][t], 1));
+      const ChosenToken expected = with_logprobs(row, prompts[i][t + 1], 2);
+      EXPECT_EQ(told[i][t + 1].id, expected.id);
+      EXPECT_EQ(told[i][t + 1].logprob, expected.logprob) << i << " " << t;
+      EXPECT_EQ(told[i][t + 1].likely[1].id, expected.likely[1].id);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tandem

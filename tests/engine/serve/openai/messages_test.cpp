@@ -70,13 +70,14 @@ TEST(Messages, are_rendered_with_tools_and_the_template_s_own_arguments) {
       "{{ tools[0].function.name }}/{{ messages[1].tool_calls[0].function.arguments.a }}/{{ mood }}", "t");
   const OrderedJson messages = template_messages(OrderedJson::parse(
       R"([{"role":"user","content":"x"},{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{\"a\":5}"}}]}])"));
-  const std::string text = conversation_text(messages, OrderedJson::parse(R"([{"function":{"name":"f"}}])"),
-                                             OrderedJson::parse(R"({"mood":"fine"})"));
+  const std::string text = conversation_of(messages, OrderedJson::parse(R"([{"function":{"name":"f"}}])"),
+                                           OrderedJson::parse(R"({"mood":"fine"})"))
+                               .dump();
   EXPECT_EQ(form.render(chat::Conversation::read(text, "the request"), {}).bytes(), "f/5/fine");
 }
 
 TEST(Messages, keep_the_server_s_own_arguments_of_the_template) {
-  const auto arguments = [](const char* text) { conversation_text({}, {}, OrderedJson::parse(text)); };
+  const auto arguments = [](const char* text) { conversation_of({}, {}, OrderedJson::parse(text)); };
   for (const char* text : {R"({"messages":[]})", R"({"bos_token":"x"})", R"({"tools":[]})"})
     EXPECT_THAT(refused_by([&] { arguments(text); }).param, ::testing::StartsWith("chat_template_kwargs."));
   EXPECT_EQ(refused_by([&] { arguments("7"); }).param, "chat_template_kwargs");
