@@ -1,5 +1,4 @@
-// Multiplies a panel of packed weights with few tokens, for the instruction set that exact_simd.cpp is being compiled
-// for.
+// Multiplies a panel of packed weights with few tokens. exact_simd.cpp compiles it once for each instruction set.
 //
 // Contract: gemv_panel() as in ExactLoops. Totals are in the caller's memory.
 #if defined(TANDEM_PACKED_LOOPS_GEMV_INL_H_) == defined(HWY_TARGET_TOGGLE)  // once for each instruction set
