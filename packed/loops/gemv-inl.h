@@ -1,5 +1,4 @@
-// Multiplies a panel of packed weights with few tokens, for the instruction set that exact_simd.cpp is being compiled
-// for.
+// Multiplies a panel of packed weights with few tokens. exact_simd.cpp compiles it once for each instruction set.
 //
 // Contract: gemv_panel() as in ExactLoops. Totals are in the caller's memory.
 #if defined(TANDEM_PACKED_LOOPS_GEMV_INL_H_) == defined(HWY_TARGET_TOGGLE)  // once for each instruction set
@@ -187,8 +186,8 @@ HWY_INLINE Vec offset_code(hn::Vec<I> words, int32_t mask, int32_t offset) {
   return hn::BitCast(F(), hn::Or(hn::And(words, hn::Set(I(), mask)), hn::Set(I(), offset)));
 }
 
-// The words with the codes of byte `byte` at bit 16. A load that begins up to two bytes earlier has them as many bytes
-// higher, so the load does the shift. The bytes in front of a tile's codes are its scales.
+// The words with the codes of byte `byte` at bit 16. A load that begins up to two bytes earlier moves the codes up
+// by as many bytes, so the load does the shift. The bytes in front of a tile's codes are its scales.
 HWY_INLINE hn::Vec<I> words_of_byte(const uint8_t* codes, int byte) {
   if (byte <= 2) return load_words(codes - 2 + byte, 0);
   const auto bits = hn::BitCast(hn::RebindToUnsigned<I>(), load_words(codes, 0));

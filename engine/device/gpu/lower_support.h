@@ -90,8 +90,8 @@ inline std::string packed_options(const PackedFormat& format) {
   return defines({{"GROUP", format.group}, {"SUPER", super}, {"MIN_KIND", min}, {"ZERO_POINT", format.zero_point}});
 }
 
-// Behind packed_options() for the simd kernels of OpenCL: 4-bit codes become floats behind an offset, unless that costs
-// products.
+// Follows packed_options() for the simd kernels of OpenCL. They turn 4-bit codes into floats behind an offset, unless
+// that costs products.
 inline const char* offsets_option(const PackedFormat& format, const LoweringContext& context) {
   const bool takes_offsets =
       format.kind == PackedKind::i4 && format.scale == ScaleKind::half && format.min != MinKind::none;
