@@ -7,7 +7,7 @@
 //   multiplies with the first of them. Then the group adds up the runs of each row and token.
 //   Dimensions 1 and 2 of grouped_small_batch are as in matmul_simt.cl.
 // Options: TOKENS; ALIGNED_X: rows of x begin at multiples of 16 bytes. The including file defines PIECE_COLUMNS, Piece,
-//   load_piece(panel, r, k) and decode(piece, e, w), which gives columns e UNIT to e UNIT + UNIT - 1 of the piece.
+//   load_piece(panel, r, k) and decode(piece, e, w). The last one gives the UNIT columns of a piece from e UNIT on.
 // Limits: groups of 128. Local memory: 512 bytes * TOKENS. Dense: K is a multiple of 8. Rows from row_end on are padding
 //   and are never written.
 #include "runs.cl"

@@ -1,5 +1,5 @@
-// The products of matmul_act8_simt.cl with many tokens, on the matrix units of NVIDIA's cards. That file includes this one
-// where the device has proven them; it is never built alone.
+// The products of matmul_act8_simt.cl with many tokens, on the matrix units of NVIDIA's cards. matmul_act8_simt.cl
+// includes this file where the device has proven them; it is never built alone.
 //
 // Contract: as in matmul_act8_simt.cl. One instruction multiplies 16 rows with 8 tokens over a group of 32 columns. Its
 //   sums of bytes are whole numbers, so they are those of every other device; all else follows in their order.

@@ -13,7 +13,7 @@
 #define BLOCK_AT(panel, block) ((panel) + (size_t)(block) * 1024)
 #endif
 
-// Where byte `at` of row r's piece lies in the block's panel order.
+// Returns the place of byte `at` of row r's piece in the block's panel order.
 INLINE int source_of(const int r, const int at) {
 #if KIND == 3
   return at * 64 + r % 16 * 4 + r / 16;

@@ -142,7 +142,7 @@ void load_row(uint panel, uint n, uint r, out RowOfTile row) {
   }
 }
 
-// Words 2 m and 2 m + 1 of a row, as weight_words() has them.
+// Words 2 m and 2 m + 1 of a row, in the order of weight_words().
 uvec2 words_of_row(RowOfTile row, uint m) {
   if (BITS == 4) return uvec2(row.codes[0][m], row.codes[0][m] >> 4) & 0x0f0f0f0fu;
   return uvec2(row.codes[m / 2u][m % 2u * 2u], row.codes[m / 2u][m % 2u * 2u + 1u]);

@@ -22,7 +22,7 @@ uint block_at(uint panel, uint block) {
   return tile_at(panel, block / blocks).quants + block % blocks * BLOCK_WORDS;
 }
 
-// Where byte `at` of row r's piece lies in the block's panel order.
+// Returns the place of byte `at` of row r's piece in the block's panel order.
 uint source_of(uint r, uint at) {
   if (KIND == 3) return at * 64u + r % 16u * 4u + r / 16u;
   if (KIND == 4) return (at / 8u * 8u + at % 4u * 2u + at / 4u % 2u) * 64u + r;

@@ -41,8 +41,8 @@ void set_small_batch_grid(int64_t rows, int64_t tokens, bool row_pieces, const L
   launch.global = {round_up(static_cast<size_t>(rows), rows_of_group), runs, 1};
 }
 
-// With few tokens, a work-item computes runs of one row. With more, a group has 16 x 16 work-items for 64 rows and 64
-// tokens.
+// With few tokens, a work-item computes runs of one row. With more, a group has 16 x 16 work-items, for 64 rows and for
+// 64 tokens.
 KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context) {
   require_matmul_groups(context);
   const bool small_batch = op.S <= kSmallBatch;

@@ -30,7 +30,7 @@ std::byte* block_at(const PackedFormat& format, std::byte* panel, int64_t block)
   return panel + codes + static_cast<size_t>(block % of_tile) * kRowBlockBytes;
 }
 
-// Where byte `at` of a row's piece comes from, within the block in panel order.
+// Returns the place of byte `at` of a row's piece in the block's panel order.
 size_t source_of(PackedKind kind, int64_t row, int64_t at) {
   if (kind == PackedKind::i4) return static_cast<size_t>(at * kPanelRows + i4_byte(row));
   if (kind == PackedKind::i8) {

@@ -25,8 +25,8 @@ namespace fs = std::filesystem;
 constexpr uint64_t kLittleMemory = uint64_t{256} << 20;
 constexpr uint64_t kMostThatIsALimit = uint64_t{1} << 40;  // bytes; a larger limit counts as none
 
-// PoCL, lavapipe and their libraries were seen to fail or to abort with less (docs/drivers.md). Of address space they
-// take more with each core: both have a thread for each, with a stack and an arena of the allocator.
+// PoCL, lavapipe and their libraries were seen to fail or to abort with less (docs/drivers.md). They
+// take more address space with each core: both have a thread for each, with a stack and an arena of the allocator.
 struct MemoryLimit {
   __rlimit_resource which;
   const char* name;

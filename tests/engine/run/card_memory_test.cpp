@@ -1,4 +1,4 @@
-// What crosses the bus of a card with memory of its own: ids, positions and results. OpenCL's and Vulkan's devices here
+// Only ids, positions and results cross the bus of a card with memory of its own. OpenCL's and Vulkan's devices here
 // copy memory as such cards do, and run their kernels.
 #include <gtest/gtest.h>
 

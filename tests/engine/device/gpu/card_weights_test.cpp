@@ -1,5 +1,5 @@
-// Weights that a card copies and keeps in pieces of rows (engine/device/gpu/row_pieces.h): they are rearranged once,
-// whoever reads them first, and anew with other weights in the same slot.
+// Weights that a card copies and keeps in pieces of rows (engine/device/gpu/row_pieces.h): they are rearranged once
+// for all operators that read them, and anew with other weights in the same slot.
 #include <numeric>
 
 #include "tests/engine/device/gpu/gpu_bench.h"
