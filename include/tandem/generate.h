@@ -185,8 +185,8 @@ struct GenerateOptions {
   std::function<void(const ChosenToken&)> on_token;
   // Called with each token of the prompt, in their order and before the first on_token. The first one has no
   // probability: 0, and nothing is likely. `logprobs` as below. The prompt is then read in pieces of at most
-  // TextOptions::logit_rows tokens, and shares no pages with earlier ones. Tokens that a sequence has already are left
-  // out.
+  // TextOptions::logit_rows tokens, and shares no pages with earlier ones. Tokens that a sequence already has
+  // are left out.
   std::function<void(const ChosenToken&)> on_prompt_token{};
   // Takes the place of the sampler: chooses a token by the logits of its place, [vocabulary], which are a view for the
   // call. Under a constraint, logits of tokens that may not come are minus infinity. Empty: the sampler chooses.

@@ -1,8 +1,8 @@
 // Weights in pieces of rows: the layout in which a graphics card keeps packed weights in its own memory.
 //
 // A card loads 16 bytes for each work-item at once. In packed panels (packed/format.h) neighbouring bytes belong to
-// neighbouring rows, which suits the vectors of a processor. In pieces of rows, 16 neighbouring bytes belong to one row,
-// and those of the next row follow.
+// neighbouring rows, which suits the vectors of a processor. In pieces of rows, 16 neighbouring bytes belong to
+// one row, and those of the next row follow.
 //
 // Layout: only codes and dense elements move, within blocks of 1,024 bytes. A block keeps its place and its content: 64
 //   rows of so many columns, in pieces of 16 bytes, row after row.

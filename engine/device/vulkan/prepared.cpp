@@ -103,8 +103,8 @@ Preparer::Preparer(std::shared_ptr<Handle> handle, Pipelines& pipelines, SlotMem
       context_(context),
       dummy_(allocate_device(handle_, 4096, "the dummy argument on " + handle_.id())) {}
 
-// One pool for all descriptor sets of a program: one set for each launch and for each rearrangement, which has one
-// buffer.
+// One pool for all descriptor sets of a program: one set for each launch, and one for each rearrangement, which has a
+// single buffer.
 OwnedDescriptorPool Preparer::make_descriptors(std::span<const gpu::KernelLaunch> launches, size_t rearrangements,
                                                const std::string& object) {
   size_t buffers = rearrangements;

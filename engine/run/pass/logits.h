@@ -26,7 +26,7 @@ class LogitsBuffers {
   size_t next();
   // The logits of that pass: the first `values` of the buffer.
   Logits lend(size_t buffer, size_t values);
-  // Engine::keep_in_place().
+  // As Engine::keep_in_place().
   bool keep_in_place(const Logits& logits);
 
  private:
