@@ -151,24 +151,33 @@ uvec2 words_of_row(RowOfTile row, uint m) {
 #define TILES_AHEAD (BITS == 4 ? 4u : 2u)  // 64 bytes of codes are loaded before they are multiplied
 #define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3)
 #define START(t) precise float sum##t = 0.0;
-#define ADD_TILE(t)                                                                                             \
-  if (t < TOKENS) {                                                                                             \
-    const uint of = (first_x + uint(t * x_stride) + n * ACT_WORDS) / 4u;                                        \
-    const uvec4 codes[2] = uvec4[2](act[of], act[of + 1u]);                                                     \
-    const uvec4 scale_and_sums = act[of + 2u];                                                                  \
-    const float of_x = uintBitsToFloat(scale_and_sums.x);                                                       \
-    [[unroll]] for (uint g = 0u; g < 2u; ++g) {                                                                            \
-      if (g == GROUPS) break;                                                                                   \
-      const int code_sum = GROUP == 32 ? int(scale_and_sums.y) + int(scale_and_sums.z) : int(scale_and_sums[1u + g]); \
-      int products = -ZERO * code_sum;                                                                          \
-      [[unroll]] for (uint i = 0u; i < 4u; ++i) {                                                                     \
-        const uint m = g * (WORDS_OF_GROUP / 2u) + i;                                                           \
-        if (2u * i == WORDS_OF_GROUP) break;                                                                    \
-        const uvec2 words = words_of_row(now, m);                                                               \
-        products += DOT(words.x, codes[m / 2u][m % 2u * 2u]) + DOT(words.y, codes[m / 2u][m % 2u * 2u + 1u]);   \
-      }                                                                                                         \
-      ADD_GROUP(sum##t, products, now.scales[g], now.lows[g], of_x, code_sum)                                   \
-    }                                                                                                           \
+#define ADD_PAIR(m)                                                                                             \
+  {                                                                                                             \
+    const uvec2 words = words_of_row(now, m);                                                                   \
+    products += DOT(words.x, codes[(m) / 2u][(m) % 2u * 2u]) + DOT(words.y, codes[(m) / 2u][(m) % 2u * 2u + 1u]); \
+  }
+#define ADD_GROUP_OF_TILE(t, g, code_sum)                                                     \
+  {                                                                                           \
+    int products = -ZERO * (code_sum);                                                        \
+    ADD_PAIR(g * 2u)                                                                          \
+    ADD_PAIR(g * 2u + 1u)                                                                     \
+    if (GROUP == 32) {                                                                        \
+      ADD_PAIR(2u)                                                                            \
+      ADD_PAIR(3u)                                                                            \
+    }                                                                                         \
+    ADD_GROUP(sum##t, products, now.scales[g], now.lows[g], uintBitsToFloat(meta.x), code_sum) \
+  }
+#define ADD_TILE(t)                                                              \
+  if (t < TOKENS) {                                                              \
+    const uint of = (first_x + uint(t * x_stride) + n * ACT_WORDS) / 4u;         \
+    const uvec4 codes[2] = uvec4[2](act[of], act[of + 1u]);                      \
+    const uvec4 meta = act[of + 2u]; /* the scale and two sums of codes */       \
+    if (GROUP == 32) {                                                           \
+      ADD_GROUP_OF_TILE(t, 0u, int(meta.y) + int(meta.z))                        \
+    } else {                                                                     \
+      ADD_GROUP_OF_TILE(t, 0u, int(meta.y))                                      \
+      ADD_GROUP_OF_TILE(t, 1u, int(meta.z))                                      \
+    }                                                                            \
   }
 
 void main() {

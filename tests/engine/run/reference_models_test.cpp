@@ -24,8 +24,8 @@ const MadeModel& made_model(std::string_view name) {
 class ReferenceModels : public ::testing::TestWithParam<Way> {
  protected:
   void SetUp() override { need_devices(GetParam()); }
-  // The host and one GPU run every architecture. The other ways run a third of them, also those with another type of the
-  // cache, which changes attention only.
+  // The host and one GPU run every architecture. The other ways run a third of them, also those with another type of
+  // the cache, which changes attention only.
   static bool has_turn(size_t architecture) {
     const Way& way = GetParam();
     const bool runs_all = way.plan == "host-only" || (way.plan == "gpu-only" && way.devices.empty() &&

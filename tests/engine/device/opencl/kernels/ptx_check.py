@@ -67,7 +67,7 @@ class Compiler:
         subprocess.run(
             [self.clang, "-target", "nvptx64-nvidia-nvcl", "-Xclang", "-target-cpu", "-Xclang", "sm_80", "-Xclang", "-target-feature",
              "-Xclang", "+ptx71", "-x", "cl", "-cl-std=CL1.2", "-Dasm=__asm__", "-w", "-include", self.builtins, "-include",
-             Path(__file__).parent / "ptx_prelude.h", "-O3", "-S", "-o", made, *(f"-D{name}={value}" for name, value in options.items()),
+             Path(__file__).parent / "ptx_prelude.cl", "-O3", "-S", "-o", made, *(f"-D{name}={value}" for name, value in options.items()),
              text], check=True, stderr=subprocess.PIPE, text=True)
         return made
 
