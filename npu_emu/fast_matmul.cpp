@@ -26,7 +26,7 @@ void FastMatmul::prepare_activations(const MatmulCall& call, AlignedFloats& acti
     for (int64_t s = 0; s < S; ++s) loops_.act->quantise(call.x + s * call.x_stride, K, codes + s * groups);
     return;
   }
-  const bool few = S <= loops_.exact->gemv_tokens(call.format);
+  const bool few = reads_rows(call);
   const int64_t columns = few ? K : kResidentColumns;  // of a slice
   float* out = activations.reserve(few ? S * K : resident_tiles(K) * S * kResidentColumns);
   for (int64_t first = 0; first < K; first += columns)
@@ -46,9 +46,8 @@ void FastMatmul::multiply(const MatmulCall& call, const AlignedFloats& activatio
   if (call.act_i8) {
     product.codes = reinterpret_cast<const ActBlock*>(activations.data());
   } else {
-    product.x = S <= loops_.exact->gemv_tokens(call.format)
-                    ? TokenLayout{activations.data(), K}
-                    : TokenLayout{activations.data(), kResidentColumns, S * kResidentColumns};
+    product.x = reads_rows(call) ? TokenLayout{activations.data(), K}
+                                 : TokenLayout{activations.data(), kResidentColumns, S * kResidentColumns};
   }
   multiply_panels(loops_, product, first, last, sums.reserve(scratch_floats(S)));
 }

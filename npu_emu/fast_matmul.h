@@ -48,11 +48,18 @@ class FastMatmul {
 
   // Rounds the activations to f16, or quantises them, and lays them out as the array's input buffers read them.
   void prepare_activations(const MatmulCall& call, AlignedFloats& activations) const;
+  // Whether both calls read activations in the same layout, which depends on the weights' format.
+  bool same_layout(const MatmulCall& a, const MatmulCall& b) const { return reads_rows(a) == reads_rows(b); }
   // Computes the panels of one part; `sums` is this thread's own scratch.
   void multiply(const MatmulCall& call, const AlignedFloats& activations, AlignedFloats& sums, int part,
                 int parts) const;
 
  private:
+  // Whether the activations lie row by row, for loops that read few tokens beside packed weights. Otherwise they lie in
+  // slices of columns.
+  bool reads_rows(const MatmulCall& call) const {
+    return !call.act_i8 && call.tokens <= loops_.exact->gemv_tokens(call.format);
+  }
   PackedLoops loops_;
 };
 

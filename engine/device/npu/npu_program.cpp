@@ -56,7 +56,10 @@ NpuProgram::NpuProgram(const npu_emu::NpuParams& params, std::span<const Operato
     const MatMul& matmul = std::get<MatMul>(op.body);
     products.push_back(graph_product(op.name, matmul));
     Step step{bind(op, matmul)};
-    if (!steps_.empty()) step.same_activations = same_activations(steps_.back().call, step.call);
+    if (!steps_.empty()) {
+      const npu_emu::MatmulCall& before = steps_.back().call;
+      step.same_activations = same_activations(before, step.call) && matmul_.same_layout(before, step.call);
+    }
     steps_.push_back(step);
   }
   if (products.empty()) throw Error("an NPU program has no operators", "npu", "prepare at least one matmul");

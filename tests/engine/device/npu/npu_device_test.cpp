@@ -227,6 +227,22 @@ TEST(NpuDevice, gives_the_same_bits_for_a_slice_of_the_tokens) {
   expect_same_bits(expected, test.result(), "9 + 4 tokens");
 }
 
+// Queries, keys and values read one input, and their weights may have different storage types. How the input is laid
+// out depends on the type and on the number of tokens.
+TEST(NpuDevice, multiplies_one_input_with_weights_of_several_types) {
+  const auto device = open_npu_device(0, {});
+  for (const int64_t S : {1, 4, 7, 8, 12, 16, 17}) {
+    Case dense(StorageType::f16, S, 70, 128), codes(StorageType::q4_0, S, 70, 128),
+        more(StorageType::f16, S, 70, 128, 3);
+    codes.matmul.x = more.matmul.x = dense.matmul.x;
+    codes.matmul.x_stride = more.matmul.x_stride = dense.matmul.x_stride;
+    run(*device, {dense.op(), codes.op(), more.op()});
+    for (Case* each : {&dense, &codes, &more})
+      expect_same_bits(each->expected(), each->result(),
+                       "S " + std::to_string(S) + ", " + to_string(each->matmul.w.format));
+  }
+}
+
 TEST(NpuDevice, gives_the_same_bits_on_any_number_of_cores) {
   DeviceOptions options;
   options.npu_cores = {0, 0, 0};  // three threads, whatever the number of cores
