@@ -115,7 +115,7 @@ class Booted(unittest.TestCase):
                 break
             if first and self.inside(first[0], "systemctl is-system-running").stdout.strip() in ("running", "degraded"):
                 return first[0]
-        skip("systemd cannot boot here: " + pathlib.Path(folder, "boot.log").read_text()[-300:])
+        return self.skipTest("systemd cannot boot here: " + pathlib.Path(folder, "boot.log").read_text()[-300:])
 
     @staticmethod
     def inside(first, command):
@@ -246,4 +246,7 @@ class BareDebian(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *([TOPIC] if TOPIC else [])])
+    result = unittest.main(argv=[sys.argv[0], *([TOPIC] if TOPIC else [])], exit=False).result
+    if result.testsRun and len(result.skipped) == result.testsRun:
+        skip(result.skipped[0][1])
+    sys.exit(not result.wasSuccessful() or not result.testsRun)

@@ -316,7 +316,8 @@ TEST(Activations, are_one_set_for_all_layers_and_return_to_the_pool) {
     std::set<const sync::Slot*> written;
     for (const Operator& op : build_decoder(model, buffers, {8, 1}, {})) {
       for (const Region& region : writes(op)) {
-        if (region.at.slot->use() == sync::SlotUse::activations) written.insert(region.at.slot);
+        const sync::SlotUse use = region.at.slot->use();
+        if (use == sync::SlotUse::activations || use == sync::SlotUse::intermediates) written.insert(region.at.slot);
       }
     }
     EXPECT_EQ(written.size(), 8u) << "hidden, normed, qkv, attended, projected, gate_up, activated, logits";
