@@ -226,7 +226,7 @@ class BareDebian(unittest.TestCase):
             answer = subprocess.run(["bash", str(ROOT / "tests" / "fresh_machine.sh"), *self.commands(old, new)],
                                     env=os.environ | {"CARRY": str(folder)}, capture_output=True, text=True)
         if "debootstrap)" in answer.stdout or "no bookworm mirror" in answer.stderr:
-            skip("a bare Debian cannot be made here: " + answer.stderr[-300:])
+            self.skipTest("a bare Debian cannot be made here: " + answer.stderr[-300:])
         self.assertIn("fresh_machine: PASS", answer.stdout, answer.stdout[-3000:] + answer.stderr[-3000:])
 
     @staticmethod
