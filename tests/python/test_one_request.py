@@ -103,6 +103,7 @@ def test_conversations_have_one_prompt_for_server_package_and_library(tmp_path):
             assert prompt_of_c(path, conversation) == written.prompt_ids, name
         begun = model.generate(CONVERSATIONS["begun answer"]["messages"], predict=1).prompt_ids
         assert model.detokenize(begun).endswith("[assistant]Lily was")
+        assert model.detokenize(begun).count("Lily was") == 1
 
 
 def test_functions_are_offered_where_the_template_has_them_and_calls_are_read(tmp_path):
