@@ -23,8 +23,7 @@
 
 INLINE float element(__global const uchar *panel, int r, int k) {
 #if KIND < 3
-#define PIECE_COLUMNS (KIND == 0 ? 4 : 8)
-  const size_t index = ROW_PIECES ? ((size_t)k / PIECE_COLUMNS * 64 + r) * PIECE_COLUMNS + k % PIECE_COLUMNS : (size_t)k * 64 + r;
+  const size_t index = ELEMENT_INDEX(k, r, KIND == 0 ? 4 : 8);
 #endif
 #if KIND == 0
   return ((__global const float *)panel)[index];
@@ -38,12 +37,9 @@ INLINE float element(__global const uchar *panel, int r, int k) {
   __global const uchar *at = header + HEADER_BYTES + (tile % TILES) * TILE_BYTES;
   __global const uchar *quants = at + SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1);
 #if KIND == 3
-  const int byte = ROW_PIECES ? r * 16 + column / 2 : column / 2 * 64 + r % 16 * 4 + r / 16;
-  const float q = (float)((quants[byte] >> (column % 2 * 4)) & 15);
+  const float q = (float)((quants[NIBBLE_BYTE(column, r)] >> (column % 2 * 4)) & 15);
 #else
-  const int in_piece = (column / 8 % 2 * 2 + column % 2) * 4 + column % 8 / 2;
-  const int byte = ROW_PIECES ? column / 16 * 1024 + r * 16 + in_piece : column * 64 + r;
-  const float q = (float)((__global const char *)quants)[byte];
+  const float q = (float)((__global const char *)quants)[CODE_BYTE(column, r)];
 #endif
 #if SUPER
   const float scale = vload_half(r, (__global const half *)header) * ((float)((__global const char *)at)[entry] * SCALE_STEP);

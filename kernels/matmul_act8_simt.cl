@@ -24,11 +24,7 @@
 #include "packed_dot.cl"
 #include "packed_tiles.cl"
 #include "row_piece.cl"
-#if ROW_PIECES && defined(TOKENS)
-#include "matmul_rows_simt.cl"
-#else
 #include "runs_simt.cl"
-#endif
 #define ZERO (MIN_KIND == 1 ? ZERO_POINT : 0)
 #define WORDS_OF_GROUP (8 / GROUPS)
 
@@ -63,8 +59,8 @@ INLINE int sum_of_codes(__global const uint *of, const int g) {
 }
 
 // One step of the chain: a row's sum of products, scale and minimum in a group, and a token's scale and sum of codes.
-INLINE float add_group(float acc, const int sum, const float scale, const float low, const float of_x, const int codes) {
-  acc = fma((float)sum, scale * of_x, acc);
+INLINE float add_group(float acc, const float sum, const float scale, const float low, const float of_x, const int codes) {
+  acc = fma(sum, scale * of_x, acc);
   return MIN_KIND == 2 ? fma(low, of_x * (float)codes, acc) : acc;
 }
 
@@ -117,63 +113,33 @@ INLINE float add_tile(float acc, const RowOfTile row, __global const uint4 *of) 
   return acc;
 }
 
-// Work mapping: matmul_rows_simt.cl, a tile at a time. 64 bytes of codes are loaded ahead.
+// A run of one row (matmul_rows_simt.cl), a tile at a time. 64 bytes of codes are loaded ahead.
 #define TILES_AHEAD (16 / BITS)
-#ifdef GROUPED
-#include "grouped_small_batch.cl"
-__kernel __attribute__((reqd_work_group_size(ROWS, RUNS, 1))) void grouped_small_batch(GROUPED_SMALL_BATCH_ARGUMENTS) {
-  const int row_begin = 0;
-  const long slot = get_group_id(1), s = (long)get_group_id(2) * TOKENS, matrix = MATRIX_OF(s, slot);
-#else
-__kernel __attribute__((reqd_work_group_size(ROWS, RUNS, 1))) void matmul_small_batch(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes,
-                                                                             const int K, const int row_begin, const int row_end,
-                                                                             const int x_stride, const int y_stride) {
-#define PANELS PTR(const uchar, w)
-#define FIRST_X PTR(const float, x)
-#define FIRST_Y PTR(float, y)
-#endif
-  __local float parts[RUNS * TOKENS * ROWS];
-  const int r = get_local_id(0), run = get_local_id(1);
-  const int first_row = row_begin + (int)get_group_id(0) * ROWS, row = first_row % 64 + r;
-  __global const uchar *panel = PANELS + (first_row / 64) * panel_bytes;
-  __global const uint4 *x = (__global const uint4 *)(FIRST_X);
-  const int end = run_end(K, run) / 32;
-  int n = run_begin(K, run) / 32;
-  float acc[TOKENS];
-#pragma unroll
-  for (int t = 0; t < TOKENS; ++t) acc[t] = 0.0f;
+INLINE void add_run(__global const uchar *panel, const int row, const int begin, const int end, __global const float *x, const long x_stride,
+                    float *sums) {
+  __global const uint4 *codes = (__global const uint4 *)x;
   RowOfTile ahead[TILES_AHEAD];
+  const int last = end / 32;
+  int n = begin / 32;
 #pragma unroll
   for (int d = 0; d < TILES_AHEAD; ++d)
-    if (n + d < end) ahead[d] = load_row(panel, n + d, row);
-  for (; n < end; ++n) {
+    if (n + d < last) ahead[d] = load_row(panel, n + d, row);
+  for (; n < last; ++n) {
     const RowOfTile weights = ahead[0];
 #pragma unroll
     for (int d = 1; d < TILES_AHEAD; ++d) ahead[d - 1] = ahead[d];
-    if (n + TILES_AHEAD < end) ahead[TILES_AHEAD - 1] = load_row(panel, n + TILES_AHEAD, row);
+    if (n + TILES_AHEAD < last) ahead[TILES_AHEAD - 1] = load_row(panel, n + TILES_AHEAD, row);
 #pragma unroll
-    for (int t = 0; t < TOKENS; ++t) acc[t] = add_tile(acc[t], weights, x + ((long)t * x_stride + n * ACT_WORDS) / 4);
+    for (int t = 0; t < TOKENS; ++t) sums[t] = add_tile(sums[t], weights, codes + (t * x_stride + n * ACT_WORDS) / 4);
   }
-#pragma unroll
-  for (int t = 0; t < TOKENS; ++t) parts[(run * TOKENS + t) * ROWS + r] = acc[t];
-  barrier(CLK_LOCAL_MEM_FENCE);
-  store_totals(parts, first_row, row_end, FIRST_Y, y_stride);
 }
+#include "matmul_rows_simt.cl"
 
 #elif defined(TOKENS)
-#ifdef GROUPED
-#include "grouped_small_batch.cl"
-__kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void grouped_small_batch(GROUPED_SMALL_BATCH_ARGUMENTS) {
-  const int row_begin = 0;
-  const long slot = get_group_id(1), s = (long)get_group_id(2) * TOKENS, matrix = MATRIX_OF(s, slot);
-#else
-__kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void matmul_small_batch(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes,
-                                                                              const int K, const int row_begin, const int row_end,
-                                                                              const int x_stride, const int y_stride) {
-#define PANELS PTR(const uchar, w)
-#define FIRST_X PTR(const float, x)
-#define FIRST_Y PTR(float, y)
-#endif
+#include "small_batch.cl"
+
+SMALL_BATCH_KERNEL(64, AT_ONCE) {
+  FIND_OPERANDS
   __local float parts[AT_ONCE * TOKENS * 64], totals[TOKENS * 64];
   const int r = get_local_id(0), lane = get_local_id(1);
   const int first_row = row_begin + (int)get_group_id(0) * 64, row = first_row + r;
@@ -219,35 +185,22 @@ __kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void matmul_small
 #else
 #define PITCH 9  // words of a token in local memory: one more than 8, so that tokens lie in different banks
 
-#ifdef GROUPED
-#include "grouped_gemm.cl"
-__kernel void grouped_gemm(GROUPED_GEMM_ARGUMENTS) {
-  __local long x_places[64], y_places[64];  // offsets of the tile's rows
-  const Choices choices = CHOICES;
-  if (choices.matrix < 0) return;
-  const int first_row = (int)get_group_id(0) * 64, first_token = choices.first, S = choices.end;
-#else
-__kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
-                          const int row_end, const int x_stride, const int y_stride, const int S) {
-  const int first_row = row_begin + (int)get_group_id(0) * 64, first_token = (int)get_group_id(1) * 64;
-#define PANELS PTR(const uchar, w)
-#define X_ROW(token) (long)(token) * x_stride
-#define Y_ROW(token) (long)(token) * y_stride
-#endif
+#include "many_tokens.cl"
+
+GEMM_KERNEL() {
+  FIND_TILE
   __local uint weights[8 * 64], tokens[64 * PITCH];
   __local float scales[GROUPS * 64], lows[GROUPS * 64], token_scales[64];
   __local int token_sums[GROUPS * 64];
   const int id = get_local_id(0), tx = id % 16, ty = id / 16;
   __global const uchar *panel = PANELS + (first_row / 64) * panel_bytes;
   __global const uint *x = PTR(const uint, x);
-  float total[4][4], acc[4][4];  // [token][row]
-  for (int t = 0; t < 4; ++t) {
-    for (int r = 0; r < 4; ++r) total[t][r] = acc[t][r] = 0.0f;
-  }
+  float total[16], acc[16];  // [4 tokens][4 rows]
+  for (int i = 0; i < 16; ++i) total[i] = acc[i] = 0.0f;
   int run = 0;
   for (int n = 0; n < K / 32; ++n) {
     const int current = run_of(K, n * 32);
-    if (current != run) end_run(total, acc);
+    if (current != run) end_run(total, acc, 16);
     run = current;
     const PackedTile tile = tile_at(panel, n);
     const uint2 words = weight_words(tile.quants, id / 64, id % 64);
@@ -286,7 +239,7 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
         const int codes = token_sums[g * 64 + ty * 4 + t];
         for (int r = 0; r < 4; ++r) {
           const int at = g * 64 + tx + r * 16;
-          acc[t][r] = add_group(acc[t][r], sum[t][r], scales[at], lows[at], of_x, codes);
+          acc[t * 4 + r] = add_group(acc[t * 4 + r], sum[t][r], scales[at], lows[at], of_x, codes);
         }
       }
     }
@@ -296,7 +249,7 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
     const int token = first_token + ty * 4 + t;
     for (int r = 0; r < 4; ++r) {
       const int row = first_row + tx + r * 16;
-      if (token < S && row < row_end) PTR(float, y)[Y_ROW(token) + row] = total[t][r] + acc[t][r];
+      if (token < S && row < row_end) PTR(float, y)[Y_ROW(token) + row] = total[t * 4 + r] + acc[t * 4 + r];
     }
   }
 }

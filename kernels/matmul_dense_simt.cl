@@ -9,14 +9,9 @@
 #else
 #define ELEMENT_BYTES 2
 #endif
-#if ROW_PIECES
-#define INDEX_OF(column, r) (((size_t)(column) / (16 / ELEMENT_BYTES) * 64 + (r)) * (16 / ELEMENT_BYTES) + (column) % (16 / ELEMENT_BYTES))
-#else
-#define INDEX_OF(column, r) ((size_t)(column) * 64 + (r))
-#endif
+#define PIECE_COLUMNS (16 / ELEMENT_BYTES)
 
 #if ROW_PIECES && defined(TOKENS)
-#define PIECE_COLUMNS (16 / ELEMENT_BYTES)
 typedef uint4 Piece;
 
 // The piece of row r that begins with column k.
@@ -40,12 +35,14 @@ INLINE void decode(const Piece piece, const int e, float *w) {
 #endif
   }
 }
+#include "add_run_exact.cl"
+#include "runs.cl"
 #include "matmul_rows_simt.cl"
 
 #else
 INLINE void load_columns(__global const uchar *panel, const int r, const int k, const int K, float *w) {
   for (int j = 0; j < 8; ++j) {
-    const size_t at = INDEX_OF(k + j, r);
+    const size_t at = ELEMENT_INDEX(k + j, r, PIECE_COLUMNS);
     w[j] = 0.0f;
     if (k + j < K) {
 #if ELEMENT == 0

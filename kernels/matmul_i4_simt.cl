@@ -10,10 +10,12 @@
 #if ROW_PIECES
 #define QUANT(quants, column, r) (((__global const uint *)(quants))[(r) * 4 + (column) / 8] >> 4 * ((column) % 8) & 15u)
 #else
-#define QUANT(quants, column, r) ((quants[(column) / 2 * 64 + (r) % 16 * 4 + (r) / 16] >> ((column) % 2 * 4)) & 15)
+#define QUANT(quants, column, r) ((quants[NIBBLE_BYTE(column, r)] >> ((column) % 2 * 4)) & 15)
 #endif
 #if ROW_PIECES && defined(TOKENS)
 #include "packed_rows.cl"
+#include "add_run_exact.cl"
+#include "runs.cl"
 #include "matmul_rows_simt.cl"
 #else
 #include "packed_simt.cl"

@@ -7,14 +7,11 @@
 #include "row_piece.cl"
 #define BITS 8
 #define QUANT_BYTES 2048
-#if ROW_PIECES
-#define QUANT(quants, column, r) \
-  ((__global const char *)(quants))[(column) / 16 * 1024 + (r) * 16 + ((column) / 8 % 2 * 2 + (column) % 2) * 4 + (column) % 8 / 2]
-#else
-#define QUANT(quants, column, r) (((__global const char *)quants)[(column) * 64 + (r)])
-#endif
+#define QUANT(quants, column, r) (((__global const char *)(quants))[CODE_BYTE(column, r)])
 #if ROW_PIECES && defined(TOKENS)
 #include "packed_rows.cl"
+#include "add_run_exact.cl"
+#include "runs.cl"
 #include "matmul_rows_simt.cl"
 #else
 #include "packed_simt.cl"

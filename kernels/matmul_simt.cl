@@ -19,19 +19,10 @@
 #include "runs_simt.cl"
 
 #ifdef TOKENS
-#ifdef GROUPED
-#include "grouped_small_batch.cl"
-__kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void grouped_small_batch(GROUPED_SMALL_BATCH_ARGUMENTS) {
-  const int row_begin = 0;
-  const long slot = get_group_id(1), s = (long)get_group_id(2) * TOKENS, matrix = MATRIX_OF(s, slot);
-#else
-__kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void matmul_small_batch(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes,
-                                                                              const int K, const int row_begin, const int row_end,
-                                                                              const int x_stride, const int y_stride) {
-#define PANELS PTR(const uchar, w)
-#define FIRST_X PTR(const float, x)
-#define FIRST_Y PTR(float, y)
-#endif
+#include "small_batch.cl"
+
+SMALL_BATCH_KERNEL(64, AT_ONCE) {
+  FIND_OPERANDS
   __local float parts[AT_ONCE * TOKENS * 64], totals[TOKENS * 64];
   const int r = get_local_id(0), lane = get_local_id(1);
   const int first_row = row_begin + (int)get_group_id(0) * 64, row = first_row + r;
@@ -57,33 +48,20 @@ __kernel __attribute__((reqd_work_group_size(64, AT_ONCE, 1))) void matmul_small
 #else
 #define PITCH 33  // columns of a token in local memory: one more than 32, so that 16 tokens lie in different banks
 
-#ifdef GROUPED
-#include "grouped_gemm.cl"
-__kernel void grouped_gemm(GROUPED_GEMM_ARGUMENTS) {
-  __local long x_places[64], y_places[64];  // offsets of the tile's rows
-  const Choices choices = CHOICES;
-  if (choices.matrix < 0) return;
-  const int first_row = (int)get_group_id(0) * 64, first_token = choices.first, S = choices.end;
-#else
-__kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin,
-                          const int row_end, const int x_stride, const int y_stride, const int S) {
-  const int first_row = row_begin + (int)get_group_id(0) * 64, first_token = (int)get_group_id(1) * 64;
-#define PANELS PTR(const uchar, w)
-#define X_ROW(token) (size_t)(token) * x_stride
-#define Y_ROW(token) (size_t)(token) * y_stride
-#endif
+#include "many_tokens.cl"
+
+GEMM_KERNEL() {
+  FIND_TILE
   __local float weights[32 * 64], tokens[64 * PITCH];
   const int id = get_local_id(0), tx = id % 16, ty = id / 16;
   __global const uchar *panel = PANELS + (first_row / 64) * panel_bytes;
   __global const float *x = PTR(const float, x);
-  float total[4][4], run[4][4];  // [token][row]
-  for (int t = 0; t < 4; ++t) {
-    for (int r = 0; r < 4; ++r) total[t][r] = run[t][r] = 0.0f;
-  }
+  float total[16], run[16];  // [4 tokens][4 rows]
+  for (int i = 0; i < 16; ++i) total[i] = run[i] = 0.0f;
   int part = 0;
   for (int begin = 0; begin < K; begin += 32) {
     const int current = run_of(K, begin);
-    if (current != part) end_run(total, run);
+    if (current != part) end_run(total, run, 16);
     part = current;
     float columns[8];
     load_columns(panel, id % 64, begin + id / 64 * 8, K, columns);
@@ -98,7 +76,7 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
       for (int r = 0; r < 4; ++r) b[r] = weights[k * 64 + tx + r * 16];
       for (int t = 0; t < 4; ++t) a[t] = tokens[(ty * 4 + t) * PITCH + k];
       for (int t = 0; t < 4; ++t) {
-        for (int r = 0; r < 4; ++r) run[t][r] = fma(b[r], a[t], run[t][r]);
+        for (int r = 0; r < 4; ++r) run[t * 4 + r] = fma(b[r], a[t], run[t * 4 + r]);
       }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -107,7 +85,7 @@ __kernel void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_byt
     const int token = first_token + ty * 4 + t;
     for (int r = 0; r < 4; ++r) {
       const int row = first_row + tx + r * 16;
-      if (token < S && row < row_end) PTR(float, y)[Y_ROW(token) + row] = total[t][r] + run[t][r];
+      if (token < S && row < row_end) PTR(float, y)[Y_ROW(token) + row] = total[t * 4 + r] + run[t * 4 + r];
     }
   }
 }

@@ -13,6 +13,8 @@
 // Limits: groups of 128. Local memory: 15 KiB (16 grouped). K is a multiple of 32.
 #define FM 2
 #define FN 4
+#define SUMS (FM * FN * 4)  // of a work-item
+#define PLACE(m, n) (((m) * FN + (n)) * 4)
 #define WARPS 4
 #define STAGE_GROUPS 2
 #define PITCH 24  // words of a row and stage in local memory: 16, and 8 so that four rows lie in different banks
@@ -51,22 +53,10 @@ INLINE void multiply(int *d, const uint *a, const uint *b, const int *from, __lo
 #define MULTIPLY(d, a, b, from, scratch) multiply(d, a, b, from, scratch)
 #endif
 
-#ifdef GROUPED
-#include "grouped_gemm.cl"
-__kernel __attribute__((reqd_work_group_size(128, 1, 1))) void grouped_gemm(GROUPED_GEMM_ARGUMENTS) {
-  __local long x_places[64], y_places[64];  // offsets of the tile's rows
-  const Choices choices = CHOICES;
-  if (choices.matrix < 0) return;
-  const int first_row = (int)get_group_id(0) * 64, first_token = choices.first, S = choices.end;
-#else
-__kernel __attribute__((reqd_work_group_size(128, 1, 1))) void matmul_gemm(BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K,
-                                                                        const int row_begin, const int row_end, const int x_stride,
-                                                                        const int y_stride, const int S) {
-  const int first_row = row_begin + (int)get_group_id(0) * 64, first_token = (int)get_group_id(1) * 64;
-#define PANELS PTR(const uchar, w)
-#define X_ROW(token) (long)(token) * x_stride
-#define Y_ROW(token) (long)(token) * y_stride
-#endif
+#include "many_tokens.cl"
+
+GEMM_KERNEL(__attribute__((reqd_work_group_size(128, 1, 1)))) {
+  FIND_TILE
   __local uint4 weight_vectors[64 * PITCH / 4], token_vectors[64 * PITCH / 4];
   __local float scales[STAGE_GROUPS * 64], lows[STAGE_GROUPS * 64], token_scales[STAGE_GROUPS * 64];
   __local int token_sums[STAGE_GROUPS * 64];
@@ -79,15 +69,10 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void matmul_gemm(BUFFE
   __global const uchar *panel = PANELS + (first_row / 64) * panel_bytes;
   __global const uint4 *x = (__global const uint4 *)PTR(const uint, x);
   const int tiles = K / 32;
-  float total[FM][FN][4], acc[FM][FN][4];
+  // Sum PLACE(m, n) + i is that of result i in fragment (m, n).
+  float total[SUMS], acc[SUMS];
 #pragma unroll
-  for (int m = 0; m < FM; ++m) {
-#pragma unroll
-    for (int n = 0; n < FN; ++n) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) total[m][n][i] = acc[m][n][i] = 0.0f;
-    }
-  }
+  for (int i = 0; i < SUMS; ++i) total[i] = acc[i] = 0.0f;
   // The next stage, on its way. Work-item id has the scale of row id % 64 in group id / 64.
   uint4 weights[WEIGHT_PIECES], tokens[TOKEN_PIECES];
   float scale = 0.0f, low = 0.0f;
@@ -143,19 +128,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void matmul_gemm(BUFFE
     }
     if (tile < 0) continue;
     const int current = run_of(K, tile * 32);
-    if (current != run) {
-#pragma unroll
-      for (int m = 0; m < FM; ++m) {
-#pragma unroll
-        for (int n = 0; n < FN; ++n) {
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            total[m][n][i] += acc[m][n][i];
-            acc[m][n][i] = 0.0f;
-          }
-        }
-      }
-    }
+    if (current != run) end_run(total, acc, SUMS);
     run = current;
 #pragma unroll
     for (int g = 0; g < STAGE_GROUPS; ++g) {
@@ -191,22 +164,17 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void matmul_gemm(BUFFE
 #pragma unroll
           for (int i = 0; i < 4; ++i) {
             const float sum = as_float(d[i]) - SUM_BASE;
-            acc[m][n][i] = fma(sum, row_scales[i / 2] * of_x[n][i % 2], acc[m][n][i]);
-            if (MIN_KIND == 2) acc[m][n][i] = fma(row_lows[i / 2], of_x[n][i % 2] * (float)codes[n][i % 2], acc[m][n][i]);
+            float *at = acc + PLACE(m, n) + i;
+            *at = add_group(*at, sum, row_scales[i / 2], row_lows[i / 2], of_x[n][i % 2], codes[n][i % 2]);
           }
         }
       }
     }
   }
 #pragma unroll
-  for (int m = 0; m < FM; ++m) {
-#pragma unroll
-    for (int n = 0; n < FN; ++n) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int token = first_token + wn * 32 + n * 8 + lc * 2 + i % 2, row = first_row + wm * 32 + m * 16 + lr + i / 2 * 8;
-        if (token < S && row < row_end) PTR(float, y)[Y_ROW(token) + row] = total[m][n][i] + acc[m][n][i];
-      }
-    }
+  for (int i = 0; i < SUMS; ++i) {
+    const int m = i / 4 / FN, n = i / 4 % FN;
+    const int token = first_token + wn * 32 + n * 8 + lc * 2 + i % 2, row = first_row + wm * 32 + m * 16 + lr + i % 4 / 2 * 8;
+    if (token < S && row < row_end) PTR(float, y)[Y_ROW(token) + row] = total[i] + acc[i];
   }
 }

@@ -8,6 +8,18 @@
 #ifndef ROW_PIECES
 #define ROW_PIECES 0
 #endif
+// The places of one value, in either layout: the byte of a 4-bit code and of an 8-bit code in a tile, and the index of an
+// element in a dense panel, where a piece has so many columns.
+#if ROW_PIECES
+#define NIBBLE_BYTE(column, r) ((r) * 16 + (column) / 2)
+#define CODE_BYTE(column, r) ((column) / 16 * 1024 + (r) * 16 + ((column) / 8 % 2 * 2 + (column) % 2) * 4 + (column) % 8 / 2)
+#define ELEMENT_INDEX(k, r, columns) (((size_t)(k) / (columns) * 64 + (r)) * (columns) + (k) % (columns))
+#else
+#define NIBBLE_BYTE(column, r) ((column) / 2 * 64 + (r) % 16 * 4 + (r) / 16)
+#define CODE_BYTE(column, r) ((column) * 64 + (r))
+#define ELEMENT_INDEX(k, r, columns) ((size_t)(k) * 64 + (r))
+#endif
+
 INLINE uint4 row_piece(__global const uchar *block, const int r) { return ((__global const uint4 *)block)[r]; }
 
 // Words m of a piece as constants of a loop that is unrolled.

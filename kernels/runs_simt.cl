@@ -5,7 +5,7 @@
 //   AT_ONCE, ..., and add_runs() adds AT_ONCE runs at a time to the totals.
 //     -DWIDE=1 computes all runs at once, on devices with groups of 1,024, because a few panels alone do not fill a
 //     large GPU.
-// Many tokens: a work-item has 4 x 4 sums of one run, and end_run() adds them to its totals.
+// Many tokens: a work-item has sums of one run, and end_run() adds them to its totals.
 #include "runs.cl"
 
 #ifdef TOKENS
@@ -30,13 +30,12 @@ INLINE void add_runs(__local float *parts, __local float *totals, const float *s
   barrier(CLK_LOCAL_MEM_FENCE);
 }
 #else
-// Adds the sums of a run to the totals [token][row], and begins the next run.
-INLINE void end_run(float total[4][4], float run[4][4]) {
-  for (int t = 0; t < 4; ++t) {
-    for (int r = 0; r < 4; ++r) {
-      total[t][r] += run[t][r];
-      run[t][r] = 0.0f;
-    }
+// Adds the `count` sums of a run to the totals, and begins the next run.
+INLINE void end_run(float *total, float *run, const int count) {
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    total[i] += run[i];
+    run[i] = 0.0f;
   }
 }
 #endif

@@ -18,7 +18,7 @@ layout(constant_id = 1) const int SUPER = 0;
 layout(constant_id = 2) const int MIN_KIND = 0;
 layout(constant_id = 3) const int ZERO_POINT = 0;
 layout(constant_id = 4) const int KIND = 0;
-layout(constant_id = 13) const int ROW_PIECES = 0;  // weights in pieces of rows (matmul_rows.glsl)
+#include "row_place.glsl"
 
 BUFFER(0, uint, w);
 BUFFER(1, int, ids);
@@ -49,11 +49,9 @@ float packed_element(uint panel, uint r, uint k) {
   const uint quants = at + SCALE_WORDS * (MIN_KIND == 2 ? 2u : 1u);
   float q;
   if (KIND == 3) {
-    const uint at_byte = ROW_PIECES != 0 ? r * 16u + column / 2u : column / 2u * 64u + r % 16u * 4u + r / 16u;
-    q = float((byte_at(quants, at_byte) >> (4u * (column % 2u))) & 15u);
+    q = float((byte_at(quants, nibble_byte(column, r)) >> (4u * (column % 2u))) & 15u);
   } else {
-    const uint in_piece = (column / 8u % 2u * 2u + column % 2u) * 4u + column % 8u / 2u;
-    q = signed_byte_at(quants, ROW_PIECES != 0 ? column / 16u * 1024u + r * 16u + in_piece : column * 64u + r);
+    q = signed_byte_at(quants, code_byte(column, r));
   }
   precise float scale, low = 0.0, value;
   if (SUPER != 0) {
@@ -73,9 +71,7 @@ float packed_element(uint panel, uint r, uint k) {
 }
 
 float element(uint panel, uint r, uint k) {
-  const uint columns_of_piece = KIND == 0 ? 4u : 8u;
-  const uint index =
-      ROW_PIECES != 0 ? (k / columns_of_piece * 64u + r) * columns_of_piece + k % columns_of_piece : k * 64u + r;
+  const uint index = element_index(k, r, KIND == 0 ? 4u : 8u);
   if (KIND == 0) return uintBitsToFloat(w[panel + index]);
   if (KIND == 1) return half_at(panel, index);
   if (KIND == 2) return uintBitsToFloat(half_bits_at(panel, index) << 16);

@@ -59,6 +59,7 @@ BUFFER(0, uint, w);
 #include "packed_tiles.glsl"
 #define X_ARE_WORDS
 #include "matmul_args.glsl"
+#include "row_place.glsl"
 #include "gemm_tile.glsl"
 #include "product_runs.glsl"
 #include "runs_at_once.glsl"

@@ -23,8 +23,6 @@ BUFFER(2, float, y);
 #if defined(KERNEL_matmul_small_batch) || defined(KERNEL_grouped_small_batch) || defined(WIDE) || defined(IN_ROWS)
 #define FEW
 #endif
-// Whether kernels of many tokens read weights in pieces of rows.
-layout(constant_id = 13) const int ROW_PIECES = 0;
 
 #if defined(KERNEL_grouped_small_batch) || defined(KERNEL_grouped_small_batch_wide) || defined(KERNEL_grouped_small_batch_rows) || defined(KERNEL_grouped_gemm)
 #define GROUPED

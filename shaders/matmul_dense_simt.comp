@@ -14,6 +14,7 @@ BUFFER(0, uint, w);
 layout(constant_id = 0) const int ELEMENT = 0;
 
 #include "matmul_args.glsl"
+#include "row_place.glsl"
 #include "gemm_tile.glsl"
 #include "product_runs.glsl"
 #include "matmul_rows.glsl"
@@ -51,16 +52,10 @@ float element_at(uint panel, uint index) {
   return ELEMENT == 1 ? unpackHalf2x16(half_word).x : uintBitsToFloat(half_word << 16);
 }
 
-// The index of column k of row r in panel order, or in pieces of rows.
-uint index_of(uint k, uint r) {
-  const uint columns = ELEMENT == 0 ? 4u : 8u;  // of a piece
-  return ROW_PIECES != 0 ? (k / columns * 64u + r) * columns + k % columns : k * 64u + r;
-}
-
 void load_columns(uint panel, uint r, uint k, uint K, out float columns[8]) {
   for (uint j = 0u; j < 8u; ++j) {
     columns[j] = 0.0;
-    if (k + j < K) columns[j] = element_at(panel, index_of(k + j, r));
+    if (k + j < K) columns[j] = element_at(panel, element_index(k + j, r, ELEMENT == 0 ? 4u : 8u));
   }
 }
 #include "runs_at_once.glsl"

@@ -14,12 +14,11 @@
 BUFFER(0, uint, w);
 
 #include "matmul_args.glsl"
+#include "row_place.glsl"
 #define BITS 4
 #define QUANT_WORDS 256u
-#define QUANT(quants, column, r)                                                                         \
-  nibble_at(ROW_PIECES != 0 ? quants + (r) * 4u + (column) / 8u : quants + (column) / 2u * 16u + (r) % 16u, \
-            ROW_PIECES != 0 ? (column) % 8u * 4u : 8u * ((r) / 16u) + (column) % 2u * 4u)
-float nibble_at(uint at, uint bit) { return float((w[at] >> bit) & 15u); }
+#define QUANT(quants, column, r) nibble_at(quants * 4u + nibble_byte(column, r), (column) % 2u)
+float nibble_at(uint byte, uint which) { return float((w[byte / 4u] >> (8u * (byte % 4u) + 4u * which)) & 15u); }
 #include "packed_tiles.glsl"
 #include "gemm_tile.glsl"
 #include "product_runs.glsl"

@@ -13,12 +13,10 @@
 BUFFER(0, uint, w);
 
 #include "matmul_args.glsl"
+#include "row_place.glsl"
 #define BITS 8
 #define QUANT_WORDS 512u
-// A byte's place in its piece of 16 columns.
-#define IN_PIECE(column) (((column) / 8u % 2u * 2u + (column) % 2u) * 4u + (column) % 8u / 2u)
-#define QUANT(quants, column, r) \
-  signed_byte_at(quants, ROW_PIECES != 0 ? (column) / 16u * 1024u + (r) * 16u + IN_PIECE(column) : (column) * 64u + (r))
+#define QUANT(quants, column, r) signed_byte_at(quants, code_byte(column, r))
 #include "packed_tiles.glsl"
 #include "gemm_tile.glsl"
 #include "product_runs.glsl"
