@@ -45,8 +45,8 @@ class DeviceLab {
   // Runs a side of memory-ordering litmus tests on this device. Nothing else may be launched while the agent lives.
   // Error with the reason when the device's memory is not the host's.
   virtual std::unique_ptr<LitmusAgent> litmus_agent() = 0;
-  // Bytes that launches have copied between the host's memory and the device's, besides weights. Where memory is shared
-  // there are none.
+  // Bytes that launches have copied between the host's memory and the device's, besides weights. It is 0 if memory is
+  // shared, because then nothing is copied.
   virtual uint64_t copied_bytes() const { return 0; }
 };
 

@@ -53,8 +53,10 @@ void HostLauncher::run(const Job& job) {
 // If memory is not shared, copies surround the kernels in the same in-order queue. clFinish() covers them all.
 void HostLauncher::execute_kernels(Prepared& program) {
   if (!memory_.shared()) {
-    for (const Region& region : program.copied.weights) memory_.upload_once(queue_, region);
-    enqueue_rearrangements(queue_, memory_, program);
+    for (const Region& region : program.copied.weights) uploads_ += memory_.upload_once(queue_, region);
+    // Weights are rearranged only behind uploads, so otherwise nothing is looked at.
+    if (program.arranged_behind != uploads_) enqueue_rearrangements(queue_, memory_, program);
+    program.arranged_behind = uploads_;
     for (const Region& region : program.copied.uploads) memory_.upload(queue_, region);
     copied_bytes_ += gpu::copied_bytes(program.copied);
   }

@@ -45,6 +45,7 @@ class HostLauncher final : public Launcher {
   std::string id_;
   StepWaits waits_;
   sync::FirstFailure failure_;
+  uint64_t uploads_ = 0;  // of weights, by the thread
   std::atomic<uint64_t> copied_bytes_ = 0;
   std::mutex mutex_;  // guards running_
   std::string running_;

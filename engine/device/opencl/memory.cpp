@@ -60,11 +60,11 @@ void SlotMemory::copy(const Region& region, OneRow one_row, AllRows all_rows) {
 }
 
 // The slot's number of acquisitions shows whether it was filled anew since the last upload.
-void SlotMemory::upload_once(const cl::CommandQueue& queue, const Region& weights) {
+bool SlotMemory::upload_once(const cl::CommandQueue& queue, const Region& weights) {
   const uint64_t id = weights.at.slot->id(), acquired = weights.at.slot->times_acquired();
   {
     std::lock_guard lock(mutex_);
-    if (imports_.at(id).uploaded == acquired) return;
+    if (imports_.at(id).uploaded == acquired) return false;
   }
   // The whole slot is copied, so programs with other weights of this slot need no further copy. The lock is not held
   // meanwhile, because buffer() takes it.
@@ -76,6 +76,7 @@ void SlotMemory::upload_once(const cl::CommandQueue& queue, const Region& weight
   std::lock_guard lock(mutex_);
   imports_.at(id).uploaded = acquired;
   imports_.at(id).rearranged.clear();
+  return true;
 }
 
 std::vector<gpu::RearrangedBytes::Part> SlotMemory::rearrange_once(const gpu::PanelRange& range) {

@@ -32,7 +32,7 @@ class SlotMemory {
   cl::Buffer buffer(const sync::Slot& slot);
   void upload(const cl::CommandQueue& queue,
               const Region& region);  // does not block; the slot must not change until the copy has ended
-  void upload_once(const cl::CommandQueue& queue, const Region& weights);
+  bool upload_once(const cl::CommandQueue& queue, const Region& weights);  // false: they were there
   // The parts of a range of an uploaded slot that were not rearranged since. The caller does it at once.
   std::vector<gpu::RearrangedBytes::Part> rearrange_once(const gpu::PanelRange& range);
   void download(const cl::CommandQueue& queue, const Region& region);  // complete when the queue has finished

@@ -47,6 +47,7 @@ struct Prepared {
   std::vector<uint64_t> records;              // the launches, as the list kernel reads them (kernels/list.cl)
   gpu::CopiedRegions copied;                  // copied around a launch if memory is not shared
   std::vector<Rearrangement> rearrangements;  // behind the first copy of their weights
+  uint64_t arranged_behind = 0;               // the launcher's count of uploads when they were last looked at
   sync::DurationPredictor flag_waits;         // used by the host launcher's thread
   const Program* owner = nullptr;             // identity in DeviceSpan; never dereferenced
 };

@@ -99,9 +99,7 @@ void Launcher::start(Job job) {
     // With programs in flight, can_follow() has shown that the flags are up, or will be before this program's turn.
     if (flying_.empty()) waits_.wait(job.program->name, job.waits, 0, job.program->flag_waits);
     Prepared& program = *job.program;
-    for (const WeightsCopy& weights : program.weights)
-      if (weights.state->filled != weights.slot->times_acquired()) upload(handle_, weights);
-    rearrange(handle_, program);
+    bring_weights(program);
     if (!memory_.shared()) {
       program.fill_staging();
       copied_bytes_ += program.staged_bytes;
@@ -110,6 +108,18 @@ void Launcher::start(Job job) {
   } catch (const std::exception& error) {
     give_up(job, "step '" + job.program->name + "': " + error.what());
   }
+}
+
+// Uploads weights that have changed. Weights are rearranged only behind uploads, so otherwise nothing is looked at.
+void Launcher::bring_weights(Prepared& program) {
+  for (const WeightsCopy& weights : program.weights) {
+    if (weights.state->filled == weights.slot->times_acquired()) continue;
+    upload(handle_, weights);
+    ++uploads_;
+  }
+  if (program.arranged_behind == uploads_) return;
+  rearrange(handle_, program);
+  program.arranged_behind = uploads_;
 }
 
 // The end of a submission shows at a fence ("blocking") or at the timeline's next value. While spans are recorded, time

@@ -65,6 +65,7 @@ class Launcher {
   bool can_follow(const Job& job) const;  // whether it can be submitted behind the programs in flight
   void start(Job job);
   void end_oldest();
+  void bring_weights(Prepared& program);
   void submit(Flying flying, const std::string& object);
   // True: the host overslept, so the program may have ended earlier.
   bool wait_for_end(const Flying& oldest, std::chrono::milliseconds deadline);
@@ -81,6 +82,7 @@ class Launcher {
 
   sync::FirstFailure failure_;
 
+  uint64_t uploads_ = 0;  // of weights
   std::atomic<uint64_t> copied_bytes_ = 0;
   std::mutex mutex_;  // guards what follows
   std::string running_;

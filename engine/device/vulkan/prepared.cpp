@@ -333,10 +333,14 @@ void rearrange(Handle& handle, const Prepared& prepared) {
       dispatches.push_back([&one, part](VkCommandBuffer commands) { one.record(commands, part); });
   }
   if (dispatches.empty()) return;
-  run_now(handle, "weights of " + prepared.name, kCopyDeadline, [&](VkCommandBuffer commands) {
-    for (const auto& dispatch : dispatches) dispatch(commands);
-    full_barrier(handle, commands);
-  });
+  try {
+    run_now(handle, "weights of " + prepared.name, kCopyDeadline, [&](VkCommandBuffer commands) {
+      for (const auto& dispatch : dispatches) dispatch(commands);
+    });
+  } catch (const Error&) {
+    for (const Rearrangement& one : prepared.rearrangements) *one.state = {};
+    throw;
+  }
 }
 
 // Copies 16 MiB at a time, so that the staging buffer stays small.

@@ -47,6 +47,7 @@ struct Prepared {
   VkCommandBuffer commands = VK_NULL_HANDLE;  // allocated from `pool`
   std::vector<WeightsCopy> weights;           // uploaded before a launch reads them for the first time
   std::vector<Rearrangement> rearrangements;  // behind these uploads
+  uint64_t arranged_behind = 0;               // the launcher's count of uploads when they were last looked at
   std::vector<Staged> uploads, downloads;     // copied around every launch if memory is not shared
   Allocation staging;
   uint64_t staged_bytes = 0;                     // of all uploads and downloads
@@ -88,7 +89,8 @@ class Preparer {
   Allocation dummy_;  // bound for absent operands
 };
 
-// Rearranges the panels of the program's weights that are not in pieces of rows yet.
+// Rearranges the panels of the program's weights that are not in pieces of rows yet. After a failure the weights count
+// as not uploaded.
 void rearrange(Handle& handle, const Prepared& prepared);
 
 // Fills the device's copy of weights through pieces of a staging buffer. The host must have written the slot before.
