@@ -66,22 +66,15 @@ KernelLaunch product_launch(const PackedFormat& format, const char* kernel, cons
   return launch;
 }
 
-// A matrix, or the matrices of a stack.
-struct WeightsOf {
-  PackedFormat format;
-  int64_t columns = 0;
-  Operand at;
-};
-
-// Sets the grid for a matrix of `rows` rows, and the work-group. For a small batch (small_batch_tokens > 0), simt
-// groups compute several runs of columns at once and keep their sums in local memory.
-void set_panels(KernelLaunch& launch, int64_t rows, int64_t small_batch_tokens, const WeightsOf& weights,
+// Sets the grid for `rows` rows of a matrix, or of each matrix of a stack, and the work-group. For a small batch
+// (small_batch_tokens > 0), simt groups compute several runs of columns at once and keep their sums in local memory.
+void set_panels(KernelLaunch& launch, int64_t rows, int64_t small_batch_tokens, const PackedMatrix& matrix,
                 const LoweringContext& context) {
   const size_t panels = ceil_div(rows, kPanelRows);
-  const bool row_pieces = in_row_pieces(weights.format, weights.columns, weights.at, context);
+  const bool row_pieces = in_row_pieces(matrix, context);
   // A matrix unit adds 32 columns at once, so they must share a scale.
   const MatrixUnits units =
-      row_pieces && weights.format.group == kActGroup && !context.shaders ? context.matrix_units : MatrixUnits::none;
+      row_pieces && matrix.format.group == kActGroup && !context.shaders ? context.matrix_units : MatrixUnits::none;
   if (context.family == KernelFamily::simd) {
     launch.local = {context.shaders ? kWorkGroup : 1, 1, 1};
     launch.global = {panels * launch.local[0], 1, 1};
@@ -125,7 +118,7 @@ std::vector<KernelLaunch> lower_act_i8(const MatMul& op, const LoweringContext& 
       narrow(op.K),         narrow(op.row_begin), narrow(op.row_end),    narrow(words_of_row(op.K)),
       narrow(op.y_stride)};
   if (!small_batch) launch.args.push_back(narrow(op.S));
-  set_panels(launch, op.row_end - op.row_begin, small_batch ? op.S : 0, {op.w.format, op.K, op.w.data}, context);
+  set_panels(launch, op.row_end - op.row_begin, small_batch ? op.S : 0, op.w, context);
   if (by_row) launch.global[1] = ceil_div(op.S, kTokensOfItem);
   if (simt && !small_batch) launch.global[1] = ceil_div(op.S, kTokensOfTile);
   return {code_launch(rows, context), std::move(launch)};
@@ -155,7 +148,7 @@ std::vector<KernelLaunch> lower_act_i8(const GroupedMatMul& op, bool small_batch
   launch.args.insert(launch.args.end(), {narrow(op.slots), narrow(slots * words), narrow(shared ? 0 : words),
                                          narrow(op.y_stride), narrow(op.y_slot)});
   if (!by_choice) launch.args.push_back(narrow(op.S));
-  set_panels(launch, op.w.rows, by_choice ? 1 : 0, {op.w.format, op.w.columns, op.w.data}, context);
+  set_panels(launch, op.w.rows, by_choice ? 1 : 0, op.w.matrix(0), context);
   if (by_choice) {
     launch.global[1] *= static_cast<size_t>(op.slots);
     launch.global[2] = static_cast<size_t>(op.S);

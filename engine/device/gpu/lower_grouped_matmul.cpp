@@ -88,7 +88,7 @@ void set_simd_grid(const GroupedMatMul& op, const ChoiceBatch& batch, const Lowe
 void set_simt_grid(const GroupedMatMul& op, const ChoiceBatch& batch, const LoweringContext& context,
                    KernelLaunch& launch) {
   require_matmul_groups(context);
-  const bool row_pieces = in_row_pieces(op.w.format, op.w.columns, op.w.data, context);
+  const bool row_pieces = in_row_pieces(op.w.matrix(0), context);
   if (batch.is_small) {
     const std::array<size_t, 3> choices = launch.global;
     set_small_batch_grid(op.w.rows, batch.tokens, row_pieces, context, launch);

@@ -32,7 +32,10 @@ void set_small_batch_grid(int64_t rows, int64_t tokens, bool row_pieces, const L
   if (row_pieces) {
     rows_of_group = kRowsOfGroup;
     runs = kColumnRuns;
-    context.shaders ? launch.kernel += "_rows" : launch.options += " -DROW_PIECES=1";
+    if (context.shaders)
+      launch.kernel += "_rows";
+    else
+      read_row_pieces(launch);
   } else if (takes_wide_groups(tokens, context)) {
     runs = kWideGroup / kPanelRows;
     context.shaders ? launch.kernel += "_wide" : launch.options += " -DWIDE=1";
@@ -46,7 +49,7 @@ void set_small_batch_grid(int64_t rows, int64_t tokens, bool row_pieces, const L
 KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context) {
   require_matmul_groups(context);
   const bool small_batch = op.S <= kSmallBatch;
-  const bool row_pieces = in_row_pieces(op.w.format, op.K, op.w.data, context);
+  const bool row_pieces = in_row_pieces(op.w, context);
   KernelLaunch launch;
   launch.source = in_family(matmul_stem(op.w.format.kind), KernelFamily::simt);
   launch.kernel = small_batch ? "matmul_small_batch" : "matmul_gemm";

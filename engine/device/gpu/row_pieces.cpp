@@ -45,34 +45,32 @@ size_t source_of(PackedKind kind, int64_t row, int64_t at) {
 
 bool fits_row_pieces(const PackedFormat& format, int64_t columns) { return !format.dense() || columns % 8 == 0; }
 
-bool in_row_pieces(const PackedFormat& format, int64_t columns, const Operand& weights,
-                   const LoweringContext& context) {
-  return context.family == KernelFamily::simt && context.has_row_pieces && context.has_row_pieces(weights.slot) &&
-         fits_row_pieces(format, columns);
+bool in_row_pieces(const PackedMatrix& matrix, const LoweringContext& context) {
+  return context.family == KernelFamily::simt && context.has_row_pieces && context.has_row_pieces(matrix.data.slot) &&
+         fits_row_pieces(matrix.format, matrix.columns);
 }
 
 std::vector<PanelRange> row_piece_ranges(const Operator& op, const LoweringContext& context) {
   std::vector<PanelRange> ranges;
-  const auto add = [&](const PackedFormat& format, int64_t columns, const Operand& at, int64_t panels) {
-    if (!at || !in_row_pieces(format, columns, at, context)) return;
-    const size_t bytes = panel_bytes(format, columns);
-    const int64_t most = std::min(kMostPanels, argument_reach(context) / static_cast<int64_t>(bytes));
+  // `panels`: from the matrix's first one on.
+  const auto add = [&](const PackedMatrix& matrix, int64_t panels) {
+    if (!matrix.data || !in_row_pieces(matrix, context)) return;
+    const size_t bytes = panel_bytes(matrix.format, matrix.columns);
+    const auto object = [&op] { return op.name; };
+    const int64_t most =
+        std::min(kMostPanels, pieces_within_reach(static_cast<int64_t>(bytes), context, "a panel of 64 rows", object));
     for (int64_t panel = 0; panel < panels; panel += most)
-      ranges.push_back(
-          {format, columns, at.advanced(static_cast<size_t>(panel) * bytes), std::min(most, panels - panel)});
+      ranges.push_back({matrix.format, matrix.columns, matrix.data.advanced(static_cast<size_t>(panel) * bytes),
+                        std::min(most, panels - panel)});
   };
-  if (const auto* product = std::get_if<MatMul>(&op.body))
-    add(product->w.format, product->w.columns, product->w.data, panel_count(product->w.rows));
-  if (const auto* lookup = std::get_if<Embed>(&op.body))
-    add(lookup->w.format, lookup->w.columns, lookup->w.data, panel_count(lookup->w.rows));
+  if (const auto* product = std::get_if<MatMul>(&op.body)) add(product->w, panel_count(product->w.rows));
+  if (const auto* lookup = std::get_if<Embed>(&op.body)) add(lookup->w, panel_count(lookup->w.rows));
   if (const auto* grouped = std::get_if<GroupedMatMul>(&op.body)) {
     const PackedStack& stack = grouped->w;
     const int64_t panels = panel_count(stack.rows);
-    if (stack.matrix_bytes() == packed_bytes(stack.format, stack.rows, stack.columns)) {
-      add(stack.format, stack.columns, stack.data, stack.count * panels);
-    } else {
-      for (int64_t i = 0; i < stack.count; ++i) add(stack.format, stack.columns, stack.matrix(i).data, panels);
-    }
+    const bool side_by_side = stack.matrix_bytes() == packed_bytes(stack.format, stack.rows, stack.columns);
+    if (side_by_side) add(stack.matrix(0), stack.count * panels);
+    for (int64_t i = 0; i < stack.count && !side_by_side; ++i) add(stack.matrix(i), panels);
   }
   return ranges;
 }

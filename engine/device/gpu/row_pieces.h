@@ -30,8 +30,8 @@ inline constexpr size_t kRowBlockBytes = 1024;
 // Whether a weight of so many columns has this layout: dense rows must consist of whole blocks of 8 columns.
 bool fits_row_pieces(const PackedFormat& format, int64_t columns);
 
-// Whether the kernels of this operand read pieces of rows: simt kernels on a device that says so of the slot.
-bool in_row_pieces(const PackedFormat& format, int64_t columns, const Operand& weights, const LoweringContext& context);
+// Whether kernels read this matrix in pieces of rows: simt kernels on a device that says so of its slot.
+bool in_row_pieces(const PackedMatrix& matrix, const LoweringContext& context);
 
 // Panels that lie side by side, all of one format and of so many columns.
 struct PanelRange {
