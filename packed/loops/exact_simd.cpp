@@ -48,23 +48,20 @@ HWY_AFTER_NAMESPACE();
 #include <utility>
 #include <vector>
 
+#include "packed/loops/zen.h"
+
 namespace tandem {
 
-// Zen 4 computes vpternlog on the pipes of its multiply-adds, so offsets are the slower way there: one token of Q4_0
-// takes 1.2 times as long, and so do four.
-#if HWY_TARGETS & HWY_AVX3
-static bool offsets_are_faster() { return __builtin_cpu_is("amdfam19h") == 0; }
-#endif
-
 // Lists the best instruction set first, and leaves out the ones that this processor lacks. The plain loops
-// run anywhere. AVX-512 has two tables, the faster one first.
+// run anywhere. AVX-512 has two tables, the faster one first: where joins of bits cost products, offsets are
+// the slower way, and one token of Q4_0 takes 1.2 times as long with them.
 std::span<const ExactLoops* const> all_exact_loops() {
   static const std::vector<const ExactLoops*> found = [] {
     std::vector<const ExactLoops*> loops;
     [[maybe_unused]] const auto targets = hwy::SupportedTargets();
 #if HWY_TARGETS & HWY_AVX3
     if (targets & HWY_AVX3) loops = {&N_AVX3::exact_loops<true>(), &N_AVX3::exact_loops<false>()};
-    if (loops.size() == 2 && !offsets_are_faster()) std::swap(loops[0], loops[1]);
+    if (loops.size() == 2 && joins_cost_products()) std::swap(loops[0], loops[1]);
 #endif
 #if HWY_TARGETS & HWY_AVX2
     if (targets & HWY_AVX2) loops.push_back(&N_AVX2::exact_loops<false>());

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <type_traits>
 #include <variant>
 #include <vector>
 
 #include "engine/model/layer_names.h"
 #include "engine/plan/schedule.h"
+#include "engine/run/pass/body_views.h"
 
 namespace tandem {
 namespace {
@@ -16,20 +16,13 @@ namespace {
 // The regions where the operator writes f32 values. The cache and scratch are not among them.
 std::vector<Region> written_activations(const Operator& op) {
   std::vector<Region> all;
-  const auto add = [&all](const auto& views) {
-    for (const auto& view : views) {
+  const auto add = [&all](const auto& body) {
+    for (const auto& view : views_of(body)) {
       if (view.is_there && view.role == Role::activation && view.use != Use::read)
         all.push_back({view.place->advanced(view.skip_bytes), view.rows, view.width_bytes, view.pitch_bytes});
     }
   };
-  const auto of_body = [&add](const auto& body) {
-    using Body = std::decay_t<decltype(body)>;
-    if constexpr (requires { Body::views(body, Past{}); })
-      add(Body::views(body, Past{}));
-    else
-      add(Body::views(body));
-  };
-  std::visit(of_body, op.body);
+  std::visit(add, op.body);
   return all;
 }
 

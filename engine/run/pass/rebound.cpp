@@ -2,20 +2,9 @@
 
 #include <variant>
 
+#include "engine/run/pass/body_views.h"
+
 namespace tandem {
-namespace {
-
-// The views of some operators depend on the positions before their first token; their operands do not.
-template <typename Body>
-auto views_of(Body& body) {
-  if constexpr (requires { Body::views(body, Past{}); })
-    return Body::views(body, Past{});
-  else
-    return Body::views(body);
-}
-
-}  // namespace
-
 Plan rebound(Plan plan, const sync::Slot* from, const sync::Slot* to) {
   const auto rebind = [&](auto& body) {
     auto views = views_of(body);
