@@ -103,7 +103,8 @@ TextOptions text_options(const LoadOptions& asked, int64_t vocabulary) {
   TextOptions options;
   options.plan = asked.plan.empty() ? "auto" : asked.plan;
   as_kind<UsageError>([&] { return chosen_strategy(options.plan); });
-  if (!asked.act.empty())
+  options.i8_for_integers = asked.act == "auto";
+  if (!asked.act.empty() && asked.act != "auto" && asked.act != "exact")
     options.act = named<ActType>(asked.act, {{"f32", ActType::f32}, {"f16", ActType::f16}, {"i8", ActType::i8}}, "act");
   if (!asked.cache_type.empty())
     options.kv_type = named<KvType>(asked.cache_type, {{"f16", KvType::f16}, {"f32", KvType::f32}}, "cache_type");

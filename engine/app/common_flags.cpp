@@ -465,11 +465,16 @@ void add_act_flags(CLI::App& app, CommonFlags& flags) {
   CLI::Option* act =
       app.add_option("--act", flags.act,
                      "activations at matmul inputs: f32, f16, or i8 for weights of integers (faster, less exact, the "
-                     "same bits on every device); default: f16 where the plan uses the NPU")
-          ->check(CLI::IsMember({"f32", "f16", "i8"}));
+                     "same bits on every device); auto: i8 if all of the model's weights are integers; default: f16 "
+                     "where the plan uses the NPU, else f32")
+          ->check(CLI::IsMember({"auto", "f32", "f16", "i8"}));
+  CLI::Option* fast = app.add_flag_callback(
+                             "--fast", [&flags] { flags.act = "i8"; }, "the same as --act i8")
+                          ->excludes(act);
   app.add_flag_callback(
-         "--fast", [&flags] { flags.act = "i8"; }, "the same as --act i8")
-      ->excludes(act);
+         "--exact", [&flags] { flags.act = "exact"; }, "never i8: the default of --act, by name")
+      ->excludes(act)
+      ->excludes(fast);
 }
 
 // Only commands that write text may begin without a GPU, so only they have this flag.

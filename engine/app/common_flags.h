@@ -36,7 +36,7 @@ struct CommonFlags {
   bool no_special = false;                        // special tokens in the text are plain text
   bool chat = false;                              // the text is a user's turn (only `run`)
   std::string chat_template, chat_template_file;  // a form by name, a file; "": the model's own
-  std::string act;                                // "", "f32", "f16", "i8"
+  std::string act;                                // "", "auto", "exact", "f32", "f16", "i8"
   std::string cache_type = "f16";
   std::string sync = "predict";
   double deadline_seconds = 120;  // limit of every wait
@@ -96,7 +96,7 @@ void add_engine_flags(CLI::App& app, CommonFlags& flags);
 void add_ctx_size_flag(CLI::App& app, CommonFlags& flags);        // -c, also a part of the engine flags
 void add_expert_budget_flags(CLI::App& app, CommonFlags& flags);  // --expert-budget --host-budget, likewise
 void add_cache_type_flag(CLI::App& app, CommonFlags& flags);      // --cache-type, also a part of the engine flags
-void add_act_flags(CLI::App& app, CommonFlags& flags);            // --act, --fast, also a part of the engine flags
+void add_act_flags(CLI::App& app, CommonFlags& flags);            // --act, --fast, --exact; engine flags too
 void add_compile_flag(CLI::App& app, CommonFlags& flags);         // --compile
 void add_output_flags(CLI::App& app, CommonFlags& flags);         // --json -v -q
 

@@ -79,6 +79,8 @@ struct Model {
 // Routers are left out (MatMul::decides). So are the stacks of latent attention: such a device multiplies no stacks,
 // and only experts are taken out of theirs.
 std::vector<PackedFormat> matrix_formats(const ModelWeights& weights);
+// The same from the header of a file alone. Error: an unknown architecture, a missing tensor.
+std::vector<PackedFormat> matrix_formats(const GgufFile& file, const ModelConfig& config);
 
 ModelConfig read_config(const GgufFile& file);  // without loading weights
 

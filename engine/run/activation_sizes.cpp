@@ -6,6 +6,7 @@
 #include "engine/plan/placer.h"
 #include "engine/run/cache/draft_tree.h"
 #include "engine/run/cache/extension.h"
+#include "engine/run/choice/contract.h"
 #include "engine/run/choice/expert_use.h"
 #include "shaders/limits.h"
 #include "sync/error.h"
@@ -99,6 +100,12 @@ ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& 
   if (sizes.prefetch_layers > 0 && sizes.lanes.turns > 0) ++sizes.lanes.turns, sizes.lanes.ahead = true;
   give_room_for_units(sizes, machine, config, asked, options.units);
   return sizes;
+}
+
+// Matrices without integers would multiply f32 activations, which an NPU rounds. Then plans would differ in bits.
+std::optional<ActType> chosen_act(const TextOptions& options, std::span<const PackedFormat> weights) {
+  if (options.act || !options.i8_for_integers || !all_integers(weights)) return options.act;
+  return ActType::i8;
 }
 
 // If a device rounds activations to f16 anyway, all devices do, so that plans agree in every bit. A plan that runs on

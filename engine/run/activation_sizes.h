@@ -26,8 +26,12 @@ int64_t context_of(const TextOptions& options, const ModelConfig& config);
 ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& config, const Machine& machine,
                                  const Strategy* asked, std::span<const MovingExperts> moving = {});
 
-// The type of activations if the user named none. An NPU rounds the inputs of matmuls to f16. If a plan may use it, the
-// other devices round them too.
+// The type of activations that the options and the model decide about; absent: the devices decide (default_act()).
+// weights: the formats of the model's matrices.
+std::optional<ActType> chosen_act(const TextOptions& options, std::span<const PackedFormat> weights);
+
+// The type of activations if nothing else decides. An NPU rounds the inputs of matmuls to f16. If a plan may use it,
+// the other devices round them too.
 ActType default_act(const Machine& machine, const Strategy* asked);
 
 // Counts of choices from a calibration file, if one is named. Error if the file is of another model.

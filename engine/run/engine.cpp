@@ -99,10 +99,13 @@ class Engine::State : public DeviceUser {
 
 // The file is opened before the devices, because its tensors decide which kernels texts need. If these are not compiled
 // yet, the devices open without the GPU, or this process compiles.
-std::unique_ptr<Engine> Engine::open(const EngineOptions& options) {
-  const Strategy* asked = chosen_strategy(options.plan);  // Error for an unknown name, before anything is loaded
-  GgufFile file = GgufFile::open(options.model_path);
-  if (!options.hidden_states) require_logits(read_config(file), options, file.path());
+std::unique_ptr<Engine> Engine::open(const EngineOptions& given) {
+  const Strategy* asked = chosen_strategy(given.plan);  // Error for an unknown name, before anything is loaded
+  GgufFile file = GgufFile::open(given.model_path);
+  const ModelConfig config = read_config(file);
+  EngineOptions options = given;
+  if (!options.hidden_states) require_logits(config, options, file.path());
+  if (options.i8_for_integers) options.act = chosen_act(options, matrix_formats(file, config));
   MachineOptions machine_options = options;
   if (options.sequences > 1 || (options.drafts && has_kernels_of_many(options, file)))
     machine_options.listed_tokens = std::max(options.listed_tokens, kListedTokens);
@@ -129,10 +132,10 @@ Engine::State::State(std::shared_ptr<LoadedModel> model, const TextOptions& opti
 // from options and model, and the buffers from the sizes. rebuild() makes the planner, which needs all of them.
 void Engine::State::set_up() {
   require_logits(model_->config(), options_, model_->file().path());
-  if (!options_.act) options_.act = default_act(*machine_, asked_);
+  const std::vector<PackedFormat> formats = matrix_formats(model_->model().weights);
+  options_.act = chosen_act(options_, formats).value_or(default_act(*machine_, asked_));
   contract_ = find_contract(machine_->infos());
-  if (const std::string note = note_on_act(*options_.act, matrix_formats(model_->model().weights)); !note.empty())
-    diagnostics_.push_back(note);
+  if (const std::string note = note_on_act(*options_.act, formats); !note.empty()) diagnostics_.push_back(note);
   if (!contract_.other_bits.empty())
     diagnostics_.push_back(fmt::format("other plans may give other bits: {}", fmt::join(contract_.other_bits, "; ")));
 

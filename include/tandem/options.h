@@ -79,6 +79,8 @@ struct TextOptions {
   // solver computes them from measured times (H9).
   std::vector<double> split;
   std::optional<ActType> act;  // activations at matmul inputs; absent: f16 if the plan may use the NPU, else f32
+  // With `act` absent: i8 if every matrix of the model has integer codes (`--act auto`).
+  bool i8_for_integers = false;
   KvType kv_type = KvType::f16;
   int64_t context = 0;     // most tokens of a text; 0: as many as in training, but not above 4096
   int64_t chunk = 0;       // most tokens of a pass; 0: kDefaultChunk

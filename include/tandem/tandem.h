@@ -64,7 +64,8 @@ typedef struct tandem_load_options {
   size_t size;
   const char* devices;    /* "opencl:0,npu:0"; null or empty: those that the plan needs */
   const char* plan;       /* a name of `tandem run --plan list`; null: "auto" */
-  const char* act;        /* "f32", "f16", "i8"; null: f16 if the plan may use the NPU, else f32 */
+  const char* act;        /* "f32", "f16", "i8"; "auto": i8 if all weights are integers; null or "exact": f16 if the
+                             plan may use the NPU, else f32 */
   const char* cache_type; /* of keys and values: "f16", "f32"; null: f16 */
   int64_t context;        /* most tokens of a text; 0: as trained, but not above 4096 */
   int64_t parallel;       /* texts that share a pass, 1 to 128; 4 */

@@ -173,9 +173,9 @@ class Model:
              logit_rows: int = 0, threads: int = 0, machine: Optional[Machine] = None) -> "Model":
         """Opens the devices and loads a GGUF file.
 
-        device, plan, act, cache_type: as the flags of `tandem run`. context: most tokens of a text; 0: as trained, but
-        not above 4096. parallel: texts that share a pass. logit_rows: tokens of a pass that get logits; 0: what fits
-        into 64 MiB. Errors: FileError, DeviceError, UsageError.
+        device, plan, act, cache_type: as the flags of `tandem run`; act may also be "exact". context: most tokens of a
+        text; 0: as trained, but not above 4096. parallel: texts that share a pass. logit_rows: tokens of a pass that
+        get logits; 0: what fits into 64 MiB. Errors: FileError, DeviceError, UsageError.
         """
         return cls(_tandem.Model(os.fspath(path), _names(device), plan, act, cache_type, context, parallel, logit_rows,
                                  threads, None if machine is None else machine._machine))

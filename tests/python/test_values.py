@@ -128,6 +128,14 @@ def test_two_models_share_a_machine(told):
             assert second.generate("Once upon a time", predict=24).ids == told["ids"]
 
 
+def test_activations_are_chosen_by_name():
+    for act, chosen in [("auto", "f32"), ("exact", "f32"), ("i8", "i8")]:
+        with tandem.Model.load(MODEL, device="host", act=act) as model:
+            assert model.info["act"] == chosen, "its weights are F16"
+    with pytest.raises(tandem.UsageError, match="act"):
+        tandem.Model.load(MODEL, device="host", act="exactly")
+
+
 def test_devices_and_the_model_are_reported(model):
     assert "host" in [device["id"] for device in tandem.devices()]
     assert model.info["device"] == "host" and model.info["architecture"] == "llama"

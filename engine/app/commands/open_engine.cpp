@@ -62,6 +62,7 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   // -1 asks for measured shares, which is what an engine without a split does.
   if (options.split == std::vector{-1.0}) options.split.clear();
   options.act = act_of(flags);
+  options.i8_for_integers = flags.act == "auto";
   options.kv_type = kv_type_of(flags);
   options.context = needs.context > 0 ? needs.context : flags.ctx_size;
   if (options.chunk == 0) options.chunk = needs.chunk;

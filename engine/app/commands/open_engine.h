@@ -30,7 +30,7 @@ struct EngineNeeds {
 };
 
 KvType kv_type_of(const CommonFlags& flags);              // --cache-type
-std::optional<ActType> act_of(const CommonFlags& flags);  // --act or --fast; absent: the engine chooses
+std::optional<ActType> act_of(const CommonFlags& flags);  // --act or --fast; absent: auto, exact or none
 std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds& needs);
 // --draft-model, on the machine of the model that it drafts for; null: none was asked for. texts: written at a time.
 std::shared_ptr<DraftModel> open_draft_model(const CommonFlags& flags, const Engine& target, int64_t texts);

@@ -24,10 +24,6 @@ std::vector<std::string> why_not(const DeviceInfo& device, const Operands& opera
   return reasons;
 }
 
-// With 8-bit activations every device multiplies the same integers, except for weights without integers, which
-// keep f32 activations.
-bool all_integers(std::span<const PackedFormat> weights) { return std::ranges::none_of(weights, &PackedFormat::dense); }
-
 // The operands of a step fit if those of each of its matmuls fit.
 Operands operands_of(const Step& step, bool f16_activations) {
   Operands operands;
@@ -41,6 +37,8 @@ Operands operands_of(const Step& step, bool f16_activations) {
 }
 
 }  // namespace
+
+bool all_integers(std::span<const PackedFormat> weights) { return std::ranges::none_of(weights, &PackedFormat::dense); }
 
 std::vector<std::string> reasons_for_other_bits(std::span<const DeviceInfo* const> devices,
                                                 std::span<const PackedFormat> weights, ActType act) {

@@ -24,6 +24,9 @@ std::vector<std::string> reasons_for_other_bits(std::span<const DeviceInfo* cons
 BitsContract contract_of(std::span<const DeviceInfo* const> devices, std::span<const PackedFormat> weights,
                          ActType act);
 
+// Whether every device multiplies the same integers with 8-bit activations. Weights without integers keep f32 ones.
+bool all_integers(std::span<const PackedFormat> weights);
+
 // A note for the user about matrices that --act does not change; "": there are none. Weights without integers keep f32
 // activations beside 8-bit ones.
 std::string note_on_act(ActType act, std::span<const PackedFormat> weights);

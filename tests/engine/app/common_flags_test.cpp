@@ -67,6 +67,7 @@ TEST(CommonFlags, take_the_values_of_the_command_line) {
   EXPECT_EQ(flags.verbosity, 2);
   EXPECT_TRUE(flags.engine.strict_device);
   EXPECT_EQ(parse({"-p", "x", "--fast"}).act, "i8");
+  EXPECT_EQ(parse({"-p", "x", "--exact"}).act, "exact");
 }
 
 TEST(CommonFlags, leave_the_defaults_when_nothing_is_said) {

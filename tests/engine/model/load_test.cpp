@@ -97,6 +97,13 @@ void expect_weights_of(const GgufFile& file, const Model& model) {
             file_values(file, {config.tied_output ? "token_embd.weight" : "output.weight"}));
 }
 
+// Loading joins neighbours of one format, so numbers of matrices differ.
+void expect_the_formats_of(const GgufFile& file, const Model& model) {
+  const std::vector<PackedFormat> loaded = matrix_formats(model.weights), named = matrix_formats(file, model.config);
+  for (const PackedFormat& format : loaded) EXPECT_THAT(named, ::testing::Contains(format));
+  for (const PackedFormat& format : named) EXPECT_THAT(loaded, ::testing::Contains(format));
+}
+
 TEST(LoadModel, packs_every_weight_of_every_architecture_at_its_place) {
   const TinyModel models[] = {
       {.hidden = 36, .feed_forward = 70, .heads = 6, .kv_heads = 3, .vocabulary = 77, .output_bias = true},
@@ -112,6 +119,7 @@ TEST(LoadModel, packs_every_weight_of_every_architecture_at_its_place) {
       sync::Pool pool;
       const Model model = load_model(file, pool, threads);
       expect_weights_of(file, model);
+      expect_the_formats_of(file, model);
       EXPECT_EQ(model.weights.layers[1].qkv.parts.size(), 1u);
       EXPECT_LE(model.weights.bytes, pool.mapped_bytes());
     }

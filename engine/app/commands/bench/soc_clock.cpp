@@ -6,6 +6,7 @@
 
 #include "engine/app/commands/open_engine.h"
 #include "engine/model/shapes.h"
+#include "engine/tensor/packed.h"
 #include "sync/error.h"
 
 namespace tandem::app {
@@ -32,7 +33,8 @@ std::optional<Calibration> calibration_of(const CommonFlags& flags) {
 SocRequest soc_request(const CommonFlags& flags, std::string shape, StorageType weights, int64_t tokens,
                        int64_t positions) {
   SocRequest request{flags.soc, std::move(shape), weights, flags.engine.plan, tokens, positions, flags.engine.experts};
-  if (act_of(flags) == ActType::i8) request.act = ActType::i8;
+  const bool integers = !packed_format(weights).dense();
+  if (act_of(flags) == ActType::i8 || (flags.act == "auto" && integers)) request.act = ActType::i8;
   if (std::optional<Calibration> calibration = calibration_of(flags)) request.counts = std::move(calibration->counts);
   return request;
 }

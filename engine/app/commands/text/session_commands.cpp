@@ -244,7 +244,7 @@ std::vector<std::string> idle_flags(const CLI::App& app, const CommonFlags& flag
   }
   std::vector<std::string> given;
   for (const std::string name : names) {
-    if (name == "--act" && flags.act == to_string(ActType::i8)) continue;  // this value has an effect on the clock
+    if (name == "--act" && flags.act != "f16" && flags.act != "f32") continue;  // i8 has an effect on the clock
     const CLI::Option* option = app.get_option(name);
     if (is_given(*option)) given.emplace_back(name);
   }

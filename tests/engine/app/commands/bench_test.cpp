@@ -71,6 +71,7 @@ TEST_F(Bench, verifies_bits_where_the_contract_holds_and_says_why_where_it_does_
     EXPECT_LE(row.at("verified_max_difference"), row.at("verification").at("allowed"));
   }
   EXPECT_EQ(rows({"-p", "8", "-n", "0", "--plan", "layer", "--fast"}).at(0).at("act"), "i8");
+  EXPECT_EQ(rows({"-p", "8", "-n", "0", "--plan", "layer", "--exact"}).at(0).at("act"), "f16");
   const Ended text = tandem(bench({"-p", "8", "-n", "0", "--plan", "layer"}));
   EXPECT_THAT(text.out, HasSubstr("| measured | bits | pp8 |"));
   EXPECT_THAT(text.err, HasSubstr("bit for bit"));

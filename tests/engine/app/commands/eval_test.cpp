@@ -174,6 +174,25 @@ TEST_F(Eval, takes_fast_for_8_bit_activations) {
   EXPECT_EQ(tandem(Arguments{"eval", "-m", stories(), "--ids", ids_, "--fast", "--act", "f16"} + host).status, 2);
 }
 
+// --act auto chooses 8-bit activations only if all matrices have integers, because plans have equal bits then.
+TEST_F(Eval, chooses_8_bit_activations_by_the_weights) {
+  const std::string shape = folder_.write(
+      "shape.json", R"({"schema": 1, "architecture": "llama", "layers": 2, "hidden": 64, "feed_forward": 96,
+                        "heads": 2, "vocabulary": 300, "context_length": 128})");
+  const std::string integers = folder_.file("integers.gguf");
+  ASSERT_EQ(tandem({"make-random", "--shape", shape, "--type", "q8_0", "-o", integers, "-q"}).status, 0);
+  const std::string ids = folder_.write("few.ids", "1 5 9 200 299 7\n");
+  const auto act = [&](const std::string& model, const Arguments& flags) {
+    return json_of(Arguments{"eval", "-m", model, "--ids", ids, "--device", "npu:0,host"} + flags).at("act");
+  };
+  EXPECT_EQ(act(integers, {"--act", "auto"}), "i8");
+  for (const Arguments& exact : {Arguments{}, Arguments{"--exact"}}) EXPECT_EQ(act(integers, exact), "f16");
+  EXPECT_EQ(act(stories(), {"--act", "auto"}), "f16") << "its weights are F16";
+  EXPECT_EQ(act(repository_data("mixed-models/first.gguf"), {"--act", "auto"}), "f16") << "some of them are dense";
+  for (const Arguments& two : {Arguments{"--exact", "--fast"}, Arguments{"--exact", "--act", "auto"}})
+    EXPECT_EQ(tandem(Arguments{"eval", "-m", integers, "--ids", ids} + two).status, 2);
+}
+
 TEST_F(Eval, says_what_falls_back_what_waits_and_what_a_chip_would_take) {
   const Arguments base = {"eval", "-m", stories(), "--ids", ids_, "--device", "npu:0,host"};
   const Ended noted = tandem(base + Arguments{"--plan", "npu-only", "-t", "1"});

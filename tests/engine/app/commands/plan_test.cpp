@@ -73,6 +73,7 @@ TEST_F(PlanHere, opens_the_engine_as_its_flags_say) {
   EXPECT_EQ(report.at("context"), 256);
   EXPECT_EQ(report.at("act"), "f32");
   EXPECT_EQ(plan({"-p", "4", "--plan", "layer", "--fast"}).at("act"), "i8");
+  EXPECT_EQ(plan({"-p", "4", "--plan", "layer", "--exact"}).at("act"), "f16");
   EXPECT_EQ(report.at("cache_bytes"), 5 * 2 * 4 * 8 * 256 * 4);
   EXPECT_EQ(report.at("phases").at(0).at("dominant"), "gpu") << "4 tokens are submitted as one";
   EXPECT_EQ(plan({"-p", "8", "--plan", "layer", "--submit", "dominant"}).at("phases").at(0).at("dominant"), "npu");
@@ -115,6 +116,7 @@ TEST(PlanOnAChip, follows_its_flags_without_a_model_file) {
   EXPECT_GT(ms({"--beside-load"}), usual);
   EXPECT_LT(ms({"--fast"}), 0.8 * usual) << "the NPU multiplies integers at twice the rate";
   EXPECT_THAT(tandem(base + Arguments{"--fast"}).err, IsEmpty());
+  EXPECT_EQ(ms({"--act", "auto"}), ms({"--fast"})) << "the weights of the shape are integers";
   EXPECT_THAT(tandem(base + Arguments{"--act", "f32"}).err, HasSubstr("note: --act says nothing with --soc"));
   EXPECT_EQ(phase({"--weights", "F16"}).at("matmuls").at(0).at("format"), "f16");
   // This chip's profile fixes the bits of a weight, as its paper does. A profile that fixes none takes the bits of

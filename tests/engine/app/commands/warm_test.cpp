@@ -85,6 +85,8 @@ TEST_F(Warm, says_what_it_compiled_and_in_what_time) {
   EXPECT_EQ(answer.at("clock"), "measured");
   EXPECT_EQ(answer.at("act"), "f16") << "as texts have by default";
   EXPECT_EQ(json_of({"warm", "-m", stories(), "--fast"}).at("act"), "i8");
+  for (const Arguments& dense : {Arguments{"--act", "auto"}, Arguments{"--exact"}})
+    EXPECT_EQ(json_of(Arguments{"warm", "-m", stories()} + dense).at("act"), "f16") << "its weights are F16";
   EXPECT_EQ(tandem({"warm", "-m", stories(), "--fast", "--act", "i8"}).status, 2) << "two answers to one question";
   EXPECT_GT(answer.at("seconds"), 0);
   const Ended text = tandem({"warm", "-m", stories(), "-v"});
