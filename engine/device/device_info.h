@@ -61,6 +61,7 @@ struct DeviceInfo {
   bool shares_thread = false;   // another device may share its thread (open_host_on)
   std::string parameters;       // those it was opened with, "delay_us=100", in the order of DeviceOptions::parameters
   std::vector<PolicyTest> policies;
+  std::vector<std::string> kernels;  // which kernels its products use, in words; of GPUs
 };
 
 struct Support {

@@ -59,7 +59,8 @@ nlohmann::json to_json(const DeviceInfo& info) {
           {"fused_fma", info.fused_fma},
           {"exact_quotients", info.exact_quotients},
           {"f16_operands", info.rounds_to_f16},
-          {"policies", policies}};
+          {"policies", policies},
+          {"kernels", info.kernels}};
 }
 
 }  // namespace tandem

@@ -57,8 +57,8 @@ json to_json(const Finding& finding) {
 }
 
 // A line is left out if it would say nothing: no driver, no fixed cores, no card. "quotients" appears only for a device
-// that rounds differently.
-void print(const Finding& finding) {
+// that rounds differently, "kernels" only where the user wants to know more.
+void print(const Finding& finding, bool with_kernels) {
   if (!finding.info) {
     std::cout << finding.id << (finding.name.empty() ? "" : "  ") << finding.name
               << "\n  cannot be used: " << finding.problem << "\n";
@@ -87,6 +87,8 @@ void print(const Finding& finding) {
   std::cout << "  fused fma  " << noted(info.fused_fma, info.rounds_to_f16 ? "matmul operands rounded to f16" : "")
             << "\n";
   if (!info.exact_quotients) std::cout << "  quotients  are not rounded once: other bits than other devices'\n";
+  if (with_kernels)
+    for (const std::string& note : info.kernels) std::cout << "  kernels    " << note << "\n";
   for (const PolicyTest& test : info.policies) {
     std::cout << "  wait       " << name_of(test.policy) << ": " << noted(test.passed, test.reason) << "\n";
   }
@@ -207,7 +209,7 @@ int devices_command(const CommonFlags& flags) {
                   {"orchestrator_core", layout.orchestrator},
                   {"may_spin", layout.may_spin}}}});
   } else {
-    for (const Finding& finding : findings) print(finding);
+    for (const Finding& finding : findings) print(finding, flags.verbosity > 0);
     for (const OneCard& one : one_card)
       std::cout << "one card   " << one.used << " and " << one.other << " are one card; texts use " << one.used << ": "
                 << one.why << "\n";

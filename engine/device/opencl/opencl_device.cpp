@@ -5,6 +5,7 @@
 #include <numeric>
 #include <thread>
 
+#include "engine/device/gpu/kernel_notes.h"
 #include "engine/device/gpu/roofline.h"
 #include "engine/device/lab/lab.h"
 #include "engine/device/opencl/card.h"
@@ -199,6 +200,7 @@ class OpenclDevice final : public Device, private DeviceLab {
     }
     if (!memory_->shared()) context.has_row_pieces = is_weights;
     if (use_lists) context.listed_tokens = info_.listed_tokens = options.listed_tokens;
+    info_.kernels = gpu::kernel_notes(context);
     preparer_ = std::make_unique<Preparer>(
         programs_, *memory_, pool_, context, cpu, use_lists ? &variants_ : nullptr,
         [index](const std::string& why) { proof::leave_out(proof::Api::opencl, index, why); });

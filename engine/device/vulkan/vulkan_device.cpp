@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "engine/device/gpu/kept_file.h"
+#include "engine/device/gpu/kernel_notes.h"
 #include "engine/device/gpu/roofline.h"
 #include "engine/device/lab/lab.h"
 #include "engine/device/proof/proof.h"
@@ -130,6 +131,7 @@ class VulkanDevice final : public Device, private DeviceLab {
         return slot == nullptr || (slot->use() == sync::SlotUse::weights && memory->copy_of(*slot).has_value());
       };
     }
+    info_.kernels = gpu::kernel_notes(context);
     preparer_ = std::make_unique<Preparer>(shared_handle_, pipelines_, *memory_, pool_, context);
     LauncherOptions launching;
     launching.sync_policy = options.sync_policy;

@@ -50,6 +50,17 @@ TEST(DevicesCommand, names_one_device_when_asked_for_it) {
   EXPECT_THAT(outcome.out, HasSubstr("zero copy"));
 }
 
+TEST(DevicesCommand, names_the_kernels_of_a_gpu_where_more_is_asked_for) {
+  const auto available = available_devices();
+  if (std::ranges::count(available, "opencl:0") == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
+  const Outcome plain = tandem_program({"devices", "--device", "opencl:0"});
+  const Outcome more = tandem_program({"devices", "--device", "opencl:0", "-v"});
+  EXPECT_THAT(plain.out, ::testing::Not(HasSubstr("  kernels ")));
+  EXPECT_THAT(more.out, HasSubstr("  kernels    8-bit activations: "));
+  const Outcome asked = tandem_program({"devices", "--device", "opencl:0", "--json"});
+  EXPECT_FALSE(nlohmann::json::parse(asked.out).at("devices").at(0).at("kernels").empty());
+}
+
 TEST(DevicesCommand, is_content_with_a_required_device_that_it_was_not_asked_to_look_at) {
   const auto available = available_devices();
   if (std::ranges::count(available, "opencl:0") == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
