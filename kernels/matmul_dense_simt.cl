@@ -11,7 +11,7 @@
 #endif
 #define PIECE_COLUMNS (16 / ELEMENT_BYTES)
 
-#if ROW_PIECES && defined(TOKENS)
+#if ROW_PIECES
 typedef uint4 Piece;
 
 // The piece of row r that begins with column k.
@@ -35,9 +35,25 @@ INLINE void decode(const Piece piece, const int e, float *w) {
 #endif
   }
 }
+#endif
+
+#if ROW_PIECES && defined(TOKENS)
 #include "add_run_exact.cl"
 #include "runs.cl"
 #include "matmul_rows_simt.cl"
+
+#elif ROW_PIECES
+// Rows of pieces have whole eights of columns.
+INLINE void load_columns(__global const uchar *panel, const int r, const int k, const int K, float *w) {
+#pragma unroll
+  for (int j = 0; j < 8; ++j) w[j] = 0.0f;
+  if (k >= K) return;
+  decode(load_piece(panel, r, k), 0, w);
+#if ELEMENT == 0
+  decode(load_piece(panel, r, k + 4), 0, w + 4);
+#endif
+}
+#include "matmul_simt.cl"
 
 #else
 INLINE void load_columns(__global const uchar *panel, const int r, const int k, const int K, float *w) {

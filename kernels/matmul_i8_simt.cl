@@ -7,7 +7,12 @@
 #include "row_piece.cl"
 #define BITS 8
 #define QUANT_BYTES 2048
+#if ROW_PIECES
+#define WORD_OF_CODE(column, r) ((column) / 16 * 256 + (r) * 4 + (column) / 8 % 2 * 2 + (column) % 2)
+#define QUANT(quants, column, r) ((char)(((__global const uint *)(quants))[WORD_OF_CODE(column, r)] >> (column) % 8 / 2 * 8))
+#else
 #define QUANT(quants, column, r) (((__global const char *)(quants))[CODE_BYTE(column, r)])
+#endif
 #if ROW_PIECES && defined(TOKENS)
 #include "packed_rows.cl"
 #include "add_run_exact.cl"

@@ -4,9 +4,10 @@
 // Layout and options: packed_tiles.cl. The including file defines QUANT(quants, column, r).
 #include "packed_tiles.cl"
 
-// Row r of the panel, columns k .. k+7 (k a multiple of 8, so they share a scale).
+// Row r of the panel, columns k .. k+7 (k a multiple of 8, so they share a scale). The mask tells the
+// compiler that one word has all eight codes, or two words have.
 INLINE void load_columns(__global const uchar *panel, const int r, const int k, const int K, float *w) {
-  const int column = k % 32, entry = column / GROUP * 64 + r;
+  const int column = k & 24, entry = column / GROUP * 64 + r;
   const PackedTile tile = tile_at(panel, k / 32);
   const float scale = scale_of(tile, entry);
 #if MIN_KIND == 1

@@ -38,4 +38,11 @@ INLINE void end_run(float *total, float *run, const int count) {
     run[i] = 0.0f;
   }
 }
+INLINE void end_run_of_vectors(float4 *total, float4 *run, const int count) {
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    total[i] += run[i];
+    run[i] = 0.0f;
+  }
+}
 #endif

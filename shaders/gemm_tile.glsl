@@ -1,10 +1,16 @@
 // The tile of a work-group of matmul_gemm and grouped_gemm in the simt family: 64 rows of a panel and 64 tokens. Other
 // shaders include this file after matmul_args.glsl; it is never built alone. It is empty in the kernels of few tokens.
 //
-// Work mapping: a group of 256. Invocation (tx, ty) of 16 x 16 has rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty
-//   + 3.
+// Work mapping: with codes of activations a group of 256. Invocation (tx, ty) of 16 x 16 has rows tx, tx+16, tx+32, tx+48
+//   of tokens 4 ty .. 4 ty + 3. With f32 activations it is a group of 128 (matmul_simt.glsl).
 #ifndef FEW
+#ifdef X_ARE_WORDS
 layout(local_size_x = 256) in;
+#define ROW_STEP 16u  // from one of an invocation's rows to the next
+#else
+layout(local_size_x = 128) in;
+#define ROW_STEP 1u
+#endif
 #define EACH_TOKEN(DO) DO(0) DO(1) DO(2) DO(3)  // an invocation's four tokens
 
 #ifdef GROUPED
@@ -39,8 +45,8 @@ uint find_tokens(uint id) {
 void store_rows(vec4 value, uint token, uint row) {
   const uint at = RESULT(token) + row, rows = uint(row_end);
   if (row < rows) y[at] = value.x;
-  if (row + 16u < rows) y[at + 16u] = value.y;
-  if (row + 32u < rows) y[at + 32u] = value.z;
-  if (row + 48u < rows) y[at + 48u] = value.w;
+  if (row + ROW_STEP < rows) y[at + ROW_STEP] = value.y;
+  if (row + 2u * ROW_STEP < rows) y[at + 2u * ROW_STEP] = value.z;
+  if (row + 3u * ROW_STEP < rows) y[at + 3u * ROW_STEP] = value.w;
 }
 #endif

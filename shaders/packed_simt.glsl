@@ -3,9 +3,10 @@
 //
 // The including file defines QUANT(quants, column, r).
 
-// Row r of the panel that starts at word `panel`, columns k .. k+7 (k a multiple of 8, so they share a scale).
+// Row r of the panel that starts at word `panel`, columns k .. k+7 (k a multiple of 8, so they share a scale). The mask tells
+// the compiler that one word has all eight codes, or two words have.
 void load_columns(uint panel, uint r, uint k, uint K, out float columns[8]) {
-  const uint column = k % 32u, entry = column / uint(GROUP) * 64u + r;
+  const uint column = k & 24u, entry = column / uint(GROUP) * 64u + r;
   const PackedTile tile = tile_at(panel, k / 32u);
   precise float scale = scale_of(tile, entry), low = 0.0;
   if (MIN_KIND == 1) low = -(float(ZERO_POINT) * scale);

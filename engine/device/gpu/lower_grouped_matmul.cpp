@@ -83,7 +83,7 @@ void set_simd_grid(const GroupedMatMul& op, const ChoiceBatch& batch, const Lowe
     launch.global[1] = static_cast<size_t>(std::min(op.w.count, op.S * op.slots));
 }
 
-// With few choices, a work-item computes runs of one row. Otherwise 256 work-items multiply a panel with a tile of
+// With few choices, a work-item computes runs of one row. Otherwise 128 work-items multiply a panel with a tile of
 // choices. Both are as for a single matrix (lower_matmul_simt.cpp).
 void set_simt_grid(const GroupedMatMul& op, const ChoiceBatch& batch, const LoweringContext& context,
                    KernelLaunch& launch) {
@@ -98,8 +98,8 @@ void set_simt_grid(const GroupedMatMul& op, const ChoiceBatch& batch, const Lowe
     return;
   }
   if (row_pieces) read_row_pieces(launch);
-  launch.local = {kMatMulGroup, 1, 1};
-  launch.global[0] = static_cast<size_t>(panel_count(op.w.rows)) * kMatMulGroup;
+  launch.local = {kExactTileGroup, 1, 1};
+  launch.global[0] = static_cast<size_t>(panel_count(op.w.rows)) * kExactTileGroup;
   set_tiles(op, kTokensOfTile, launch);
 }
 

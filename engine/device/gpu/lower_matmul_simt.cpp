@@ -44,7 +44,7 @@ void set_small_batch_grid(int64_t rows, int64_t tokens, bool row_pieces, const L
   launch.global = {round_up(static_cast<size_t>(rows), rows_of_group), runs, 1};
 }
 
-// With few tokens, a work-item computes runs of one row. With more, a group has 16 x 16 work-items, for 64 rows and for
+// With few tokens, a work-item computes runs of one row. With more, a group has 8 x 16 work-items, for 64 rows and for
 // 64 tokens.
 KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context) {
   require_matmul_groups(context);
@@ -65,8 +65,9 @@ KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context)
     if (row_pieces && rows_are_aligned(op.x, op.x_stride, 0)) launch.options += " -DALIGNED_X=1";
   } else {
     if (row_pieces) read_row_pieces(launch);
-    launch.local = {kMatMulGroup, 1, 1};
-    launch.global = {ceil_div(op.row_end - op.row_begin, kPanelRows) * kMatMulGroup, ceil_div(op.S, kTokensOfTile), 1};
+    launch.local = {kExactTileGroup, 1, 1};
+    launch.global = {ceil_div(op.row_end - op.row_begin, kPanelRows) * kExactTileGroup, ceil_div(op.S, kTokensOfTile),
+                     1};
   }
   return launch;
 }

@@ -77,8 +77,8 @@ TEST(LowerGroupedMatMul, with_lists_a_gpu_has_a_group_for_every_tile_that_there_
   op.ids = memory.take(), op.lists = memory.take();
   // There are 400 choices. Each of 5 experts may leave a tile of 64 with one choice: 395 = 6 * 64 + 11, and 5 more.
   const KernelLaunch simt = one_launch(op, {.family = KernelFamily::simt});
-  EXPECT_THAT(simt.local, ElementsAre(256, 1, 1));
-  EXPECT_THAT(simt.global, ElementsAre(3 * 256, 11, 1));
+  EXPECT_THAT(simt.local, ElementsAre(128, 1, 1));
+  EXPECT_THAT(simt.global, ElementsAre(3 * 128, 11, 1));
   const KernelLaunch shader = one_launch(op, {.family = KernelFamily::simd, .shaders = true});  // tiles of 8
   EXPECT_THAT(shader.global, ElementsAre(3, 54, 1));
   EXPECT_THAT(shader.options, Not(HasSubstr("GROUPED"))) << "a shader's kernel is chosen by its name alone";
@@ -96,7 +96,7 @@ TEST(LowerGroupedMatMul, slots_with_a_matrix_each_are_multiplied_with_all_tokens
   EXPECT_THAT(many.options, HasSubstr("-DHAS_LISTS=0"));
   EXPECT_THAT(many.global, ElementsAre(5, 5, 1));
   const KernelLaunch simt = one_launch(heads_of(100, 5, 130, 64), {.family = KernelFamily::simt});
-  EXPECT_THAT(simt.global, ElementsAre(3 * 256, 2, 5));
+  EXPECT_THAT(simt.global, ElementsAre(3 * 128, 2, 5));
   const KernelLaunch shader = one_launch(heads_of(100, 5, 130, 64), {.shaders = true});
   EXPECT_THAT(shader.global, ElementsAre(3, 13, 5));
 }

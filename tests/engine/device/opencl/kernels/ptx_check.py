@@ -35,8 +35,9 @@ def variants():
         for bits in (4, 8):
             yield "matmul_act8_simt.cl", form | {"ROW_PIECES": 1, "BITS": bits, "MATRIX_UNITS": 1}
     for element in (0, 1, 2):
-        for tokens in (1, 8):
-            yield "matmul_dense_simt.cl", {"ELEMENT": element, "ROW_PIECES": 1, "ALIGNED_X": 1, "TOKENS": tokens}
+        for tokens in (1, 8, None):
+            few = {"ALIGNED_X": 1, "TOKENS": tokens} if tokens else {}
+            yield "matmul_dense_simt.cl", {"ELEMENT": element, "ROW_PIECES": 1} | few
 
 
 def expanded(folder, name):
@@ -84,6 +85,8 @@ class Compiler:
             found.append("an array is in local memory")
         if "TOKENS" in options and not re.search(r"ld\.global(?:\.nc)?\.v4\.[fu]32", text):
             found.append("no load of 16 bytes")
+        if "TOKENS" not in options and "act8" not in source and "ld.shared.v4.f32" not in text:
+            found.append("no load of a vector from local memory")
         if options.get("HAS_PACKED_DOT") == 2 and "dp4a" not in text:
             found.append("no dp4a")
         if options.get("MATRIX_UNITS") == 1 and "mma.sync" not in text:

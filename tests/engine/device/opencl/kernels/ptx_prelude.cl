@@ -1,6 +1,10 @@
 // OpenCL's builtins in terms of PTX, for compiling kernels without NVIDIA's driver (ptx_check.py). clang includes this
 // file in front of a kernel.
-#define fma(a, b, c) __builtin_fmaf(a, b, c)
+__attribute__((overloadable, always_inline)) float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+__attribute__((overloadable, always_inline)) float4 fused(float4 a, float4 b, float4 c) {
+  return (float4)(fused(a.x, b.x, c.x), fused(a.y, b.y, c.y), fused(a.z, b.z, c.z), fused(a.w, b.w, c.w));
+}
+#define fma(a, b, c) fused(a, b, c)
 #define min(a, b) ((a) < (b) ? (a) : (b))
 #define barrier(fence) __asm__ volatile("bar.sync 0;" ::: "memory")
 #define OF_DIMENSION(d, name) \
