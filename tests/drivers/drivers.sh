@@ -2,14 +2,14 @@
 # (docs/drivers.md). ./dev sources this file, which uses its say, die, build and summarize. Nothing is installed: a
 # fetched driver goes to build/drivers/NAME.
 
-driver_names=(pocl lavapipe rusticl intel swiftshader pocl3)
+driver_names=(pocl lavapipe rusticl intel swiftshader pocl3 oclgrind)
 # The versions that docs/drivers.md describes. pip installs exactly these.
 intel_packages=(intel-opencl-rt==2026.2.0 intel-cmplr-lib-rt==2026.2.0)
 pocl3_packages=(pocl-binary-distribution==3.0)
 
 driver_interface() {
   case $1 in
-    pocl | pocl3 | rusticl | intel) echo opencl ;;
+    pocl | pocl3 | rusticl | intel | oclgrind) echo opencl ;;
     lavapipe | swiftshader) echo vulkan ;;
     *) say "dev: unknown driver '$1' (${driver_names[*]})"; exit 2 ;;
   esac
@@ -91,6 +91,10 @@ fetch_driver() {
     pocl3)
       fetch_wheels "$folder" tree "${pocl3_packages[@]}"
       find "$folder/lib" -name 'libpocl-*.so' >"$folder/vendors/pocl.icd" ;;
+    oclgrind)
+      [ -f /usr/lib/oclgrind/liboclgrind-rt-icd.so ] || die "Oclgrind is not installed: apt-get install oclgrind"
+      echo /usr/lib/oclgrind/liboclgrind-rt-icd.so >"$folder/vendors/oclgrind.icd"
+      installed_version oclgrind >"$folder/version" ;;
     swiftshader)
       fetch_debian "$folder" chromium-common
       printf '{"file_format_version": "1.0.0", "ICD": {"library_path": "%s", "api_version": "1.3.0"}}\n' \
@@ -117,6 +121,7 @@ use_driver() {
         export LD_PRELOAD="$folder/libclc_path.so" TANDEM_LIBCLC="$folder/usr/lib/clc"
       fi ;;
     intel) export LD_LIBRARY_PATH="$folder/lib" ;;
+    oclgrind) export OCLGRIND_DATA_RACES=1 OCLGRIND_MAX_ERRORS=20 ;;
   esac
   # The default model stays in the user's cache.
   export TANDEM_MODEL=${TANDEM_MODEL:-$(model_path)} XDG_CACHE_HOME="$folder/cache"
@@ -130,6 +135,15 @@ driver_tests() {
   local of_any='(device/(PairSelfTest|Proven\.|gpu/DriverPages)|run/(Plans/|Deep|Contract\.|TinyEngine|Soak|Of/Workers|Devices/GoldenTypes))'
   echo "^engine/($of_any|device/$here/|device/Ways/${here^}Faults|run/${here^}/|(device|run)/.*[/_]$here)"
 }
+# Oclgrind runs kernels instruction by instruction, and reports races and accesses outside of buffers. These tests have
+# kernels of graphics cards with local memory, in sizes that it runs within minutes.
+simulated_tests() {
+  local kernels='(RunsKernel.of_weights|RmsNorm|Softmax|SwiGlu|AddKernel|BiasKernel|Lanes|ActI8Kernel.of_stacks|SelectionKernel.top_k_finds|AttentionKernel.(append|survives|equals))'
+  echo "^engine/device/opencl/kernels/Family/$kernels.*/simt"
+}
+# What Oclgrind reports; it does not fail the test.
+reports_of_simulator='data race at|Invalid (read|write)|[Bb]arrier divergence'
+
 # The tests to leave out of these: other interfaces, and plans without a driver.
 other_tests() {
   if [ "$1" = opencl ]; then echo 'vulkan|/host_only|/npu_only|/proof/'; else echo 'opencl|/host_only|/npu_only|/proof/|DriverPages|TinyEngine\..*_the_host_|Deep|Contract\.|Of/Workers'; fi
@@ -153,6 +167,7 @@ test_driver() (
   interface=$(driver_interface "$name")
   filter=${2:-$(driver_tests "$interface")} leave_out=() whole=()
   [ -n "${2:-}" ] || { leave_out=(-E "$(other_tests "$interface")") whole=(--whole); }
+  if [ "$name" = oclgrind ] && [ -z "${2:-}" ]; then filter=$(simulated_tests) leave_out=(); fi
   fetch_driver "$name"
   folder="$root/build/drivers/$name"
   use_driver "$name"
@@ -164,7 +179,10 @@ test_driver() (
   ctest --test-dir "$root/build/release" --parallel "$(cores)" --output-on-failure --no-tests=error \
     --test-output-size-passed 65536 --timeout 1800 --output-junit "$folder/junit.xml" -R "$filter" "${leave_out[@]}" || say "ctest: status $?"
   [ -f "$folder/junit.xml" ] || die "no test ran on $name"
-  python3 -B "$root/tests/drivers/judge.py" "$name" "$folder" "${whole[@]}"
+  python3 -B "$root/tests/drivers/judge.py" "$name" "$folder" "${whole[@]}" || return 1
+  if [ "$name" = oclgrind ] && grep -nE -m 5 "$reports_of_simulator" "$folder/junit.xml" >&2; then
+    die "the simulator reports faults of kernels ($folder/junit.xml)"
+  fi
 )
 
 # drivers [NAME...]: tests these drivers, or all, and prints a table.

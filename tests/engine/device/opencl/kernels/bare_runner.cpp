@@ -69,8 +69,8 @@ struct BareRunner::State {
 
 BareRunner::~BareRunner() = default;
 
-BareRunner* BareRunner::instance() {
-  static const std::unique_ptr<BareRunner> runner = []() -> std::unique_ptr<BareRunner> {
+std::unique_ptr<BareRunner>& BareRunner::kept() {
+  static std::unique_ptr<BareRunner> runner = []() -> std::unique_ptr<BareRunner> {
     cl_platform_id platform = nullptr;
     cl_uint platforms = 0;
     auto state = std::make_unique<State>();
@@ -89,8 +89,11 @@ BareRunner* BareRunner::instance() {
     made->state_ = std::move(state);
     return made;
   }();
-  return runner.get();
+  return runner;
 }
+
+BareRunner* BareRunner::instance() { return kept().get(); }
+void BareRunner::close() { kept().reset(); }
 
 LoweringContext BareRunner::context() const {
   LoweringContext context;

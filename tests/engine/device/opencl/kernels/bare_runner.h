@@ -18,6 +18,7 @@ using namespace gpu;  // the launches under test
 class BareRunner {
  public:
   static BareRunner* instance();  // nullptr if there is no OpenCL device
+  static void close();            // for the end of the process: some drivers release nothing after main()
   ~BareRunner();
 
   // The device lowers its own operators with the same context, so a driver may have compiled the kernels already.
@@ -32,6 +33,7 @@ class BareRunner {
 
  private:
   BareRunner() = default;
+  static std::unique_ptr<BareRunner>& kept();
   double run_whole(const std::string& text, const KernelLaunch& launch);
   struct State;
   std::unique_ptr<State> state_;

@@ -17,6 +17,12 @@
 
 namespace tandem::opencl::test {
 
+class ClosesRunner : public ::testing::Environment {
+ public:
+  void TearDown() override { BareRunner::close(); }
+};
+inline const ::testing::Environment* const kClosesRunner = ::testing::AddGlobalTestEnvironment(new ClosesRunner);
+
 class KernelTest : public ::testing::TestWithParam<KernelFamily> {
  protected:
   void SetUp() override {

@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "engine/device/gpu/row_pieces.h"
 #include "engine/device/gpu/scratch.h"
 #include "engine/tensor/types.h"
 #include "packed/act_i8.h"
@@ -42,8 +43,13 @@ class RunsKernel : public KernelTest {
 
   // Multiplies the tokens x [S, K], and compares each token with the plain definitions.
   void expect_stated(const PackedMatrix& w, int64_t S, bool act_i8, const std::vector<float>& x) {
+    expect_stated(w, w, S, act_i8, x);
+  }
+  // w: in panel order. used: the same weights as the kernel reads them.
+  void expect_stated(const PackedMatrix& w, const PackedMatrix& used, int64_t S, bool act_i8,
+                     const std::vector<float>& x) {
     MatMul op;
-    op.S = S, op.K = w.columns, op.row_end = w.rows, op.w = w, op.act_i8 = act_i8;
+    op.S = S, op.K = w.columns, op.row_end = w.rows, op.w = used, op.act_i8 = act_i8;
     op.x_stride = op.K, op.y_stride = w.rows;
     op.x = memory_.put(std::vector<float>(x.begin(), x.begin() + S * op.K));
     op.y = memory_.put(std::vector<float>(static_cast<size_t>(S * w.rows), 77.0f));
@@ -129,6 +135,28 @@ TEST_P(RunsKernel, of_stacks_are_those_of_their_matrices) {
     }
   }
 }
+// Small enough for a simulator that looks for races (`./dev test --driver oclgrind`).
+TEST_P(RunsKernel, of_weights_in_pieces_of_rows_are_those_of_panels) {
+  if (GetParam() == KernelFamily::simd) GTEST_SKIP() << "skipped: simd kernels read panels";
+  context_.has_row_pieces = [](const sync::Slot*) { return true; };
+  constexpr int64_t kRows = 70, K = 160, kTokens = 70;
+  const auto x = random(static_cast<size_t>(kTokens * K));
+  for (const StorageType type : {StorageType::f16, StorageType::q4_0}) {
+    const PackedMatrix panels = make_weights(type, kRows, K);
+    const auto* bytes = panels.data.as<std::byte>();
+    PackedMatrix pieces = panels;
+    pieces.data = memory_.put(std::vector<std::byte>(bytes, bytes + panels.bytes()));
+    rearrange(panels.format, K, panel_count(kRows), pieces.data.as<std::byte>());
+    for (const bool act_i8 : {false, true}) {
+      if (act_i8 && panels.format.dense()) continue;
+      for (const int64_t S : {int64_t{1}, kTokens}) {
+        SCOPED_TRACE(named(type, K, act_i8));
+        ASSERT_NO_FATAL_FAILURE(expect_stated(panels, pieces, S, act_i8, x));
+      }
+    }
+  }
+}
+
 TANDEM_BOTH_FAMILIES(RunsKernel);
 
 // Sums along a row have 64 lanes in both families.
