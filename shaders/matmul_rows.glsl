@@ -6,10 +6,14 @@
 //   + 2, + 4, + 6. Halves: 8 columns. Floats: 4 columns.
 // Work mapping: a group of 8 x 16 per 8 rows (dimension 0), so that small matrices fill a large card too. Invocation (r,
 //   run) computes one run of one row and KEEPs the sum of each of TOKENS tokens. Then store_totals() adds up the runs.
+// Constants: HAS_BIAS = 1 adds bias[row] to a total before it is stored. HAS_RESIDUAL = 1 adds what is stored to the sum,
+//   f32 at s*sum_stride + row, as add_simt does. Grouped kernels have neither.
 // Limits: groups of 128. Shared memory: 512 bytes * TOKENS.
 #ifdef IN_ROWS
 layout(local_size_x = 8, local_size_y = 16) in;
 layout(constant_id = 10) const int TOKENS = 1;
+layout(constant_id = 15) const int HAS_BIAS = 0;
+layout(constant_id = 16) const int HAS_RESIDUAL = 0;
 layout(set = 0, binding = 0, std430) readonly buffer pieces_block { uvec4 pieces[]; };
 shared float parts[16 * TOKENS * 8];
 
@@ -24,5 +28,21 @@ float total_of(uint i) {
   precise float total = 0.0;
   [[unroll]] for (uint run = 0u; run < 16u; ++run) total += parts[run * 8u * uint(TOKENS) + i];
   return total;
+}
+
+// Stores the total of invocation (r, run): that of token `run`, whose row of y begins at `ys`, and of row `first_row + r`.
+void store_totals(uint r, uint run, uint first_row, uint ys) {
+  const uint row = first_row + r;
+  if (run >= uint(TOKENS) || row >= uint(row_end)) return;
+  precise float total = total_of(run * 8u + r);
+#ifndef GROUPED
+  if (HAS_BIAS != 0) total = total + bias[bias_offset + row];
+  if (HAS_RESIDUAL != 0) {
+    const uint at = sum_offset + run * uint(sum_stride) + row;
+    precise const float added = sum[at] + total;
+    sum[at] = added;
+  }
+#endif
+  y[ys + row] = total;
 }
 #endif

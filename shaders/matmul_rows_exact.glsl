@@ -75,6 +75,5 @@ void main() {
   }
   EACH_TOKEN(KEEP)
   barrier();
-  const uint i = run * 8u + r;
-  if (i < 8u * uint(TOKENS) && first_row + i % 8u < uint(row_end)) y[FIRST_Y(i / 8u) + first_row + i % 8u] = total_of(i);
+  store_totals(r, run, first_row, FIRST_Y(run));
 }

@@ -8,7 +8,7 @@ namespace {
 using Fusion = std::optional<LoweredRun> (*)(std::span<const Operator>, const LoweringContext&);
 
 // The first that fits is taken.
-constexpr Fusion kFusions[] = {fuse_rope_append};
+constexpr Fusion kFusions[] = {fuse_rope_append, fuse_product_end};
 
 bool may_be_fused(const Operator& first, const LoweringContext& context) {
   return context.family == KernelFamily::simt && tokens_of(first) > 0 && tokens_of(first) <= kSmallBatch;

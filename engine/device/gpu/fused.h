@@ -28,5 +28,6 @@ std::vector<LoweredRun> lower_program(std::span<const Operator> operators, const
 // A fusion looks at the operators that are left of a program. If it computes the first of them, it returns a run that
 // begins at 0. Each is in its own fuse_<what>.cpp.
 std::optional<LoweredRun> fuse_rope_append(std::span<const Operator> rest, const LoweringContext& context);
+std::optional<LoweredRun> fuse_product_end(std::span<const Operator> rest, const LoweringContext& context);
 
 }  // namespace tandem::gpu

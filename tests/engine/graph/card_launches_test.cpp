@@ -49,5 +49,13 @@ TEST(CardLaunches, with_norms_of_heads_are_no_more) {
   EXPECT_EQ(kernels_of_a_layer("qwen3-0.6b", 1, {}), kernels_of_a_layer("llama-3.2-1b", 1, {}));
 }
 
+TEST(CardLaunches, with_biases_and_a_parallel_network_are_no_more) {
+  EXPECT_EQ(kernels_of_a_layer("qwen2.5-0.5b", 1, {}), kernels_of_a_layer("llama-3.2-1b", 1, {}));
+  EXPECT_THAT(kernels_of_a_layer("phi-2", 1, {}),
+              ElementsAre("rms_norm_simt", "matmul_small_batch", "rope_append_simt", "attention_split_simt",
+                          "attention_merge_simt", "matmul_small_batch", "matmul_small_batch", "glu_simt",
+                          "matmul_small_batch"));
+}
+
 }  // namespace
 }  // namespace tandem

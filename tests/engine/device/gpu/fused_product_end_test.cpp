@@ -1,0 +1,106 @@
+// Products with what follows them, in one launch. Weights are in pieces of rows on cards alone, so other targets fuse
+// nothing.
+#include "engine/device/gpu/fused.h"
+#include "tests/engine/device/gpu/fused_bench.h"
+
+namespace tandem::testing {
+namespace {
+
+// A product, and operators that may follow it.
+struct Product {
+  Product(CaseMemory& memory, StorageType type, int64_t S, int64_t rows, int64_t K, bool act_i8) {
+    std::mt19937 random(static_cast<uint32_t>(S + rows));
+    matmul.S = S, matmul.K = K, matmul.row_end = rows, matmul.act_i8 = act_i8;
+    matmul.w = random_weights(memory, type, rows, K, static_cast<uint32_t>(rows));
+    matmul.x_stride = K + 4, matmul.y_stride = rows + 3;
+    matmul.x = memory.matrix(random_floats(random, S * K, 2.0F), K, matmul.x_stride, "x");
+    matmul.y = memory.empty_matrix(S, rows, matmul.y_stride, "y");
+    bias.S = S, bias.width = rows, bias.x = matmul.y, bias.x_stride = matmul.y_stride;
+    bias.bias = memory.floats(random_floats(random, rows, 1.0F), "bias");
+    add.S = S, add.width = rows, add.x_stride = rows + 7;
+    add.x = memory.matrix(random_floats(random, S * rows, 3.0F), rows, add.x_stride, "sum");
+    add.y = matmul.y, add.y_stride = matmul.y_stride;
+  }
+
+  MatMul matmul;
+  Bias bias;
+  Add add;
+};
+
+constexpr int64_t kRows = 131, kColumns = 1280;  // the last panel is not full, and runs have different lengths
+
+class FusedProductEnd : public FusedBench {
+ protected:
+  // operators(product): the program.
+  template <typename Operators>
+  void expect_fused_product(StorageType type, int64_t S, bool act_i8, const Operators& operators) {
+    SCOPED_TRACE(std::string(info(type).name) + size_text("S", S) + (act_i8 ? " i8" : ""));
+    const auto build = [&](CaseMemory& memory) { return operators(Product(memory, type, S, kRows, kColumns, act_i8)); };
+    expect_fused(build, act_i8 ? 2 : 1);
+  }
+
+  // Products of every kind of weights and of few tokens.
+  template <typename Operators>
+  void expect_fused_products(const Operators& operators) {
+    for (const StorageType type : {StorageType::q4_1, StorageType::q6_k, StorageType::f16})
+      for (const bool act_i8 : {false, true}) {
+        if (act_i8 && packed_format(type).dense()) continue;
+        // With 8-bit activations the kernels of few tokens are those of four.
+        for (const int64_t S : {1, 3, act_i8 ? 4 : 8}) expect_fused_product(type, S, act_i8, operators);
+      }
+  }
+};
+
+TEST_P(FusedProductEnd, adds_a_bias_or_adds_to_the_residual_stream) {
+  for (const bool act_i8 : {false, true}) {
+    expect_fused_product(StorageType::q4_1, 2, act_i8, [](const Product& of) {
+      return std::vector<Operator>{{"product", of.matmul}, {"bias", of.bias}};
+    });
+    expect_fused_product(StorageType::q4_1, 2, act_i8, [](const Product& of) {
+      return std::vector<Operator>{{"product", of.matmul}, {"add", of.add}};
+    });
+  }
+}
+
+TEST_P(FusedProductEnd, adds_a_bias_first) {
+  expect_fused_products([](const Product& of) {
+    return std::vector<Operator>{{"product", of.matmul}, {"bias", of.bias}, {"add", of.add}};
+  });
+}
+
+// Each change makes a program that the product's kernel does not compute.
+TEST(FusedProductEndLowering, does_not_happen_where_an_operator_differs) {
+  sync::Pool pool;
+  CaseMemory memory(pool);
+  gpu::LoweringContext context{.family = KernelFamily::simt};
+  context.has_row_pieces = [](const sync::Slot*) { return true; };
+  const auto launches = [&](const std::function<void(Product&)>& change, int64_t S = 1) {
+    Product of(memory, StorageType::q4_1, S, kRows, kColumns, false);
+    change(of);
+    const std::vector<Operator> operators{{"product", of.matmul}, {"bias", of.bias}, {"add", of.add}};
+    size_t count = 0;
+    for (const gpu::LoweredRun& run : gpu::lower_program(operators, context)) count += run.launches.size();
+    return count;
+  };
+  const auto nothing = [](Product&) {};
+  EXPECT_EQ(launches(nothing), 1U);
+  EXPECT_EQ(launches(nothing, 9), 3U) << "many tokens";
+  EXPECT_EQ(launches([](Product& of) { of.bias.x = of.add.x; }), 3U);
+  EXPECT_EQ(launches([](Product& of) { of.bias.chosen = true, of.bias.ids = of.bias.bias; }), 3U);
+  EXPECT_EQ(launches([](Product& of) { of.matmul.row_begin = 64; }), 3U) << "a part of the rows";
+  EXPECT_EQ(launches([](Product& of) { --of.add.width; }), 2U);
+  EXPECT_EQ(launches([](Product& of) { of.add.x = of.matmul.x; }), 2U) << "others still read it";
+  context.has_row_pieces = nullptr;
+  EXPECT_EQ(launches(nothing), 3U) << "weights in panels";
+}
+
+std::vector<Target> cards() {
+  std::vector<Target> cards;
+  for (const Target& target : simt_targets())
+    if (target.force_copies) cards.push_back(target);
+  return cards;
+}
+INSTANTIATE_TEST_SUITE_P(On, FusedProductEnd, ::testing::ValuesIn(cards()), name_of_target);
+
+}  // namespace
+}  // namespace tandem::testing
