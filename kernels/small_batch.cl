@@ -13,7 +13,7 @@
 #else
 // What weights in pieces of rows may have fused with their product (matmul_rows_simt.cl).
 #if ROW_PIECES
-#define FUSED_ARGUMENTS , BUFFER(bias), BUFFER(sum), const int sum_stride
+#define FUSED_ARGUMENTS , BUFFER(bias), BUFFER(beside), const int beside_stride
 #else
 #define FUSED_ARGUMENTS
 #endif

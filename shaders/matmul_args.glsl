@@ -101,7 +101,7 @@ void find_work(const int size) {
 #else
 #ifdef IN_ROWS  // what may be fused with a product (matmul_rows.glsl)
 BUFFER(3, float, bias);
-BUFFER(4, float, sum);
+BUFFER(4, float, beside);
 #endif
 layout(push_constant) uniform Args {
   uint w_offset, x_offset, y_offset;
@@ -111,8 +111,8 @@ layout(push_constant) uniform Args {
   int S;
 #endif
 #ifdef IN_ROWS
-  uint bias_offset, sum_offset;
-  int sum_stride;
+  uint bias_offset, beside_offset;
+  int beside_stride;
 #endif
 };
 #define PANELS w_offset

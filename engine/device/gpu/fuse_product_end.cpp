@@ -1,7 +1,9 @@
-// A product of few tokens with the bias and the residual addition behind it, in the product's launch.
+// A product of few tokens with what follows it, in the product's launch: a bias, and then the residual addition or a
+// feed-forward unit.
 #include <utility>
 
 #include "engine/device/gpu/fused.h"
+#include "engine/device/gpu/lower_support.h"
 #include "engine/device/gpu/product_end.h"
 
 namespace tandem::gpu {
@@ -12,26 +14,40 @@ bool is_result_of(const MatMul& product, const Operand& at, int64_t stride, int6
   return at == product.y && stride == product.y_stride && S == product.S && width == product.row_end;
 }
 
-bool adds_to(const MatMul& product, const Bias& bias) {
+bool follows(const MatMul& product, const Bias& bias) {
   return bias.rows == 1 && !bias.chosen && is_result_of(product, bias.x, bias.x_stride, bias.S, bias.width);
 }
 
-// A group adds its rows while others still read x and write y.
-bool adds_to(const MatMul& product, const Add& add) {
-  const auto rows = [&](const Operand& at, int64_t width, int64_t stride) {
-    return Region{at, product.S, bytes_of_floats(width), bytes_of_floats(stride)};
+// Whether a group may write rows of `at` while others still read x and write y.
+bool is_apart(const MatMul& product, const Operand& at, int64_t width, int64_t stride) {
+  const auto rows = [&](const Operand& of, int64_t values, int64_t distance) {
+    return Region{of, product.S, bytes_of_floats(values), bytes_of_floats(distance)};
   };
-  const Region sum = rows(add.x, add.width, add.x_stride);
-  return is_result_of(product, add.y, add.y_stride, add.S, add.width) &&
-         !overlaps(sum, rows(product.x, product.K, product.x_stride)) &&
-         !overlaps(sum, rows(product.y, product.row_end, product.y_stride));
+  const Region written = rows(at, width, stride);
+  return !overlaps(written, rows(product.x, product.K, product.x_stride)) &&
+         !overlaps(written, rows(product.y, product.row_end, product.y_stride));
 }
 
-// The operator at `at`, if it is an Op that adds to the product.
+bool follows(const MatMul& product, const Add& add) {
+  return is_result_of(product, add.y, add.y_stride, add.S, add.width) &&
+         is_apart(product, add.x, add.width, add.x_stride);
+}
+
+// Gates and ups lie side by side. A group has four of each, which must not end within a group.
+bool follows(const MatMul& product, const Glu& unit) {
+  constexpr int64_t kGatesOfGroup = kRowsOfGroup / 2;
+  const bool fits = !unit.gated || (unit.I % kGatesOfGroup == 0 && unit.up_stride == product.y_stride &&
+                                    unit.up == product.y.advanced(bytes_of_floats(unit.I)));
+  return fits && unit.rows == 1 &&
+         is_result_of(product, unit.gate, unit.gate_stride, unit.S, unit.gated ? 2 * unit.I : unit.I) &&
+         is_apart(product, unit.y, unit.I, unit.y_stride);
+}
+
+// The operator at `at`, if it is an Op that follows the product.
 template <typename Op>
 const Op* next(const MatMul& product, std::span<const Operator> rest, size_t at) {
   const Op* op = at < rest.size() ? std::get_if<Op>(&rest[at].body) : nullptr;
-  return op != nullptr && adds_to(product, *op) ? op : nullptr;
+  return op != nullptr && follows(product, *op) ? op : nullptr;
 }
 
 }  // namespace
@@ -46,10 +62,9 @@ std::optional<LoweredRun> fuse_product_end(std::span<const Operator> rest, const
     end.bias = bias->bias;
     ++count;
   }
-  if (const Add* add = next<Add>(*product, rest, count)) {
-    end.sum = add->x, end.sum_stride = add->x_stride;
-    ++count;
-  }
+  end.add = next<Add>(*product, rest, count);
+  end.unit = next<Glu>(*product, rest, count);
+  if (end.add != nullptr || end.unit != nullptr) ++count;
   if (count == 1) return std::nullopt;
   LoweredRun run{0, count, lower(rest.front(), context)};
   // A product that was cut has several ends.

@@ -6,7 +6,7 @@
 namespace tandem::gpu {
 namespace {
 
-constexpr size_t kArguments = 3;  // bias, sum and its stride, which are the kernel's last ones
+constexpr size_t kArguments = 3;  // bias, `beside` and its stride, which are the kernel's last ones
 
 }  // namespace
 
@@ -19,10 +19,15 @@ void add_no_end(KernelLaunch& launch) { launch.args.insert(launch.args.end(), {B
 void set_end(const ProductEnd& end, KernelLaunch& launch) {
   Arg* args = &launch.args[launch.args.size() - kArguments];
   args[0] = BufferArg{end.bias};
-  args[1] = BufferArg{end.sum, static_cast<bool>(end.sum)};
-  args[2] = narrow(end.sum_stride);
   if (end.bias) launch.options += " -DHAS_BIAS=1";
-  if (end.sum) launch.options += " -DHAS_RESIDUAL=1";
+  if (end.add != nullptr) {
+    args[1] = BufferArg{end.add->x, true}, args[2] = narrow(end.add->x_stride);
+    launch.options += " -DHAS_RESIDUAL=1";
+  }
+  if (end.unit != nullptr) {
+    args[1] = BufferArg{end.unit->y, true}, args[2] = narrow(end.unit->y_stride);
+    launch.options += " -DHAS_UNIT=1 " + unit_options(*end.unit);
+  }
 }
 
 }  // namespace tandem::gpu

@@ -9,9 +9,9 @@
 namespace tandem::gpu {
 
 struct ProductEnd {
-  Operand bias;  // f32 [N], added to each total before it is stored; or absent
-  Operand sum;   // f32 [S, N], stride sum_stride: what is stored is added to it; or absent
-  int64_t sum_stride = 0;
+  Operand bias;               // f32 [N], added to each total before it is stored; or absent
+  const Add* add = nullptr;   // what is stored is added to its x
+  const Glu* unit = nullptr;  // its result is computed of what is stored; not with `add`
 };
 
 // Whether the last launch of this operator's lowering takes an end.

@@ -42,7 +42,7 @@ TEST(CardLaunches, of_a_layer_are_as_few_as_its_kernels_allow) {
     EXPECT_THAT(kernels_of_a_layer("llama-3.2-1b", tokens, {}),
                 ElementsAre("rms_norm_simt", "matmul_small_batch", "rope_append_simt", "attention_split_simt",
                             "attention_merge_simt", "matmul_small_batch", "rms_norm_simt", "matmul_small_batch",
-                            "glu_simt", "matmul_small_batch"));
+                            "matmul_small_batch"));
 }
 
 TEST(CardLaunches, with_norms_of_heads_are_no_more) {
@@ -53,8 +53,7 @@ TEST(CardLaunches, with_biases_and_a_parallel_network_are_no_more) {
   EXPECT_EQ(kernels_of_a_layer("qwen2.5-0.5b", 1, {}), kernels_of_a_layer("llama-3.2-1b", 1, {}));
   EXPECT_THAT(kernels_of_a_layer("phi-2", 1, {}),
               ElementsAre("rms_norm_simt", "matmul_small_batch", "rope_append_simt", "attention_split_simt",
-                          "attention_merge_simt", "matmul_small_batch", "matmul_small_batch", "glu_simt",
-                          "matmul_small_batch"));
+                          "attention_merge_simt", "matmul_small_batch", "matmul_small_batch", "matmul_small_batch"));
 }
 
 }  // namespace

@@ -68,6 +68,47 @@ TEST_P(FusedProductEnd, adds_a_bias_first) {
   });
 }
 
+// Widths that fill groups of gates but not panels: the gates end within a panel.
+constexpr int64_t kUnits = 92;
+
+std::vector<Operator> with_unit(CaseMemory& memory, const MatMul& product, Activation activation, bool gated,
+                                bool round_f16) {
+  Glu unit;
+  unit.S = product.S, unit.I = product.row_end / (gated ? 2 : 1), unit.activation = activation, unit.gated = gated,
+  unit.round_f16 = round_f16;
+  unit.gate = product.y, unit.up = product.y.advanced(bytes_of_floats(unit.I));
+  unit.gate_stride = unit.up_stride = product.y_stride;
+  unit.y_stride = unit.I + 6;
+  unit.y = memory.empty_matrix(product.S, unit.I, unit.y_stride, "unit");
+  return {{"product", product}, {"unit", unit}};
+}
+
+TEST_P(FusedProductEnd, computes_units_of_gates_and_ups) {
+  for (const StorageType type : {StorageType::q4_0, StorageType::q8_0, StorageType::bf16})
+    for (const bool act_i8 : {false, true}) {
+      if (act_i8 && packed_format(type).dense()) continue;
+      const int64_t S = act_i8 ? 1 : 4;
+      SCOPED_TRACE(std::string(info(type).name) + (act_i8 ? " i8" : ""));
+      const auto build = [&](CaseMemory& memory) {
+        const Product of(memory, type, S, 2 * kUnits, kColumns, act_i8);
+        return with_unit(memory, of.matmul, Activation::silu, true, type == StorageType::q8_0);
+      };
+      expect_fused(build, act_i8 ? 2 : 1);
+    }
+}
+
+TEST_P(FusedProductEnd, computes_units_of_every_kind) {
+  for (const auto& [activation, gated] :
+       {std::pair{Activation::gelu_tanh, true}, {Activation::clamped_silu, true}, {Activation::squared_relu, false}}) {
+    SCOPED_TRACE(std::string(name_of(activation)));
+    const auto build = [&](CaseMemory& memory) {
+      const Product of(memory, StorageType::q4_0, 2, gated ? 2 * kUnits : kUnits, kColumns, false);
+      return with_unit(memory, of.matmul, activation, gated, false);
+    };
+    expect_fused(build, 1);
+  }
+}
+
 // Each change makes a program that the product's kernel does not compute.
 TEST(FusedProductEndLowering, does_not_happen_where_an_operator_differs) {
   sync::Pool pool;
@@ -90,6 +131,19 @@ TEST(FusedProductEndLowering, does_not_happen_where_an_operator_differs) {
   EXPECT_EQ(launches([](Product& of) { of.matmul.row_begin = 64; }), 3U) << "a part of the rows";
   EXPECT_EQ(launches([](Product& of) { --of.add.width; }), 2U);
   EXPECT_EQ(launches([](Product& of) { of.add.x = of.matmul.x; }), 2U) << "others still read it";
+  const auto launches_with_unit = [&](const std::function<void(Glu&)>& change, int64_t units = kUnits) {
+    const Product of(memory, StorageType::q4_1, 1, 2 * units, kColumns, false);
+    std::vector<Operator> operators = with_unit(memory, of.matmul, Activation::silu, true, false);
+    change(std::get<Glu>(operators.back().body));
+    size_t count = 0;
+    for (const gpu::LoweredRun& run : gpu::lower_program(operators, context)) count += run.launches.size();
+    return count;
+  };
+  EXPECT_EQ(launches_with_unit([](Glu&) {}), 1U);
+  EXPECT_EQ(launches_with_unit([](Glu& unit) { --unit.I; }), 2U);
+  EXPECT_EQ(launches_with_unit([](Glu&) {}, 90), 2U) << "the last group has gates and ups of other rows";
+  EXPECT_EQ(launches_with_unit([](Glu& unit) { std::swap(unit.gate, unit.up); }), 2U);
+  EXPECT_EQ(launches_with_unit([](Glu& unit) { unit.y = unit.gate, unit.y_stride = unit.gate_stride; }), 2U);
   context.has_row_pieces = nullptr;
   EXPECT_EQ(launches(nothing), 3U) << "weights in panels";
 }
