@@ -25,9 +25,13 @@ struct LoweredRun {
 // left out. Error as lower().
 std::vector<LoweredRun> lower_program(std::span<const Operator> operators, const LoweringContext& context);
 
+// The first operators of a program that is left, as a run that begins at 0: the first one alone, or fused.
+LoweredRun lower_first(std::span<const Operator> rest, const LoweringContext& context);
+
 // A fusion looks at the operators that are left of a program. If it computes the first of them, it returns a run that
 // begins at 0. Each is in its own fuse_<what>.cpp.
 std::optional<LoweredRun> fuse_rope_append(std::span<const Operator> rest, const LoweringContext& context);
+std::optional<LoweredRun> fuse_codes(std::span<const Operator> rest, const LoweringContext& context);
 std::optional<LoweredRun> fuse_product_end(std::span<const Operator> rest, const LoweringContext& context);
 
 }  // namespace tandem::gpu

@@ -45,6 +45,13 @@ TEST(CardLaunches, of_a_layer_are_as_few_as_its_kernels_allow) {
                             "matmul_small_batch"));
 }
 
+TEST(CardLaunches, with_8_bit_activations_make_few_codes_by_themselves) {
+  EXPECT_THAT(kernels_of_a_layer("llama-3.2-1b", 1, {.act_i8 = true}),
+              ElementsAre("rms_norm_codes_simt", "matmul_small_batch", "rope_append_simt", "attention_split_simt",
+                          "attention_merge_simt", "act_i8_simt", "matmul_small_batch", "rms_norm_codes_simt",
+                          "matmul_small_batch", "act_i8_simt", "matmul_small_batch"));
+}
+
 TEST(CardLaunches, with_norms_of_heads_are_no_more) {
   EXPECT_EQ(kernels_of_a_layer("qwen3-0.6b", 1, {}), kernels_of_a_layer("llama-3.2-1b", 1, {}));
 }
