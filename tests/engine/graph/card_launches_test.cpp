@@ -48,7 +48,7 @@ TEST(CardLaunches, of_a_layer_are_as_few_as_its_kernels_allow) {
 TEST(CardLaunches, with_8_bit_activations_make_few_codes_by_themselves) {
   EXPECT_THAT(kernels_of_a_layer("llama-3.2-1b", 1, {.act_i8 = true}),
               ElementsAre("rms_norm_codes_simt", "matmul_small_batch", "rope_append_simt", "attention_split_simt",
-                          "attention_merge_simt", "act_i8_simt", "matmul_small_batch", "rms_norm_codes_simt",
+                          "attention_merge_codes_simt", "matmul_small_batch", "rms_norm_codes_simt",
                           "matmul_small_batch", "act_i8_simt", "matmul_small_batch"));
 }
 

@@ -49,6 +49,38 @@ TEST_P(FusedCodes, are_made_by_the_norm_before_the_product) {
   }
 }
 
+// The attentions of few tokens with scratch, whose heads have whole groups of codes.
+std::vector<OpCase> attentions() {
+  std::vector<OpCase> few;
+  for (OpCase& each : attention_cases()) {
+    sync::Pool pool;
+    CaseMemory memory(pool);
+    const Operator op = each.build(memory).op;
+    const auto& attention = std::get<Attention>(op.body);
+    if (attention.S <= 4 && attention.cache.head_dim_v % 32 == 0 && attention.scratch) few.push_back(std::move(each));
+  }
+  return few;
+}
+
+// The attention is cut into its two steps, because a device with a single unit does not do so itself. Each case has
+// kernels of its own to compile, so every third one is tested.
+TEST_P(FusedCodes, are_made_by_the_merge_of_an_attention_before_the_product) {
+  const std::vector<OpCase> cases = attentions();
+  EXPECT_GT(cases.size(), 3U);
+  for (size_t i = 0; i < cases.size(); i += 3) {
+    SCOPED_TRACE(cases[i].name);
+    const auto build = [&](CaseMemory& memory) {
+      const auto attention = std::get<Attention>(cases[i].build(memory).op.body);
+      const int64_t width = attention.heads * attention.cache.head_dim_v;
+      return std::vector<Operator>{
+          {"splits", slice_splits(attention, 0, kAttentionShares)},
+          {"merge", merge_of(attention)},
+          {"product", product_of(memory, attention.y, attention.S, width, attention.y_stride)}};
+    };
+    expect_fused(build, 3);
+  }
+}
+
 // Each change makes a program whose product needs other codes.
 TEST(FusedCodesLowering, are_not_made_where_the_product_reads_something_else) {
   sync::Pool pool;
