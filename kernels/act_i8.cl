@@ -22,3 +22,27 @@ INLINE float act_factor(const int largest, float *scale) {
   *scale = counts ? magnitude / 127.0f : finite ? 0.0f : as_float(NOT_A_NUMBER);
   return counts ? 127.0f / magnitude : 0.0f;
 }
+
+// MAKE_CODES(space) defines make_codes(from, to): it turns 32 values in this address space into a group's words.
+// A value is rounded by adding 1.5 * 2^23 (12582912) and reading the low bits, which is exact below 2^22.
+#define MAKE_CODES(space)                                                                \
+  INLINE void make_codes(space const float *from, __global uint *to) {                   \
+    int largest = 0;                                                                     \
+    for (int k = 0; k < 32; ++k) largest = max(largest, as_int(from[k]) & 0x7fffffff);   \
+    float scale;                                                                         \
+    const float factor = act_factor(largest, &scale);                                    \
+    int sums[2] = {0, 0};                                                                \
+    for (int word = 0; word < 8; ++word) {                                               \
+      uint four = 0;                                                                     \
+      for (int i = 0; i < 4 && factor != 0.0f; ++i) {                                    \
+        const float scaled = from[word / 2 * 8 + 2 * i + word % 2] * factor;             \
+        const int code = as_int(scaled + 12582912.0f) - 0x4b400000;                      \
+        sums[word / 4] += code;                                                          \
+        four |= (uint)(code & 255) << 8 * i;                                             \
+      }                                                                                  \
+      to[word] = four;                                                                   \
+    }                                                                                    \
+    to[ACT_SCALE] = as_uint(scale);                                                      \
+    to[ACT_SUMS] = (uint)sums[0];                                                        \
+    to[ACT_SUMS + 1] = (uint)sums[1];                                                    \
+  }

@@ -13,7 +13,7 @@
 //   slopes f32 [heads] and token_positions int32 [S], read with -DSLOPES=1 (distance_bias.cl).
 //   scratch f32 [S*heads][pages_each][2 + HEAD_DIM_V]: maximum, sum and unscaled values of each split.
 // Work: groups of 64. attention_simt, attention_split_simt and attention_merge_simt map groups as attention_simd.cl
-//   maps work-items.
+//   maps work-items. attention_merge_codes_simt is the merge that also makes 8-bit codes.
 //   For the scores a work-item takes the positions lane, lane + 64, ... of the split; neighbours read neighbouring
 //   K lanes.
 //   For the weighted sum it takes the value elements lane, lane + 64, ...; neighbours read neighbouring V elements.
@@ -229,20 +229,43 @@ __kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(begins),
   }
 }
 
+// Element d of a query's result, merged from the records of its splits.
+INLINE float merged(__global const float *records, const int d, const int last, const int window, __global const float *sinks, const int head) {
+  float top = -INFINITY, sum = 0.0f, value = 0.0f;
+  for (int split = FIRST_SEEN(last, window) / SPLIT; split * SPLIT <= last; ++split) {
+    __global const float *record = records + (size_t)split * RECORD;
+    const Merge m = merge(top, record[0]);
+    top = m.top;
+    sum = fma(record[1], m.take, sum * m.keep);
+    value = fma(record[2 + d], m.take, value * m.keep);
+  }
+  return result(value, sum_with_sink(sum, top, sinks, head));
+}
+
 __kernel void attention_merge_simt(BUFFER(y), BUFFER(positions), BUFFER(scratch), BUFFER(sinks), const int heads, const int splits,
                                    const int y_stride, const int window) {
-  const size_t query = get_group_id(0);
-  const size_t s = query / heads, head = query % heads;
+  const size_t query = get_group_id(0), s = query / heads, head = query % heads;
+  __global const float *records = PTR(const float, scratch) + query * splits * RECORD;
+  __global float *y = PTR(float, y) + s * y_stride + head * HEAD_DIM_V;
   const int last = PTR(const int, positions)[s];
-  for (int d = get_local_id(0); d < HEAD_DIM_V; d += 64) {
-    float top = -INFINITY, sum = 0.0f, value = 0.0f;
-    for (int split = FIRST_SEEN(last, window) / SPLIT; split * SPLIT <= last; ++split) {
-      __global const float *record = PTR(const float, scratch) + (query * splits + split) * RECORD;
-      const Merge m = merge(top, record[0]);
-      top = m.top;
-      sum = fma(record[1], m.take, sum * m.keep);
-      value = fma(record[2 + d], m.take, value * m.keep);
-    }
-    PTR(float, y)[s * y_stride + head * HEAD_DIM_V + d] = result(value, sum_with_sink(sum, top, PTR(const float, sinks), head));
-  }
+  for (int d = get_local_id(0); d < HEAD_DIM_V; d += 64) y[d] = merged(records, d, last, window, PTR(const float, sinks), head);
 }
+
+#if HEAD_DIM_V % 32 == 0
+#include "act_i8.cl"
+#include "code_tile.cl"
+
+// Writes the codes of y too (act_i8.cl); local memory 8.3 KB.
+__kernel void attention_merge_codes_simt(BUFFER(y), BUFFER(positions), BUFFER(scratch), BUFFER(sinks), const int heads, const int splits,
+                                         const int y_stride, const int window, BUFFER(codes)) {
+  __local float tile[CODE_TILE_ROOM];
+  const size_t query = get_group_id(0), s = query / heads, head = query % heads;
+  __global const float *records = PTR(const float, scratch) + query * splits * RECORD;
+  __global float *y = PTR(float, y) + s * y_stride + head * HEAD_DIM_V;
+  const int last = PTR(const int, positions)[s];
+  for (int d = get_local_id(0); d < HEAD_DIM_V; d += 64)
+    y[d] = tile[CODE_AT(d)] = merged(records, d, last, window, PTR(const float, sinks), head);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  make_codes_of_tile(tile, 0, HEAD_DIM_V, PTR(uint, codes) + query * (HEAD_DIM_V / 32) * ACT_WORDS);
+}
+#endif

@@ -10,11 +10,25 @@
 // Order: 64 lane sums; lane i takes elements i, i+64, ... Squares are summed by fma, values (for the mean) by addition;
 //   then follows the tree of group_sum.
 // Limits: any width >= 1; y may be x. -DHAS_ADD=1 reads add. -DROUND_F16=1 rounds y, but never the residual stream x.
+// -DCODES=1 makes rms_norm_codes_simt, which writes the codes of y too (act_i8.cl). It has one group, and a width of
+//   whole groups of codes. A work-item makes the codes of 32 columns that lie in local memory; 8.3 KB there.
 #include "rms_norm.cl"
+#ifndef CODES
+#define CODES 0
+#endif
+#if CODES
+#include "act_i8.cl"
+#include "code_tile.cl"
+#define NORM_KERNEL rms_norm_codes_simt
+#define CODES_ARGUMENT , BUFFER(codes)
+#else
+#define NORM_KERNEL rms_norm_simt
+#define CODES_ARGUMENT
+#endif
 
-__kernel void rms_norm_simt(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), BUFFER(bias), const int width,
+__kernel void NORM_KERNEL(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), BUFFER(bias), const int width,
                             const int x_stride, const int y_stride, const int add_stride, const float unit, const float eps,
-                            const float add_scale) {
+                            const float add_scale CODES_ARGUMENT) {
   __local float lanes[64];
   const size_t s = get_group_id(0), g = get_group_id(1);
   const int lane = get_local_id(0);
@@ -40,12 +54,31 @@ __kernel void rms_norm_simt(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), B
   }
 #endif
   const float inverse = inverse_root(group_sum(lanes, sum) / (float)width + eps);
-  for (int i = lane; i < width; i += 64) {
-    const float v = WITH_BIAS(OF_VALUE(x[i]) * inverse, weight[i] + unit, bias[i]);
-#if ROUND_F16
-    y[i] = round_f16(v);
+#if CODES
+  __local float tile[CODE_TILE_ROOM];
+  __global uint *codes = PTR(uint, codes) + s * (width / 32) * ACT_WORDS;
+#endif
+  // With codes a tile of columns at a time, otherwise all of them.
+  #if CODES
+  const int columns = CODE_TILE;
 #else
-    y[i] = v;
+  const int columns = width;
+#endif
+  for (int first = 0; first < width; first += columns) {
+    for (int i = first + lane; i < min(width, first + columns); i += 64) {
+      float v = WITH_BIAS(OF_VALUE(x[i]) * inverse, weight[i] + unit, bias[i]);
+#if ROUND_F16
+      v = round_f16(v);
+#endif
+      y[i] = v;
+#if CODES
+      tile[CODE_AT(i - first)] = v;
+#endif
+    }
+#if CODES
+    barrier(CLK_LOCAL_MEM_FENCE);
+    make_codes_of_tile(tile, first, width, codes);
+    barrier(CLK_LOCAL_MEM_FENCE);
 #endif
   }
 }

@@ -1,5 +1,5 @@
 // Says which tokens of a batch belong to one sequence (engine/device/operators/segments.h). The kernels of attention
-// and kv_append include this file; shaders/attention.glsl and shaders/kv_append.glsl have the same rules.
+// and kv_append include this file; shaders/attention.glsl and shaders/kv_store.glsl have the same rules.
 //
 // Layout: begins int32 [count + 1]. Segment i has the batch's tokens begins[i] .. begins[i + 1] - 1, and row i of the
 //   table of pages.

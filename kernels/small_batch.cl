@@ -11,10 +11,16 @@
   const int row_begin = 0; \
   const long slot = get_group_id(1), s = (long)get_group_id(2) * TOKENS, matrix = MATRIX_OF(s, slot);
 #else
+// What weights in pieces of rows may have fused with their product (matmul_rows_simt.cl).
+#if ROW_PIECES
+#define FUSED_ARGUMENTS , BUFFER(bias), BUFFER(beside), const int beside_stride
+#else
+#define FUSED_ARGUMENTS
+#endif
 #define SMALL_BATCH_KERNEL(rows, runs)                                                                                    \
   __kernel __attribute__((reqd_work_group_size(rows, runs, 1))) void matmul_small_batch(                                  \
       BUFFER(w), BUFFER(x), BUFFER(y), const ulong panel_bytes, const int K, const int row_begin, const int row_end,      \
-      const int x_stride, const int y_stride)
+      const int x_stride, const int y_stride FUSED_ARGUMENTS)
 #define FIND_OPERANDS
 #define PANELS PTR(const uchar, w)
 #define FIRST_X PTR(const float, x)

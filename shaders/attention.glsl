@@ -22,15 +22,21 @@ layout(constant_id = 9) const int SLOPES = 0;  // whether the head's slope times
 #define MAX_SPLIT 256
 #define RECORD uint(2 + HEAD_DIM_V)
 
-#if defined(KERNEL_attention_merge_simd) || defined(KERNEL_attention_merge_simt)
+#if defined(KERNEL_attention_merge_simd) || defined(KERNEL_attention_merge_simt) || defined(CODES)
 #define MERGE
 BUFFER(0, float, y);
 BUFFER(1, int, positions);
 BUFFER(2, float, scratch);
 BUFFER(3, float, sinks);
+#ifdef CODES
+BUFFER(4, uint, codes);
+#endif
 layout(push_constant) uniform Args {
   uint y_offset, positions_offset, scratch_offset, sinks_offset;
   int heads, splits, y_stride, window;
+#ifdef CODES
+  uint codes_offset;
+#endif
 };
 #elif defined(KERNEL_attention_split_simd) || defined(KERNEL_attention_split_simt)
 #define SPLIT_KERNEL
@@ -101,8 +107,16 @@ void main() {
       sum = join(scratch[record + 1u], m.take, sum, m.keep);
       value = join(scratch[record + 2u + uint(d)], m.take, value, m.keep);
     }
-    y[y_offset + s * uint(y_stride) + head * uint(HEAD_DIM_V) + uint(d)] = result(value, sum_with_sink(sum, top, head));
+    const float merged = result(value, sum_with_sink(sum, top, head));
+    y[y_offset + s * uint(y_stride) + head * uint(HEAD_DIM_V) + uint(d)] = merged;
+#ifdef CODES
+    code_tile[CODE_AT(uint(d))] = merged;
+#endif
   }
+#ifdef CODES
+  barrier();
+  make_codes_of_tile(0, HEAD_DIM_V, codes_offset + query * (uint(HEAD_DIM_V) / 32u) * ACT_WORDS);
+#endif
 }
 
 #else

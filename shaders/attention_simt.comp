@@ -1,6 +1,6 @@
 // Causal attention over the cache of one layer, or over its last `window` positions, with grouped query heads.
 //   Computes softmax(scale * q k^T) v without an S x S buffer.
-// kernels: attention_simt attention_split_simt attention_merge_simt
+// kernels: attention_simt attention_split_simt attention_merge_simt attention_merge_codes_simt
 //
 // Idea: the online softmax of Milakov and Gimelshein (2018, arXiv:1805.02867) over splits of the cache, as in
 //   FlashAttention (Dao et al. 2022, arXiv:2205.14135) and its split-cache decoding. All queries of a tile share every
@@ -17,7 +17,8 @@
 //   attention_split_simt  the same, and dimension 2 is the split; its results go to scratch. It computes only the
 //                         splits of the share [share_begin, share_end), in units of 1/SHARES of the splits that the
 //                         segment's last token sees. Another device may compute the rest.
-//   attention_merge_simt  dimension 0 is token*heads + head: merges the splits of scratch.
+//   attention_merge_simt  dimension 0 is token*heads + head: merges the splits of scratch. attention_merge_codes_simt
+//                         also makes the codes of y (act_i8.glsl); HEAD_DIM_V has whole groups of codes.
 // Order, the same for both ways and every tile: the cache is cut into splits of SPLIT absolute positions.
 //   In a split a score is one fma chain over i = 0 .. HEAD_DIM-1, then times scale; a soft_cap above 0 then caps it.
 //   With SLOPES = 1 one fma then subtracts slope * distance (ALiBi). The maximum is exact.
@@ -37,4 +38,12 @@
 #include "softmax_merge.glsl"
 #include "visible.glsl"
 #include "place.glsl"
+#ifdef KERNEL_attention_merge_codes_simt
+#define CODES
+#include "act_i8.glsl"
+#include "code_tile.glsl"
+#endif
 #include "attention.glsl"
+#ifdef CODES
+#include "make_codes.glsl"
+#endif

@@ -1,4 +1,4 @@
-// The activation of a feed-forward block: y = activation(gate) * up. glu.glsl has the activations.
+// The activation of a feed-forward block: y = activation(gate) * up. glu_of.glsl has the activations.
 //
 // Layout: gate, up, y f32 at s*stride + i.
 // Work: a work-group of 16 is a run of `chunk` elements of a row (dimension 0) of one token (dimension 1). Its
@@ -11,6 +11,7 @@
 #include "common.glsl"
 #include "quotient.glsl"
 #include "exp.glsl"
+#include "glu_of.glsl"
 #include "limits.h"
 #include "runs.glsl"
 #include "glu.glsl"

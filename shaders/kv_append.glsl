@@ -1,10 +1,4 @@
-// The body of kv_append_{simd,simt}.comp: element i of one token and KV head.
-//
-// Two f16 elements share a word. In cache_k they are neighbouring positions, and other invocations of the launch may
-// write the other one. In cache_v they are neighbouring elements, and with an odd head_dim_v also the ends of
-// neighbouring positions.
-// A word with two writers is written by two atomics, which clear and set the writer's half and leave the other half
-// alone. So the order of the writers does not change the result.
+// The arguments of kv_append_{simd,simt}.comp, and the elements that kv_store.glsl appends.
 layout(local_size_x = LANES) in;
 layout(constant_id = 0) const int KV_F16 = 1;
 layout(constant_id = 1) const int TREES = 0;  // whether the batch has trees of drafts
@@ -22,48 +16,5 @@ layout(push_constant) uniform Args {
   int k_stride, v_stride, head_dim, head_dim_v, segments, first_token, depth, pages_each, page_count;
 };
 
-// begins int32 [segments + 1]: segment i has the batch's tokens begins[i] .. begins[i + 1] - 1, and row i of the table
-// of pages (engine/device/operators/segments.h). If there is one segment, it has all S tokens, and begins is not read.
-// Token 0 of the launch is the batch's first_token.
-// The segment of the launch's token s.
-int segment_of(const int s) {
-  int segment = 0;
-  // trips <= TANDEM_MAX_SEGMENTS
-  for (int i = 1; i < segments && begins[begins_offset + uint(i)] <= first_token + s; ++i) segment = i;
-  return segment;
-}
-
-#define PAGE 256u  // kCachePage
-
-uint half_of(const uint word) { return half_bits(uintBitsToFloat(word)); }
-
-void append(const uint s, const uint h, const uint i) {
-  const uint segment = uint(segment_of(int(s))), dim = uint(head_dim), dim_v = uint(head_dim_v);
-  const uint of_text = uint(PLACE_OF(positions[positions_offset + s], paths_offset + segment * uint(1 + depth)));
-  const uint page = h * uint(page_count) + uint(pages[pages_offset + segment * uint(pages_each) + of_text / PAGE]);
-  const uint place = of_text % PAGE;
-  if (i < dim) {
-    const uint value = k[k_offset + s * uint(k_stride) + h * dim + i];
-    const uint at = ((page * (PAGE / 16u) + place / 16u) * dim + i) * 16u + place % 16u;
-    if (KV_F16 != 0) {
-      const uint shift = 16u * (at % 2u), word = cache_k_offset + at / 2u;
-      atomicAnd(cache_k[word], 0xffff0000u >> shift);
-      atomicOr(cache_k[word], half_of(value) << shift);
-    } else {
-      cache_k[cache_k_offset + at] = value;
-    }
-  }
-  if (i < dim_v) {
-    const uint from = v_offset + s * uint(v_stride) + h * dim_v + i;
-    const uint at = (page * PAGE + place) * dim_v + i;
-    if (KV_F16 == 0) {
-      cache_v[cache_v_offset + at] = v[from];
-    } else if (dim_v % 2u == 0u) {
-      if (i % 2u == 0u) cache_v[cache_v_offset + at / 2u] = half_of(v[from]) | half_of(v[from + 1u]) << 16u;
-    } else {
-      const uint shift = 16u * (at % 2u), word = cache_v_offset + at / 2u;
-      atomicAnd(cache_v[word], 0xffff0000u >> shift);
-      atomicOr(cache_v[word], half_of(v[from]) << shift);
-    }
-  }
-}
+#define KEY(s, h, i) k[k_offset + (s) * uint(k_stride) + (h) * uint(head_dim) + (i)]
+#define VALUE(s, h, i) v[v_offset + (s) * uint(v_stride) + (h) * uint(head_dim_v) + (i)]

@@ -6,7 +6,7 @@
 //   cache_k [kv_heads][page_count][PAGE/16][head_dim][16]: place p of a page is lane p % 16 of block p / 16.
 //   cache_v [kv_heads][page_count][PAGE][head_dim_v]
 //   pages int32 [segments][pages_each]: page pages[segment][i] holds the places from i * PAGE on of a segment
-//   (kv_append.glsl). A position's place is the position itself, except with TREES = 1 (place.glsl).
+//   (kv_store.glsl). A position's place is the position itself, except with TREES = 1 (place.glsl).
 // Work: one invocation per element. Dimension 0 is i (rounded up to groups of 64), dimension 1 the token, dimension 2
 //   the KV head.
 // Limits: positions[s] < pages_each * PAGE; no place occurs twice. On drivers that count loops segments are at
@@ -18,5 +18,6 @@
 #include "limits.h"
 #include "place.glsl"
 #include "kv_append.glsl"
+#include "kv_store.glsl"
 
 void main() { append(gl_WorkGroupID.y, gl_WorkGroupID.z, gl_GlobalInvocationID.x); }

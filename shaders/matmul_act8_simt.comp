@@ -63,6 +63,9 @@ BUFFER(0, uint, w);
 #include "gemm_tile.glsl"
 #include "product_runs.glsl"
 #include "runs_at_once.glsl"
+#include "quotient.glsl"
+#include "exp.glsl"
+#include "glu_of.glsl"
 #include "matmul_rows.glsl"
 #define ZERO (MIN_KIND == 1 ? ZERO_POINT : 0)
 #define WORDS_OF_GROUP (8u / GROUPS)
@@ -183,11 +186,11 @@ uvec2 words_of_row(RowOfTile row, uint m) {
 
 void main() {
   const uint r = gl_LocalInvocationID.x, run = gl_LocalInvocationID.y;
-  const uint first_row = uint(row_begin) + gl_WorkGroupID.x * 8u, panel_row = first_row % 64u + r;
+  const uint row = row_of_group(r), panel_row = row % 64u;
 #ifdef GROUPED
   find_work(TOKENS);
 #endif
-  const uint panel = PANELS + first_row / 64u * (panel_bytes / 4u);
+  const uint panel = PANELS + row / 64u * (panel_bytes / 4u);
   const uint first_x = FIRST_X, run_tiles = run_tiles_of(uint(K));
   const uint end = min(first_column_of(run + 1u, run_tiles), uint(K)) / 32u;
   EACH_TOKEN(START)
@@ -205,9 +208,7 @@ void main() {
   }
   EACH_TOKEN(KEEP)
   barrier();
-  const uint i = run * 8u + r;
-  if (i < 8u * uint(TOKENS) && first_row + i % 8u < uint(row_end))
-    y[FIRST_Y + i / 8u * uint(y_stride) + first_row + i % 8u] = total_of(i);
+  store_totals(r, run, FIRST_Y + run * uint(y_stride));
 }
 
 #elif defined(FEW)

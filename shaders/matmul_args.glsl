@@ -99,12 +99,20 @@ void find_work(const int size) {
 #define Y_ROW(token) (y_offset + row_of(token, y_stride, y_slot))
 
 #else
+#ifdef IN_ROWS  // what may be fused with a product (matmul_rows.glsl)
+BUFFER(3, float, bias);
+BUFFER(4, float, beside);
+#endif
 layout(push_constant) uniform Args {
   uint w_offset, x_offset, y_offset;
   uint panel_bytes;
   int K, row_begin, row_end, x_stride, y_stride;
 #ifdef KERNEL_matmul_gemm
   int S;
+#endif
+#ifdef IN_ROWS
+  uint bias_offset, beside_offset;
+  int beside_stride;
 #endif
 };
 #define PANELS w_offset

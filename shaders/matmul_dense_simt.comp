@@ -17,6 +17,9 @@ layout(constant_id = 0) const int ELEMENT = 0;
 #include "row_place.glsl"
 #include "gemm_tile.glsl"
 #include "product_runs.glsl"
+#include "quotient.glsl"
+#include "exp.glsl"
+#include "glu_of.glsl"
 #include "matmul_rows.glsl"
 
 #ifdef IN_ROWS

@@ -22,6 +22,9 @@ float nibble_at(uint byte, uint which) { return float((w[byte / 4u] >> (8u * (by
 #include "packed_tiles.glsl"
 #include "gemm_tile.glsl"
 #include "product_runs.glsl"
+#include "quotient.glsl"
+#include "exp.glsl"
+#include "glu_of.glsl"
 #include "matmul_rows.glsl"
 #ifdef IN_ROWS
 #include "packed_rows.glsl"

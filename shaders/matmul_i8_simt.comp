@@ -20,6 +20,9 @@ BUFFER(0, uint, w);
 #include "packed_tiles.glsl"
 #include "gemm_tile.glsl"
 #include "product_runs.glsl"
+#include "quotient.glsl"
+#include "exp.glsl"
+#include "glu_of.glsl"
 #include "matmul_rows.glsl"
 #ifdef IN_ROWS
 #include "packed_rows.glsl"

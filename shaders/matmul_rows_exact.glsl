@@ -48,11 +48,11 @@ void load_eight(uint at, out vec4 first, out vec4 second) {
 
 void main() {
   const uint r = gl_LocalInvocationID.x, run = gl_LocalInvocationID.y;
-  const uint first_row = uint(row_begin) + gl_WorkGroupID.x * 8u, panel_row = first_row % 64u + r;
+  const uint row = row_of_group(r), panel_row = row % 64u;
 #ifdef GROUPED
   find_work(TOKENS);
 #endif
-  const uint panel = PANELS + first_row / 64u * (panel_bytes / 4u);
+  const uint panel = PANELS + row / 64u * (panel_bytes / 4u);
   const uint tiles = run_tiles_of(uint(K)), end = min(first_column_of(run + 1u, tiles), uint(K));
   EACH_TOKEN(LOCATE)
   EACH_TOKEN(START)
@@ -75,6 +75,5 @@ void main() {
   }
   EACH_TOKEN(KEEP)
   barrier();
-  const uint i = run * 8u + r;
-  if (i < 8u * uint(TOKENS) && first_row + i % 8u < uint(row_end)) y[FIRST_Y(i / 8u) + first_row + i % 8u] = total_of(i);
+  store_totals(r, run, FIRST_Y(run));
 }

@@ -11,10 +11,16 @@ BUFFER(1, float, y);
 BUFFER(2, float, add);
 BUFFER(3, float, weight);
 BUFFER(4, float, bias);
+#ifdef CODES
+BUFFER(5, uint, codes);
+#endif
 layout(push_constant) uniform Args {
   uint x_offset, y_offset, add_offset, weight_offset, bias_offset;
   int width, x_stride, y_stride, add_stride;
   float unit, eps, add_scale;
+#ifdef CODES
+  uint codes_offset;
+#endif
 };
 
 // Adds an element of the row to its sum, after the residual if there is one.
@@ -39,6 +45,18 @@ layout(push_constant) uniform Args {
   }
 #define START(n) precise float sum##n = 0.0;
 #define START_AGAIN(n) sum##n = 0.0;
+
+// Element i of the result. The arguments are where the rows of x, the weights and the biases begin.
+float normed(const int i, const uint xs, const uint weights, const uint biases, const float mean, const float inverse) {
+  precise float v = x[xs + uint(i)];
+  if (CENTRED != 0) v = v - mean;
+  precise const float scaled = v * inverse, weighted = weight[weights + uint(i)] + unit;
+  if (HAS_BIAS != 0)
+    v = fma(scaled, weighted, bias[biases + uint(i)]);
+  else
+    v = scaled * weighted;
+  return ROUND_F16 != 0 ? round_f16(v) : v;
+}
 
 void main() {
   const int lane = int(gl_LocalInvocationID.x);
@@ -67,15 +85,21 @@ void main() {
   // NaN if the squares overflow: results of zero would hide the overflow.
   precise const float inverse =
       mean_square > 3.40282347e38 ? uintBitsToFloat(0x7fc00000u) : quotient(1.0, root(mean_square));
-  // trips <= TANDEM_MAX_ROW / LANES
-  for (int i = lane; i < width; i += LANES) {
-    precise float v = x[xs + uint(i)];
-    if (CENTRED != 0) v = v - mean;
-    precise const float scaled = v * inverse, weighted = weight[weights + uint(i)] + unit;
-    if (HAS_BIAS != 0)
-      v = fma(scaled, weighted, bias[biases + uint(i)]);
-    else
-      v = scaled * weighted;
-    y[ys + uint(i)] = ROUND_F16 != 0 ? round_f16(v) : v;
+#ifdef CODES
+  // trips <= TANDEM_MAX_ROW / 2048   tiles of CODE_TILE columns
+  for (int first = 0; first < width; first += CODE_TILE) {
+    // trips <= 2048 / LANES
+    for (int i = first + lane; i < min(width, first + CODE_TILE); i += LANES) {
+      const float v = normed(i, xs, weights, biases, mean, inverse);
+      y[ys + uint(i)] = v;
+      code_tile[CODE_AT(uint(i - first))] = v;
+    }
+    barrier();
+    make_codes_of_tile(first, width, codes_offset + s * (uint(width) / 32u) * ACT_WORDS);
+    barrier();
   }
+#else
+  // trips <= TANDEM_MAX_ROW / LANES
+  for (int i = lane; i < width; i += LANES) y[ys + uint(i)] = normed(i, xs, weights, biases, mean, inverse);
+#endif
 }

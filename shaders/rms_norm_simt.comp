@@ -1,5 +1,6 @@
 // Root-mean-square norm over the last axis, with the residual addition in front of it (Zhang and Sennrich
 // 2019, arXiv:1910.07467).
+// kernels: rms_norm_simt rms_norm_codes_simt
 //
 //   v = x[s, g, :] (+ add_scale * add[s, g, :] by fma, written back to x);
 //   y = v * (1 / sqrt(mean(v^2) + eps)) * (weight + unit).
@@ -10,6 +11,7 @@
 // Order: trees.glsl. Squares are summed by fma, values (for the mean) by addition.
 // Limits: any width >= 1, up to TANDEM_MAX_ROW on drivers that count loops; y may be x. HAS_ADD = 1 reads add.
 //   ROUND_F16 = 1 rounds y, but never the residual stream x.
+// rms_norm_codes_simt writes the codes of y too (act_i8.glsl). It has one group, and a width of whole groups of codes.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define LANES 64
@@ -17,4 +19,12 @@
 #include "limits.h"
 #include "trees.glsl"
 #include "quotient.glsl"
+#ifdef KERNEL_rms_norm_codes_simt
+#define CODES
+#include "act_i8.glsl"
+#include "code_tile.glsl"
+#endif
 #include "rms_norm.glsl"
+#ifdef CODES
+#include "make_codes.glsl"
+#endif

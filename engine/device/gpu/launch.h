@@ -31,6 +31,7 @@ struct KernelLaunch {
   std::vector<Arg> args;
   std::array<size_t, 3> global{1, 1, 1}, local{1, 1, 1};  // global is a multiple of local
   int64_t tokens = 0;  // S of its operator, set by lower(); with few tokens, a launch costs as much as its work
+  size_t op = 0;       // the operator of its program that its time counts for, set by lower_program()
 };
 
 // The names and values of KernelLaunch::options.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "engine/device/device_info.h"
@@ -76,6 +77,7 @@ std::vector<KernelLaunch> lower_rope(const Rope& op, const LoweringContext& cont
 std::vector<KernelLaunch> lower_kv_append(const KvAppend& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_glu(const Glu& op, const LoweringContext& context);
+std::string unit_options(const Glu& op);  // build options that select its kind of unit
 std::vector<KernelLaunch> lower_add(const Add& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_bias(const Bias& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_scale(const Scale& op, const LoweringContext& context);

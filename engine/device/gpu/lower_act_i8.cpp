@@ -4,6 +4,7 @@
 
 #include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/lower_support.h"
+#include "engine/device/gpu/product_end.h"
 #include "engine/device/gpu/row_pieces.h"
 #include "packed/act_i8.h"
 
@@ -119,6 +120,7 @@ std::vector<KernelLaunch> lower_act_i8(const MatMul& op, const LoweringContext& 
       narrow(op.y_stride)};
   if (!small_batch) launch.args.push_back(narrow(op.S));
   set_panels(launch, op.row_end - op.row_begin, small_batch ? op.S : 0, op.w, context);
+  if (takes_end(op, launch, context)) add_no_end(launch);
   if (by_row) launch.global[1] = ceil_div(op.S, kTokensOfItem);
   if (simt && !small_batch) launch.global[1] = ceil_div(op.S, kTokensOfTile);
   return {code_launch(rows, context), std::move(launch)};

@@ -7,6 +7,7 @@
 // the orchestrator's.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,11 @@ class DeviceLab {
   // Bytes that launches have copied between the host's memory and the device's, besides weights. It is 0 if memory is
   // shared, because then nothing is copied.
   virtual uint64_t copied_bytes() const { return 0; }
+  // Launches of kernels that one launch of this program makes, besides copies; 0: the device has no kernels.
+  virtual size_t kernel_launches(const Program& program) const {
+    static_cast<void>(program);
+    return 0;
+  }
 };
 
 // Throws Error: the device's memory is not the host's, so it cannot be a side of a litmus test.

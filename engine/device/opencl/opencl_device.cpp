@@ -247,6 +247,9 @@ class OpenclDevice final : public Device, private DeviceLab {
   std::vector<DeviceSpan> take_spans() override { return spans_.take(); }
 
   uint64_t copied_bytes() const override { return launcher_->copied_bytes(); }
+  size_t kernel_launches(const Program& program) const override {
+    return dynamic_cast<const OpenclProgram&>(program).prepared()->launches.size();
+  }
 
   std::unique_ptr<SyncProbe> sync_probe(sync::Policy policy, double work_seconds) override {
     require_policy(info_, policy);

@@ -152,8 +152,8 @@ bool Preparer::take_simpler_kernel(KernelLaunch& launch, const std::string& beca
   return true;
 }
 
-// Lowers each operator to launches and drops launches with empty grids. If all launches can be listed, the program gets
-// records. Its kernel objects are then made only when they are needed; otherwise they are made now.
+// Lowers all operators to launches. If all launches can be listed, the program gets records. Its kernel objects are
+// then made only when they are needed; otherwise they are made now.
 std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators, const KeptSlots& kept) {
   auto prepared = std::make_shared<Prepared>();
   prepared->launches.reserve(operators.size());
@@ -161,18 +161,17 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators,
   prepared->device = programs_.handle().id;
   if (!operators.empty()) prepared->name = operators.front().name;
   if (operators.size() > 1) prepared->name += " .. " + operators.back().name;
-  for (size_t i = 0; i < operators.size(); ++i) {
-    // Collects the regions of all operators: they are copied around a launch, weights only once.
-    if (!memory_.shared()) {
-      gpu::collect_regions(operators[i], prepared->copied, kept);
-      add_rearrangements(operators[i], *prepared);
-    }
-    std::vector<KernelLaunch> launches = gpu::lower(operators[i], context_);
-    scratch_.give_to(launches);
-    for (KernelLaunch& launch : launches) {
-      if (launch.global[0] * launch.global[1] * launch.global[2] == 0) continue;
+  // Collects the regions of all operators: they are copied around a launch, weights only once.
+  for (const Operator& op : operators) {
+    if (memory_.shared()) break;
+    gpu::collect_regions(op, prepared->copied, kept);
+    add_rearrangements(op, *prepared);
+  }
+  for (gpu::LoweredRun& run : gpu::lower_program(operators, context_)) {
+    scratch_.give_to(run.launches);
+    for (KernelLaunch& launch : run.launches) {
+      prepared->operator_of.push_back(static_cast<int>(launch.op));
       prepared->launches.push_back(std::move(launch));
-      prepared->operator_of.push_back(static_cast<int>(i));
     }
   }
   prepared->listed = variants_ && std::ranges::all_of(prepared->launches, [this](const KernelLaunch& launch) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/device/device.h"
+#include "engine/device/gpu/fused.h"
 #include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/regions.h"
 #include "engine/device/gpu/row_pieces.h"
@@ -40,7 +41,7 @@ struct Prepared {
   std::string name;    // first operator's (.. last's)
   std::string device;  // its device's id, for errors
   std::vector<KernelLaunch> launches;
-  std::vector<int> operator_of;               // for each launch: index of the operator that it is part of
+  std::vector<int> operator_of;               // for each launch: index of the operator that its time counts for
   std::vector<LentKernel> kernels;            // one for each launch, made by bind()
   std::set<uint64_t> variants;                // variants that the records name
   bool listed = false;                        // it has records, so it can be part of a list

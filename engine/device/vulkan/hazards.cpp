@@ -39,10 +39,16 @@ bool Hazards::meet(const Regions& first, const Regions& second) {
 }
 
 // The operator before this one counts only if it was launched since the last barrier.
-void Hazards::begin(const Operator& op) {
+void Hazards::begin(std::span<const Operator> operators) {
   if (!bound_.empty()) open_.push_back(std::move(current_));
   bound_.clear();
-  current_ = {reads(op), writes(op)};
+  current_ = {};
+  for (const Operator& op : operators) {
+    for_each_region(op, [this](const Region& region, bool is_read, bool is_written) {
+      if (is_read) current_.reads.push_back(region);
+      if (is_written) current_.writes.push_back(region);
+    });
+  }
 }
 
 // Compares the launch with everything since the last barrier: the device's own memory, regions of earlier operators,

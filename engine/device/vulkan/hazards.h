@@ -3,14 +3,15 @@
 // Contract: two launches need a barrier between them if the second one reads or overwrites what the first one wrote.
 // They also need one if the second one overwrites what the first one reads.
 //   Between operators the regions that they name decide (reads(), writes()). So launches that write disjoint
-//   columns of one matrix run side by side. Between launches of one operator their arguments decide. The device's
-//   own memory counts as one place. A barrier closes everything in front of it. If a hazard cannot be excluded,
-//   there is a barrier.
+//   columns of one matrix run side by side. Between launches of one operator their arguments decide. Operators with
+//   fused launches count as one operator. The device's own memory counts as one place. A barrier closes everything in
+//   front of it. If a hazard cannot be excluded, there is a barrier.
 //   Launches come in the order of execution. The first one never needs a barrier, because submissions end with one. No
 //   device is needed. Threads: one.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/device/gpu/launch.h"
@@ -20,7 +21,9 @@ namespace tandem::vulkan {
 
 class Hazards {
  public:
-  void begin(const Operator& op);  // the launches that follow belong to this operator
+  // The launches that follow belong to these operators, or to this one.
+  void begin(std::span<const Operator> operators);
+  void begin(const Operator& op) { begin({&op, 1}); }
   bool needs_barrier(const gpu::KernelLaunch& launch);
 
  private:

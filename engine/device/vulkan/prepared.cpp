@@ -176,7 +176,7 @@ Preparer::Bound Preparer::bind(const gpu::KernelLaunch& launch, VkDescriptorPool
 }
 
 // Lowers all operators and decides on barriers. Makes copies of weights and a staging buffer if they are needed. Then
-// binds every launch and records the command buffer. Launches with empty grids are dropped.
+// binds every launch and records the command buffer.
 std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators, const KeptSlots& kept) {
   auto prepared = std::make_shared<Prepared>();
   prepared->handle = shared_handle_;
@@ -186,12 +186,10 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators,
   std::vector<gpu::KernelLaunch> launches;
   std::vector<bool> barriers;  // whether launch i needs one in front
   Hazards hazards;
-  for (const Operator& op : operators) {
-    hazards.begin(op);
-    std::vector<gpu::KernelLaunch> lowered = gpu::lower(op, context_);
-    scratch_.give_to(lowered);
-    for (gpu::KernelLaunch& launch : lowered) {
-      if (launch.global[0] * launch.global[1] * launch.global[2] == 0) continue;
+  for (gpu::LoweredRun& run : gpu::lower_program(operators, context_)) {
+    hazards.begin(operators.subspan(run.begin, run.end - run.begin));
+    scratch_.give_to(run.launches);
+    for (gpu::KernelLaunch& launch : run.launches) {
       barriers.push_back(hazards.needs_barrier(launch));
       launches.push_back(std::move(launch));
     }
@@ -301,6 +299,7 @@ void Preparer::record(Prepared& prepared, std::span<const Bound> launches) {
     if (launch.behind_barrier) order.barrier(commands, kShaders, kShaders);
     launch.record(commands, launch.groups);
   }
+  prepared.dispatches = launches.size();
   if (!prepared.downloads.empty()) order.barrier(commands, actors, kTransfers);
   for (const Staged& staged : prepared.downloads) copy(staged, false);
   order.barrier(commands, actors, actors | kHost);  // covers later submissions too

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/device/device.h"
+#include "engine/device/gpu/fused.h"
 #include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/regions.h"
 #include "engine/device/gpu/row_pieces.h"
@@ -45,6 +46,7 @@ struct Prepared {
   OwnedDescriptorPool descriptors;
   OwnedCommandPool pool;
   VkCommandBuffer commands = VK_NULL_HANDLE;  // allocated from `pool`
+  size_t dispatches = 0;                      // in `commands`
   std::vector<WeightsCopy> weights;           // uploaded before a launch reads them for the first time
   std::vector<Rearrangement> rearrangements;  // behind these uploads
   uint64_t arranged_behind = 0;               // the launcher's count of uploads when they were last looked at

@@ -172,6 +172,9 @@ class VulkanDevice final : public Device, private DeviceLab {
   void record_spans(bool on) override { launcher_->record_spans(on); }
   std::vector<DeviceSpan> take_spans() override { return launcher_->take_spans(); }
   uint64_t copied_bytes() const override { return launcher_->copied_bytes(); }
+  size_t kernel_launches(const Program& program) const override {
+    return dynamic_cast<const VulkanProgram&>(program).prepared()->dispatches;
+  }
 
   std::unique_ptr<SyncProbe> sync_probe(sync::Policy policy, double work_seconds) override {
     require_policy(info_, policy);

@@ -31,6 +31,12 @@ def variants():
             if tokens != 8:
                 for bits in (4, 8):
                     yield "matmul_act8_simt.cl", form | few | {"BITS": bits, "HAS_PACKED_DOT": 2}
+    for tokens in (1, 4, 8):  # with what may follow a product
+        few = PLAIN | {"ROW_PIECES": 1, "ALIGNED_X": 1, "TOKENS": tokens, "HAS_BIAS": 1}
+        for end in ({"HAS_RESIDUAL": 1}, {"HAS_UNIT": 1}):
+            yield "matmul_i4_simt.cl", few | end
+            if tokens != 8:
+                yield "matmul_act8_simt.cl", few | end | {"BITS": 4, "HAS_PACKED_DOT": 2}
     for form in (PLAIN, MINIMA):
         for bits in (4, 8):
             yield "matmul_act8_simt.cl", form | {"ROW_PIECES": 1, "BITS": bits, "MATRIX_UNITS": 1}
@@ -50,9 +56,12 @@ def expanded(folder, name):
 
 
 def common(folder):
-    """The macros of kernels/common.cl that products use; its functions need a whole library of builtins."""
-    kept = ("#define VARIANT", "#define INLINE", "#define BUFFER", "#define PTR", "#pragma OPENCL FP_CONTRACT")
-    return "\n".join(line for line in (folder / "common.cl").read_text().splitlines() if line.startswith(kept))
+    """What products use of kernels/common.cl; its other functions need a whole library of builtins."""
+    kept = ("#define VARIANT", "#define INLINE", "#define BUFFER", "#define PTR", "#pragma OPENCL FP_CONTRACT", "INLINE float exp1")
+    text = (folder / "common.cl").read_text()
+    exponential = re.search(r"#define EXP_OF_NONE_ABOVE_0(?:.*\\\n)+.*\n", text)[0]
+    lines = [line for line in text.splitlines() if line.startswith(kept)]
+    return "\n".join([exponential, *sorted(lines, key=lambda line: not line.startswith("#"))])
 
 
 class Compiler:

@@ -1,0 +1,69 @@
+// Rows and their 8-bit codes in one launch, where a product of these rows follows. The norm before the product makes
+// its codes, or the merge of an attention.
+#include <utility>
+
+#include "engine/device/gpu/fused.h"
+#include "engine/device/gpu/lower_support.h"
+#include "packed/act_i8.h"
+
+namespace tandem::gpu {
+namespace {
+
+// The rows that the operator writes, if one of its kernels can make their codes.
+struct Rows {
+  Operand at;
+  int64_t S = 0, width = 0, stride = 0;
+};
+
+std::optional<Rows> coded_rows(const Operator& op) {
+  if (const auto* norm = std::get_if<RmsNorm>(&op.body); norm != nullptr && norm->groups == 1)
+    return Rows{norm->y, norm->S, norm->width, norm->y_stride};
+  if (const auto* attention = std::get_if<Attention>(&op.body)) {
+    const int64_t width = attention->cache.head_dim_v;  // a group has one head
+    if (width % kActGroup == 0) return Rows{attention->y, attention->S, attention->heads * width, attention->y_stride};
+  }
+  return std::nullopt;
+}
+
+// Whether the first launch of the product's lowering makes codes of exactly these rows.
+bool makes_codes_of(const Rows& rows, const MatMul& product, const std::vector<KernelLaunch>& launches) {
+  return product.act_i8 && rows.at && product.x == rows.at && product.S == rows.S && product.K == rows.width &&
+         product.x_stride == rows.stride && launches.size() == 2 && launches.front().kernel.starts_with("act_i8");
+}
+
+// The kernels with another form that also makes codes, and what selects it besides its name in kernels/.
+struct Maker {
+  const char *stem, *option;
+};
+constexpr Maker kMakers[] = {{"rms_norm", " -DCODES=1"}, {"attention_merge", ""}};
+
+// Turns the launch into that of the other form. False: its kernel has none.
+bool make_codes_too(const BufferArg& codes, const LoweringContext& context, KernelLaunch& launch) {
+  for (const auto& [stem, option] : kMakers) {
+    if (launch.kernel != in_family(stem, context.family)) continue;
+    launch.kernel = in_family(std::string(stem) + "_codes", context.family);
+    if (!context.shaders) launch.options += option;
+    launch.args.emplace_back(codes);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// The product may be fused with what follows it.
+std::optional<LoweredRun> fuse_codes(std::span<const Operator> rest, const LoweringContext& context) {
+  const auto rows = coded_rows(rest.front());
+  const auto* product = rows && rest.size() > 1 ? std::get_if<MatMul>(&rest[1].body) : nullptr;
+  if (product == nullptr || !product->act_i8) return std::nullopt;
+  LoweredRun behind = lower_first(rest.subspan(1), context);
+  if (!makes_codes_of(*rows, *product, behind.launches)) return std::nullopt;
+  LoweredRun run{0, 1 + behind.end, lower(rest.front(), context)};
+  const auto& codes = std::get<BufferArg>(behind.launches.front().args[1]);
+  if (run.launches.empty() || !make_codes_too(codes, context, run.launches.back())) return std::nullopt;
+  run.launches.push_back(std::move(behind.launches.back()));
+  run.launches.back().op += 1;
+  return run;
+}
+
+}  // namespace tandem::gpu
