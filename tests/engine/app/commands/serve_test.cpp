@@ -119,11 +119,13 @@ TEST(Serve, checks_drafts_of_a_model_by_running_each_token_again_alone) {
   EXPECT_GT(drafts, 0) << "sdnpu runs all drafts";
 }
 
+// A server that took the draft model would look for a template next, and end.
 TEST(Serve, refuses_draft_models_and_checks_that_cannot_be_used) {
   const Folder folder;
   const std::string other = toy_mixture(folder, 1, 64), missing = folder.file("missing.gguf");
   const auto ended = [&](const Arguments& flags) {
-    return tandem(Arguments{"serve", "-m", stories(), "--port", "0"} + on_host() + flags);
+    const Arguments all = Arguments{"serve", "-m", stories(), "--port", "0"} + on_host() + flags;
+    return tandem(all + Arguments{"--chat-template-file", folder.file("missing.jinja")});
   };
   const Ended vocabulary = ended({"--draft-model", other}), without = ended({"--draft-model", missing});
   EXPECT_EQ(vocabulary.status, 1);
