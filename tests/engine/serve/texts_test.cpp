@@ -305,6 +305,7 @@ TEST(ServedTexts, go_on_without_a_draft_model_that_fails) {
     extend(model->engine(), other, some_ids(3));
     for (int pass = 0; pass < 10; ++pass) {
       model->engine().plans().times().learn({1}, 1, 0, 1e-9);
+      served.engine().plans().times().learn({1}, 1, 0, 1);
       served.engine().plans().times().learn({1}, 2, 0, 1e-7);
     }
     SpecOptions drafts;
