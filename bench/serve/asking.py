@@ -73,6 +73,13 @@ class Server:
         connection.request("GET", "/v1/models")
         return json.load(connection.getresponse())["data"][0]["meta"]["n_vocab"]
 
+    def ids_of(self, text):
+        """The ids of a text in the middle of another one."""
+        connection, answer = self._post("/tokenize", {"content": text, "add_special": False})
+        ids = json.load(answer)["tokens"]
+        connection.close()
+        return ids
+
     def whole(self, ids, tokens):
         """The answer at once, with the engine's own times."""
         begin = time.perf_counter()

@@ -120,17 +120,19 @@ def outside(answer):
 
 
 def turns(arguments, server, vocabulary, report):
-    """The second turn of a dialogue of 1,000 tokens, beside its new tokens alone, and beside the engine at that depth."""
+    """The second turn of a dialogue of 1,000 tokens, beside its new tokens alone, and beside the engine at that depth.
+    Each round has another number of new tokens, for which nothing is prepared, as in most dialogues."""
     ratios, to_engine, outside_ms, engine_ratios = [], [], [], []
     for i in range(arguments.rounds + 1):
-        first = random_prompt(40000 + i, 1000, vocabulary)
-        server.whole(first, 8)
-        new = random_prompt(41000 + i, 100, vocabulary)
-        second = server.whole(first + new, 1)
-        alone = server.whole(random_prompt(42000 + i, 100, vocabulary), 1)
-        if second.usage["prompt_tokens_details"]["cached_tokens"] < 1000:
+        first = random_prompt(40000 + i, 992, vocabulary)
+        first += server.ids_of(server.whole(first, 8).text)
+        size = 100 + i
+        second = server.whole(first + random_prompt(41000 + i, size, vocabulary), 1)
+        alone = server.whole(random_prompt(42000 + i, size, vocabulary), 1)
+        if second.usage["prompt_tokens_details"]["cached_tokens"] < 992:
             raise Failed("the first turn ran again")
-        engine, engine_alone = (100 / bench_row(arguments, ["-p", "100", "-n", "0", "-d", depth])["avg_ts"] for depth in ("1000", "0"))
+        engine, engine_alone = (size / bench_row(arguments, ["-p", str(size), "-n", "0", "-d", depth])["avg_ts"]
+                                for depth in ("1000", "0"))
         if i > 0:
             ratios.append(second.seconds / alone.seconds)
             to_engine.append(second.seconds / engine)
@@ -138,10 +140,10 @@ def turns(arguments, server, vocabulary, report):
             outside_ms.append(outside(second))
     report["turn"], report["turn_engine"], report["turn_outside_ms"] = ratios, to_engine, outside_ms
     report["turn_engine_ratio"] = engine_ratios
-    print(f"\nSecond turn, 100 tokens behind 1,000: {median(ratios):.2f} times as long as 100 tokens alone, and "
-          f"{median(to_engine):.2f} times as long as the engine takes for 100 tokens there. {median(outside_ms):.1f} ms of it "
-          f"lie outside of the engine's own times. The engine takes {median(engine_ratios):.2f} times as long there as for "
-          "100 tokens alone.", flush=True)
+    print(f"\nSecond turn, some 100 tokens behind 1,000: {median(ratios):.2f} times as long as these tokens alone, and "
+          f"{median(to_engine):.2f} times as long as the engine takes for them there. {median(outside_ms):.1f} ms of it lie "
+          f"outside of the engine's own times. The engine takes {median(engine_ratios):.2f} times as long there as for these "
+          "tokens alone.", flush=True)
 
 
 def added(arguments, server, vocabulary, report):

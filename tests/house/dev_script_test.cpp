@@ -116,6 +116,8 @@ TEST_F(DevScript, compiles_what_tests_need_without_running_them) {
   const Outcome outcome = call(stubs + "run_tests --preset tsan --quick --build-only");
   EXPECT_EQ(outcome.status, 0);
   EXPECT_EQ(outcome.output, "built tsan tests_in_sync\n");
+  EXPECT_EQ(call(stubs + "run_tests --preset tsan --build-only").output,
+            "built tsan tests_in_sync tests_in_engine_run tests_in_engine_device tests_in_engine_serve\n");
 }
 
 // Replaces the work of the runner: prints its arguments and environment.

@@ -95,7 +95,7 @@ class Batcher::State {
   void admit();
   ActiveRequest begin(Request& next);
   std::unique_ptr<TextSpeculation> speculation_of(const Request& next);
-  Sequence fork_or_new(std::span<const int32_t> prompt);
+  Sequence shared_beginning(std::span<const int32_t> prompt);
   int64_t next_tokens(ActiveRequest& request, int64_t room);
   Extension next_prompt_piece(ActiveRequest& request, int64_t room, int64_t rows);
   static Extension writing_piece(ActiveRequest& request);
@@ -343,7 +343,7 @@ Batcher::State::ActiveRequest Batcher::State::begin(Request& next) {
   TANDEM_CHECK(!next.sequence || common_prefix(next.sequence->ids(), next.prompt) == given,
                "a prompt begins with the tokens of its sequence");
   const bool is_own = next.sequence || next.options.on_prompt_token;
-  Sequence own = is_own ? engine_.cache().new_sequence() : fork_or_new(next.prompt);
+  Sequence own = is_own ? engine_.cache().new_sequence() : shared_beginning(next.prompt);
   const int64_t shared = own.position(), cached = given + shared;
   totals_.shared_tokens += shared;
   const SpecOptions& spec = next.options.spec;
@@ -377,9 +377,10 @@ std::unique_ptr<TextSpeculation> Batcher::State::speculation_of(const Request& n
   return speculation;
 }
 
-// A fork of the sequence with the longest shared prefix, or a new sequence. The last token of a prompt always runs,
-// because its logits are needed.
-Sequence Batcher::State::fork_or_new(std::span<const int32_t> prompt) {
+// The sequence with the longest shared prefix, or a new one. A text that has ended and that the prompt continues is
+// taken itself. So no page of it is copied, and where pages cannot be copied, none of its tokens runs again. Any other
+// sequence is forked. The last token of a prompt always runs, because its logits are needed.
+Sequence Batcher::State::shared_beginning(std::span<const int32_t> prompt) {
   if (engine_.contract().bits_depend_on_passes) return engine_.cache().new_sequence();
   const std::span<const int32_t> shareable = prompt.first(prompt.size() - 1);
   const Sequence* best = nullptr;
@@ -392,8 +393,13 @@ Sequence Batcher::State::fork_or_new(std::span<const int32_t> prompt) {
     if (!request.given) consider(request.own);
   for (const Sequence& other : finished_) consider(other);
   if (!best) return engine_.cache().new_sequence();
-  Sequence shared = engine_.cache().fork(*best, most);
   const auto used = std::ranges::find(finished_, best, [](const Sequence& each) { return &each; });
+  if (used != finished_.end() && most == best->position()) {
+    Sequence continued = std::move(*used);
+    finished_.erase(used);
+    return continued;
+  }
+  Sequence shared = engine_.cache().fork(*best, most);
   if (used != finished_.end()) std::rotate(used, used + 1, finished_.end());
   return shared;
 }

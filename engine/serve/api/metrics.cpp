@@ -39,6 +39,8 @@ constexpr Row kRows[] = {
      [](const Metrics& metrics, const Load&) { return whole(metrics.cached_tokens); }},
     {{"predicted_tokens_total", "counter", "Generated tokens."},
      [](const Metrics& metrics, const Load&) { return whole(metrics.predicted_tokens); }},
+    {{"checked_tokens_total", "counter", "Of these, run again alone (--spec-check)."},
+     [](const Metrics& metrics, const Load&) { return whole(metrics.checked_tokens); }},
     {{"prompt_seconds_total", "counter", "Time until the first logits, summed over texts."},
      [](const Metrics& metrics, const Load&) { return seconds(metrics.prompt_us); }},
     {{"predicted_seconds_total", "counter", "Time after them, summed over texts."},
@@ -62,6 +64,7 @@ void count(Metrics& metrics, const Generation& generation) {
   metrics.prompt_tokens += generation.prompt_tokens;
   metrics.cached_tokens += generation.cached_prefix_tokens;
   metrics.predicted_tokens += std::ssize(generation.ids);
+  metrics.checked_tokens += generation.drafts.checked;
   metrics.prompt_us += std::llround(generation.prompt_seconds * 1e6);
   metrics.predicted_us += std::llround(generation.predicted_seconds * 1e6);
   const int64_t us = std::llround((generation.prompt_seconds + generation.predicted_seconds) * 1e6);

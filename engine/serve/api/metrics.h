@@ -15,7 +15,7 @@ namespace tandem::serve {
 struct Metrics {
   std::atomic<int64_t> requests = 0, refused = 0;  // HTTP requests; those that were answered with 4xx or 5xx
   std::atomic<int64_t> texts = 0, cancelled = 0, failed = 0, turned_away = 0;
-  std::atomic<int64_t> prompt_tokens = 0, cached_tokens = 0, predicted_tokens = 0;
+  std::atomic<int64_t> prompt_tokens = 0, cached_tokens = 0, predicted_tokens = 0, checked_tokens = 0;
   std::atomic<int64_t> prompt_us = 0, predicted_us = 0;  // of the engine, summed over texts
   std::atomic<int64_t> usual_us = 0;  // a moving mean of the time of a text that ended by itself; 0: none has
 };

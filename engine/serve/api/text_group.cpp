@@ -203,6 +203,8 @@ Json TextGroup::logprobs_of_chunk(size_t index) {
 void TextGroup::take_end(size_t index, Batcher::Result result) {
   const Generation& written = result.generation;
   count(metrics_, written);
+  if (const std::string& problem = written.drafts.model.problem; !problem.empty())
+    spdlog::warn("a text went on without the draft model: {}", http::printable(problem, 500));
   if (result.error) {
     ++metrics_.failed;
     const ApiError error = error_of(result.error);

@@ -241,6 +241,29 @@ TEST_F(OnACard, a_first_text_that_is_too_short_for_that_is_written_without_it_an
   EXPECT_THAT(engine->contract().other_bits, IsEmpty()) << "a card has the sums of all devices";
 }
 
+// No part of a page can be copied there, and these texts are shorter than a page.
+TEST_F(OnACard, texts_that_are_continued_do_not_run_again) {
+  warming(ActType::f32).mark();
+  EngineOptions two = options();
+  two.sequences = 2;
+  const auto engine = Engine::open(two);
+  ASSERT_EQ(engine->machine().device_names(), "fakecl:0");
+  Batcher batcher(*engine, 1);
+  Generation written;
+  const auto write = [&](const std::vector<int32_t>& prompt) {
+    batcher.add(prompt, so_many(3), [&](Batcher::Result result) { written = std::move(result.generation); });
+    while (batcher.step()) {
+    }
+  };
+  std::vector<int32_t> text = some_ids(40);
+  write(text);
+  text.insert(text.end(), written.ids.begin(), written.ids.end());
+  text.push_back(7);
+  write(text);
+  EXPECT_EQ(written.cached_prefix_tokens, 42);
+  EXPECT_EQ(written.ids, generate(*engine, text, so_many(3)).ids);
+}
+
 TEST_F(OnACard, what_compiling_took_is_known_the_next_time) {
   const KnownGpu card = test::fake_cl().known;
   {

@@ -47,18 +47,25 @@ class Served {
     server_.emplace(quick_options(), [this](Handed exchange) { api_->handle(std::move(exchange)); });
     if (settings.is_ready) become_ready();
   }
-  void become_ready() {
+  void become_ready(std::optional<SpecOptions> drafts = {}) {
     serve::Templates templates;
     if (!settings_.chat_template.empty())
       templates.usual = chat::TemplateSource{settings_.chat_template, "the test's template"};
     else if (settings_.has_template)
       templates.usual = chat::known_template("chatml");
     templates.with_tools = templates.usual;
-    api_->ready(*engine_, templates);
+    api_->ready(*engine_, templates, {}, nullptr, std::move(drafts));
   }
   uint16_t port() const { return server_->port(); }
   http::Server& server() { return *server_; }
   serve::Api& api() { return *api_; }
+  Engine& engine() { return *engine_; }
+  // An engine of the same model on the same machine.
+  std::unique_ptr<Engine> open_beside() const {
+    TextOptions options;
+    options.context = settings_.context;
+    return std::make_unique<Engine>(engine_->shared_model(), options);
+  }
   std::unique_ptr<Engine> open_alone() const {
     EngineOptions options = engines_.options();
     options.context = settings_.context;

@@ -1,9 +1,12 @@
 // Texts that a server writes for its clients.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 
 #include <future>
 #include <set>
+#include <sstream>
 
 #include "engine/run/serve/logprobs.h"
 #include "engine/serve/api/answer.h"
@@ -24,6 +27,11 @@ std::string greedy(const std::vector<int32_t>& ids, int tokens, const std::strin
          ",\"max_tokens\":" + std::to_string(tokens) + more + "}";
 }
 
+// A text as JSON has it, where bytes that are no UTF-8 are replaced.
+Json in_an_answer(const std::string& text) {
+  return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
 TEST(ServedTexts, have_the_bits_that_they_have_alone) {
   const Served served;
   const auto alone = served.open_alone();
@@ -34,8 +42,7 @@ TEST(ServedTexts, have_the_bits_that_they_have_alone) {
   for (int i = 0; i < 8; ++i) {
     const Generation expected = generate(*alone, some_ids(3 + 7 * i), so_many(12));
     const Json answer = found[static_cast<size_t>(i)].get();
-    const Json text = Json::parse(Json(expected.text).dump(-1, ' ', false, Json::error_handler_t::replace));
-    EXPECT_EQ(answer.at("choices").at(0).at("text"), text) << i;
+    EXPECT_EQ(answer.at("choices").at(0).at("text"), in_an_answer(expected.text)) << i;
     EXPECT_EQ(answer.at("usage").at("completion_tokens"), 12);
     EXPECT_EQ(answer.at("usage").at("prompt_tokens"), 3 + 7 * i);
     EXPECT_EQ(answer.at("choices").at(0).at("finish_reason"), "length");
@@ -283,6 +290,34 @@ TEST(ServedTexts, end_when_their_clients_leave) {
   EXPECT_TRUE(served.wait_for("texts_cancelled_total", 2));
   EXPECT_LT(served.metric("predicted_tokens_total"), 4000);
   EXPECT_EQ(served.json("/v1/completions", greedy(some_ids(7), 3)).at("usage").at("completion_tokens"), 3);
+}
+
+// Another text has the only page of the draft model. Passes with a draft seem to take no time, so that it is asked.
+TEST(ServedTexts, go_on_without_a_draft_model_that_fails) {
+  std::ostringstream log;
+  const auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(log, true);
+  auto& sinks = spdlog::default_logger()->sinks();
+  sinks.push_back(sink);
+  {
+    Served served({.context = 128, .is_ready = false});
+    const auto model = std::make_shared<DraftModel>(served.open_beside(), served.engine());
+    Sequence other = model->engine().cache().new_sequence();
+    extend(model->engine(), other, some_ids(3));
+    for (int pass = 0; pass < 10; ++pass) {
+      model->engine().plans().times().learn({1}, 1, 0, 1e-9);
+      served.engine().plans().times().learn({1}, 1, 0, 1);
+      served.engine().plans().times().learn({1}, 2, 0, 1e-7);
+    }
+    SpecOptions drafts;
+    drafts.model = model;
+    served.become_ready(drafts);
+    const auto alone = served.open_alone();
+    EXPECT_EQ(served.json("/v1/completions", greedy(some_ids(5), 20)).at("choices").at(0).at("text"),
+              in_an_answer(generate(*alone, some_ids(5), so_many(20)).text));
+  }
+  sinks.pop_back();
+  EXPECT_THAT(log.str(), HasSubstr("a text went on without the draft model: "));
+  EXPECT_THAT(log.str(), HasSubstr("no free page"));
 }
 
 TEST(ServedTexts, are_refused_when_the_line_is_full) {

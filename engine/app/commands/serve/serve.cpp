@@ -12,6 +12,7 @@
 
 #include "engine/app/commands/bench/soc_clock.h"
 #include "engine/app/commands/open_engine.h"
+#include "engine/app/commands/text/draft_flags.h"
 #include "engine/app/commands/text/draft_report.h"
 #include "engine/app/commands/text/draft_texts.h"
 #include "engine/app/commands/text/embed.h"
@@ -169,6 +170,7 @@ int serve_command(const CommonFlags& flags, const ServeFlags& own) {
   draft_texts.print_notes();
   SpecOptions drafts = flags.generate.spec;
   draft_texts.give_to(drafts);
+  drafts.model = open_draft_model(flags, *engine, own.parallel);
   const serve::Templates templates{chosen_template(flags, &engine->model().file(), false),
                                    chosen_template(flags, &engine->model().file(), true)};
   if (!templates.usual && !flags.quiet())
@@ -263,7 +265,6 @@ void add_serve(CLI::App& app, Action& action) {
   add_sampling_flags(app, common);
   for (const char* name : {"--predict", "--seed", "--stop", "--ignore-eos"}) app.remove_option(app.get_option(name));
   add_spec_flags(app, common);
-  remove_lone_spec_flags(app);
   add_engine_flags(app, common);
   app.get_option("--ctx-size")->envname("TANDEM_CTX_SIZE");
   add_compile_flag(app, common);
@@ -271,6 +272,7 @@ void add_serve(CLI::App& app, Action& action) {
   app.remove_option(app.get_option("--json"));
   app.callback([flags, &action] {
     require_safe(flags->own);
+    require_used_drafts(flags->common);
     action = [flags] { return serve_command(flags->common, flags->own); };
   });
 }

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "engine/app/commands/text/chat_terminal.h"
+#include "engine/app/commands/text/draft_flags.h"
 #include "engine/app/commands/text/prompting.h"
 #include "engine/app/file_flags.h"
 #include "engine/app/report.h"
@@ -80,7 +81,6 @@ void add_chat(CLI::App& app, Action& action) {
   flags->common.generate.predict = -1;  // an answer ends by itself
   add_sampling_flags(app, flags->common);
   add_spec_flags(app, flags->common);
-  remove_lone_spec_flags(app);
   add_engine_flags(app, flags->common);
   for (const char* name : {"--trace", "--soc"}) app.remove_option(app.get_option(name));
   add_compile_flag(app, flags->common);
@@ -91,6 +91,7 @@ void add_chat(CLI::App& app, Action& action) {
     const bool has_template = !common.chat_template.empty() || !common.chat_template_file.empty();
     if (common.model.empty() && !(flags->render && has_template))
       throw CLI::RequiredError(flags->render ? "--chat-template-file, --chat-template or --model" : "--model");
+    require_used_drafts(common);
     action = [flags] { return flags->render ? render_chat_command(*flags) : chat_command(*flags); };
   });
 }

@@ -54,6 +54,7 @@ class ChatTerminal {
     notes_.explain(flags.common.generate.spec.mode, engine);
     draft_texts_.print_notes();
     draft_texts_.give_to(dialogue_.options().spec);
+    dialogue_.options().spec.model = open_draft_model(flags.common, engine, 1);
   }
 
   // An error ends a turn and not the conversation. An interrupt ends the answer that is being written.
@@ -106,6 +107,7 @@ class ChatTerminal {
       has_begun = true;
       end();
       if (!flags_.common.quiet()) say_about(result, had_moved);
+      notes_.explain_draft_model(result);
       notes_.explain_history(draft_texts_.history_problem());
     } catch (...) {
       end();
@@ -213,6 +215,9 @@ class ChatTerminal {
     if (sums.drafts > 0)
       std::fprintf(stderr, "drafts: %lld of %lld accepted\n", static_cast<long long>(sums.accepted_drafts),
                    static_cast<long long>(sums.drafts));
+    if (sums.checked_tokens > 0)
+      std::fprintf(stderr, "%lld tokens ran again alone and had the same bits\n",
+                   static_cast<long long>(sums.checked_tokens));
   }
 
   const ChatFlags& flags_;

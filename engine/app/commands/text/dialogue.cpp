@@ -109,6 +109,7 @@ Generation Dialogue::generate_on(const Listener& listener) {
   totals_.timed_tokens += decoded_tokens(result);
   totals_.drafts += result.drafts.drafts;
   totals_.accepted_drafts += result.drafts.accepted;
+  totals_.checked_tokens += result.drafts.checked;
   return result;
 }
 

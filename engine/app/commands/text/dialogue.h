@@ -42,7 +42,7 @@ class Dialogue {
     int64_t turns = 0, read_tokens = 0, kept_tokens = 0, written_tokens = 0;
     double read_seconds = 0, written_seconds = 0;
     int64_t timed_tokens = 0;  // those of written_tokens that written_seconds times
-    int64_t drafts = 0, accepted_drafts = 0;
+    int64_t drafts = 0, accepted_drafts = 0, checked_tokens = 0;
   };
   const Totals& totals() const { return totals_; }
   int64_t position() const { return sequence_.position(); }  // tokens of the context that are in use

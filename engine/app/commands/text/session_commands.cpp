@@ -14,6 +14,7 @@
 #include "engine/app/commands/planning/calibrate.h"
 #include "engine/app/commands/planning/plan.h"
 #include "engine/app/commands/planning/profile.h"
+#include "engine/app/commands/text/draft_flags.h"
 #include "engine/app/commands/text/eval.h"
 #include "engine/app/commands/text/eval_lines.h"
 #include "engine/app/commands/text/run.h"
@@ -55,12 +56,6 @@ bool measures_nothing(const BenchFlags& bench) {
 void add_routing_flag(CLI::App& app, CommonFlags& flags) {
   writes_file(app.add_option("--routing-out", flags.routing_out,
                              "write which experts every token went to, as a file of trace-moe (tandem replay-moe)"));
-}
-
-// The baselines draft by rules of their own alone.
-void require_drafts_by_model(SpecMode mode) {
-  if (mode == SpecMode::none || mode == SpecMode::pld || mode == SpecMode::sam)
-    throw CLI::ExcludesError("--draft-model", std::string("--spec ") + to_string(mode));
 }
 
 // The smallest of a list, 0 for an empty one.
@@ -113,11 +108,7 @@ void add_run(CLI::App& app, Action& action) {
     require_one_form(flags->common.form);
     take_files(flags->common, flags->own);
     const bool is_many = flags->own.is_given();
-    const SpecOptions& spec = flags->common.generate.spec;
-    if (flags->own.lines.empty()) {  // a line may have drafts of its own
-      if (spec.check && spec.mode == SpecMode::none) throw CLI::ExcludesError("--spec-check", "--spec none");
-      if (!flags->common.draft_model.empty()) require_drafts_by_model(spec.mode);
-    }
+    if (flags->own.lines.empty()) require_used_drafts(flags->common);  // a line may have drafts of its own
     if (is_many && !(flags->common.save_state.empty() && flags->common.load_state.empty()))
       throw CLI::ExcludesError("--save-state, --load-state", "several prompts");
     action = [flags, is_many] {

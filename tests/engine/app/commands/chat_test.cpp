@@ -122,7 +122,6 @@ TEST(Chat, writes_the_same_answers_with_drafts_of_each_kind_and_without) {
   EXPECT_EQ(drafted.out, plain.out);
   EXPECT_EQ(answers({"--spec", "sdnpu"}).out, plain.out);
   EXPECT_THAT(answers({"--spec", "pld", "--draft-max", "0"}).err, Not(HasSubstr("drafts: ")));
-  EXPECT_EQ(talk("", {"--spec-check"}).status, 2) << "a flag of `run`";
 }
 
 TEST(Chat, takes_turns_back_and_saves_and_loads) {
@@ -145,6 +144,41 @@ TEST(Chat, takes_turns_back_and_saves_and_loads) {
 Ended talk_of_stories(const std::string& lines, const Arguments& more = {}) {
   return tandem(Arguments{"chat", "-m", stories(), "--chat-template", "chatml", "--seed", "5"} + on_host() + more,
                 {.input = lines});
+}
+
+// The model drafts for itself. Each token but the first one of an answer runs again alone.
+TEST(Chat, checks_drafts_of_a_model_by_running_each_token_again_alone) {
+  const Arguments greedy{"--temp", "0", "--ignore-eos", "-n", "40"};
+  const std::string lines = "Once upon a time\nLily had a cat.\n/stats\n";
+  const Ended plain = talk_of_stories(lines, greedy + Arguments{"--spec", "none"});
+  EXPECT_EQ(plain.status, 0) << plain.err;
+  EXPECT_THAT(plain.err, Not(HasSubstr("ran again alone")));
+  for (const std::string mode : {"auto", "sdnpu"}) {
+    const Ended checked =
+        talk_of_stories(lines, greedy + Arguments{"--spec", mode, "--draft-model", stories(), "--spec-check"});
+    EXPECT_EQ(checked.status, 0) << checked.err;
+    EXPECT_EQ(checked.out, plain.out) << mode;
+    EXPECT_THAT(checked.err, HasSubstr("78 tokens ran again alone and had the same bits")) << mode;
+    EXPECT_THAT(checked.err, Not(HasSubstr("without the draft model"))) << mode;
+  }
+}
+
+TEST(Chat, refuses_draft_models_and_checks_that_cannot_be_used) {
+  const Folder folder;
+  const std::string other = toy_mixture(folder, 1, 64), missing = folder.file("missing.gguf");
+  const Ended vocabulary = talk_of_stories("Hi\n", {"--draft-model", other});
+  EXPECT_EQ(vocabulary.status, 1);
+  EXPECT_EQ(vocabulary.out, "");
+  EXPECT_THAT(vocabulary.err, HasSubstr("the draft model has another vocabulary: " + other));
+  const Ended without = talk_of_stories("Hi\n", {"--draft-model", missing});
+  EXPECT_EQ(without.status, 1);
+  EXPECT_THAT(without.err, HasSubstr(missing));
+  const Ended rule = talk_of_stories("Hi\n", {"--draft-model", stories(), "--spec", "pld"}),
+              check = talk_of_stories("Hi\n", {"--spec-check", "--spec", "none"});
+  EXPECT_EQ(rule.status, 2);
+  EXPECT_THAT(rule.err, HasSubstr("--draft-model excludes --spec pld"));
+  EXPECT_EQ(check.status, 2);
+  EXPECT_THAT(check.err, HasSubstr("--spec-check excludes --spec none"));
 }
 
 // The first number behind `before`.

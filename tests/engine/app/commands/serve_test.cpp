@@ -91,6 +91,55 @@ TEST(Serve, makes_drafts_of_earlier_answers) {
   EXPECT_GT(answer_of(next)["timings"]["draft_n_accepted"], 20);
 }
 
+// The model drafts for itself, for two texts at a time. Each token but the first one of a text runs again alone.
+TEST(Serve, checks_drafts_of_a_model_by_running_each_token_again_alone) {
+  const json asked = {{"prompt", {"Once upon a time", "Lily had a cat."}},
+                      {"max_tokens", 80},
+                      {"temperature", 0},
+                      {"ignore_eos", true}};
+  int64_t drafts = 0;  // of the first text
+  const auto texts_of = [&](const ServerProcess& server) {
+    const Answered answer = server.post("/v1/completions", asked);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    const json body = json::parse(answer.body);
+    drafts = body["timings"]["draft_n"];
+    return std::vector<json>{body["choices"][0]["text"], body["choices"][1]["text"]};
+  };
+  const ServerProcess plain({"--spec", "none"});
+  EXPECT_THAT(plain.get("/metrics").body, HasSubstr("\ntandem_checked_tokens_total 0\n"));
+  const std::vector<json> texts = texts_of(plain);
+  EXPECT_EQ(drafts, 0);
+  for (const std::string mode : {"auto", "sdnpu"}) {
+    ServerProcess server({"--spec", mode, "--draft-model", stories(), "--spec-check", "--parallel", "2"});
+    EXPECT_EQ(texts_of(server), texts) << mode;
+    EXPECT_EQ(texts_of(server), texts) << mode << ": beginnings are shared with texts that have ended";
+    EXPECT_THAT(server.get("/metrics").body, HasSubstr("\ntandem_checked_tokens_total 316\n")) << mode;
+    EXPECT_THAT(server.child().err(), Not(HasSubstr("without the draft model"))) << mode;
+  }
+  EXPECT_GT(drafts, 0) << "sdnpu runs all drafts";
+}
+
+// A server that took the draft model would look for a template next, and end.
+TEST(Serve, refuses_draft_models_and_checks_that_cannot_be_used) {
+  const Folder folder;
+  const std::string other = toy_mixture(folder, 1, 64), missing = folder.file("missing.gguf");
+  const auto ended = [&](const Arguments& flags) {
+    const Arguments all = Arguments{"serve", "-m", stories(), "--port", "0"} + on_host() + flags;
+    return tandem(all + Arguments{"--chat-template-file", folder.file("missing.jinja")});
+  };
+  const Ended vocabulary = ended({"--draft-model", other}), without = ended({"--draft-model", missing});
+  EXPECT_EQ(vocabulary.status, 1);
+  EXPECT_THAT(vocabulary.err, HasSubstr("the draft model has another vocabulary: " + other));
+  EXPECT_EQ(without.status, 1);
+  EXPECT_THAT(without.err, HasSubstr(missing));
+  const Ended rule = ended({"--draft-model", stories(), "--spec", "sam"}),
+              check = ended({"--spec-check", "--spec", "none"});
+  EXPECT_EQ(rule.status, 2);
+  EXPECT_THAT(rule.err, HasSubstr("--draft-model excludes --spec sam"));
+  EXPECT_EQ(check.status, 2);
+  EXPECT_THAT(check.err, HasSubstr("--spec-check excludes --spec none"));
+}
+
 TEST(Serve, says_at_its_end_why_the_history_could_not_keep_a_text) {
   ServerProcess server({"--history", "/proc/self/no/history"});
   EXPECT_EQ(server.post("/v1/completions", kShort).status, 200);

@@ -247,6 +247,39 @@ TEST_F(Texts, that_were_used_last_stay_for_later_prompts) {
   EXPECT_EQ(write(11), 0);
 }
 
+// The second turn of a dialogue. A text that goes on elsewhere gets a copy of the page, and the ended text stays.
+TEST_F(Texts, that_are_continued_give_their_pages_away) {
+  const auto engine = open(5);
+  Batcher batcher(*engine, 1);
+  int64_t shared = 0, free_pages = -1;
+  const auto write = [&](const std::vector<int32_t>& prompt) {
+    std::vector<int32_t> text = prompt;
+    GenerateOptions options = so_many(3);
+    options.on_token = [&](const ChosenToken&) { free_pages = engine->cache().free_pages(); };
+    batcher.add(prompt, options, [&](const Batcher::Result& result) {
+      EXPECT_EQ(result.error, nullptr);
+      shared = result.generation.cached_prefix_tokens;
+      text.insert(text.end(), result.generation.ids.begin(), result.generation.ids.end());
+    });
+    while (batcher.step()) {
+    }
+    return text;
+  };
+  std::vector<int32_t> first = write(some_ids(40)), second = first;
+  EXPECT_EQ(free_pages, 4);
+  second.insert(second.end(), {7, 8, 9});
+  const std::vector<int32_t> third = write(second);
+  EXPECT_EQ(shared, 42) << "all but the last token, which did not run";
+  EXPECT_EQ(free_pages, 4) << "no page was copied";
+  EXPECT_EQ(std::vector(third.end() - 3, third.end()), generate(*open(1), second, so_many(3)).ids);
+  first[41] ^= 1;
+  write(first);
+  EXPECT_EQ(shared, 41);
+  EXPECT_EQ(free_pages, 3) << "the ended text keeps its own page";
+  write(second);
+  EXPECT_EQ(shared, 45) << "it is there";
+}
+
 // Prompts that batchers read at the same time. A pass has 16 tokens here.
 class SharedRoom : public Texts {
  protected:
