@@ -190,11 +190,6 @@ void add_spec_flags(CLI::App& app, CommonFlags& flags) {
   app.get_option("--history-max")->needs(history);
 }
 
-// A conversation and a server check no drafts, and have no second model.
-void remove_lone_spec_flags(CLI::App& app) {
-  for (const char* name : {"--draft-model", "--spec-check"}) app.remove_option(app.get_option(name));
-}
-
 // Commands that measure texts take the mode and the number of drafts alone.
 void remove_text_spec_flags(CLI::App& app) {
   for (const char* name :

@@ -86,7 +86,6 @@ void add_sampling_flags(CLI::App& app, CommonFlags& flags);    // -n -s --temp .
 void add_form_flags(CLI::App& app, CommonFlags& flags);        // --json-schema --grammar --json-object
 void require_one_form(const FormFlags& form);                  // CLI::ExcludesError: several are given
 void add_spec_flags(CLI::App& app, CommonFlags& flags);        // --spec --draft-max --prediction --history ...
-void remove_lone_spec_flags(CLI::App& app);                    // --draft-model and --spec-check
 void remove_text_spec_flags(CLI::App& app);                    // all of them but --spec and --draft-max
 void add_history_max_flag(CLI::App& app, CommonFlags& flags);  // --history-max, also a part of the spec flags
 void add_device_flag(CLI::App& app, CommonFlags& flags);       // --device
