@@ -1,5 +1,5 @@
-// Rows and their 8-bit codes in one launch, where a product of these rows follows. The norm before the product makes
-// its codes, or the merge of an attention.
+// Rows and their 8-bit codes in one launch, where products of these rows follow. The norm before the products makes
+// their codes, or the merge of an attention.
 #include <utility>
 
 #include "engine/device/gpu/fused.h"
@@ -51,18 +51,27 @@ bool make_codes_too(const BufferArg& codes, const LoweringContext& context, Kern
 
 }  // namespace
 
-// The product may be fused with what follows it.
+// Several products may follow that multiply the same rows, each fused with what follows it. The first one's codes serve
+// them all.
 std::optional<LoweredRun> fuse_codes(std::span<const Operator> rest, const LoweringContext& context) {
   const auto rows = coded_rows(rest.front());
-  const auto* product = rows && rest.size() > 1 ? std::get_if<MatMul>(&rest[1].body) : nullptr;
-  if (product == nullptr || !product->act_i8) return std::nullopt;
-  LoweredRun behind = lower_first(rest.subspan(1), context);
-  if (!makes_codes_of(*rows, *product, behind.launches)) return std::nullopt;
-  LoweredRun run{0, 1 + behind.end, lower(rest.front(), context)};
-  const auto& codes = std::get<BufferArg>(behind.launches.front().args[1]);
-  if (run.launches.empty() || !make_codes_too(codes, context, run.launches.back())) return std::nullopt;
-  run.launches.push_back(std::move(behind.launches.back()));
-  run.launches.back().op += 1;
+  if (!rows) return std::nullopt;
+  LoweredRun run{0, 1, {}};
+  while (run.end < rest.size()) {
+    const auto* product = std::get_if<MatMul>(&rest[run.end].body);
+    if (product == nullptr || !product->act_i8 || product->S != rows->S) break;
+    LoweredRun next = lower_first(rest.subspan(run.end), context);
+    if (!makes_codes_of(*rows, *product, next.launches)) break;
+    if (run.launches.empty()) {
+      run.launches = lower(rest.front(), context);
+      const auto& codes = std::get<BufferArg>(next.launches.front().args[1]);
+      if (run.launches.empty() || !make_codes_too(codes, context, run.launches.back())) return std::nullopt;
+    }
+    run.launches.push_back(std::move(next.launches.back()));
+    run.launches.back().op = run.end;
+    run.end += next.end;
+  }
+  if (run.launches.empty()) return std::nullopt;
   return run;
 }
 

@@ -120,7 +120,7 @@ std::vector<KernelLaunch> lower_act_i8(const MatMul& op, const LoweringContext& 
       narrow(op.y_stride)};
   if (!small_batch) launch.args.push_back(narrow(op.S));
   set_panels(launch, op.row_end - op.row_begin, small_batch ? op.S : 0, op.w, context);
-  if (takes_end(op, launch, context)) add_no_end(launch);
+  if (takes_end(op, launch, context)) add_no_end(op, launch);
   if (by_row) launch.global[1] = ceil_div(op.S, kTokensOfItem);
   if (simt && !small_batch) launch.global[1] = ceil_div(op.S, kTokensOfTile);
   return {code_launch(rows, context), std::move(launch)};

@@ -63,7 +63,7 @@ KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context)
   if (!small_batch) launch.args.push_back(narrow(op.S));
   if (small_batch) {
     set_small_batch_grid(op.row_end - op.row_begin, op.S, row_pieces, context, launch);
-    if (takes_end(op, launch, context)) add_no_end(launch);
+    if (takes_end(op, launch, context)) add_no_end(op, launch);
     if (row_pieces && rows_are_aligned(op.x, op.x_stride, 0)) launch.options += " -DALIGNED_X=1";
   } else {
     if (row_pieces) read_row_pieces(launch);

@@ -14,12 +14,16 @@ bool takes_end(const MatMul& op, const KernelLaunch& launch, const LoweringConte
   return in_row_pieces(op.w, context) && launch.kernel.starts_with("matmul_small_batch");
 }
 
-void add_no_end(KernelLaunch& launch) { launch.args.insert(launch.args.end(), {BufferArg{}, BufferArg{}, int32_t{0}}); }
+void add_no_end(const MatMul& op, KernelLaunch& launch) {
+  launch.args.insert(launch.args.end(), {BufferArg{op.w.data}, BufferArg{op.y, true}, int32_t{0}});
+}
 
 void set_end(const ProductEnd& end, KernelLaunch& launch) {
   Arg* args = &launch.args[launch.args.size() - kArguments];
-  args[0] = BufferArg{end.bias};
-  if (end.bias) launch.options += " -DHAS_BIAS=1";
+  if (end.bias) {
+    args[0] = BufferArg{end.bias};
+    launch.options += " -DHAS_BIAS=1";
+  }
   if (end.add != nullptr) {
     args[1] = BufferArg{end.add->x, true}, args[2] = narrow(end.add->x_stride);
     launch.options += " -DHAS_RESIDUAL=1";

@@ -16,8 +16,9 @@ struct ProductEnd {
 
 // Whether the last launch of this operator's lowering takes an end.
 bool takes_end(const MatMul& op, const KernelLaunch& launch, const LoweringContext& context);
-// Gives a launch the arguments of an end that does nothing. Lowering does so with every launch that takes one.
-void add_no_end(KernelLaunch& launch);
+// Gives a launch the arguments of an end that does nothing. Lowering does so with every launch that takes one. What is
+// absent is bound to the weights and to y, which the launch reads and writes anyway.
+void add_no_end(const MatMul& op, KernelLaunch& launch);
 // Sets the end of a launch that has the arguments.
 void set_end(const ProductEnd& end, KernelLaunch& launch);
 

@@ -49,6 +49,19 @@ TEST_P(FusedCodes, are_made_by_the_norm_before_the_product) {
   }
 }
 
+// A model's queries, keys and values may have weights of several types.
+TEST_P(FusedCodes, serve_all_products_of_the_same_rows) {
+  const auto build = [](CaseMemory& memory) {
+    std::vector<Operator> operators = norm_and_product(memory, {2, 96, true, false, false});
+    const MatMul first = std::get<MatMul>(operators.back().body);
+    MatMul second = product_of(memory, first.x, first.S, first.K, first.x_stride);
+    second.w = random_weights(memory, StorageType::q8_0, kCodedRows, first.K, 7);
+    operators.push_back({"second", second});
+    return operators;
+  };
+  expect_fused(build, 3);
+}
+
 // The attentions of few tokens with scratch, whose heads have whole groups of codes.
 std::vector<OpCase> attentions() {
   std::vector<OpCase> few;
