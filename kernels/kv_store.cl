@@ -1,5 +1,5 @@
-// Where the simt kernels put keys and values of a token in the cache of one layer. Other kernels include this file; it
-// is never built alone.
+// The places of a token's keys and values in the cache of one layer, for simt kernels. Other kernels include this file;
+// it is never built alone.
 //
 // Layout: cache elements are f16 (to nearest, ties to even) with -DKV_F16=1, else f32.
 //   cache_k [kv_heads][page_count][PAGE/16][head_dim][16]: place p of a page is lane p % 16 of block p / 16.

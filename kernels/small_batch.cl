@@ -11,7 +11,7 @@
   const int row_begin = 0; \
   const long slot = get_group_id(1), s = (long)get_group_id(2) * TOKENS, matrix = MATRIX_OF(s, slot);
 #else
-// What weights in pieces of rows may have fused with their product (matmul_rows_simt.cl).
+// Kernels of weights in pieces of rows have arguments for operators that are fused with them (matmul_rows_simt.cl).
 #if ROW_PIECES
 #define FUSED_ARGUMENTS , BUFFER(bias), BUFFER(beside), const int beside_stride
 #else

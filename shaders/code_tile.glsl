@@ -10,8 +10,8 @@ shared float code_tile[64 * 33];
 
 void make_codes(const uint from, const uint to);
 
-// The tile that begins with column `first` of a row of `width`, whose codes begin at word `row`. An invocation makes one
-// group.
+// The tile that begins with column `first` of a row of `width`, whose codes begin at word `row`. An invocation makes
+// one group.
 void make_codes_of_tile(const int first, const int width, const uint row) {
   const uint lane = gl_LocalInvocationID.x, group = uint(first) / 32u + lane;
   if (group < uint(width) / 32u) make_codes(lane * 33u, row + group * ACT_WORDS);

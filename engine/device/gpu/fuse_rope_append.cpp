@@ -1,5 +1,5 @@
-// Norms of query and key heads, their rotation, and the append of keys and values, in one launch. The norms may be
-// missing.
+// Norms of query and key heads, their rotation, and the append of keys and values, in one launch. Some models have no
+// norms of heads.
 #include <utility>
 
 #include "engine/device/gpu/fused.h"

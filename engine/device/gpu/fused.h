@@ -1,8 +1,8 @@
 // Fused launches: one launch that does the work of several operators which follow each other in a program. On a card, a
 // launch that waits for another one takes a few microseconds, which is as long as the work of one token.
 //
-// Contract: a fused launch writes everything that its operators write, with the same bits, also what only they read. So
-//   a program may be fused whoever reads its results. Only simt kernels are fused, for up to kSmallBatch tokens.
+// Contract: a fused launch writes everything that its operators write, with the same bits. So a program may be fused
+//   without knowing its readers. Only simt kernels are fused, for up to kSmallBatch tokens.
 //   Pure functions and plain values.
 #pragma once
 

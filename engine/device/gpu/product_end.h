@@ -1,5 +1,5 @@
-// What the launch of a product of few tokens does with its totals besides storing them. Only kernels of weights in
-// pieces of rows can do more (kernels/matmul_rows_simt.cl, shaders/matmul_rows.glsl).
+// The end of a product's launch: a launch of few tokens may do more with its totals than store them. Only kernels of
+// weights in pieces of rows can (kernels/matmul_rows_simt.cl, shaders/matmul_rows.glsl).
 #pragma once
 
 #include "engine/device/gpu/launch.h"
@@ -16,8 +16,8 @@ struct ProductEnd {
 
 // Whether the last launch of this operator's lowering takes an end.
 bool takes_end(const MatMul& op, const KernelLaunch& launch, const LoweringContext& context);
-// Gives a launch the arguments of an end that does nothing. Lowering does so with every launch that takes one. What is
-// absent is bound to the weights and to y, which the launch reads and writes anyway.
+// Gives a launch the arguments of an end that does nothing. Lowering does so with every launch that takes one. The
+// arguments are the weights and y, because the launch reads and writes these anyway.
 void add_no_end(const MatMul& op, KernelLaunch& launch);
 // Sets the end of a launch that has the arguments.
 void set_end(const ProductEnd& end, KernelLaunch& launch);

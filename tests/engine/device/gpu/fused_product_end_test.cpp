@@ -1,5 +1,5 @@
-// Products with what follows them, in one launch. Weights are in pieces of rows on cards alone, so other targets fuse
-// nothing.
+// Products with what follows them, in one launch. The tests run on cards alone, because only there weights are in
+// pieces of rows.
 #include "engine/device/gpu/fused.h"
 #include "tests/engine/device/gpu/fused_bench.h"
 
