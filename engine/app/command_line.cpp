@@ -3,7 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -55,6 +57,31 @@ constexpr const char* kFooter =
     "  TANDEM_LOG          log level: trace, debug, info, warn (default), error, off\n"
     "  REQUIRE_OPENCL=1    `tandem devices` fails without an OpenCL device (REQUIRE_VULKAN=1: without a Vulkan one)\n"
     "Exit status: 0 done, 1 the work failed, 2 wrong usage, 130 interrupted.";
+
+// Names the flags that a flag needs or excludes in the order of the alphabet. The parser names them in the order of
+// their addresses, so the help would change from run to run.
+class OrderedHelp : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string text = CLI::Formatter::make_option_opts(option);
+    for (const char* label : {" Needs:", " Excludes:"}) order_names(text, label);
+    return text;
+  }
+
+ private:
+  // The names stand between the label and the next label, or the end.
+  static void order_names(std::string& text, const std::string& label) {
+    const size_t at = text.find(label);
+    if (at == text.npos) return;
+    const size_t begin = at + label.size(), end = std::min(text.find(" Excludes:", begin), text.size());
+    std::istringstream words(text.substr(begin, end - begin));
+    std::vector<std::string> names{std::istream_iterator<std::string>(words), {}};
+    std::ranges::sort(names);
+    std::string ordered;
+    for (const std::string& name : names) ordered += " " + name;
+    text.replace(begin, end - begin, ordered);
+  }
+};
 
 #ifdef TANDEM_HAS_NPU_GEMM_COMMAND
 void add_npu(CLI::App& app, Action& action) {
@@ -205,6 +232,7 @@ std::span<const Command> commands() {
 Request parse_command_line(int argc, const char* const* argv) {
   CLI::App app(kDescription, "tandem");
   app.footer(kFooter);
+  app.formatter(std::make_shared<OrderedHelp>());
   app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
   Action action;

@@ -141,6 +141,13 @@ TEST(CommandLine, help_is_a_word_too) {
   EXPECT_THAT(text({"run", "help"}), HasSubstr("--predict"));
 }
 
+// Man pages are made of the help, and two builds have the same bytes.
+TEST(CommandLine, help_names_flags_that_exclude_each_other_in_one_order) {
+  const std::string help = tandem_program({"bench", "--help"}).out;
+  EXPECT_THAT(help, HasSubstr("Excludes: --breakdown --depth --roofline --soc\n"));
+  EXPECT_THAT(help, HasSubstr("--exact Excludes: --act --fast\n"));
+}
+
 TEST(CommandLine, a_model_and_a_shape_exclude_each_other_but_for_a_model_of_the_environment) {
   const std::vector<std::string> shape = {"plan", "--shape", "smollm2-135m", "--soc", "snapdragon-8gen3", "-p", "2"};
   std::vector<std::string> both = shape;
