@@ -37,6 +37,11 @@ std::optional<ActType> act_of(const CommonFlags& flags) {
   return std::nullopt;
 }
 
+void choose_act(const CommonFlags& flags, TextOptions& options) {
+  options.act = act_of(flags);
+  options.i8_for_integers = flags.act == "auto";
+}
+
 // An NPU alone runs no whole model. Without a plan of the user's, the host is opened too.
 std::vector<std::string> devices_to_open(const CommonFlags& flags) {
   std::vector<std::string> devices = flags.engine.devices;
@@ -61,8 +66,7 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   options.devices = devices_to_open(flags);
   // -1 asks for measured shares, which is what an engine without a split does.
   if (options.split == std::vector{-1.0}) options.split.clear();
-  options.act = act_of(flags);
-  options.i8_for_integers = flags.act == "auto";
+  choose_act(flags, options);
   options.kv_type = kv_type_of(flags);
   options.context = needs.context > 0 ? needs.context : flags.ctx_size;
   if (options.chunk == 0) options.chunk = needs.chunk;

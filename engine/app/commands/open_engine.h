@@ -29,8 +29,9 @@ struct EngineNeeds {
   std::string program = {};     // the `tandem` program that compiles the kernels; empty: the program of this process
 };
 
-KvType kv_type_of(const CommonFlags& flags);              // --cache-type
-std::optional<ActType> act_of(const CommonFlags& flags);  // --act or --fast; absent: auto, exact or none
+KvType kv_type_of(const CommonFlags& flags);                      // --cache-type
+std::optional<ActType> act_of(const CommonFlags& flags);          // --act or --fast; absent: auto, exact or none
+void choose_act(const CommonFlags& flags, TextOptions& options);  // sets act and i8_for_integers
 std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds& needs);
 // --draft-model, on the machine of the model that it drafts for; null: none was asked for. texts: written at a time.
 std::shared_ptr<DraftModel> open_draft_model(const CommonFlags& flags, const Engine& target, int64_t texts);

@@ -14,7 +14,7 @@
 #include "engine/device/proof/circumstances.h"
 #include "engine/device/proof/room.h"
 #include "engine/device/registry.h"
-#include "engine/run/choice/contract.h"
+#include "engine/run/activation_sizes.h"
 #include "engine/run/machine/kernel_set.h"
 #include "engine/run/warm_kernels.h"
 #include "sync/clock.h"
@@ -41,14 +41,16 @@ int warm_command(const CommonFlags& flags, const WarmFlags& own) {
   apply_verbosity(flags);
   const double start = now_seconds();
   if (own.background) give_way_to_others();  // before drivers are tried: it also raises the caller's limits
+  TextOptions asked;
+  choose_act(flags, asked);
   // The default for texts: a GPU card works without the NPU, so nothing rounds to f16.
-  ActType act = act_of(flags).value_or(default_card() ? ActType::f32 : ActType::f16);
+  ActType act = default_card() ? ActType::f32 : ActType::f16;
   // The braces close the file. Only its header is needed here, and the engines open it again.
   std::string mark, mark_of_many;
   {
     const GgufFile file = GgufFile::open(flags.model);
     const ModelConfig config = read_config(file);
-    if (flags.act == "auto" && all_integers(matrix_formats(file, config))) act = ActType::i8;
+    act = chosen_act(asked, matrix_formats(file, config)).value_or(act);
     mark = kernels_mark(file, config, kv_type_of(flags), act, KernelsFor::one_text);
     mark_of_many = kernels_mark(file, config, kv_type_of(flags), act, KernelsFor::many_texts);
   }
