@@ -1,23 +1,9 @@
-// The activation of a feed-forward block: y = gate / (1 + exp(-t)) * up (Shazeer 2020, arXiv:2002.05202).
-//   SwiGLU: t = gate. GEGLU by tanh (-DACTIVATION=1): t = 2 sqrt(2 / pi) * (gate + 0.044715 gate^3),
-//   since 1 + tanh(u) = 2 / (1 + exp(-2 u)). Squared ReLU (-DACTIVATION=2): y = gate * max(gate, 0) * up
-//   (So et al. 2021, arXiv:2109.08668). Clamped (-DACTIVATION=3): t = 1.702 gate, gate is at most 7, and up + 1 takes
-//   the place of up, which is within [-7, 7]. -DGATED=0 leaves out the product with up, and does not read it.
+// The activation of a feed-forward block (glu_options.cl).
 //
 // Layout: gate, up, y f32 at s*stride + i.
 // Work: dimension 0 is a run of `chunk` elements of a row, dimension 1 the token; local size 1.
-// Limits: any width; chunk is a multiple of 16; y may be gate or up. exp is exp16 of common.cl; -DROUND_F16=1 rounds y
-//   to f16.
-#ifndef ROUND_F16
-#define ROUND_F16 0
-#endif
-
-#ifndef ACTIVATION
-#define ACTIVATION 0  // engine/tensor/activation.h
-#endif
-#ifndef GATED
-#define GATED 1
-#endif
+// Limits: any width; chunk is a multiple of 16; y may be gate or up. exp is exp16 of common.cl.
+#include "glu_options.cl"
 
 INLINE float16 activated16(const float16 gate) {
 #if ACTIVATION == 3

@@ -1,4 +1,4 @@
-// The activation of a feed-forward block: y = activation(gate) * up. glu_of.cl has the activations and the options.
+// The activation of a feed-forward block: y = activation(gate) * up, with the options of glu_options.cl.
 //
 // Layout: gate, up, y f32 at s*stride + i. Without GATED up is not read.
 // Work: one work-item per element. Dimension 0 is i (rounded up to groups of 64), dimension 1 the token. `chunk` is 1.

@@ -1,9 +1,11 @@
-// The places of a token's keys and values in the cache of one layer, for simt kernels. Other kernels include this file;
-// it is never built alone.
+// The places of a token's keys and values in the cache of one layer. Other kernels include this file; it is never
+// built alone.
 //
 // Layout: cache elements are f16 (to nearest, ties to even) with -DKV_F16=1, else f32.
-//   cache_k [kv_heads][page_count][PAGE/16][head_dim][16]: place p of a page is lane p % 16 of block p / 16.
-//   cache_v [kv_heads][page_count][PAGE][head_dim_v]
+//   cache_k [kv_heads][page_count][PAGE/16][head_dim][16]: place p of a page is lane p % 16 of block p / 16, so that 16
+//   scores are one vector.
+//   cache_v [kv_heads][page_count][PAGE][head_dim_v]: one position's values are a row, so that a weighted sum runs
+//   along it.
 //   pages int32 [segments][pages_each]: page pages[segment][i] holds the places from i * PAGE on of a segment. A
 //   position's place is the position itself, except with -DTREES=1 (segments.cl).
 // Limits: positions[s] < pages_each * PAGE.

@@ -7,9 +7,10 @@
 //   Dimensions 1 and 2 of grouped_small_batch are as in matmul_simt.cl.
 // Options: TOKENS. HAS_BIAS=1 adds bias[row] to a total before it is stored. HAS_RESIDUAL=1 adds what is stored to
 //   `beside`, f32 at s*beside_stride + row, as add_simt does. HAS_UNIT=1 computes glu_simt of what is stored, with the
-//   options of glu_of.cl, into `beside`. With GATED the first half of the rows are gates, and a group has 4 of them and the
-//   same 4 rows of the second half. The including file defines add_run(panel, row, begin, end, x, x_stride, sums), which adds the products
-//   of the columns from `begin` to `end` to the sums of TOKENS tokens.
+//   options of glu_options.cl, into `beside`. With GATED the first half of the rows are gates, and a group has 4 of them
+//   and the same 4 rows of the second half.
+//   The including file defines add_run(panel, row, begin, end, x, x_stride, sums). It adds the products of the columns
+//   from `begin` to `end` to the sums of TOKENS tokens.
 // Limits: groups of 128. Local memory: 512 bytes * TOKENS. Rows from row_end on are padding and are never written.
 #include "small_batch.cl"
 #define ROWS 8

@@ -57,10 +57,7 @@ __kernel void NORM_KERNEL(BUFFER(x), BUFFER(y), BUFFER(add), BUFFER(weight), BUF
 #if CODES
   __local float tile[CODE_TILE_ROOM];
   __global uint *codes = PTR(uint, codes) + s * (width / 32) * ACT_WORDS;
-#endif
-  // With codes a tile of columns at a time, otherwise all of them.
-  #if CODES
-  const int columns = CODE_TILE;
+  const int columns = CODE_TILE;  // at a time
 #else
   const int columns = width;
 #endif

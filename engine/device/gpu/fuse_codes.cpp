@@ -25,10 +25,15 @@ std::optional<Rows> coded_rows(const Operator& op) {
   return std::nullopt;
 }
 
-// Whether the first launch of the product's lowering makes codes of exactly these rows.
-bool makes_codes_of(const Rows& rows, const MatMul& product, const std::vector<KernelLaunch>& launches) {
+// Whether the product needs codes of exactly these rows.
+bool needs_codes_of(const Rows& rows, const MatMul& product) {
   return product.act_i8 && rows.at && product.x == rows.at && product.S == rows.S && product.K == rows.width &&
-         product.x_stride == rows.stride && launches.size() == 2 && launches.front().kernel.starts_with("act_i8");
+         product.x_stride == rows.stride;
+}
+
+// Whether a product is two launches, of which the first one makes its codes. A product that was cut has more.
+bool begins_with_codes(const std::vector<KernelLaunch>& launches) {
+  return launches.size() == 2 && launches.front().kernel.starts_with("act_i8");
 }
 
 // The kernels with another form that also makes codes, and what selects it besides its name in kernels/.
@@ -59,9 +64,9 @@ std::optional<LoweredRun> fuse_codes(std::span<const Operator> rest, const Lower
   LoweredRun run{0, 1, {}};
   while (run.end < rest.size()) {
     const auto* product = std::get_if<MatMul>(&rest[run.end].body);
-    if (product == nullptr || !product->act_i8 || product->S != rows->S) break;
+    if (product == nullptr || !needs_codes_of(*rows, *product)) break;
     LoweredRun next = lower_first(rest.subspan(run.end), context);
-    if (!makes_codes_of(*rows, *product, next.launches)) break;
+    if (!begins_with_codes(next.launches)) break;
     if (run.launches.empty()) {
       run.launches = lower(rest.front(), context);
       const auto& codes = std::get<BufferArg>(next.launches.front().args[1]);

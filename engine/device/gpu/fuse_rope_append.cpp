@@ -70,7 +70,7 @@ std::optional<LoweredRun> fuse_rope_append(std::span<const Operator> rest, const
   if (!fits(parts)) return std::nullopt;
   const Rope& rope = *parts.rope;
   const KvAppend& append = *parts.append;
-  const KvCache& cache = append.cache;
+  const CacheArguments places = cache_arguments(append);
   // Each operator's own lowering checks its sizes.
   lower_rope(rope, context);
   KernelLaunch launch = std::move(lower_kv_append(append, context).front());
@@ -81,31 +81,13 @@ std::optional<LoweredRun> fuse_rope_append(std::span<const Operator> rest, const
   launch.options.append(" ").append(defines({{"HEAD_DIM", rope.head_dim},
                                              {"INTERLEAVED", rope.layout == RopeLayout::interleaved},
                                              {"HAS_NORMS", has_norms}}));
-  launch.args = {BufferArg{rope.x, true},
-                 BufferArg{q_norm.weight},
-                 BufferArg{k_norm.weight},
-                 BufferArg{append.v},
-                 BufferArg{rope.positions},
-                 BufferArg{rope.table},
-                 BufferArg{begins_argument(append.segments)},
-                 BufferArg{append.segments.pages},
-                 BufferArg{paths_argument(append.segments)},
-                 BufferArg{cache.k, true},
-                 BufferArg{cache.v, true},
-                 narrow(rope.heads - cache.kv_heads),
-                 narrow(rope.rot_dim),
-                 narrow(rope.x_stride),
-                 narrow(append.v_stride),
-                 narrow(cache.head_dim_v),
-                 narrow(append.segments.count),
-                 narrow(append.segments.first_token),
-                 narrow(append.segments.depth),
-                 narrow(pages_of(cache.capacity)),
-                 narrow(cache.pages),
-                 q_norm.weight_offset,
-                 k_norm.weight_offset,
-                 q_norm.eps,
-                 k_norm.eps};
+  launch.args = {BufferArg{rope.x, true}, BufferArg{q_norm.weight},  BufferArg{k_norm.weight},
+                 BufferArg{append.v},     BufferArg{rope.positions}, BufferArg{rope.table}};
+  append_to(launch.args, places.buffers);
+  append_to(launch.args, {narrow(rope.heads - append.cache.kv_heads), narrow(rope.rot_dim), narrow(rope.x_stride),
+                          narrow(append.v_stride)});
+  append_to(launch.args, places.sizes);
+  append_to(launch.args, {q_norm.weight_offset, k_norm.weight_offset, q_norm.eps, k_norm.eps});
   launch.global = {static_cast<size_t>(rope.heads) * kWorkGroup, static_cast<size_t>(rope.S), 1};
   launch.local = {kWorkGroup, 1, 1};
   launch.tokens = rope.S;

@@ -75,6 +75,11 @@ std::vector<KernelLaunch> lower_embed(const Embed& op, const LoweringContext& co
 std::vector<KernelLaunch> lower_rms_norm(const RmsNorm& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_rope(const Rope& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_kv_append(const KvAppend& op, const LoweringContext& context);
+// The arguments of kernels that append to a cache: where tokens and pages lie, then head_dim_v and the other sizes.
+struct CacheArguments {
+  std::vector<Arg> buffers, sizes;
+};
+CacheArguments cache_arguments(const KvAppend& op);
 std::vector<KernelLaunch> lower_attention(const Attention& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_glu(const Glu& op, const LoweringContext& context);
 std::string unit_options(const Glu& op);  // build options that select its kind of unit

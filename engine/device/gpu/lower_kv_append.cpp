@@ -6,6 +6,14 @@
 
 namespace tandem::gpu {
 
+CacheArguments cache_arguments(const KvAppend& op) {
+  const Segments& segments = op.segments;
+  return {{BufferArg{begins_argument(segments)}, BufferArg{segments.pages}, BufferArg{paths_argument(segments)},
+           BufferArg{op.cache.k, true}, BufferArg{op.cache.v, true}},
+          {narrow(op.cache.head_dim_v), narrow(segments.count), narrow(segments.first_token), narrow(segments.depth),
+           narrow(pages_of(op.cache.capacity)), narrow(op.cache.pages)}};
+}
+
 // A simt work-item writes one element of a key and of a value, up to the wider of the two. In the simd family, a
 // work-item or a group writes both rows of one token and KV head.
 std::vector<KernelLaunch> lower_kv_append(const KvAppend& op, const LoweringContext& context) {
@@ -20,23 +28,11 @@ std::vector<KernelLaunch> lower_kv_append(const KvAppend& op, const LoweringCont
   KernelLaunch launch;
   launch.source = launch.kernel = in_family("kv_append", context.family);
   launch.options = defines({{"KV_F16", cache.type == KvType::f16}, {"TREES", op.segments.depth > 0}});
-  launch.args = {BufferArg{op.k},
-                 BufferArg{op.v},
-                 BufferArg{op.positions},
-                 BufferArg{begins_argument(op.segments)},
-                 BufferArg{op.segments.pages},
-                 BufferArg{paths_argument(op.segments)},
-                 BufferArg{cache.k, true},
-                 BufferArg{cache.v, true},
-                 narrow(op.k_stride),
-                 narrow(op.v_stride),
-                 narrow(cache.head_dim),
-                 narrow(cache.head_dim_v),
-                 narrow(op.segments.count),
-                 narrow(op.segments.first_token),
-                 narrow(op.segments.depth),
-                 narrow(pages_of(cache.capacity)),
-                 narrow(cache.pages)};
+  const CacheArguments places = cache_arguments(op);
+  launch.args = {BufferArg{op.k}, BufferArg{op.v}, BufferArg{op.positions}};
+  append_to(launch.args, places.buffers);
+  append_to(launch.args, {narrow(op.k_stride), narrow(op.v_stride), narrow(cache.head_dim)});
+  append_to(launch.args, places.sizes);
   const auto S = static_cast<size_t>(op.S), kv_heads = static_cast<size_t>(cache.kv_heads);
   if (context.family == KernelFamily::simt) {
     launch.global = {round_up(static_cast<size_t>(std::max(cache.head_dim, cache.head_dim_v)), kWorkGroup), S,

@@ -69,6 +69,10 @@ inline const Operand& paths_argument(const Segments& segments) {
   return segments.depth > 0 ? segments.paths : segments.pages;
 }
 
+inline void append_to(std::vector<Arg>& args, const std::vector<Arg>& more) {
+  args.insert(args.end(), more.begin(), more.end());
+}
+
 // An operator's only launch, moved. An initializer list would copy it.
 inline std::vector<KernelLaunch> only(KernelLaunch&& launch) {
   std::vector<KernelLaunch> launches;
