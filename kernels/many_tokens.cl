@@ -1,8 +1,8 @@
 // How the simt kernels of many tokens begin: their names and arguments, and the tile of a work-group, 64 rows and 64
 // tokens. Other kernels include this file; it is never built alone.
 //
-// GEMM_KERNEL(attributes) begins the kernel. FIND_TILE is its first line, and ends a group without a tile. Then
-//   `first_row`, `first_token` and `S` (behind the last token) are the tile, PANELS its weights, and X_ROW and Y_ROW the
+// GEMM_KERNEL(attributes) begins the kernel. FIND_TILE is its first line, and ends a group without a tile. The tile begins
+//   with `first_row` and `first_token`, and its tokens end before `S`. PANELS are its weights. X_ROW and Y_ROW are the
 //   offsets of a token's rows.
 #ifdef GROUPED
 #include "grouped_gemm.cl"

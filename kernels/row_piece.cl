@@ -8,8 +8,8 @@
 #ifndef ROW_PIECES
 #define ROW_PIECES 0
 #endif
-// The places of one value, in either layout: the byte of a 4-bit code and of an 8-bit code in a tile, and the index of an
-// element in a dense panel, where a piece has so many columns.
+// The places of one value, in either layout. NIBBLE_BYTE and CODE_BYTE are the bytes of a 4-bit and of an 8-bit code in a
+// tile. ELEMENT_INDEX is an index in a dense panel; `columns` are those of a piece.
 #if ROW_PIECES
 #define NIBBLE_BYTE(column, r) ((r) * 16 + (column) / 2)
 #define CODE_BYTE(column, r) ((column) / 16 * 1024 + (r) * 16 + ((column) / 8 % 2 * 2 + (column) % 2) * 4 + (column) % 8 / 2)

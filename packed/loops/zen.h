@@ -1,4 +1,4 @@
-// What loops must know of AMD's cores. Pure.
+// Facts about AMD's cores that loops depend on. Pure.
 #pragma once
 
 namespace tandem {

@@ -1,4 +1,4 @@
-// What a device says about the kernels of its products, compared with what lowering chooses.
+// The notes on a device's kernels agree with what lowering chooses.
 #include "engine/device/gpu/kernel_notes.h"
 
 #include <gmock/gmock.h>
