@@ -38,6 +38,7 @@ struct Named {
 const Named kFormats[] = {
     {"Q4_0", {PackedKind::i4, ScaleKind::half, MinKind::zero_point, 32, 8}},
     {"Q4_1", {PackedKind::i4, ScaleKind::half, MinKind::explicit_, 32}},
+    {"MXFP4", {PackedKind::i4, ScaleKind::half, MinKind::none, 32, 0, CodeBook::e2m1}},
     {"Q8_0", {PackedKind::i8, ScaleKind::half, MinKind::none, 32}},
     {"Q4_K", {PackedKind::i4, ScaleKind::super, MinKind::explicit_, 32}},
     {"Q6_K", {PackedKind::i8, ScaleKind::super, MinKind::none, 16}},

@@ -1,7 +1,7 @@
 // Multiplies unsigned weight codes by a token's signed codes, four at a time, for 16 rows at once, and accumulates the
 // products. Other kernels include this file; it is never built alone.
 //
-// Contract: exact for groups of at most 32 columns; with BITS 4 the codes of weights are below 16. `start` corrects for
+// Contract: exact for groups of at most 32 columns; with CODE_BITS 4 the codes of weights are below 16. `start` corrects for
 //   the offset of the unsigned codes; the caller passes the same value to start_products() and all_products().
 // Layout: a word holds four codes of a row, or four codes of a token.
 // Variants: the host names one, and only after a test has proven it.
@@ -10,6 +10,9 @@
 //                   codes of 127 make 3,810. A group has eight such pairs, which make 30,480; so a byte is split into
 //                   two nibbles.
 //   none            plain C.
+#ifndef CODE_BITS
+#define CODE_BITS BITS
+#endif
 #if defined(HAS_VPDPBUSD)
 #define Sum int16
 INLINE Sum start_products(const int start) { return (int16)(start); }
@@ -22,7 +25,7 @@ INLINE int16 all_products(const Sum *sum, const int start) { return *sum; }
 #elif defined(HAS_VPMADDUBSW)
 typedef struct {
   short16 low[2];  // eight rows each; two neighbouring lanes hold the two pairs of columns of a row
-#if BITS == 8
+#if CODE_BITS == 8
   short16 high[2];
 #endif
 } Sum;
@@ -30,7 +33,7 @@ INLINE Sum start_products(const int start) {
   Sum sum;
   for (int i = 0; i < 2; ++i) {
     sum.low[i] = 0;
-#if BITS == 8
+#if CODE_BITS == 8
     sum.high[i] = 0;
 #endif
   }
@@ -49,7 +52,7 @@ INLINE int8 add_pairs(const short16 pairs, const short factor) {
 }
 INLINE void add_products(Sum *sum, const uint16 codes, const uint x) {
   const uint8 all = (uint8)(x);
-#if BITS == 4
+#if CODE_BITS == 4
   sum->low[0] += pairs_of(codes.lo, all);
   sum->low[1] += pairs_of(codes.hi, all);
 #else
@@ -62,7 +65,7 @@ INLINE void add_products(Sum *sum, const uint16 codes, const uint x) {
 }
 INLINE int16 all_products(const Sum *sum, const int start) {
   const int16 low = (int16)(add_pairs(sum->low[0], 1), add_pairs(sum->low[1], 1)) + start;
-#if BITS == 4
+#if CODE_BITS == 4
   return low;
 #else
   return low + (int16)(add_pairs(sum->high[0], 16), add_pairs(sum->high[1], 16));

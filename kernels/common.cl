@@ -60,6 +60,10 @@ typedef float16 float16_anywhere __attribute__((aligned(4)));
 // 16 words at any byte address; vload16 requires the alignment of a word.
 #ifdef __clang__
 typedef uint16 uint16_anywhere __attribute__((aligned(1)));
+
+// All bytes of a register (code_book_simd.cl).
+typedef char char32 __attribute__((ext_vector_type(32)));
+typedef char char64 __attribute__((ext_vector_type(64)));
 #endif
 
 // Loads 16 halves as floats from any address that is aligned for a half. PoCL 3.1 compiles vload_half16 to two

@@ -2,7 +2,8 @@
 // packed format.
 //
 // Layout: w as in packed/format.h; y f32 [S, H] dense; ids int32 [S].
-// Options: ROW_PIECES is that of row_piece.cl. KIND is 0 f32, 1 f16, 2 bf16, 3 i4, 4 i8. GROUP, SUPER, MIN_KIND and ZERO_POINT are those of packed_simd.cl.
+// Options: ROW_PIECES is that of row_piece.cl, BOOK that of code_book.cl. KIND is 0 f32, 1 f16, 2 bf16, 3 i4, 4 i8. GROUP,
+//   SUPER, MIN_KIND and ZERO_POINT are those of packed_simd.cl.
 // Work mapping: work-item (i, s) decodes `columns` columns of token s, from column i * columns on: 64 columns on a CPU
 //   device, 1 on a GPU.
 // Limits: w holds rows row_begin .. row_end of a table of `vocabulary` rows. Other launches write the tokens whose id
@@ -19,6 +20,7 @@
 #define TILE_BYTES (SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1) + QUANT_BYTES)
 #endif
 
+#include "code_book.cl"
 #include "row_piece.cl"
 
 INLINE float element(__global const uchar *panel, int r, int k) {
@@ -37,7 +39,7 @@ INLINE float element(__global const uchar *panel, int r, int k) {
   __global const uchar *at = header + HEADER_BYTES + (tile % TILES) * TILE_BYTES;
   __global const uchar *quants = at + SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1);
 #if KIND == 3
-  const float q = (float)((quants[NIBBLE_BYTE(column, r)] >> (column % 2 * 4)) & 15);
+  const float q = (float)number_of(quants[NIBBLE_BYTE(column, r)] >> column % 2 * 4 & 15u);
 #else
   const float q = (float)((__global const char *)quants)[CODE_BYTE(column, r)];
 #endif

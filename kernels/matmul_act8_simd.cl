@@ -6,7 +6,8 @@
 // codes, acc). Groups are in ascending order. A run of columns (runs.cl) is one such chain, and runs are added in
 // ascending order.
 // Layout: codes of weights as in matmul_i4_simd.cl (BITS 4) and matmul_i8_simd.cl (BITS 8), scales as in
-//   packed_simd.cl. The kernel brings both kinds of codes into words of four neighbouring codes of a row, unsigned. y
+//   packed_simd.cl. The kernel brings both kinds of codes into words of four neighbouring codes of a row, unsigned. With
+//   a BOOK (code_book.cl) these are the numbers of 4-bit codes, plus 128. y
 //   f32 with y_stride, unaligned. Strides of x count words.
 // Work mapping: local size 1, no barriers; a work-item has 64 rows.
 //   matmul_small_batch, grouped_small_batch (option TOKENS = 1..3): as in matmul_simd.cl. The sums of a run are in
@@ -17,11 +18,13 @@
 //   row_end on are padding and are never written.
 #include "act_i8.cl"
 #include "runs.cl"
+#include "code_book_simd.cl"
 #if BITS == 4
 #define QUANT_BYTES 1024
 #else
 #define QUANT_BYTES 2048
 #endif
+#define CODE_BITS (BITS == 4 && !BOOK ? 4 : 8)  // of the numbers that are multiplied
 #define SCALE_STEP (SUPER == 2 ? 0.125f : 1.0f)
 #define GROUPS (32 / GROUP)
 #if SUPER
@@ -34,7 +37,7 @@
 #define TILE_BYTES (SCALE_BYTES * (MIN_KIND == 2 ? 2 : 1) + QUANT_BYTES)
 #define QUADS 8            // words of four columns in a tile
 #define GROUP_QUADS (QUADS / GROUPS)
-#define BIAS ((MIN_KIND == 1 ? ZERO_POINT : 0) + (BITS == 4 ? 0 : 128))  // the offset of unsigned codes
+#define BIAS ((MIN_KIND == 1 ? ZERO_POINT : 0) + (CODE_BITS == 4 ? 0 : 128))  // the offset of unsigned codes
 #define AHEAD_BYTES 8192
 
 #include "byte_products.cl"
@@ -138,8 +141,11 @@ INLINE void load_words(__global const uchar *quants, const int m, uint16 *even, 
   interleave_rows(at[0], at[1], at[2], at[3], both);
 #pragma unroll
   for (int b = 0; b < 4; ++b) {
-    even[b] = both[b] & 0x0f0f0f0fu;
-    odd[b] = both[b] >> 4 & 0x0f0f0f0fu;
+    even[b] = numbers_of_rows(both[b] & 0x0f0f0f0fu);
+    odd[b] = numbers_of_rows(both[b] >> 4 & 0x0f0f0f0fu);
+#if BOOK
+    even[b] ^= 0x80808080u, odd[b] ^= 0x80808080u;
+#endif
   }
 #elif OTHER_ORDER
   __global const uint16_anywhere *at = (__global const uint16_anywhere *)(quants + m * 512);

@@ -12,7 +12,7 @@
 //   memory. Work-item (tx, ty) of 16 x 16 computes rows tx, tx+16, tx+32, tx+48 of tokens 4 ty .. 4 ty + 3.
 //   -DGROUPED=1: grouped_small_batch, one token (TOKENS = 1) and slot each (grouped_small_batch.cl), and
 //   grouped_gemm (grouped_gemm.cl).
-//   HAS_PACKED_DOT: packed_dot.cl. MATRIX_UNITS: matmul_units_simt.cl.
+//   HAS_PACKED_DOT: packed_dot.cl. BOOK: code_book.cl. MATRIX_UNITS: matmul_units_simt.cl.
 // Limits: groups of 256 (wide: 1,024). Local memory: few 1.25 KiB * TOKENS (wide 4.25 KiB * TOKENS), gemm 6 KiB (7
 //   grouped). K is a multiple of 32 (of 256 with SUPER). Rows from row_end on are padding and are never written.
 #if BITS == 4
@@ -23,19 +23,19 @@
 #include "act_i8.cl"
 #include "packed_dot.cl"
 #include "packed_tiles.cl"
+#include "code_book.cl"
 #include "row_piece.cl"
 #include "runs_simt.cl"
 #define ZERO (MIN_KIND == 1 ? ZERO_POINT : 0)
 #define WORDS_OF_GROUP (8 / GROUPS)
 
-// Words 2 m and 2 m + 1 of row r, in the order of the words of activations. The codes stay as they are stored: a code
-// minus its zero point may not fit a byte, so the zero point is subtracted from a whole sum.
+// Words 2 m and 2 m + 1 of row r, in the order of the words of activations. Codes without a book stay as they are stored:
+// a code minus its zero point may not fit a byte, so the zero point is subtracted from a whole sum.
 INLINE uint2 weight_words(__global const uchar *quants, const int m, const int r) {
 #if ROW_PIECES
   __global const uint *pieces = (__global const uint *)quants;
 #if BITS == 4
-  const uint eight = pieces[r * 4 + m];
-  return (uint2)(eight & 0x0f0f0f0fu, eight >> 4 & 0x0f0f0f0fu);
+  return words_of_codes(pieces[r * 4 + m]);
 #else
   return (uint2)(pieces[m / 2 * 256 + r * 4 + m % 2 * 2], pieces[m / 2 * 256 + r * 4 + m % 2 * 2 + 1]);
 #endif
@@ -49,7 +49,11 @@ INLINE uint2 weight_words(__global const uchar *quants, const int m, const int r
     words |= (uint2)(quants[(8 * m + 2 * i) * 64 + r], quants[(8 * m + 2 * i + 1) * 64 + r]) << 8 * i;
 #endif
   }
+#if BITS == 4
+  return (uint2)(numbers_of(words.x), numbers_of(words.y));
+#else
   return words;
+#endif
 #endif
 }
 
@@ -90,8 +94,7 @@ INLINE RowOfTile load_row(__global const uchar *panel, const int n, const int r)
 // The products of word pair m of a row with the token's words.
 INLINE int pair_of_words(const RowOfTile row, const int m, const uint4 *codes) {
 #if BITS == 4
-  const uint eight = word_of(row.codes[0], m);
-  const uint2 words = (uint2)(eight & 0x0f0f0f0fu, eight >> 4 & 0x0f0f0f0fu);
+  const uint2 words = words_of_codes(word_of(row.codes[0], m));
 #else
   const uint2 words = (uint2)(word_of(row.codes[m / 2], m % 2 * 2), word_of(row.codes[m / 2], m % 2 * 2 + 1));
 #endif

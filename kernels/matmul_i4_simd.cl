@@ -4,10 +4,15 @@
 //   packed_simd.cl has the rest.
 //   So byte r/16 of 16 words holds 16 rows. The kernel masks their codes in place and converts them as q * 2^(8 *
 //   byte); the scale takes the power back. fma(q, scale, low) rounds as written. It shifts the odd columns' codes down
-//   first, because the topmost bit would be the sign.
+//   first, because the topmost bit would be the sign. With a BOOK (code_book.cl) codes are looked up instead.
 // Work mapping and limits: matmul_simd.cl. K is a multiple of 32 (of 256 with SUPER).
 #define QUANT_BYTES 1024
+#include "code_book_simd.cl"
+#if BOOK
+#define SCALE_OF_ROWS(lane) 1.0f
+#else
 #define SCALE_OF_ROWS(lane) as_float((127 - (lane) / 16 * 8) << 23)
+#endif
 
 // With AVX-512 one operation (vpternlog) turns a code into a float if the code is at bit 16 or 12 of its word. Behind
 // the exponent of 128 or 2048 it reads as 128 + q or 2048 + q. Then fma(128 + q, scale, low - 128 scale) rounds the
@@ -39,11 +44,19 @@ INLINE void load_pair(const Strip *r, int pair, float16 *first, float16 *second)
   __global const uchar *at = r->quants + pair * 64;
   PREFETCH_STREAM(at, 8192);
   const uint16 even = *(__global const uint16 *)at, odd = even >> 4;
+#if BOOK
+  const uint16 ready_even = READY_CODES(even), ready_odd = READY_CODES(odd);
+#endif
 #pragma unroll
   for (int b = 0; b < AT_ONCE; ++b) {
+#if BOOK
+    first[b] = decode(r, b, number_of_byte(ready_even, r->lane / 16 + b));
+    second[b] = decode(r, b, number_of_byte(ready_odd, r->lane / 16 + b));
+#else
     const uint mask = 15u << (r->lane / 16 + b) * 8;
     first[b] = decode(r, b, convert_float16(as_int16(even & mask)));
     second[b] = decode(r, b, convert_float16(as_int16(odd & mask)));
+#endif
   }
 }
 

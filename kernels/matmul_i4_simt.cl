@@ -5,12 +5,13 @@
 // Work mapping and limits: matmul_simt.cl, and matmul_rows_simt.cl with ROW_PIECES. K is a multiple of 32 (of 256 with
 //   SUPER).
 #include "row_piece.cl"
+#include "code_book.cl"
 #define BITS 4
 #define QUANT_BYTES 1024
 #if ROW_PIECES
-#define QUANT(quants, column, r) (((__global const uint *)(quants))[(r) * 4 + (column) / 8] >> 4 * ((column) % 8) & 15u)
+#define QUANT(quants, column, r) number_of(((__global const uint *)(quants))[(r) * 4 + (column) / 8] >> 4 * ((column) % 8) & 15u)
 #else
-#define QUANT(quants, column, r) ((quants[NIBBLE_BYTE(column, r)] >> ((column) % 2 * 4)) & 15)
+#define QUANT(quants, column, r) number_of(quants[NIBBLE_BYTE(column, r)] >> (column) % 2 * 4 & 15u)
 #endif
 #if ROW_PIECES && defined(TOKENS)
 #include "packed_rows.cl"

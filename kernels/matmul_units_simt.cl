@@ -85,9 +85,8 @@ GEMM_KERNEL(__attribute__((reqd_work_group_size(128, 1, 1)))) {
         const int o = id + i * 128, r = o % 64, piece = o / 64 % ROW_PIECES_OF_GROUP, group = o / 64 / ROW_PIECES_OF_GROUP;
         __local uint4 *to = weight_vectors + (r * PITCH + group * 8) / 4;
 #if BITS == 4
-        const uint4 lo = weights[i] & 0x0f0f0f0fu, hi = weights[i] >> 4 & 0x0f0f0f0fu;
-        to[0] = (uint4)(lo.x, hi.x, lo.y, hi.y);
-        to[1] = (uint4)(lo.z, hi.z, lo.w, hi.w);
+        to[0] = (uint4)(words_of_codes(weights[i].x), words_of_codes(weights[i].y));
+        to[1] = (uint4)(words_of_codes(weights[i].z), words_of_codes(weights[i].w));
 #else
         to[piece] = weights[i];
 #endif

@@ -1,8 +1,12 @@
 // Decodes packed weights that lie in pieces of rows, piece by piece; the simt kernels of i4 and i8 share it. Other kernels
 // include this file; it is never built alone.
 //
-// Layout: row_piece.cl; scales as in packed_tiles.cl, whose options these are. BITS 4 or 8.
+// Layout: row_piece.cl; scales as in packed_tiles.cl, whose options these are. BITS 4 or 8; BOOK: code_book.cl, which the
+// including file has.
 #include "packed_tiles.cl"
+#ifndef BOOK
+#define BOOK 0
+#endif
 #define PIECE_COLUMNS (BITS == 4 ? 32 : 16)
 #define SCALES (BITS == 4 ? 32 / GROUP : 1)
 
@@ -33,7 +37,10 @@ INLINE Piece load_piece(__global const uchar *panel, const int r, const int k) {
 // Code j of columns 8 e to 8 e + 7 as a float. The code is put into the last bits of 2^23, which is then subtracted: a
 // graphics card converts integers at a quarter of the rate at which it adds. Both steps are exact.
 INLINE float code_of_piece(const Piece piece, const int e, const int j) {
-#if BITS == 4
+#if BOOK
+  const uint code = numbers_of(word_of(piece.codes, e) >> 4 * (j % 2) & 0x0f0f0f0fu) >> 8 * (j / 2) & 255u;
+  return as_float(0x4b000000u | (code ^ 128u)) - 8388736.0f;
+#elif BITS == 4
   const uint code = word_of(piece.codes, e) >> 4 * j & 15u;
   return as_float(0x4b000000u | code) - 8388608.0f;
 #else

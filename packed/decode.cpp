@@ -55,7 +55,8 @@ Affine affine_of(const PackedFormat& format, const TileView& view, int64_t group
 int code_of(const PackedFormat& format, const TileView& view, int64_t k, int64_t row) {
   if (format.kind == PackedKind::i8) return static_cast<int8_t>(view.codes[k * kPanelRows + row]);
   const uint8_t pair = view.codes[k / 2 * kPanelRows + i4_byte(row)];
-  return k % 2 == 0 ? pair & 15 : pair >> 4;
+  const int code = k % 2 == 0 ? pair & 15 : pair >> 4;
+  return format.book == CodeBook::none ? code : format.book_values()[code];
 }
 
 // The reference of one weight. Every faster loop must give the same float.

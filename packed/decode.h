@@ -14,7 +14,7 @@ struct Affine {
   float scale = 0, minimum = 0;
 };
 Affine affine_of(const PackedFormat& format, const TileView& view, int64_t group, int64_t row);
-// The integer of column k (0..31) of a tile, before a zero point is subtracted.
+// The integer of column k (0..31) of a tile: its value in a code book, or its code before a zero point is subtracted.
 int code_of(const PackedFormat& format, const TileView& view, int64_t k, int64_t row);
 
 // Weight (row, column) of one panel; row counts from the panel's first.

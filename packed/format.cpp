@@ -40,6 +40,7 @@ std::string to_string(const PackedFormat& format) {
   text += format.scale == ScaleKind::half ? ".half" : format.scale == ScaleKind::super ? ".super" : ".eighths";
   if (format.min == MinKind::explicit_) text += ".min";
   if (format.min == MinKind::zero_point) text += ".zero" + std::to_string(format.zero_point);
+  if (format.book != CodeBook::none) text += format.book == CodeBook::e2m1 ? ".e2m1" : ".iq4";
   return text;
 }
 
@@ -48,6 +49,8 @@ const char* misfit(const PackedFormat& format, int64_t columns) {
   if (columns <= 0) return "K must be positive";
   if (format.dense()) return has_codes(format) ? "integer codes need scales" : nullptr;
   if (!has_codes(format)) return "only integer codes have scales";
+  if (format.book != CodeBook::none && (format.kind != PackedKind::i4 || format.min != MinKind::none))
+    return "a code book has 4-bit codes and no minimum";
   if (format.group != 16 && format.group != 32) return "a scale is shared by 16 or 32 columns";
   if (columns % kTileColumns != 0) return "K must be a multiple of 32 for grouped scales";
   if (format.super_blocks() && columns % kSuperColumns != 0) return "K must be a multiple of 256 for super blocks";

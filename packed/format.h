@@ -19,9 +19,11 @@
 //            scale = float(d) * float(sc)        (exact in f32).
 //            With ScaleKind::eighths it is an eighth of that: float(d) * (float(sc) / 8).
 //            min   = -(float(dmin) * float(m))   (exact in f32).
-//     quants i4: byte (k/2)*64 + i4_byte(r) holds q(k) in the low and q(k+1) in the high nibble (k even): 1024 bytes; q
-//            is 0..15. In 16 words of 32 bits, word j holds rows j, j + 16, j + 32 and j + 48. So a vector of words,
-//            masked at one byte, is a vector of neighbouring rows.
+//     quants i4: byte (k/2)*64 + i4_byte(r) holds the codes of k in the low and of k+1 in the high nibble (k even):
+//     1024
+//            bytes. q is the code, 0..15, or the value that the code has in a code book. In 16 words of 32 bits, word j
+//            holds rows j, j + 16, j + 32 and j + 48. So a vector of words, masked at one byte, is a vector of
+//            neighbouring rows.
 //     quants i8: int8 at k*64 + r: 2048 bytes; q is signed.
 //
 // Contract: plain values and pure functions. Higher floors know the source of weights (engine/tensor/packed.h) and
@@ -36,7 +38,7 @@ namespace tandem {
 
 // Version of the layouts above and of the format that each storage type becomes. Every change raises it, because files
 // that programs have kept (engine/model/packed_file.h) hold packed bytes.
-inline constexpr uint32_t kPackingVersion = 1;
+inline constexpr uint32_t kPackingVersion = 2;
 
 inline constexpr int64_t kPanelRows = 64;
 inline constexpr int64_t kTileColumns = 32;
@@ -47,25 +49,33 @@ enum class PackedKind : uint8_t { f32, f16, bf16, i4, i8 };
 enum class ScaleKind : uint8_t { none, half, super, eighths };
 enum class MinKind : uint8_t { none, zero_point, explicit_ };
 
+// What a code of four bits stands for: itself, twice a float of four bits (E2M1: MXFP4, NVFP4), or one of 16 values
+// that are closer together near zero (IQ4_NL, IQ4_XS). A format with a code book has no minimum.
+enum class CodeBook : uint8_t { none, e2m1, iq4 };
+inline constexpr int8_t kE2m1Values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+
 struct PackedFormat {
   PackedKind kind = PackedKind::f32;
   ScaleKind scale = ScaleKind::none;
   MinKind min = MinKind::none;
-  int group = 0;       // columns that share a scale: 32 or 16; 0 for dense
-  int zero_point = 0;  // only with MinKind::zero_point
+  int group = 0;                   // columns that share a scale: 32 or 16; 0 for dense
+  int zero_point = 0;              // only with MinKind::zero_point
+  CodeBook book = CodeBook::none;  // only with PackedKind::i4
 
   bool dense() const { return scale == ScaleKind::none; }
   bool super_blocks() const { return scale == ScaleKind::super || scale == ScaleKind::eighths; }
   // A super block's integer scales are multiples of its half times this.
   float scale_step() const { return scale == ScaleKind::eighths ? 0.125F : 1.0F; }
+  const int8_t* book_values() const { return book == CodeBook::e2m1 ? kE2m1Values : kIq4Values; }  // 16; with a book
   int groups() const { return group == 16 ? 2 : 1; }  // of a tile; a division would cost as much as 20 columns
   // f32 and bf16 values do not fit the NPU's 16-bit float operands.
   bool exact_in_f16_contract() const { return kind != PackedKind::f32 && kind != PackedKind::bf16; }
   auto operator<=>(const PackedFormat&) const = default;
 };
 
-std::string to_string(
-    const PackedFormat& format);  // "i4.g32.half.zero8", "i8.g16.super", "f16": also the kernels' build key
+std::string to_string(const PackedFormat& format);  // "i4.g32.half.zero8", "i4.g32.half.e2m1", "i8.g16.super", "f16":
+                                                    // also the kernels' build key
 
 // The reason why rows of so many columns do not fit the format; nullptr if they fit.
 const char* misfit(const PackedFormat& format, int64_t columns);

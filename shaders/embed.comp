@@ -19,6 +19,7 @@ layout(constant_id = 2) const int MIN_KIND = 0;
 layout(constant_id = 3) const int ZERO_POINT = 0;
 layout(constant_id = 4) const int KIND = 0;
 #include "row_place.glsl"
+#include "code_book.glsl"
 
 BUFFER(0, uint, w);
 BUFFER(1, int, ids);
@@ -49,7 +50,7 @@ float packed_element(uint panel, uint r, uint k) {
   const uint quants = at + SCALE_WORDS * (MIN_KIND == 2 ? 2u : 1u);
   float q;
   if (KIND == 3) {
-    q = float((byte_at(quants, nibble_byte(column, r)) >> (4u * (column % 2u))) & 15u);
+    q = float(number_of(byte_at(quants, nibble_byte(column, r)) >> (4u * (column % 2u)) & 15u));
   } else {
     q = signed_byte_at(quants, code_byte(column, r));
   }

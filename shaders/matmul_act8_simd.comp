@@ -39,13 +39,14 @@ layout(constant_id = 10) const int TOKENS = 1;
 BUFFER(0, uint, w);
 #define QUANT_WORDS (BITS == 4 ? 256u : 512u)
 #include "packed_tiles.glsl"
+#include "code_book.glsl"
 #define X_ARE_WORDS
 #include "matmul_args.glsl"
 
 #define ZERO (MIN_KIND == 1 ? ZERO_POINT : 0)
 
 int weight_code(uint quants, uint column, uint r) {
-  if (BITS == 4) return int((w[quants + column / 2u * 16u + r % 16u] >> (8u * (r / 16u) + 4u * (column % 2u))) & 15u) - ZERO;
+  if (BITS == 4) return number_of(w[quants + column / 2u * 16u + r % 16u] >> (8u * (r / 16u) + 4u * (column % 2u)) & 15u) - ZERO;
   return signed_byte(w[quants + column * 16u + r / 4u], r % 4u) - ZERO;
 }
 
@@ -71,9 +72,10 @@ uint weight_byte(uint quants, uint column, uint r) {
   return (w[quants + column * 16u + r / 4u] >> (8u * (r % 4u))) & 255u;
 }
 #define BEGIN_GROUP(t) int sum##t = IS_THERE(t) ? -ZERO * CODES_OF(t) : 0;
-#define LOAD_CODES                                                                                             \
-  const uint codes = weight_byte(at.quants, column, r) | weight_byte(at.quants, column + 2u, r) << 8u |              \
-                     weight_byte(at.quants, column + 4u, r) << 16u | weight_byte(at.quants, column + 6u, r) << 24u;
+#define LOAD_CODES                                                                                                         \
+  const uint stored = weight_byte(at.quants, column, r) | weight_byte(at.quants, column + 2u, r) << 8u |                   \
+                      weight_byte(at.quants, column + 4u, r) << 16u | weight_byte(at.quants, column + 6u, r) << 24u;       \
+  const uint codes = BITS == 4 ? numbers_of(stored) : stored;
 #define ADD_PRODUCTS(t) \
   if (IS_THERE(t)) sum##t += packed_dot(codes, x[a##t + word], 0);
 #else

@@ -57,6 +57,7 @@ layout(constant_id = 4) const int BITS = 4;
 BUFFER(0, uint, w);
 #define QUANT_WORDS (BITS == 4 ? 256u : 512u)
 #include "packed_tiles.glsl"
+#include "code_book.glsl"
 #define X_ARE_WORDS
 #include "matmul_args.glsl"
 #include "row_place.glsl"
@@ -70,11 +71,14 @@ BUFFER(0, uint, w);
 #define ZERO (MIN_KIND == 1 ? ZERO_POINT : 0)
 #define WORDS_OF_GROUP (8u / GROUPS)
 
-// Words 2 m and 2 m + 1 of row r, in the order of the words of activations. The codes stay as they are stored: a code
-// minus its zero point may not fit a byte, so the zero point is subtracted from a whole sum.
+// The even and the odd columns of eight 4-bit codes: the numbers of a code book, or codes as they are stored. A code minus
+// its zero point may not fit a byte, so the zero point is subtracted from a whole sum.
+uvec2 words_of_codes(uint eight) { return uvec2(numbers_of(eight & 0x0f0f0f0fu), numbers_of(eight >> 4 & 0x0f0f0f0fu)); }
+
+// Words 2 m and 2 m + 1 of row r, in the order of the words of activations.
 uvec2 weight_words(uint quants, uint m, uint r) {
   if (ROW_PIECES != 0) {
-    if (BITS == 4) return uvec2(w[quants + r * 4u + m], w[quants + r * 4u + m] >> 4) & 0x0f0f0f0fu;
+    if (BITS == 4) return words_of_codes(w[quants + r * 4u + m]);
     const uint at = quants + m / 2u * 256u + r * 4u + m % 2u * 2u;
     return uvec2(w[at], w[at + 1u]);
   }
@@ -88,7 +92,7 @@ uvec2 weight_words(uint quants, uint m, uint r) {
       words |= uvec2(w[at] >> bit & 255u, w[at + 16u] >> bit & 255u) << 8u * i;
     }
   }
-  return words;
+  return BITS == 4 ? uvec2(numbers_of(words.x), numbers_of(words.y)) : words;
 }
 
 #ifdef PACKED_DOT
@@ -148,7 +152,7 @@ void load_row(uint panel, uint n, uint r, out RowOfTile row) {
 
 // Words 2 m and 2 m + 1 of a row, in the order of weight_words().
 uvec2 words_of_row(RowOfTile row, uint m) {
-  if (BITS == 4) return uvec2(row.codes[0][m], row.codes[0][m] >> 4) & 0x0f0f0f0fu;
+  if (BITS == 4) return words_of_codes(row.codes[0][m]);
   return uvec2(row.codes[m / 2u][m % 2u * 2u], row.codes[m / 2u][m % 2u * 2u + 1u]);
 }
 

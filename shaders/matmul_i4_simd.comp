@@ -13,13 +13,16 @@ BUFFER(0, uint, w);
 
 #define QUANT_WORDS 256
 #include "packed_simd.glsl"
+#include "code_book.glsl"
+
+vec4 four_numbers(uvec4 codes) { return vec4(number_of(codes.x), number_of(codes.y), number_of(codes.z), number_of(codes.w)); }
 
 // Decodes columns 2*pair and 2*pair + 1 of the group.
 void load_pair(Group g, int pair, int b, out vec4 first, out vec4 second) {
   const uint at = g.quants + uint(pair) * 16u + g.row % 16u, byte = 8u * (g.row / 16u + uint(b) * 2u);
   const uvec4 rows = uvec4(w[at], w[at + 1u], w[at + 2u], w[at + 3u]) >> byte;
-  first = decode(g, b, vec4(rows & 15u));
-  second = decode(g, b, vec4((rows >> 4) & 15u));
+  first = decode(g, b, four_numbers(rows & 15u));
+  second = decode(g, b, four_numbers((rows >> 4) & 15u));
 }
 #include "matmul_args.glsl"
 #include "product_runs.glsl"

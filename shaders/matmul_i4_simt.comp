@@ -15,10 +15,11 @@ BUFFER(0, uint, w);
 
 #include "matmul_args.glsl"
 #include "row_place.glsl"
+#include "code_book.glsl"
 #define BITS 4
 #define QUANT_WORDS 256u
 #define QUANT(quants, column, r) nibble_at(quants * 4u + nibble_byte(column, r), (column) % 2u)
-float nibble_at(uint byte, uint which) { return float((w[byte / 4u] >> (8u * (byte % 4u) + 4u * which)) & 15u); }
+float nibble_at(uint byte, uint which) { return float(number_of(w[byte / 4u] >> (8u * (byte % 4u) + 4u * which) & 15u)); }
 #include "packed_tiles.glsl"
 #include "gemm_tile.glsl"
 #include "product_runs.glsl"

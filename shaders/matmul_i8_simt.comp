@@ -14,6 +14,7 @@ BUFFER(0, uint, w);
 
 #include "matmul_args.glsl"
 #include "row_place.glsl"
+#include "code_book.glsl"
 #define BITS 8
 #define QUANT_WORDS 512u
 #define QUANT(quants, column, r) signed_byte_at(quants, code_byte(column, r))

@@ -1,5 +1,5 @@
 // Decodes packed weights that lie in pieces of rows, piece by piece; the simt shaders of i4 and i8 share it. Other shaders
-// include this file after packed_tiles.glsl and matmul_rows.glsl; it is never built alone.
+// include this file after packed_tiles.glsl, matmul_rows.glsl and code_book.glsl; it is never built alone.
 //
 // Layout: matmul_rows.glsl; scales as in packed_tiles.glsl. BITS is 4 or 8.
 #define PIECE_COLUMNS (BITS == 4 ? 32u : 16u)
@@ -33,11 +33,14 @@ void decode(Piece piece, uint e, out float columns[UNIT]) {
   const float scale = piece.scales[g], low = piece.lows[g];
   [[unroll]] for (uint j = 0u; j < 8u; ++j) {
     precise float q, value;
-    if (BITS == 4) {
+    if (BITS == 4 && BOOK != 0) {
+      const uint code = numbers_of(piece.codes[e] >> 4u * (j % 2u) & 0x0f0f0f0fu) >> 8u * (j / 2u) & 255u;
+      q = uintBitsToFloat(0x4b000000u | (code ^ 128u)) - 8388736.0;  // signed bytes, moved to 0..255
+    } else if (BITS == 4) {
       q = uintBitsToFloat(0x4b000000u | (piece.codes[e] >> (4u * j) & 15u)) - 8388608.0;
     } else {
       const uint code = piece.codes[e * 2u + j % 2u] >> (8u * (j / 2u)) & 255u;
-      q = uintBitsToFloat(0x4b000000u | (code ^ 128u)) - 8388736.0;  // signed bytes, moved to 0..255
+      q = uintBitsToFloat(0x4b000000u | (code ^ 128u)) - 8388736.0;
     }
     if (MIN_KIND == 0) {
       value = q * scale;

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "packed/format.h"  // kIq4Values, kE2m1Values
+
 namespace tandem::blocks {
 
 inline uint16_t read_u16(const uint8_t* bytes) { return static_cast<uint16_t>(bytes[0] | bytes[1] << 8); }
@@ -14,12 +16,7 @@ inline uint32_t read_u32(const uint8_t* bytes) {
   return bytes[0] | bytes[1] << 8 | bytes[2] << 16 | static_cast<uint32_t>(bytes[3]) << 24;
 }
 
-// Values of the 4-bit code book of IQ4_NL and IQ4_XS.
-inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
-
-// Twice the values of the 4-bit floats (E2M1) of MXFP4, and the exponent of what they are multiplied by. A scale of 255
-// is NaN.
-inline constexpr int8_t kE2m1Values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+// The exponent of what twice the 4-bit floats of MXFP4 are multiplied by. A scale of 255 is NaN.
 inline constexpr uint8_t kE8m0Nan = 255;
 constexpr int mxfp4_exponent(uint8_t scale) { return static_cast<int>(scale) - 128; }
 

@@ -138,6 +138,8 @@ PanelPacker whole_panel_packer(StorageType type) {
       return pack_plain_blocks<1, true>;
     case StorageType::q4_1:
       return pack_plain_blocks<2, true>;
+    case StorageType::iq4_nl:
+      return pack_plain_blocks<1, true>;
     case StorageType::q8_0:
       return pack_plain_blocks<1, false>;
     default:
@@ -162,7 +164,7 @@ void pack_dense(int64_t columns, const Rows& rows, uint8_t* panel) {
 
 }  // namespace
 
-// Fields: kind, kind of scale, kind of minimum, columns of a group, zero point.
+// Fields: kind, kind of scale, kind of minimum, columns of a group, zero point, code book.
 PackedFormat packed_format(StorageType type) {
   using enum StorageType;
   constexpr auto half = ScaleKind::half, super = ScaleKind::super, eighths = ScaleKind::eighths;
@@ -187,8 +189,6 @@ PackedFormat packed_format(StorageType type) {
     // Codes of 8 bits are signed, so they need no zero point.
     case q8_0:
     case q5_0:
-    case iq4_nl:
-    case mxfp4:
       return {PackedKind::i8, half, MinKind::none, 32, 0};
     case q5_1:
       return {PackedKind::i8, half, MinKind::explicit_, 32, 0};
@@ -196,11 +196,17 @@ PackedFormat packed_format(StorageType type) {
       return {PackedKind::i8, super, MinKind::explicit_, 32, 0};
     case q6_k:
       return {PackedKind::i8, super, MinKind::none, 16, 0};
-    case iq4_xs:
     case iq3_s:
       return {PackedKind::i8, super, MinKind::none, 32, 0};
+    // Codes of 4 bits with a code book.
+    case mxfp4:
+      return {PackedKind::i4, half, MinKind::none, 32, 0, CodeBook::e2m1};
     case nvfp4:
-      return {PackedKind::i8, half, MinKind::none, 16, 0};
+      return {PackedKind::i4, half, MinKind::none, 16, 0, CodeBook::e2m1};
+    case iq4_nl:
+      return {PackedKind::i4, half, MinKind::none, 32, 0, CodeBook::iq4};
+    case iq4_xs:
+      return {PackedKind::i4, super, MinKind::none, 32, 0, CodeBook::iq4};
     // The values of the lattices, with their signs.
     case iq3_xxs:
     case iq2_xxs:

@@ -1,7 +1,7 @@
 // Splits blocks into the integers and halves that the packed formats store. Internal to engine/tensor.
 //
-// The values are not decoded. q is the integer that PackedFormat multiplies by the scale (unsigned for i4, signed for
-// i8), in column order. This code is independent of decode.h, so that the two check each other.
+// The values are not decoded. q is the code that PackedFormat stores (unsigned for i4, signed for i8), in column
+// order. This code is independent of decode.h, so that the two check each other.
 #pragma once
 
 #include <cstdint>

@@ -79,14 +79,14 @@ void unpack_q6_k(const uint8_t* block, Unpacked& to) {
   to.scale = read_u16(block + 208);
 }
 
-// The packed codes are the code book's values, so kernels need no table.
+// Codes stay indices of the code book.
 void unpack_iq4_xs(const uint8_t* block, Unpacked& to) {
   to.scale = read_u16(block);
   for (int g = 0; g < 8; ++g) {
     to.scales[g] = static_cast<int8_t>(iq4_xs_scale(block, g));
     const uint8_t* values = block + 8 + 16 * g;
-    for (int j = 0; j < 16; ++j) to.q[32 * g + j] = static_cast<uint8_t>(kIq4Values[values[j] & 15]);
-    for (int j = 0; j < 16; ++j) to.q[32 * g + 16 + j] = static_cast<uint8_t>(kIq4Values[values[j] >> 4]);
+    for (int j = 0; j < 16; ++j) to.q[32 * g + j] = values[j] & 15;
+    for (int j = 0; j < 16; ++j) to.q[32 * g + 16 + j] = values[j] >> 4;
   }
 }
 

@@ -57,28 +57,24 @@ void unpack_q8_0(const uint8_t* block, Unpacked& to) {
   std::memcpy(to.q, block + 2, 32);
 }
 
-// The packed format stores the code book's values, not the indices.
+// Codes stay indices of the packed format's code book.
 void unpack_iq4_nl(const uint8_t* block, Unpacked& to) {
   to.scale = read_u16(block);
   split_nibbles(block + 2, to.q);
-  for (int j = 0; j < 32; ++j) to.q[j] = static_cast<uint8_t>(kIq4Values[to.q[j]]);
 }
 
-// A power of two that is a half, 2^-24 to 2^15, is the scale. Codes have three bits to spare for larger ones. A block
-// of zeros needs no scale.
+// The scale is a power of two that is a half, 2^-24 to 2^15. A block of zeros needs no scale.
 void unpack_mxfp4(const uint8_t* block, Unpacked& to) {
-  constexpr int kLeast = -24, kLargest = 15, kSpareBits = 3;
+  constexpr int kLeast = -24, kLargest = 15;
   split_nibbles(block + 1, to.q);
-  for (int j = 0; j < 32; ++j) to.q[j] = static_cast<uint8_t>(kE2m1Values[to.q[j]]);
   to.scale = 0;
-  if (std::all_of(to.q, to.q + 32, [](uint8_t code) { return code == 0; }) && block[0] != kE8m0Nan) return;
-  const int exponent = mxfp4_exponent(block[0]), shift = std::max(0, exponent - kLargest);
-  if (block[0] == kE8m0Nan || exponent < kLeast || shift > kSpareBits)
+  if (std::all_of(to.q, to.q + 32, [](uint8_t code) { return kE2m1Values[code] == 0; }) && block[0] != kE8m0Nan) return;
+  const int exponent = mxfp4_exponent(block[0]);
+  if (block[0] == kE8m0Nan || exponent < kLeast || exponent > kLargest)
     throw Error("a block of MXFP4 has a scale that weights of a model do not have",
                 block[0] == kE8m0Nan ? "not a number" : "2^" + std::to_string(exponent),
                 "the file is damaged, or its weights need another storage type: F16 or BF16");
-  for (int j = 0; j < 32; ++j) to.q[j] = static_cast<uint8_t>(static_cast<int8_t>(to.q[j]) * (1 << shift));
-  to.scale = float_to_half(std::ldexp(1.0f, exponent - shift));
+  to.scale = float_to_half(std::ldexp(1.0f, exponent));
 }
 
 // A scale of four bits of mantissa and four of exponent is a half, and so is half of it.
@@ -87,8 +83,8 @@ void unpack_nvfp4(const uint8_t* block, Unpacked& to) {
     to.halves[g] = float_to_half(nvfp4_scale(block[g]));
     for (int j = 0; j < 8; ++j) {
       const uint8_t pair = block[4 + 8 * g + j];
-      to.q[16 * g + j] = static_cast<uint8_t>(kE2m1Values[pair & 15]);
-      to.q[16 * g + 8 + j] = static_cast<uint8_t>(kE2m1Values[pair >> 4]);
+      to.q[16 * g + j] = pair & 15;
+      to.q[16 * g + 8 + j] = pair >> 4;
     }
   }
 }

@@ -58,7 +58,7 @@ ACT_INLINE void multiply_tiles(const Chunk& chunk, int group, const ActBlock* x,
 
 // Scales one group's sums and adds them to the sums of a run [token][row], after the correction for unsigned codes. The
 // first group of a run begins at zero, and the last one's sums join the totals.
-template <bool kFourBits, bool kWithMin, int kGroups>
+template <Codes kCodes, bool kWithMin, int kGroups>
 ACT_INLINE void scale_tiles(const RowScales& scales, int g, int bias, const ActBlock* x, int64_t x_stride,
                             const TileSums& found, const ActSums& sums, bool begins_run, bool ends_run) {
   Floats scale[kRowTiles], min[kRowTiles];
@@ -77,7 +77,7 @@ ACT_INLINE void scale_tiles(const RowScales& scales, int g, int bias, const ActB
 #pragma GCC unroll 4
     for (int i = 0; i < kRowTiles; ++i) {
       Ints sum = load_ints(found.of[i][t]);
-      if (!(kFourBits && kWithMin)) sum = _mm512_add_epi32(sum, start);
+      if (!(kSmall<kCodes> && kWithMin)) sum = _mm512_add_epi32(sum, start);
       Floats acc = begins_run ? all_floats(0) : load_floats(run + i * kTileRows);
       acc = fmadd(to_floats(sum), product(scale[i], of_x), acc);
       if (kWithMin) acc = fmadd(min[i], offset, acc);
@@ -91,7 +91,7 @@ ACT_INLINE void scale_tiles(const RowScales& scales, int g, int bias, const ActB
 
 // Accumulates 16 tokens at a time over `tiles` tiles, and returns the number of tokens that it has accumulated. While
 // one group's sums are scaled, the next group's products already run.
-template <bool kFourBits, bool kWithMin, int kGroups>
+template <Codes kCodes, bool kWithMin, int kGroups>
 ACT_INLINE int64_t take_in_many(const Chunk& chunk, int tiles, int bias, const ActBlock* x, int64_t x_stride,
                                 int64_t tokens, const ActSums& sums) {
   if (tokens < kTileTokens) return 0;
@@ -107,7 +107,7 @@ ACT_INLINE int64_t take_in_many(const Chunk& chunk, int tiles, int bias, const A
       const ChunkPart& part = chunk.part[i];
       const int tile = group / kGroups;
       const bool is_last = group + 1 == part.end * kGroups;
-      scale_tiles<kFourBits, kWithMin, kGroups>(
+      scale_tiles<kCodes, kWithMin, kGroups>(
           chunk.groups[group], group % kGroups, bias, block + tile, x_stride, found[group % 2],
           ActSums::of_token(sums, s), part.begins_run && group == part.first * kGroups, part.ends_run && is_last);
       if (is_last) ++i;

@@ -19,6 +19,11 @@ namespace {
 
 constexpr int kRows = 64, kQuads = 8, kLanes = 4, kVectors = 2, kTokens = 4;  // 8 sums and 8 chains in 32 registers
 
+// How a format's codes become numbers: bytes are numbers, nibbles are numbers, or nibbles are places in a code book.
+enum class Codes { bytes, nibbles, book };
+template <Codes kCodes>
+constexpr bool kFourBits = kCodes != Codes::bytes;
+
 struct RowScales {
   alignas(16) float scale[kRows], min[kRows];
 };
@@ -31,14 +36,14 @@ constexpr int row_at(bool four_bits, int place) { return four_bits ? place % 4 *
 
 ACT_INLINE float32x4_t four_halves(const uint16_t* from) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from))); }
 
-template <bool kFourBits>
+template <Codes kCodes>
 ACT_INLINE void reorder(const float* from, float* to) {
-  for (int place = 0; place < kRows; ++place) to[place] = from[row_at(kFourBits, place)];
+  for (int place = 0; place < kRows; ++place) to[place] = from[row_at(kFourBits<kCodes>, place)];
 }
 
 // Scales and minima of group g as floats. A super block multiplies its half by the group's integer, and its minimum is
 // an amount to subtract.
-template <bool kFourBits>
+template <Codes kCodes>
 ACT_INLINE void read_scales(const PackedFormat& format, const TileView& view, int g, RowScales& to) {
   const int first = g * kRows;
   const bool super = format.scale != ScaleKind::half, with_min = format.min == MinKind::explicit_;
@@ -57,22 +62,25 @@ ACT_INLINE void read_scales(const PackedFormat& format, const TileView& view, in
     vst1q_f32(scale + row, vmulq_f32(four_halves(view.scale + row), vld1q_f32(of_scale)));
     if (with_min) vst1q_f32(min + row, vnegq_f32(vmulq_f32(four_halves(view.minimum + row), vld1q_f32(of_min))));
   }
-  reorder<kFourBits>(scale, to.scale);
-  if (with_min) reorder<kFourBits>(min, to.min);
+  reorder<kCodes>(scale, to.scale);
+  if (with_min) reorder<kCodes>(min, to.min);
 }
 
 // Loads four even columns and four odd ones. The interleaving store then puts a row's four codes into one word.
 // ActBlock has the same split into even and odd columns.
-template <bool kFourBits>
-ACT_INLINE void read_codes(const uint8_t* from, int8_t (*to)[kRows * 4]) {
+template <Codes kCodes>
+ACT_INLINE void read_codes(const PackedFormat& format, const uint8_t* from, int8_t (*to)[kRows * 4]) {
+  const uint8x16_t book = vreinterpretq_u8_s8(vld1q_s8(format.book_values()));
   for (int m = 0; m < kQuads / 2; ++m)
     for (int row = 0; row < kRows; row += 16) {
       uint8x16x4_t even, odd;
       for (int j = 0; j < 4; ++j) {
-        if (kFourBits) {
+        if (kFourBits<kCodes>) {
           const uint8x16_t both = vld1q_u8(from + (4 * m + j) * kRows + row);
           even.val[j] = vandq_u8(both, vdupq_n_u8(15));
           odd.val[j] = vshrq_n_u8(both, 4);
+          if (kCodes == Codes::book)
+            even.val[j] = vqtbl1q_u8(book, even.val[j]), odd.val[j] = vqtbl1q_u8(book, odd.val[j]);
         } else {
           even.val[j] = vld1q_u8(from + (8 * m + 2 * j) * kRows + row);
           odd.val[j] = vld1q_u8(from + (8 * m + 2 * j + 1) * kRows + row);
@@ -169,7 +177,7 @@ ACT_INLINE void take_in_all(const Tile& tile, int zero_point, const ActPanel& ar
 }
 
 // Decodes each tile once and adds it to the sums of all tokens. So decoding costs the same for one token and for many.
-template <bool kFourBits>
+template <Codes kCodes>
 void multiply(const ActPanel& args) {
   const PackedFormat& format = *args.format;
   const int groups = format.group == 16 ? 2 : 1;
@@ -184,8 +192,8 @@ void multiply(const ActPanel& args) {
     sums.ends_run = at + 1 == run.end_column() / kTileColumns;
     if (sums.ends_run) run.next();
     const TileView view = panel.at(at);
-    for (int g = 0; g < groups; ++g) read_scales<kFourBits>(format, view, g, tile.groups[g]);
-    read_codes<kFourBits>(view.codes, tile.codes);
+    for (int g = 0; g < groups; ++g) read_scales<kCodes>(format, view, g, tile.groups[g]);
+    read_codes<kCodes>(format, view.codes, tile.codes);
     // Each combination is compiled by itself, so the inner loops have no branches.
     if (groups == 1 && with_min)
       take_in_all<true, 1>(tile, format.zero_point, args, at, sums);
@@ -199,12 +207,13 @@ void multiply(const ActPanel& args) {
   // Rows beyond the matrix are padding and are not written.
   for (int64_t s = 0; s < args.tokens; ++s)
     for (int place = 0; place < kRows; ++place)
-      if (const int row = row_at(kFourBits, place); row < args.rows)
+      if (const int row = row_at(kFourBits<kCodes>, place); row < args.rows)
         args.y[s * args.y_stride + row] = sums.total[s * kRows + place];
 }
 
 void multiply_panel(const ActPanel& args) {
-  args.format->kind == PackedKind::i4 ? multiply<true>(args) : multiply<false>(args);
+  if (args.format->book != CodeBook::none) return multiply<Codes::book>(args);
+  args.format->kind == PackedKind::i4 ? multiply<Codes::nibbles>(args) : multiply<Codes::bytes>(args);
 }
 
 constexpr int kPeakChains = 16;  // latency 4, four instructions a cycle

@@ -26,6 +26,13 @@ namespace {
 
 constexpr int kRows = 64, kQuads = 8;
 
+// How a format's codes become numbers: bytes are numbers, nibbles are numbers, or nibbles are places in a code book.
+enum class Codes { bytes, nibbles, book };
+template <Codes kCodes>
+constexpr bool kFourBits = kCodes != Codes::bytes;
+template <Codes kCodes>
+constexpr bool kSmall = kCodes == Codes::nibbles;  // no number above 15
+
 #if defined(__AVX512VNNI__)
 typedef __m512i Ints;
 typedef __m512 Floats;
@@ -38,6 +45,8 @@ ACT_INLINE Ints all_bytes(int byte) { return _mm512_set1_epi8(static_cast<char>(
 ACT_INLINE Ints bit_and(Ints a, Ints b) { return _mm512_and_si512(a, b); }
 ACT_INLINE Ints bit_xor(Ints a, Ints b) { return _mm512_xor_si512(a, b); }
 ACT_INLINE Ints high_nibbles(Ints v) { return _mm512_and_si512(_mm512_srli_epi16(v, 4), all_bytes(15)); }
+ACT_INLINE Ints in_all_quarters(__m128i bytes) { return _mm512_broadcast_i32x4(bytes); }
+ACT_INLINE Ints bytes_at(Ints table, Ints places) { return _mm512_shuffle_epi8(table, places); }
 ACT_INLINE Ints low_bytes(Ints a, Ints b) { return _mm512_unpacklo_epi8(a, b); }
 ACT_INLINE Ints high_bytes(Ints a, Ints b) { return _mm512_unpackhi_epi8(a, b); }
 ACT_INLINE Ints low_pairs(Ints a, Ints b) { return _mm512_unpacklo_epi16(a, b); }
@@ -63,6 +72,8 @@ ACT_INLINE Ints all_bytes(int byte) { return _mm256_set1_epi8(static_cast<char>(
 ACT_INLINE Ints bit_and(Ints a, Ints b) { return _mm256_and_si256(a, b); }
 ACT_INLINE Ints bit_xor(Ints a, Ints b) { return _mm256_xor_si256(a, b); }
 ACT_INLINE Ints high_nibbles(Ints v) { return _mm256_and_si256(_mm256_srli_epi16(v, 4), all_bytes(15)); }
+ACT_INLINE Ints in_all_quarters(__m128i bytes) { return _mm256_broadcastsi128_si256(bytes); }
+ACT_INLINE Ints bytes_at(Ints table, Ints places) { return _mm256_shuffle_epi8(table, places); }
 ACT_INLINE Ints low_bytes(Ints a, Ints b) { return _mm256_unpacklo_epi8(a, b); }
 ACT_INLINE Ints high_bytes(Ints a, Ints b) { return _mm256_unpackhi_epi8(a, b); }
 ACT_INLINE Ints low_pairs(Ints a, Ints b) { return _mm256_unpacklo_epi16(a, b); }
@@ -89,7 +100,7 @@ struct ByteQuad {
 };
 
 // The integer sums of one vector of rows over a group.
-template <bool kFourBits>
+template <Codes kCodes>
 struct GroupSum {
 #if ACT_HAS_DOT
   // The codes are unsigned; `start` corrects a sum for the offset.
@@ -105,20 +116,20 @@ struct GroupSum {
   // With 8-bit codes a pair would be too large. So they are multiplied as 16-bit numbers, and pairs are added in 32
   // bits. One plane has the even bytes, another one the odd ones. The empty assembly keeps products from being computed
   // ahead of their sums: 16 registers leave room for 6 sums.
-  static constexpr int kPlanes = kFourBits ? 1 : 2, kTogether = 3;
-  static constexpr bool kWide = !kFourBits;
+  static constexpr int kPlanes = kSmall<kCodes> ? 1 : 2, kTogether = 3;
+  static constexpr bool kWide = !kSmall<kCodes>;
   Ints sum;  // with 4-bit codes: sums of pairs, in 16 bits
   ACT_INLINE GroupSum begun(Ints) { return {_mm256_setzero_si256()}; }
   ACT_INLINE void accumulate(GroupSum& self, Ints codes, Ints odd, ByteQuad x) {
-    self.sum = kFourBits ? _mm256_add_epi16(self.sum, _mm256_maddubs_epi16(codes, x.even))
-                         : _mm256_add_epi32(self.sum, _mm256_madd_epi16(codes, x.even));
+    self.sum = kSmall<kCodes> ? _mm256_add_epi16(self.sum, _mm256_maddubs_epi16(codes, x.even))
+                              : _mm256_add_epi32(self.sum, _mm256_madd_epi16(codes, x.even));
     __asm__("" : "+x"(self.sum));
-    if (kFourBits) return;
+    if (kSmall<kCodes>) return;
     self.sum = _mm256_add_epi32(self.sum, _mm256_madd_epi16(odd, x.odd));
     __asm__("" : "+x"(self.sum));
   }
   ACT_INLINE Ints ended(const GroupSum& self, Ints start) {
-    return kFourBits ? _mm256_add_epi32(start, _mm256_madd_epi16(self.sum, _mm256_set1_epi16(1))) : self.sum;
+    return kSmall<kCodes> ? _mm256_add_epi32(start, _mm256_madd_epi16(self.sum, _mm256_set1_epi16(1))) : self.sum;
   }
 #endif
 };
@@ -128,11 +139,11 @@ ACT_INLINE ByteQuad widened(Ints bytes) {
   return {_mm256_srai_epi16(_mm256_slli_epi16(bytes, 8), 8), _mm256_srai_epi16(bytes, 8)};
 }
 #endif
-template <bool kFourBits>
-constexpr int kPlanes = GroupSum<kFourBits>::kPlanes;
+template <Codes kCodes>
+constexpr int kPlanes = GroupSum<kCodes>::kPlanes;
 constexpr int kChunkPlanes = 8;  // 16 KiB: half of the smallest L1 cache
-template <bool kFourBits>
-constexpr int kChunkTiles = kChunkPlanes / kPlanes<kFourBits>;
+template <Codes kCodes>
+constexpr int kChunkTiles = kChunkPlanes / kPlanes<kCodes>;
 
 struct RowScales {
   alignas(64) float scale[kRows], min[kRows];
@@ -151,10 +162,10 @@ struct Chunk {
 
 // Writes to[place] = the value of the row at that place, four neighbouring rows at a time. The order is its
 // own inverse.
-template <bool kFourBits, typename Four>
+template <Codes kCodes, typename Four>
 ACT_INLINE void reorder(const Four& four_of, float* to) {
   for (int l = 0; l < 4; ++l) {
-    if (kFourBits) {
+    if (kFourBits<kCodes>) {
       __m128 a = four_of(4 * l), b = four_of(16 + 4 * l), c = four_of(32 + 4 * l), d = four_of(48 + 4 * l);
       _MM_TRANSPOSE4_PS(a, b, c, d);
       _mm_storeu_ps(to + 4 * l, a);
@@ -176,13 +187,13 @@ ACT_INLINE __m128i four_bytes(const void* from) {
   return _mm_cvtsi32_si128(word);
 }
 
-template <bool kFourBits>
+template <Codes kCodes>
 ACT_INLINE void read_scales(const PackedFormat& format, const TileView& view, int g, RowScales& to) {
   const int first = g * kRows;
   const bool with_min = format.min == MinKind::explicit_;
   if (format.scale == ScaleKind::half) {
-    reorder<kFourBits>([&](int row) { return four_halves(view.scale + first + row); }, to.scale);
-    if (with_min) reorder<kFourBits>([&](int row) { return four_halves(view.minimum + first + row); }, to.min);
+    reorder<kCodes>([&](int row) { return four_halves(view.scale + first + row); }, to.scale);
+    if (with_min) reorder<kCodes>([&](int row) { return four_halves(view.minimum + first + row); }, to.min);
     return;
   }
   const auto scale_of = [&](int row) {
@@ -194,8 +205,8 @@ ACT_INLINE void read_scales(const PackedFormat& format, const TileView& view, in
                                   _mm_cvtepi32_ps(_mm_cvtepu8_epi32(four_bytes(view.sub_minimum + first + row))));
     return _mm_xor_ps(min, _mm_set1_ps(-0.0F));
   };
-  reorder<kFourBits>(scale_of, to.scale);
-  if (with_min) reorder<kFourBits>(min_of, to.min);
+  reorder<kCodes>(scale_of, to.scale);
+  if (with_min) reorder<kCodes>(min_of, to.min);
 }
 
 // Turns four vectors of bytes into four vectors of words that have one byte of each.
@@ -210,15 +221,46 @@ ACT_INLINE void interleave_4x4(Ints v[4]) {
 
 constexpr int kWidth = static_cast<int>(sizeof(Ints)), kParts = kRows / kWidth;  // vectors in 64 bytes
 
-ACT_INLINE void read_four_bits(const uint8_t* from, uint8_t (*to)[kRows * 4]) {
+// The numbers of the codes in the even columns of pairs, or in the odd ones. Those of a code book are signed; `table`
+// is the book, or with instructions for unsigned bytes the book plus 128.
+ACT_INLINE Ints book_table(const PackedFormat& format) {
+  const __m128i values = _mm_loadu_si128(reinterpret_cast<const __m128i*>(format.book_values()));
+  return in_all_quarters(ACT_HAS_DOT ? _mm_xor_si128(values, _mm_set1_epi8(-128)) : values);
+}
+template <Codes kCodes>
+ACT_INLINE Ints even_codes(Ints pairs, Ints table) {
+  const Ints places = bit_and(pairs, all_bytes(15));
+  return kCodes == Codes::book ? bytes_at(table, places) : places;
+}
+template <Codes kCodes>
+ACT_INLINE Ints odd_codes(Ints pairs, Ints table) {
+  return kCodes == Codes::book ? bytes_at(table, high_nibbles(pairs)) : high_nibbles(pairs);
+}
+
+// Stores a vector of words of a quad: as bytes, or as two planes of 16-bit numbers.
+template <Codes kCodes>
+ACT_INLINE void store_quad(Ints words, uint8_t (*to)[kRows * 4], int quad, int at) {
+#if !ACT_HAS_DOT
+  if (GroupSum<kCodes>::kWide) {
+    const ByteQuad wide = widened(words);
+    store_ints(to[quad] + at, wide.even);
+    store_ints(to[kQuads + quad] + at, wide.odd);
+    return;
+  }
+#endif
+  store_ints(to[quad] + at, words);
+}
+
+template <Codes kCodes>
+ACT_INLINE void read_four_bits(const uint8_t* from, Ints table, uint8_t (*to)[kRows * 4]) {
   for (int m = 0; m < 4; ++m)
     for (int part = 0; part < kParts; ++part) {
       Ints v[4];
       for (int j = 0; j < 4; ++j) v[j] = load_ints(from + (4 * m + j) * kRows + part * kWidth);
       interleave_4x4(v);
       for (int i = 0; i < 4; ++i) {
-        store_ints(to[2 * m] + i * kRows + part * kWidth, bit_and(v[i], all_bytes(15)));
-        store_ints(to[2 * m + 1] + i * kRows + part * kWidth, high_nibbles(v[i]));
+        store_quad<kCodes>(even_codes<kCodes>(v[i], table), to, 2 * m, i * kRows + part * kWidth);
+        store_quad<kCodes>(odd_codes<kCodes>(v[i], table), to, 2 * m + 1, i * kRows + part * kWidth);
       }
     }
 }
@@ -250,23 +292,23 @@ constexpr int kAheadBytes = 8192, kScaleBytes = 256;
 
 // Prefetches to the L2 cache: the chunk fills L1, and a prefetch would evict it or be evicted. It includes the scales
 // in front of the codes, since tiles follow each other.
-template <bool kFourBits>
+template <Codes kCodes>
 ACT_INLINE void fetch_ahead(const uint8_t* codes) {
-  constexpr int kBytes = kFourBits ? 1024 : 2048, kSecondCache = 2;
+  constexpr int kBytes = kFourBits<kCodes> ? 1024 : 2048, kSecondCache = 2;
   for (int line = -kScaleBytes; line < kBytes; line += 64)
     __builtin_prefetch(codes + line + kAheadBytes, 0, kSecondCache);
 }
 
-template <bool kFourBits>
+template <Codes kCodes>
 ACT_INLINE void read_tile(const PackedFormat& format, const TilesOfPanel& panel, int64_t tile, int groups, int at,
                           Chunk& to) {
   const TileView view = panel.at(tile);
-  fetch_ahead<kFourBits>(view.codes);
-  for (int g = 0; g < groups; ++g) read_scales<kFourBits>(format, view, g, to.groups[at * groups + g]);
-  if (kFourBits)
-    read_four_bits(view.codes, to.codes[at]);
+  fetch_ahead<kCodes>(view.codes);
+  for (int g = 0; g < groups; ++g) read_scales<kCodes>(format, view, g, to.groups[at * groups + g]);
+  if (kFourBits<kCodes>)
+    read_four_bits<kCodes>(view.codes, book_table(format), to.codes[at * kPlanes<kCodes>]);
   else
-    read_eight_bits(view.codes, format.zero_point, to.codes[at * kPlanes<false>]);
+    read_eight_bits(view.codes, format.zero_point, to.codes[at * kPlanes<kCodes>]);
 }
 
 // Cuts a chunk of `count` tiles from `first` on where runs end. `run` is the first tile's run, and then the run of the
@@ -284,10 +326,10 @@ ACT_INLINE void cut_into_parts(int64_t first, int count, ColumnRun& run, Chunk& 
 }
 
 // The offset of unsigned codes. A sum of products is too large by this offset times the sum of the activations' codes.
-template <bool kFourBits>
+template <Codes kCodes>
 ACT_INLINE int bias_of(const PackedFormat& format) {
-  if (GroupSum<kFourBits>::kWide) return 0;
-  return format.zero_point + (kFourBits ? 0 : 128);
+  if (GroupSum<kCodes>::kWide) return 0;
+  return format.zero_point + (kSmall<kCodes> ? 0 : 128);
 }
 
 #if ACT_HAS_DOT
@@ -314,12 +356,12 @@ struct ActSums {
 };
 
 // Adds a part of a chunk to the sums, with kVectors vectors of rows in registers at a time.
-template <bool kFourBits, bool kWithMin, int kGroups, int tokens>
+template <Codes kCodes, bool kWithMin, int kGroups, int tokens>
 ACT_INLINE void accumulate(const Chunk& chunk, const ChunkPart& part, int bias, const ActBlock* x, int64_t x_stride,
                            const ActSums& sums) {
   constexpr int kOfGroup = kQuads / kGroups;
-  int32_t wide[GroupSum<kFourBits>::kWide ? tokens : 1][kChunkTiles<kFourBits>][2][kQuads];
-  if (GroupSum<kFourBits>::kWide) widen<tokens>(x, x_stride, part, wide);
+  int32_t wide[GroupSum<kCodes>::kWide ? tokens : 1][kChunkTiles<kCodes>][2][kQuads];
+  if (GroupSum<kCodes>::kWide) widen<tokens>(x, x_stride, part, wide);
   for (int first = 0; first < kRows; first += kVectors * kLanes) {
     Floats acc[tokens][kVectors];
 #pragma GCC unroll 8
@@ -331,14 +373,14 @@ ACT_INLINE void accumulate(const Chunk& chunk, const ChunkPart& part, int bias, 
 #pragma GCC unroll 2
       for (int g = 0; g < kGroups; ++g) {
         const RowScales& scales = chunk.groups[tile * kGroups + g];
-        GroupSum<kFourBits> sum[tokens][kVectors];
+        GroupSum<kCodes> sum[tokens][kVectors];
         int32_t codes_of[tokens];
 #pragma GCC unroll 8
         for (int t = 0; t < tokens; ++t) {
           const ActBlock& block = x[t * x_stride + tile];
           codes_of[t] = kGroups == 1 ? block.sums[0] + block.sums[1] : block.sums[g];
 #pragma GCC unroll 8
-          for (int v = 0; v < kVectors; ++v) sum[t][v] = GroupSum<kFourBits>::begun(all_words(-bias * codes_of[t]));
+          for (int v = 0; v < kVectors; ++v) sum[t][v] = GroupSum<kCodes>::begun(all_words(-bias * codes_of[t]));
         }
 #pragma GCC unroll 8
         for (int q = 0; q < kOfGroup; ++q) {
@@ -346,23 +388,23 @@ ACT_INLINE void accumulate(const Chunk& chunk, const ChunkPart& part, int bias, 
           Ints low[kVectors], high[kVectors];
 #pragma GCC unroll 8
           for (int v = 0; v < kVectors; ++v) {
-            constexpr int kLast = kPlanes<kFourBits> - 1;
+            constexpr int kLast = kPlanes<kCodes> - 1;
             const int at = (first + v * kLanes) * 4;
-            low[v] = load_ints(chunk.codes[tile * kPlanes<kFourBits>][quad] + at);
+            low[v] = load_ints(chunk.codes[tile * kPlanes<kCodes>][quad] + at);
             __asm__("" : "+v"(low[v]));  // or gcc loads the codes again for each token
             high[v] = low[v];
-            if (kLast > 0) high[v] = load_ints(chunk.codes[tile * kPlanes<kFourBits> + kLast][quad] + at);
+            if (kLast > 0) high[v] = load_ints(chunk.codes[tile * kPlanes<kCodes> + kLast][quad] + at);
           }
 #pragma GCC unroll 8
           for (int t = 0; t < tokens; ++t) {
             int32_t words[2];
-            if (GroupSum<kFourBits>::kWide)
+            if (GroupSum<kCodes>::kWide)
               words[0] = wide[t][tile][0][quad], words[1] = wide[t][tile][1][quad];
             else
               std::memcpy(words, x[t * x_stride + tile].codes + 4 * quad, sizeof words[0]), words[1] = words[0];
             const ByteQuad four{all_words(words[0]), all_words(words[1])};
 #pragma GCC unroll 8
-            for (int v = 0; v < kVectors; ++v) GroupSum<kFourBits>::accumulate(sum[t][v], low[v], high[v], four);
+            for (int v = 0; v < kVectors; ++v) GroupSum<kCodes>::accumulate(sum[t][v], low[v], high[v], four);
           }
         }
 #pragma GCC unroll 8
@@ -373,7 +415,7 @@ ACT_INLINE void accumulate(const Chunk& chunk, const ChunkPart& part, int bias, 
           for (int v = 0; v < kVectors; ++v) {
             const int at = first + v * kLanes;
             const Floats both = product(load_floats(scales.scale + at), all_floats(scale));
-            acc[t][v] = fmadd(to_floats(GroupSum<kFourBits>::ended(sum[t][v], start)), both, acc[t][v]);
+            acc[t][v] = fmadd(to_floats(GroupSum<kCodes>::ended(sum[t][v], start)), both, acc[t][v]);
             if (kWithMin)
               acc[t][v] =
                   fmadd(load_floats(scales.min + at), all_floats(scale * static_cast<float>(codes_of[t])), acc[t][v]);
@@ -395,7 +437,7 @@ ACT_INLINE void accumulate(const Chunk& chunk, const ChunkPart& part, int bias, 
 
 #if !defined(__AMX_INT8__)
 // Returns the number of tokens that a faster way than accumulate() has accumulated; none here.
-template <bool kFourBits, bool kWithMin, int kGroups>
+template <Codes kCodes, bool kWithMin, int kGroups>
 ACT_INLINE int64_t take_in_many(const Chunk&, int, int, const ActBlock*, int64_t, int64_t, const ActSums&) {
   return 0;
 }
@@ -413,21 +455,21 @@ ACT_INLINE int64_t tokens_at_once(int64_t left, int most) {
   return most == 3 && left == 4 ? 2 : left < most ? left : most;
 }
 
-template <bool kFourBits, bool kWithMin, int kGroups>
+template <Codes kCodes, bool kWithMin, int kGroups>
 ACT_INLINE void take_in_all(const Chunk& chunk, int tiles, int bias, const ActBlock* x, int64_t x_stride,
                             int64_t tokens, const ActSums& sums) {
-  int64_t s = take_in_many<kFourBits, kWithMin, kGroups>(chunk, tiles, bias, x, x_stride, tokens, sums);
-  constexpr int kTogether = GroupSum<kFourBits>::kTogether;
+  int64_t s = take_in_many<kCodes, kWithMin, kGroups>(chunk, tiles, bias, x, x_stride, tokens, sums);
+  constexpr int kTogether = GroupSum<kCodes>::kTogether;
   while (s < tokens) {
     const int64_t now = tokens_at_once(tokens - s, kTogether);
     const ActBlock* from = x + s * x_stride;
     const ActSums to = ActSums::of_token(sums, s);
     for (int i = 0; i < chunk.parts; ++i) {
       const ChunkPart& part = chunk.part[i];
-      if (now == 1) accumulate<kFourBits, kWithMin, kGroups, 1>(chunk, part, bias, from, x_stride, to);
-      if (now == 2) accumulate<kFourBits, kWithMin, kGroups, 2>(chunk, part, bias, from, x_stride, to);
+      if (now == 1) accumulate<kCodes, kWithMin, kGroups, 1>(chunk, part, bias, from, x_stride, to);
+      if (now == 2) accumulate<kCodes, kWithMin, kGroups, 2>(chunk, part, bias, from, x_stride, to);
       if constexpr (kTogether == 3) {
-        if (now == 3) accumulate<kFourBits, kWithMin, kGroups, 3>(chunk, part, bias, from, x_stride, to);
+        if (now == 3) accumulate<kCodes, kWithMin, kGroups, 3>(chunk, part, bias, from, x_stride, to);
       }
     }
     s += now;
@@ -436,9 +478,9 @@ ACT_INLINE void take_in_all(const Chunk& chunk, int tiles, int bias, const ActBl
 
 #if defined(__AVX512VNNI__)
 // Does the same as reorder() above, in registers.
-template <bool kFourBits>
+template <Codes kCodes>
 ACT_INLINE void reorder(Floats v[4]) {
-  if (kFourBits) {  // four by four words of each quarter
+  if (kFourBits<kCodes>) {  // four by four words of each quarter
     const Floats a = _mm512_unpacklo_ps(v[0], v[1]), b = _mm512_unpackhi_ps(v[0], v[1]),
                  c = _mm512_unpacklo_ps(v[2], v[3]), d = _mm512_unpackhi_ps(v[2], v[3]);
     v[0] = _mm512_shuffle_ps(a, c, 0x44);
@@ -460,7 +502,7 @@ ACT_INLINE Floats halves_of(const uint16_t* from) {
 ACT_INLINE __m128i sixteen_bytes(const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); }
 
 // Computes the numbers that read_scales() writes, in registers.
-template <bool kFourBits, bool kWithMin>
+template <Codes kCodes, bool kWithMin>
 ACT_INLINE void scales_of(const PackedFormat& format, const TileView& view, int g, Floats scale[4], Floats min[4]) {
   const int first = g * kRows;
   const bool halves = format.scale == ScaleKind::half;
@@ -479,19 +521,20 @@ ACT_INLINE void scales_of(const PackedFormat& format, const TileView& view, int 
                                               to_floats(_mm512_cvtepu8_epi32(sixteen_bytes(view.sub_minimum + at))))),
                   all_words(static_cast<int32_t>(0x80000000U))));
   }
-  reorder<kFourBits>(scale);
-  if (kWithMin) reorder<kFourBits>(min);
+  reorder<kCodes>(scale);
+  if (kWithMin) reorder<kCodes>(min);
 }
 
 // Multiplies up to three tokens. Codes stay in registers, and a tile is multiplied as it is read. It needs 12 sums and
 // 12 chains in 32 registers.
-template <bool kFourBits, bool kWithMin, int kGroups, int tokens>
+template <Codes kCodes, bool kWithMin, int kGroups, int tokens>
 ACT_INLINE void multiply_small_batch(const ActPanel& args, int64_t first) {
   const PackedFormat& format = *args.format;
   const int64_t tiles = args.columns / kTileColumns;
   const ActBlock* x = args.x + first * tiles;
   const TilesOfPanel panel(format, args.panel);
-  const int bias = bias_of<kFourBits>(format);
+  const int bias = bias_of<kCodes>(format);
+  const Ints table = book_table(format);
   Floats acc[tokens][4];
   Floats totals[tokens][4];
 #pragma GCC unroll 3
@@ -505,7 +548,7 @@ ACT_INLINE void multiply_small_batch(const ActPanel& args, int64_t first) {
       for (int i = 0; i < 4; ++i) acc[t][i] = all_floats(0);
     for (int64_t tile = run.first_column() / kTileColumns; tile < run.end_column() / kTileColumns; ++tile, ++x) {
       const TileView view = panel.at(tile);
-      if (first == 0) fetch_ahead<kFourBits>(view.codes);
+      if (first == 0) fetch_ahead<kCodes>(view.codes);
 #pragma GCC unroll 2
       for (int g = 0; g < kGroups; ++g) {
         int32_t codes[tokens];
@@ -517,14 +560,14 @@ ACT_INLINE void multiply_small_batch(const ActPanel& args, int64_t first) {
 #pragma GCC unroll 4
           for (int i = 0; i < 4; ++i) sum[t][i] = all_words(-bias * codes[t]);
         }
-        constexpr int kQuadsAtOnce = kFourBits ? 2 : 1;
+        constexpr int kQuadsAtOnce = kFourBits<kCodes> ? 2 : 1;
 #pragma GCC unroll 8
         for (int q = 0; q < kQuads / kGroups; q += kQuadsAtOnce) {
           const int quad = g * (kQuads / kGroups) + q;
           Ints v[4];
 #pragma GCC unroll 4
           for (int j = 0; j < 4; ++j)
-            v[j] = kFourBits
+            v[j] = kFourBits<kCodes>
                        ? load_ints(view.codes + (2 * quad + j) * kRows)
                        : bit_xor(load_ints(view.codes + (quad / 2 * 8 + 2 * j + quad % 2) * kRows), all_bytes(128));
           interleave_4x4(v);
@@ -534,13 +577,14 @@ ACT_INLINE void multiply_small_batch(const ActPanel& args, int64_t first) {
             std::memcpy(words, x[t * tiles].codes + 4 * quad, sizeof(int32_t) * kQuadsAtOnce);
 #pragma GCC unroll 4
             for (int i = 0; i < 4; ++i) {
-              sum[t][i] = dot(sum[t][i], kFourBits ? bit_and(v[i], all_bytes(15)) : v[i], all_words(words[0]));
-              if (kFourBits) sum[t][i] = dot(sum[t][i], high_nibbles(v[i]), all_words(words[1]));
+              const Ints first_codes = kFourBits<kCodes> ? even_codes<kCodes>(v[i], table) : v[i];
+              sum[t][i] = dot(sum[t][i], first_codes, all_words(words[0]));
+              if (kFourBits<kCodes>) sum[t][i] = dot(sum[t][i], odd_codes<kCodes>(v[i], table), all_words(words[1]));
             }
           }
         }
         Floats scale[4], min[4];
-        scales_of<kFourBits, kWithMin>(format, view, g, scale, min);
+        scales_of<kCodes, kWithMin>(format, view, g, scale, min);
 #pragma GCC unroll 3
         for (int t = 0; t < tokens; ++t) {
           const float of_x = x[t * tiles].scale;
@@ -559,7 +603,7 @@ ACT_INLINE void multiply_small_batch(const ActPanel& args, int64_t first) {
   }
 #pragma GCC unroll 3
   for (int t = 0; t < tokens; ++t) {
-    reorder<kFourBits>(totals[t]);  // back to the order of rows: it is its own inverse
+    reorder<kCodes>(totals[t]);  // back to the order of rows: it is its own inverse
     float* y = args.y + (first + t) * args.y_stride;
     float in_order[kRows];
     float* to = args.rows == kRows ? y : in_order;
@@ -569,13 +613,13 @@ ACT_INLINE void multiply_small_batch(const ActPanel& args, int64_t first) {
 }
 
 // Not inlined, since gcc takes some of these calls for cold and then gives their loops fewer registers.
-template <bool kFourBits, bool kWithMin, int kGroups>
+template <Codes kCodes, bool kWithMin, int kGroups>
 __attribute__((noinline)) void multiply_in_registers(const ActPanel& args) {
   for (int64_t s = 0; s < args.tokens;) {
     const int64_t now = tokens_at_once(args.tokens - s, 3);
-    if (now == 3) multiply_small_batch<kFourBits, kWithMin, kGroups, 3>(args, s);
-    if (now == 2) multiply_small_batch<kFourBits, kWithMin, kGroups, 2>(args, s);
-    if (now == 1) multiply_small_batch<kFourBits, kWithMin, kGroups, 1>(args, s);
+    if (now == 3) multiply_small_batch<kCodes, kWithMin, kGroups, 3>(args, s);
+    if (now == 2) multiply_small_batch<kCodes, kWithMin, kGroups, 2>(args, s);
+    if (now == 1) multiply_small_batch<kCodes, kWithMin, kGroups, 1>(args, s);
     s += now;
   }
 }
@@ -591,18 +635,19 @@ constexpr int64_t kMostInRegisters = 9;
 
 // Multiplies a panel with all tokens. Few tokens run in registers where the instructions allow it. More tokens share
 // chunks of unpacked tiles: sums are in args.sums, and the totals leave in the order of rows at the end.
-template <bool kFourBits>
+template <Codes kCodes>
 void multiply(const ActPanel& args) {
   const PackedFormat& format = *args.format;
   const int64_t tiles = args.columns / kTileColumns;
-  const int groups = format.group == 16 ? 2 : 1, bias = bias_of<kFourBits>(format);
-  const bool with_min = format.min == MinKind::explicit_;
+  const int groups = format.group == 16 ? 2 : 1, bias = bias_of<kCodes>(format);
+  constexpr bool kMayHaveMin = kCodes != Codes::book;  // fewer combinations to compile
+  const bool with_min = kMayHaveMin && format.min == MinKind::explicit_;
 #if defined(__AVX512VNNI__)
   if (args.tokens <= kMostInRegisters) {
     if (groups == 1)
-      with_min ? multiply_in_registers<kFourBits, true, 1>(args) : multiply_in_registers<kFourBits, false, 1>(args);
+      with_min ? multiply_in_registers<kCodes, kMayHaveMin, 1>(args) : multiply_in_registers<kCodes, false, 1>(args);
     else
-      with_min ? multiply_in_registers<kFourBits, true, 2>(args) : multiply_in_registers<kFourBits, false, 2>(args);
+      with_min ? multiply_in_registers<kCodes, kMayHaveMin, 2>(args) : multiply_in_registers<kCodes, false, 2>(args);
     return;
   }
 #endif
@@ -610,27 +655,27 @@ void multiply(const ActPanel& args) {
   std::memset(sums.total, 0, static_cast<size_t>(args.tokens) * kRows * sizeof(float));
   Chunk chunk;
   const TilesOfPanel panel(format, args.panel);
-  constexpr int kMost = kChunkTiles<kFourBits>;
+  constexpr int kMost = kChunkTiles<kCodes>;
   ColumnRun run(args.columns);
   for (int64_t first = 0; first < tiles; first += kMost) {
     const int count = static_cast<int>(tiles - first < kMost ? tiles - first : kMost);
-    for (int t = 0; t < count; ++t) read_tile<kFourBits>(format, panel, first + t, groups, t, chunk);
+    for (int t = 0; t < count; ++t) read_tile<kCodes>(format, panel, first + t, groups, t, chunk);
     cut_into_parts(first, count, run, chunk);
     const ActBlock* x = args.x + first;
     if (groups == 1 && with_min)
-      take_in_all<kFourBits, true, 1>(chunk, count, bias, x, tiles, args.tokens, sums);
+      take_in_all<kCodes, kMayHaveMin, 1>(chunk, count, bias, x, tiles, args.tokens, sums);
     else if (groups == 1)
-      take_in_all<kFourBits, false, 1>(chunk, count, bias, x, tiles, args.tokens, sums);
+      take_in_all<kCodes, false, 1>(chunk, count, bias, x, tiles, args.tokens, sums);
     else if (with_min)
-      take_in_all<kFourBits, true, 2>(chunk, count, bias, x, tiles, args.tokens, sums);
+      take_in_all<kCodes, kMayHaveMin, 2>(chunk, count, bias, x, tiles, args.tokens, sums);
     else
-      take_in_all<kFourBits, false, 2>(chunk, count, bias, x, tiles, args.tokens, sums);
+      take_in_all<kCodes, false, 2>(chunk, count, bias, x, tiles, args.tokens, sums);
   }
   for (int64_t s = 0; s < args.tokens; ++s) {
     const float* from = sums.total + s * kRows;
     float* y = args.y + s * args.y_stride;
     float in_order[kRows];
-    reorder<kFourBits>([&](int row) { return _mm_loadu_ps(from + row); }, args.rows == kRows ? y : in_order);
+    reorder<kCodes>([&](int row) { return _mm_loadu_ps(from + row); }, args.rows == kRows ? y : in_order);
     if (args.rows < kRows) std::memcpy(y, in_order, static_cast<size_t>(args.rows) * sizeof(float));
   }
 }
@@ -655,17 +700,17 @@ int64_t peak(int64_t rounds) {
   int64_t sum = 0;
   while (rounds > 0) {
     const int64_t now = rounds < kRoundsInShorts ? rounds : kRoundsInShorts;
-    GroupSum<true> chains[kPeakChains];
+    GroupSum<Codes::nibbles> chains[kPeakChains];
 #pragma GCC unroll 12
-    for (int i = 0; i < kPeakChains; ++i) chains[i] = GroupSum<true>::begun(all_words(0));
+    for (int i = 0; i < kPeakChains; ++i) chains[i] = GroupSum<Codes::nibbles>::begun(all_words(0));
     for (int64_t round = 0; round < now; ++round) {
 #pragma GCC unroll 12
       for (int i = 0; i < kPeakChains; ++i) {
         __asm__("" : "+v"(x));  // without it the compiler would compute one product for all chains
-        GroupSum<true>::accumulate(chains[i], codes, codes, {x, x});
+        GroupSum<Codes::nibbles>::accumulate(chains[i], codes, codes, {x, x});
       }
     }
-    for (int i = 0; i < kPeakChains; ++i) sum += sum_of_all(GroupSum<true>::ended(chains[i], all_words(0)));
+    for (int i = 0; i < kPeakChains; ++i) sum += sum_of_all(GroupSum<Codes::nibbles>::ended(chains[i], all_words(0)));
     rounds -= now;
   }
   return sum;
@@ -673,7 +718,8 @@ int64_t peak(int64_t rounds) {
 #endif
 
 void multiply_panel(const ActPanel& args) {
-  args.format->kind == PackedKind::i4 ? multiply<true>(args) : multiply<false>(args);
+  if (args.format->book != CodeBook::none) return multiply<Codes::book>(args);
+  args.format->kind == PackedKind::i4 ? multiply<Codes::nibbles>(args) : multiply<Codes::bytes>(args);
 }
 
 // The quantiser works on eight values of a group at a time; its rules are those of packed/act_i8.cpp.

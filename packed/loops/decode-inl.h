@@ -102,15 +102,49 @@ HWY_INLINE hn::Vec<I> odd_columns(hn::Vec<I> words) {
 }
 HWY_INLINE Vec of_byte(int64_t byte) { return hn::Set(F(), 1.0f / static_cast<float>(1 << 8 * byte)); }
 
+// Brings byte `byte` of each word down to the lowest place. After inlining, the byte is a constant.
+HWY_INLINE hn::Vec<I> byte_down(hn::Vec<I> words, int64_t byte) {
+  const auto bits = hn::BitCast(hn::RebindToUnsigned<I>(), words);
+  if (byte == 0) return words;
+  return hn::BitCast(I(), byte == 1   ? hn::ShiftRight<8>(bits)
+                          : byte == 2 ? hn::ShiftRight<16>(bits)
+                                      : hn::ShiftRight<24>(bits));
+}
+
+// The 16 values of a code book as floats. at() looks up the lowest four bits of each word. The processor's own lookups
+// ignore the bits above, so nothing has to be masked.
+#if HWY_TARGET == HWY_AVX3
+struct BookTable {
+  Vec values;
+  HWY_INLINE explicit BookTable(const PackedFormat& format) : values(load_i8(format.book_values())) {}
+  HWY_INLINE Vec at(hn::Vec<I> words) const { return Vec{_mm512_permutexvar_ps(words.raw, values.raw)}; }
+};
+#else
+struct BookTable {
+  Vec low, high;  // bit 3 of a code chooses
+  HWY_INLINE explicit BookTable(const PackedFormat& format)
+      : low(load_i8(format.book_values())), high(load_i8(format.book_values() + kLanes)) {}
+  HWY_INLINE Vec at(hn::Vec<I> words) const {
+    const __m256 choice = _mm256_castsi256_ps(_mm256_slli_epi32(words.raw, 28));
+    return Vec{_mm256_blendv_ps(_mm256_permutevar8x32_ps(low.raw, words.raw),
+                                _mm256_permutevar8x32_ps(high.raw, words.raw), choice)};
+  }
+};
+#endif
+
+// How a format's codes become numbers: bytes are numbers, nibbles are numbers, or nibbles are places in a code book.
+enum class Codes { bytes, nibbles, book };
+
 // Calls use(k, w) for the columns k of a tile of codes, ascending; w[v] is its rows from row + v * kLanes on.
-template <int kRowVectors, bool kAhead, bool kI4, bool kWithMin, typename Use>
+template <int kRowVectors, bool kAhead, Codes kCodes, bool kWithMin, typename Use>
 HWY_INLINE void decode_codes(const PackedFormat& format, const TileView& view, int64_t row, const Use& use) {
+  constexpr bool kI4 = kCodes != Codes::bytes;
   for (int64_t group = 0; group < format.groups(); ++group) {
     Affine<kRowVectors> affine;
     if constexpr (kAhead) prefetch(view.scale + group * kPanelRows);
     load_affine(format, view, group, row, affine);
     hn::Vec<I> mask[kRowVectors];
-    if constexpr (kI4) {
+    if constexpr (kCodes == Codes::nibbles) {
       TANDEM_UNROLL
       for (int v = 0; v < kRowVectors; ++v) {
         const int64_t byte = (row + v * kLanes) / kWordRows;
@@ -123,7 +157,19 @@ HWY_INLINE void decode_codes(const PackedFormat& format, const TileView& view, i
       const uint8_t* codes = view.codes + (kI4 ? k / 2 * kPanelRows : k * kPanelRows + row);
       if constexpr (kAhead) prefetch(codes);
       Vec w[kRowVectors];
-      if constexpr (kI4) {
+      if constexpr (kCodes == Codes::book) {
+        const BookTable book(format);
+        Vec odd[kRowVectors];
+        TANDEM_UNROLL
+        for (int v = 0; v < kRowVectors; ++v) {
+          const int64_t at = row + v * kLanes;
+          const auto words = byte_down(load_words(codes, at), at / kWordRows);
+          w[v] = hn::Mul(book.at(words), affine.scale[v]);
+          odd[v] = hn::Mul(book.at(odd_columns(words)), affine.scale[v]);
+        }
+        use(k, w);
+        use(k + 1, odd);
+      } else if constexpr (kI4) {
         Vec high[kRowVectors];
         TANDEM_UNROLL
         for (int v = 0; v < kRowVectors; ++v) {
@@ -179,10 +225,12 @@ HWY_INLINE void decode_dense(const std::byte* panel, int64_t column, int64_t cou
 template <typename Body>
 HWY_INLINE void with_codes(const PackedFormat& format, const Body& body) {
   const bool with_min = format.min != MinKind::none;
-  if (format.kind == PackedKind::i4) {
-    with_min ? body.template operator()<true, true>() : body.template operator()<true, false>();
+  if (format.book != CodeBook::none) {
+    body.template operator()<Codes::book, false>();
+  } else if (format.kind == PackedKind::i4) {
+    with_min ? body.template operator()<Codes::nibbles, true>() : body.template operator()<Codes::nibbles, false>();
   } else {
-    with_min ? body.template operator()<false, true>() : body.template operator()<false, false>();
+    with_min ? body.template operator()<Codes::bytes, true>() : body.template operator()<Codes::bytes, false>();
   }
 }
 

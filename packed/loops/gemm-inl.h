@@ -92,7 +92,7 @@ struct Decoder {
   const PartialSums& partial;
   float* HWY_RESTRICT tile;
 
-  template <bool kI4, bool kWithMin>
+  template <Codes kCodes, bool kWithMin>
   void operator()() const {
     const PackedFormat format = weights.format;  // a copy: the compiler knows that no store can change it
     const int64_t count = weights.count;
@@ -104,9 +104,9 @@ struct Decoder {
       Sums sums;
       sums.begin(partial, 0, row);
       for (int64_t k = 0; k < count; k += kTileColumns) {
-        decode_codes<kCodeVectors, false, kI4, kWithMin>(format, views[k / kTileColumns], row,
-                                                         [&](int64_t at, const Vec(&w)[kCodeVectors])
-                                                             HWY_ATTR { use(sums, k + at, row, w); });
+        decode_codes<kCodeVectors, false, kCodes, kWithMin>(format, views[k / kTileColumns], row,
+                                                            [&](int64_t at, const Vec(&w)[kCodeVectors])
+                                                                HWY_ATTR { use(sums, k + at, row, w); });
       }
       sums.leave(partial, 0, row);
     }

@@ -211,8 +211,17 @@ HWY_INLINE void add_pair(const uint8_t* codes, const OffsetAffine<kVectors<kCoun
 }
 #endif
 
+// Adds one column of a vector of words whose codes are places in a code book.
+template <int kCount, int kFirst>
+HWY_INLINE void add_book_column(hn::Vec<I> words, const BookTable& book, const WordAffine<kCount>& affine,
+                                const float* x, int64_t x_stride, WordSums<kCount>& sums) {
+  TANDEM_UNROLL
+  for (int v = 0; v < kVectors<kCount>; ++v)
+    sums.add(v, hn::Mul(book.at(byte_down(words, kFirst + v)), affine.scale[v]), x, x_stride);
+}
+
 // Adds one group of columns to the sums of the rows in the words from `row` on.
-template <int kCount, bool kWithMin, int kFirst>
+template <int kCount, Codes kCodes, bool kWithMin, int kFirst>
 HWY_INLINE void gemv_i4_group(const GemvArguments& g, const TileView& view, int64_t group, const float* x, int64_t row,
                               WordSums<kCount>& sums) {
   constexpr int kRowVectors = kVectors<kCount>;
@@ -223,6 +232,19 @@ HWY_INLINE void gemv_i4_group(const GemvArguments& g, const TileView& view, int6
   prefetch(view.minimum + group * kPanelRows + row * kWordBytes);
   WordAffine<kCount> affine;
   load_affine<kRowVectors, kWordRows>(g.format, view, group, row + kFirst * kWordRows, affine);
+  if constexpr (kCodes == Codes::book) {
+    const BookTable book(g.format);
+    for (int64_t pair = 0; pair < pairs; pair += kPasses) {
+      prefetch(codes + pass * kPanelRows);
+      TANDEM_UNROLL
+      for (int64_t i = 0; i < kPasses; ++i, codes += kPanelRows, x += 2) {
+        const auto words = load_words(codes, row);
+        add_book_column<kCount, kFirst>(words, book, affine, x, g.x_stride, sums);
+        add_book_column<kCount, kFirst>(odd_columns(words), book, affine, x + 1, g.x_stride, sums);
+      }
+    }
+    return;
+  }
 #if HWY_TARGET == HWY_AVX3
   if (kWithMin && g.offsets && takes_offsets(g.format, view, group)) {
     const OffsetAffine<kRowVectors> offsets = with_offsets(affine);
@@ -246,26 +268,27 @@ HWY_INLINE void gemv_i4_group(const GemvArguments& g, const TileView& view, int6
   }
 }
 
-template <int kCount, bool kWithMin, int kFirst>
+template <int kCount, Codes kCodes, bool kWithMin, int kFirst>
 HWY_INLINE void gemv_i4_words(const GemvArguments& g, const TilesOfPanel& panel, const Piece& piece, int64_t row) {
   WordSums<kCount> sums;
   sums.begin(piece, row + kFirst * kWordRows);
   for (int64_t column = piece.first; column < piece.end; column += kTileColumns) {
     const TileView view = panel.at(column / kTileColumns);
     for (int64_t group = 0; group < g.format.groups(); ++group)
-      gemv_i4_group<kCount, kWithMin, kFirst>(g, view, group, piece.x + column + group * g.format.group, row, sums);
+      gemv_i4_group<kCount, kCodes, kWithMin, kFirst>(g, view, group, piece.x + column + group * g.format.group, row,
+                                                      sums);
   }
   sums.leave(piece, row + kFirst * kWordRows);
 }
 
 // The kernels are functions of their own: inlined, gcc takes some for cold and does not align their loops.
-template <int kCount, bool kWithMin>
+template <int kCount, Codes kCodes, bool kWithMin>
 HWY_NOINLINE void gemv_i4(const GemvArguments& g, Piece piece) {
   const TilesOfPanel panel(g.format, g.panel);
   do {
     for (int64_t row = 0; row < kWordRows; row += kLanes) {
-      gemv_i4_words<kCount, kWithMin, 0>(g, panel, piece, row);
-      if constexpr (kVectors<kCount> == 2) gemv_i4_words<kCount, kWithMin, 2>(g, panel, piece, row);
+      gemv_i4_words<kCount, kCodes, kWithMin, 0>(g, panel, piece, row);
+      if constexpr (kVectors<kCount> == 2) gemv_i4_words<kCount, kCodes, kWithMin, 2>(g, panel, piece, row);
     }
   } while (piece.next());
 }
@@ -280,7 +303,7 @@ HWY_NOINLINE void gemv_i8(const GemvArguments& g, Piece piece) {
       sums.begin(piece, row);
       for (int64_t column = piece.first; column < piece.end; column += kTileColumns) {
         const TileView view = panel.at(column / kTileColumns);
-        decode_codes<kRowVectors, true, false, kWithMin>(
+        decode_codes<kRowVectors, true, Codes::bytes, kWithMin>(
             g.format, view, row,
             [&](int64_t k, const Vec(&w)[kRowVectors]) HWY_ATTR { sums.add(w, piece.x + column + k, g.x_stride); });
       }
@@ -333,12 +356,12 @@ HWY_INLINE void gemv_groups(const GemvArguments& g, const Kernel& kernel) {
 
 struct GemvCodes {
   const GemvArguments& arguments;
-  template <bool kI4, bool kWithMin>
+  template <Codes kCodes, bool kWithMin>
   void operator()() const {
     gemv_groups(arguments, [&](int64_t count, const Piece& piece) HWY_ATTR {
       with_count(count, [&]<int kCount>() HWY_ATTR {
-        if constexpr (kI4) {
-          gemv_i4<kCount, kWithMin>(arguments, piece);
+        if constexpr (kCodes != Codes::bytes) {
+          gemv_i4<kCount, kCodes, kWithMin>(arguments, piece);
         } else {
           gemv_i8<kCount, kWithMin>(arguments, piece);
         }

@@ -25,6 +25,16 @@ T at(const std::byte* from, size_t index) {
   return value;
 }
 
+// Twice a float of 4 bits: a sign, two bits of exponent and one of mantissa.
+int twice_e2m1(int code) {
+  const int exponent = code / 2 % 4, mantissa = code % 2;
+  const int magnitude = exponent == 0 ? mantissa : (2 + mantissa) << (exponent - 1);
+  return code < 8 ? magnitude : -magnitude;
+}
+
+// The published values of IQ4_NL.
+constexpr int kIq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+
 // The formula. Every offset counts from the panel's first byte.
 float by_the_page(const PackedFormat& format, const std::byte* panel, int64_t column, int64_t row) {
   const size_t index = static_cast<size_t>(column * 64 + row);
@@ -45,7 +55,11 @@ float by_the_page(const PackedFormat& format, const std::byte* panel, int64_t co
     q = at<int8_t>(quants, k * 64 + r);
   } else {
     const int pair = at<uint8_t>(quants, k / 2 * 64 + r % 16 * 4 + r / 16);
-    q = static_cast<float>(k % 2 == 0 ? pair % 16 : pair / 16);
+    const int code = k % 2 == 0 ? pair % 16 : pair / 16;
+    const int number = format.book == CodeBook::none  ? code
+                       : format.book == CodeBook::iq4 ? kIq4[code]
+                                                      : twice_e2m1(code);
+    q = static_cast<float>(number);
   }
   float scale = 0, min = 0;
   if (super) {

@@ -22,6 +22,9 @@ TEST(PackedFormat, tells_why_columns_do_not_fit) {
   EXPECT_NE(nullptr, misfit({PackedKind::f16, ScaleKind::half, MinKind::none, 32, 0}, 32));
   EXPECT_NE(nullptr, misfit({PackedKind::i8, ScaleKind::half, MinKind::none, 24, 0}, 96));
   EXPECT_NE(nullptr, misfit({PackedKind::f16}, 0));
+  EXPECT_EQ(nullptr, misfit({PackedKind::i4, ScaleKind::half, MinKind::none, 32, 0, CodeBook::iq4}, 96));
+  EXPECT_NE(nullptr, misfit({PackedKind::i8, ScaleKind::half, MinKind::none, 32, 0, CodeBook::iq4}, 96));
+  EXPECT_NE(nullptr, misfit({PackedKind::i4, ScaleKind::half, MinKind::explicit_, 32, 0, CodeBook::e2m1}, 96));
 }
 
 TEST(PackedFormat, a_row_length_that_does_not_fit_is_refused) {

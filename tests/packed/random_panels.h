@@ -21,6 +21,9 @@ inline std::vector<PackedFormat> all_formats(int zero_point = 5) {
       for (const MinKind min : {MinKind::none, MinKind::zero_point, MinKind::explicit_})
         for (const int group : {16, 32})
           formats.push_back({kind, scale, min, group, min == MinKind::zero_point ? zero_point : 0});
+  for (const CodeBook book : {CodeBook::e2m1, CodeBook::iq4})
+    for (const ScaleKind scale : {ScaleKind::half, ScaleKind::super, ScaleKind::eighths})
+      for (const int group : {16, 32}) formats.push_back({PackedKind::i4, scale, MinKind::none, group, 0, book});
   return formats;
 }
 

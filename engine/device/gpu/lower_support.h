@@ -86,13 +86,16 @@ inline const char* matmul_stem(PackedKind kind) {
 }
 
 // Build options that select a kernel's variant for a packed format: "-DGROUP=32 -DSUPER=0 -DMIN_KIND=1 -DZERO_POINT=8"
-// for i4 and i8, "-DELEMENT=1" (0 f32, 1 f16, 2 bf16) for dense ones.
+// for i4 and i8, and "-DBOOK=1" with a code book; "-DELEMENT=1" (0 f32, 1 f16, 2 bf16) for dense ones.
 inline std::string packed_options(const PackedFormat& format) {
   if (format.dense())
     return define("ELEMENT", format.kind == PackedKind::f32 ? 0 : format.kind == PackedKind::f16 ? 1 : 2);
   const int min = format.min == MinKind::none ? 0 : format.min == MinKind::zero_point ? 1 : 2;
   const int super = format.scale == ScaleKind::half ? 0 : format.scale == ScaleKind::super ? 1 : 2;
-  return defines({{"GROUP", format.group}, {"SUPER", super}, {"MIN_KIND", min}, {"ZERO_POINT", format.zero_point}});
+  std::string options =
+      defines({{"GROUP", format.group}, {"SUPER", super}, {"MIN_KIND", min}, {"ZERO_POINT", format.zero_point}});
+  if (format.book != CodeBook::none) options += " " + define("BOOK", static_cast<int>(format.book));
+  return options;
 }
 
 // Follows packed_options() for the simd kernels of OpenCL. They turn 4-bit codes into floats behind an offset, unless

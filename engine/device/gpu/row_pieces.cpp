@@ -79,7 +79,9 @@ KernelLaunch rearrange(const PanelRange& range) {
   KernelLaunch launch;
   launch.source = launch.kernel = "row_pieces";
   launch.options = define("KIND", static_cast<int>(range.format.kind));
-  if (!range.format.dense()) launch.options.append(" ").append(packed_options(range.format));
+  PackedFormat format = range.format;
+  format.book = CodeBook::none;  // codes are moved, whatever their numbers are
+  if (!format.dense()) launch.options.append(" ").append(packed_options(format));
   launch.args = {BufferArg{range.at, true}, uint64_t{range.panel_bytes()}};
   launch.local = {kWorkGroup, 1, 1};
   launch.global = {static_cast<size_t>(blocks_of_panel(range.format, range.columns)) * kWorkGroup,

@@ -196,8 +196,8 @@ gpu::PackedDot prove_packed_dot(ProgramCache& programs, const cl::CommandQueue& 
     try {
       const std::vector<uint32_t> words = gpu::packed_dot_cases();
       std::vector<int32_t> sums(words.size() / 2);
-      cl::Kernel kernel =
-          programs.kernel("dot_probe", "dot_probe", "-DHAS_PACKED_DOT=" + std::to_string(static_cast<int>(way)));
+      cl::Kernel kernel = programs.kernel("dot_probe", "dot_probe",
+                                          "-DBOOK=2 -DHAS_PACKED_DOT=" + std::to_string(static_cast<int>(way)));
       run_probe(kernel, sums.size(), words, sums, programs, queue, "test of dot products on " + programs.handle().id);
       if (gpu::dot_is_exact(words, sums)) return way;
     } catch (const Error&) {

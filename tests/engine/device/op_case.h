@@ -65,12 +65,12 @@ struct OpCase {
   bool f16_exact = true;  // inputs and weights fit the 16-bit operands of an NPU
 };
 
-// One storage type for each of the 17 packed formats.
+// One storage type for each of the 20 packed formats.
 inline constexpr StorageType kTypeOfEachFormat[] = {
     StorageType::q4_0,    StorageType::q4_1,  StorageType::q4_k,  StorageType::q2_k,  StorageType::q3_k,
-    StorageType::q8_0,    StorageType::q5_1,  StorageType::q5_k,  StorageType::q6_k,  StorageType::iq4_xs,
-    StorageType::iq3_xxs, StorageType::iq2_s, StorageType::nvfp4, StorageType::tq2_0, StorageType::f16,
-    StorageType::bf16,    StorageType::f32};
+    StorageType::q8_0,    StorageType::q5_1,  StorageType::q5_k,  StorageType::q6_k,  StorageType::iq3_s,
+    StorageType::iq3_xxs, StorageType::iq2_s, StorageType::nvfp4, StorageType::mxfp4, StorageType::iq4_nl,
+    StorageType::iq4_xs,  StorageType::tq2_0, StorageType::f16,   StorageType::bf16,  StorageType::f32};
 
 // One format for each kind of codes, and a dense one.
 inline bool is_typical(StorageType type) {

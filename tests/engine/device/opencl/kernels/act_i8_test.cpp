@@ -14,7 +14,8 @@
 namespace tandem::opencl::test {
 namespace {
 
-constexpr StorageType kFewTypes[] = {StorageType::q4_0, StorageType::q4_1, StorageType::q8_0, StorageType::q6_k};
+constexpr StorageType kFewTypes[] = {StorageType::q4_0, StorageType::q4_1, StorageType::q8_0, StorageType::q6_k,
+                                     StorageType::iq4_nl};
 
 class ActI8Kernel : public KernelTest {
  protected:
@@ -95,14 +96,16 @@ TEST_P(ActI8Kernel, have_the_bits_of_the_plain_definition_however_bytes_are_mult
 // have one group or two, with and without minima and zero points.
 TEST_P(ActI8Kernel, of_a_graphics_card_have_the_bits_of_the_plain_definition_in_groups_of_any_size) {
   if (GetParam() == KernelFamily::simd) GTEST_SKIP() << "skipped: its groups have one work-item";
-  for (const StorageType type : {StorageType::q4_0, StorageType::q4_1, StorageType::q8_0, StorageType::q2_k})
+  for (const StorageType type :
+       {StorageType::q4_0, StorageType::q4_1, StorageType::q8_0, StorageType::q2_k, StorageType::nvfp4})
     for (const size_t group : {256, 1024}) {
       context_.max_work_group = group;
       for (const bool dot : {false, true}) {
         context_.packed_dot = dot ? PackedDot::extension : PackedDot::none;
         SCOPED_TRACE(std::string(info(type).name) + " in groups of " + std::to_string(group) + (dot ? " by dots" : ""));
         MatMul op;
-        op.K = type == StorageType::q2_k ? 256 * 3 : 32 * 19, op.row_end = 130, op.act_i8 = true;
+        op.K = type == StorageType::q2_k ? 256 * 3 : type == StorageType::nvfp4 ? 64 * 9 : 32 * 19;
+        op.row_end = 130, op.act_i8 = true;
         op.w = make_weights(type, 130, op.K);
         for (const int64_t S : dot ? std::vector<int64_t>{2, 6} : std::vector<int64_t>{1, 4, 65}) {
           op.S = S;
@@ -118,7 +121,7 @@ TEST_P(ActI8Kernel, of_matrix_units_have_the_bits_of_the_plain_definition) {
   if (GetParam() == KernelFamily::simd) GTEST_SKIP() << "skipped: its groups have one work-item";
   context_.matrix_units = MatrixUnits::emulated;
   context_.has_row_pieces = [](const sync::Slot*) { return true; };
-  for (const StorageType type : {StorageType::q4_0, StorageType::q8_0, StorageType::q4_k}) {
+  for (const StorageType type : {StorageType::q4_0, StorageType::q8_0, StorageType::q4_k, StorageType::iq4_nl}) {
     SCOPED_TRACE(info(type).name);
     MatMul op;
     op.K = type == StorageType::q4_k ? 256 * 3 : 32 * 19, op.row_end = 130, op.act_i8 = true;

@@ -19,17 +19,19 @@ from pathlib import Path
 PLAIN = {"GROUP": 32, "SUPER": 0, "MIN_KIND": 1, "ZERO_POINT": 8}
 MINIMA = {"GROUP": 32, "SUPER": 1, "MIN_KIND": 2, "ZERO_POINT": 0}
 SMALL_GROUPS = {"GROUP": 16, "SUPER": 1, "MIN_KIND": 0, "ZERO_POINT": 0}
+CODE_BOOK = {"GROUP": 32, "SUPER": 0, "MIN_KIND": 0, "ZERO_POINT": 0, "BOOK": 1}
 
 
 def variants():
     """Sources and options: products of few and of many tokens, of every kind of weights."""
-    for form in (PLAIN, MINIMA, SMALL_GROUPS):
+    for form in (PLAIN, MINIMA, SMALL_GROUPS, CODE_BOOK):
         for tokens in (1, 2, 4, 8, None):
             few = {"ROW_PIECES": 1, "ALIGNED_X": 1} | ({"TOKENS": tokens} if tokens else {})
             yield "matmul_i4_simt.cl", form | few
-            yield "matmul_i8_simt.cl", form | few
+            if form != CODE_BOOK:
+                yield "matmul_i8_simt.cl", form | few
             if tokens != 8:
-                for bits in (4, 8):
+                for bits in (4,) if form == CODE_BOOK else (4, 8):
                     yield "matmul_act8_simt.cl", form | few | {"BITS": bits, "HAS_PACKED_DOT": 2}
     for tokens in (1, 4, 8):  # with what may follow a product
         few = PLAIN | {"ROW_PIECES": 1, "ALIGNED_X": 1, "TOKENS": tokens, "HAS_BIAS": 1}
@@ -40,6 +42,7 @@ def variants():
     for form in (PLAIN, MINIMA):
         for bits in (4, 8):
             yield "matmul_act8_simt.cl", form | {"ROW_PIECES": 1, "BITS": bits, "MATRIX_UNITS": 1}
+    yield "matmul_act8_simt.cl", CODE_BOOK | {"ROW_PIECES": 1, "BITS": 4, "MATRIX_UNITS": 1}
     for element in (0, 1, 2):
         for tokens in (1, 8, None):
             few = {"ALIGNED_X": 1, "TOKENS": tokens} if tokens else {}
