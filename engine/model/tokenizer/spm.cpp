@@ -4,13 +4,14 @@
 
 #include <algorithm>
 
+#include "engine/model/tokenizer/sentence_piece.h"
 #include "engine/model/tokenizer/utf8.h"
 
 namespace tandem {
 
 namespace {
 
-constexpr std::string_view kBlank = "\xE2\x96\x81";  // U+2581
+using sentence_piece::kBlank, sentence_piece::replaced;
 
 // Turns each run of blanks into one, and removes blanks at the ends.
 std::string without_extra_blanks(std::string_view text) {
@@ -19,17 +20,6 @@ std::string without_extra_blanks(std::string_view text) {
     if (c != ' ' || (!result.empty() && result.back() != ' ')) result += c;
   }
   if (!result.empty() && result.back() == ' ') result.pop_back();
-  return result;
-}
-
-std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
-  std::string result;
-  result.reserve(text.size());
-  for (size_t at = 0; at < text.size();) {
-    const bool found = text.substr(at).starts_with(from);
-    result += found ? to : text.substr(at, 1);
-    at += found ? from.size() : 1;
-  }
   return result;
 }
 
@@ -170,14 +160,6 @@ void SpmModel::encode(std::string_view text, bool at_start, std::vector<int32_t>
   }
 }
 
-// A byte token stands for its byte. In other tokens U+2581 is a blank.
-std::string SpmModel::bytes(int32_t id) const {
-  const std::string& text = vocabulary_.texts[id];
-  if (vocabulary_.kinds[id] == TokenKind::byte) {
-    // The form <0x0A> was checked when the vocabulary was loaded.
-    return std::string(1, static_cast<char>(std::stoi(text.substr(3, 2), nullptr, 16)));
-  }
-  return replaced(text, kBlank, " ");
-}
+std::string SpmModel::bytes(int32_t id) const { return sentence_piece::bytes_of(vocabulary_, id); }
 
 }  // namespace tandem

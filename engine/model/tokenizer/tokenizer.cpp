@@ -7,6 +7,7 @@
 #include "engine/model/tokenizer/bpe.h"
 #include "engine/model/tokenizer/special_tokens.h"
 #include "engine/model/tokenizer/spm.h"
+#include "engine/model/tokenizer/unigram.h"
 #include "engine/model/tokenizer/vocabulary.h"
 #include "engine/model/tokenizer/wordpiece.h"
 #include "sync/error.h"
@@ -20,7 +21,8 @@ class GgufTokenizer : public Tokenizer {
  public:
   explicit GgufTokenizer(Vocabulary vocabulary)
       : vocabulary_(std::move(vocabulary)), special_tokens_(vocabulary_), model_(make_model(vocabulary_)) {
-    vocabulary_.merges = {};  // the model keeps merges as symbols, in half the memory
+    vocabulary_.merges = {};    // the model keeps merges as symbols, in half the memory
+    vocabulary_.charsmap = {};  // the model has its own
   }
 
   // A text by itself: the start token if the file asks for one, the text cut at special tokens, the end token.
@@ -102,6 +104,7 @@ class GgufTokenizer : public Tokenizer {
   // The models of a vocabulary differ in how they cut plain text, and the file names one. All else is shared.
   static std::unique_ptr<TextModel> make_model(const Vocabulary& vocabulary) {
     if (vocabulary.model == TokenizerModel::spm) return std::make_unique<SpmModel>(vocabulary);
+    if (vocabulary.model == TokenizerModel::unigram) return std::make_unique<UnigramModel>(vocabulary);
     if (vocabulary.model == TokenizerModel::wordpiece) return std::make_unique<WordPieceModel>(vocabulary);
     return std::make_unique<BpeModel>(vocabulary);
   }

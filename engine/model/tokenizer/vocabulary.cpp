@@ -49,7 +49,7 @@ std::string key_of(std::string_view name) { return std::string(kPrefix) + std::s
   throw Error(what, vocabulary.file + ": " + key_of(key), "convert the model again with a current converter");
 }
 
-// The names of the three models are those that llama.cpp's converter writes.
+// The names of the models are those that llama.cpp's converter writes.
 void read_model(const GgufFile& file, Vocabulary& vocabulary) {
   const std::optional<std::string> model = file.get_string(key_of("model"));
   if (!model) fail(vocabulary, "model", "the file has no tokenizer");
@@ -59,10 +59,12 @@ void read_model(const GgufFile& file, Vocabulary& vocabulary) {
     vocabulary.model = TokenizerModel::bpe;
   } else if (*model == "bert") {
     vocabulary.model = TokenizerModel::wordpiece;
+  } else if (*model == "t5") {
+    vocabulary.model = TokenizerModel::unigram;
   } else {
-    const std::string unigram = *model == "t5" ? " (Unigram, as in multilingual E5 and BGE M3)" : "";
-    throw Error("unknown tokenizer model \"" + *model + "\"" + unigram, vocabulary.file + ": " + key_of("model"),
-                "supported: llama (SentencePiece BPE), gpt2 (byte-level BPE), bert (WordPiece)");
+    throw Error(
+        "unknown tokenizer model \"" + *model + "\"", vocabulary.file + ": " + key_of("model"),
+        "supported: llama (SentencePiece BPE), gpt2 (byte-level BPE), bert (WordPiece), t5 (SentencePiece Unigram)");
   }
 }
 
@@ -98,12 +100,12 @@ void read_tokens(const GgufFile& file, Vocabulary& vocabulary) {
   }
 }
 
-// The scores order the merges of a SentencePiece vocabulary, so it cannot do without them.
+// A SentencePiece vocabulary cannot do without scores: they order merges, or are what is added up.
 void read_scores(const GgufFile& file, Vocabulary& vocabulary) {
   const auto scores = file.get_floats(key_of("scores"));
-  if (!scores) fail(vocabulary, "scores", "a llama vocabulary needs scores: they order the merges");
+  if (!scores) fail(vocabulary, "scores", "a SentencePiece vocabulary needs scores");
   check_length(vocabulary, "scores", scores->size());
-  // Merges compare scores, and NaN has no place in an order.
+  // Scores are compared, and NaN has no place in an order.
   if (std::any_of(scores->begin(), scores->end(), [](float score) { return std::isnan(score); })) {
     fail(vocabulary, "scores", "a score is not a number");
   }
@@ -120,8 +122,18 @@ std::optional<uint8_t> byte_of(std::string_view text) {
   return static_cast<uint8_t>(value);
 }
 
-// Bytes without a token keep -1. The text of every byte token must have its form, because SpmModel::bytes() relies
-// on it.
+// A published table is an array of signed or unsigned bytes.
+void read_charsmap(const GgufFile& file, Vocabulary& vocabulary) {
+  const auto bytes = file.get_ints(key_of("precompiled_charsmap"));
+  if (!bytes) return;
+  for (const int32_t byte : *bytes) {
+    if (byte < -128 || byte > 255) fail(vocabulary, "precompiled_charsmap", "the table of characters has no bytes");
+    vocabulary.charsmap += static_cast<char>(byte);
+  }
+}
+
+// Bytes without a token keep -1. The text of every byte token must have its form, because
+// sentence_piece::bytes_of() relies on it.
 void read_byte_tokens(Vocabulary& vocabulary) {
   vocabulary.byte_ids.fill(-1);
   for (size_t id = 0; id < vocabulary.texts.size(); ++id) {
@@ -186,10 +198,11 @@ void read_ids_of_bert(const GgufFile& file, Vocabulary& vocabulary) {
 
 // Ids of the special tokens, and the ends that the file names by id.
 void read_ids(const GgufFile& file, Vocabulary& vocabulary) {
-  const bool spm = vocabulary.model == TokenizerModel::spm;  // llama's ids have defaults
+  // Ids of SentencePiece vocabularies have defaults: those of Llama, and those of T5.
+  const bool spm = vocabulary.model == TokenizerModel::spm, unigram = vocabulary.model == TokenizerModel::unigram;
   vocabulary.bos = read_id(file, vocabulary, "bos_token_id", spm ? 1 : -1);
-  vocabulary.eos = read_id(file, vocabulary, "eos_token_id", spm ? 2 : -1);
-  vocabulary.unknown = read_id(file, vocabulary, "unknown_token_id", spm ? 0 : -1);
+  vocabulary.eos = read_id(file, vocabulary, "eos_token_id", spm ? 2 : unigram ? 1 : -1);
+  vocabulary.unknown = read_id(file, vocabulary, "unknown_token_id", spm ? 0 : unigram ? 2 : -1);
   if (vocabulary.model == TokenizerModel::wordpiece) read_ids_of_bert(file, vocabulary);
   for (const int32_t id :
        {vocabulary.eos, read_id(file, vocabulary, "eot_token_id", -1), read_id(file, vocabulary, "eom_token_id", -1)}) {
@@ -230,17 +243,19 @@ Vocabulary load_vocabulary(const GgufFile& file) {
   vocabulary.file = file.path();
   read_model(file, vocabulary);
   const bool spm = vocabulary.model == TokenizerModel::spm, bert = vocabulary.model == TokenizerModel::wordpiece;
+  const bool unigram = vocabulary.model == TokenizerModel::unigram;
   bool adds_bos = spm || bert;
   if (vocabulary.model == TokenizerModel::bpe) {
     vocabulary.pre_tokenizer = file.get_string(key_of("pre")).value_or("default");
     adds_bos = find_pre_tokenizer(vocabulary.pre_tokenizer, vocabulary.file).adds_bos;
   }
   read_tokens(file, vocabulary);
-  if (spm) {
+  if (spm || unigram) {
     read_scores(file, vocabulary);
     read_byte_tokens(vocabulary);
     vocabulary.add_space_prefix = file.get_bool(key_of("add_space_prefix")).value_or(true);
-    vocabulary.remove_extra_whitespaces = file.get_bool(key_of("remove_extra_whitespaces")).value_or(false);
+    vocabulary.remove_extra_whitespaces = file.get_bool(key_of("remove_extra_whitespaces")).value_or(unigram);
+    if (unigram) read_charsmap(file, vocabulary);
   } else if (bert) {
     vocabulary.add_space_prefix = true;  // a text's first word has no blank before it
   } else {
@@ -249,7 +264,7 @@ Vocabulary load_vocabulary(const GgufFile& file) {
   read_ids(file, vocabulary);
   find_ends_by_text(vocabulary);
   vocabulary.add_bos = read_add(file, vocabulary, "add_bos_token", vocabulary.bos, adds_bos);
-  vocabulary.add_eos = read_add(file, vocabulary, "add_eos_token", vocabulary.eos, bert);
+  vocabulary.add_eos = read_add(file, vocabulary, "add_eos_token", vocabulary.eos, bert || unigram);
   return vocabulary;
 }
 

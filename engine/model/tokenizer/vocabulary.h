@@ -19,7 +19,7 @@ namespace tandem {
 
 enum class TokenKind : uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 
-enum class TokenizerModel { spm, bpe, wordpiece };
+enum class TokenizerModel { spm, bpe, wordpiece, unigram };
 
 struct Vocabulary {
   std::string file;  // for errors
@@ -28,15 +28,16 @@ struct Vocabulary {
 
   std::vector<std::string> texts;                           // [V] as in the file
   std::vector<TokenKind> kinds;                             // [V]
-  std::vector<float> scores;                                // [V] spm only
+  std::vector<float> scores;                                // [V] spm and unigram only
   std::vector<std::pair<std::string, std::string>> merges;  // bpe only, best first; only until the model is built
-  std::array<int32_t, 256> byte_ids;                        // spm only: ids of the <0x..> tokens; -1: none
+  std::array<int32_t, 256> byte_ids;                        // spm and unigram: ids of the <0x..> tokens; -1: none
 
   int32_t bos = -1, eos = -1, unknown = -1;  // -1: none
   std::unordered_set<int32_t> ends;          // generation stops at these ids
   bool add_bos = false, add_eos = false;
-  bool add_space_prefix = false;          // spm and wordpiece only
-  bool remove_extra_whitespaces = false;  // spm only
+  bool add_space_prefix = false;          // not bpe
+  bool remove_extra_whitespaces = false;  // spm and unigram only
+  std::string charsmap;                   // unigram only: how characters are changed (charsmap.h); may be empty
 
   int64_t size() const { return static_cast<int64_t>(texts.size()); }
   bool is_special(int32_t id) const { return kinds[id] == TokenKind::control; }
