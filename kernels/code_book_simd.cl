@@ -7,14 +7,24 @@
 
 #if BOOK
 #define FOUR_WORDS BOOK_WORD(0), BOOK_WORD(1), BOOK_WORD(2), BOOK_WORD(3)
+#ifdef __clang__
+#if defined(__AVX512BW__) && __has_builtin(__builtin_ia32_pshufb512)
+#define LOOKUP_BYTES 64
+#elif defined(__AVX2__) && __has_builtin(__builtin_ia32_pshufb256)
+#define LOOKUP_BYTES 32
+#endif
+#if defined(__AVX512F__) && __has_builtin(__builtin_ia32_permvarsf512)
+#define LOOKUP_FLOATS
+#endif
+#endif
 
 // The numbers of the codes in the bytes of 16 words, as signed bytes.
-#if defined(__clang__) && defined(__AVX512BW__)
+#if LOOKUP_BYTES == 64
 INLINE uint16 numbers_of_rows(const uint16 codes) {
   const uint16 book = (uint16)(FOUR_WORDS, FOUR_WORDS, FOUR_WORDS, FOUR_WORDS);
   return __builtin_astype(__builtin_ia32_pshufb512(__builtin_astype(book, char64), __builtin_astype(codes, char64)), uint16);
 }
-#elif defined(__clang__) && defined(__AVX2__)
+#elif LOOKUP_BYTES == 32
 INLINE uint8 numbers_of_eight(const uint8 codes) {
   const uint8 book = (uint8)(FOUR_WORDS, FOUR_WORDS);
   return __builtin_astype(__builtin_ia32_pshufb256(__builtin_astype(book, char32), __builtin_astype(codes, char32)), uint8);
@@ -25,7 +35,7 @@ INLINE uint16 numbers_of_rows(const uint16 codes) { return numbers_of(codes); }
 #endif
 
 // Makes codes ready for number_of_byte(), which gives the numbers of the codes in byte `byte` of the words.
-#if defined(__clang__) && defined(__AVX512F__)
+#ifdef LOOKUP_FLOATS
 #define READY_CODES(words) (words)  // the lookup ignores all but the lowest four bits of a word
 INLINE float16 number_of_byte(const uint16 words, const int byte) {
   const int16 book = convert_int16(__builtin_astype((uint4)(FOUR_WORDS), char16));
