@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <ctime>
 #include <random>
@@ -59,6 +60,20 @@ Json piece_json(const std::string& piece) {
   std::string text = characters.push(piece);
   text += characters.flush();
   return text == piece ? Json(piece) : bytes_json(piece);
+}
+
+// A part of a path with %2F written out. A % without two digits stays, because a name may have one.
+std::string unquoted(const std::string& part) {
+  std::string text;
+  for (size_t i = 0; i < part.size(); ++i) {
+    unsigned value = 0;
+    const char* const first = part.data() + i + 1;
+    const bool is_quoted =
+        part[i] == '%' && i + 2 < part.size() && std::from_chars(first, first + 2, value, 16).ptr == first + 2;
+    text += is_quoted ? static_cast<char>(value) : part[i];
+    if (is_quoted) i += 2;
+  }
+  return text;
 }
 
 // A stop text of the template ends an answer like an end token.
@@ -186,9 +201,12 @@ RouteId Api::route_of(const http::Request& request) const {
     if (request.method == route.method) return route.id;
     other_method = route.method;
   }
-  if (!other_method.empty())
-    throw ApiError(405, "Ask " + http::printable(request.path) + " with the method " + other_method + ".", "",
+  if (!other_method.empty()) {
+    ApiError error(405, "Ask " + http::printable(request.path) + " with the method " + other_method + ".", "",
                    "method_not_allowed");
+    error.allowed_method = other_method;
+    throw error;
+  }
   throw ApiError(404, "There is nothing at " + http::printable(request.path) + ". docs/server.md lists the routes.", "",
                  "unknown_url");
 }
@@ -270,7 +288,7 @@ void Api::models(const Exchange& exchange) {
 }
 
 void Api::model(const Exchange& exchange) {
-  served_name(exchange->request().path.substr(std::string("/v1/models/").size()));
+  served_name(unquoted(exchange->request().path.substr(std::string("/v1/models/").size())));
   exchange->answer(json_response(model_json()));
 }
 
