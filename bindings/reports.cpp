@@ -122,13 +122,13 @@ std::string plans_json(const TextModel& model, int64_t prompt_tokens) {
   if (prompt_tokens < 1)
     throw UsageError("there is nothing to plan", "a prompt of " + std::to_string(prompt_tokens) + " tokens",
                      "Give at least one token");
-  if (prompt_tokens >= model.context())
-    throw ContextError(
-        "the tokens do not fit the context",
-        std::to_string(prompt_tokens) + " tokens and one behind them, context " + std::to_string(model.context()),
-        "Load the model with a larger context, or plan fewer tokens");
   json report;
   model.between_passes([&](Engine& engine) {
+    if (prompt_tokens >= model.context())
+      throw ContextError(
+          "the tokens do not fit the context",
+          std::to_string(prompt_tokens) + " tokens and one behind them, context " + std::to_string(model.context()),
+          "Load the model with a larger context, or plan fewer tokens");
     json phases = json::array();
     int64_t first = 0;
     for (const Batch& piece : engine.plans().chunks_of(0, prompt_tokens)) {

@@ -222,9 +222,11 @@ TextModel::~TextModel() {
 }
 
 // Takes the engine out under the lock and ends it outside, since the end waits for texts. Calls that already run keep
-// the engine alive by their own pointers.
+// the engine alive by their own pointers. A child of fork() often closes all that it knows when it ends, so that is no
+// error there.
 void TextModel::close() {
   require_no_callback();
+  if (!is_here()) return;
   std::shared_ptr<Open> last;
   {
     const std::lock_guard lock(mutex_);
@@ -241,12 +243,16 @@ bool TextModel::is_closed() const {
 
 bool TextModel::is_here() const { return ::getpid() == process_; }
 
+void TextModel::require_here() const {
+  if (!is_here())
+    throw UsageError("a model is of no use in another process", path_,
+                     "This process was forked after the model was loaded: load a model behind the fork");
+}
+
 // Every call begins here, and holds the result while it runs. So a model that is closed meanwhile is freed only when
 // its last call has returned.
 std::shared_ptr<TextModel::Open> TextModel::open() const {
-  if (::getpid() != process_)
-    throw UsageError("a model is of no use in another process", path_,
-                     "This process was forked after the model was loaded: load a model behind the fork");
+  require_here();
   const std::lock_guard lock(mutex_);
   if (!open_) throw UsageError("the model is closed", path_, "Load it again");
   return open_;
@@ -353,8 +359,11 @@ void TextModel::require_ids(std::span<const int32_t> ids, int64_t position) cons
 // A service takes a list of texts at a time, and this list has one. The service refuses only when it is closed.
 TextTicket TextModel::start(std::vector<int32_t> prompt, GenerateOptions options, Sequence* sequence,
                             std::function<void(Batcher::Result)> on_end) {
+  require_no_callback();
   const auto model = open();
   require_writer();
+  if (std::ranges::find(options.stop, "") != options.stop.end())
+    throw UsageError("a stop text is empty", "stop", "Give at least one character, or no stop text");
   if (prompt.empty()) throw UsageError("the prompt is empty", path_, "Give at least one token");
   require_ids(prompt, 0);
   std::vector<TextService::Wish> wishes(1);
@@ -534,8 +543,10 @@ Timeline TextModel::stop_trace() {
 InCallback::InCallback() { ++callbacks_here; }
 InCallback::~InCallback() { --callbacks_here; }
 
+bool is_in_callback() { return callbacks_here > 0; }
+
 void require_no_callback() {
-  if (callbacks_here > 0)
+  if (is_in_callback())
     throw UsageError("a call out of a callback would wait for itself", "a callback of a text",
                      "Return from the callback first, or stop the text by what it returns");
 }

@@ -80,10 +80,11 @@ class TextModel {
   TextModel(const TextModel&) = delete;
   TextModel& operator=(const TextModel&) = delete;
 
-  // Ends all texts and frees the model. Sequences stay, and are of no use.
+  // Ends all texts and frees the model. Sequences stay, and are of no use. In a child of fork() it does nothing.
   void close();
   bool is_closed() const;
-  bool is_here() const;  // false: this is a child of the process that loaded the model
+  bool is_here() const;       // false: this is a child of the process that loaded the model
+  void require_here() const;  // UsageError in such a child
 
   const std::string& path() const { return path_; }
   int64_t vocabulary() const { return vocabulary_; }
@@ -105,7 +106,8 @@ class TextModel {
   std::vector<std::string> chat_stops() const;  // texts that end an answer; none: the model has no template
   std::shared_ptr<const Constraint> constraint(const Form& form) const;  // null: no form was asked for
 
-  // A text among others. on_end: as for TextService::ask(). sequence: null, or one that lives until on_end.
+  // A text among others. on_end: as for TextService::ask(). sequence: null, or one that lives until on_end. UsageError:
+  // a stop text is empty.
   TextTicket start(std::vector<int32_t> prompt, GenerateOptions options, Sequence* sequence,
                    std::function<void(Batcher::Result)> on_end);
   // Waits for the text. Throws the error of a text that failed.
@@ -201,6 +203,7 @@ class InCallback {
   InCallback(const InCallback&) = delete;
   InCallback& operator=(const InCallback&) = delete;
 };
+bool is_in_callback();
 void require_no_callback();  // UsageError inside of one
 
 }  // namespace tandem::bindings

@@ -8,6 +8,7 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 
 namespace tandem::bindings {
@@ -47,6 +48,8 @@ struct TextStream::State {
 TextStream::TextStream(std::shared_ptr<TextModel> model, std::shared_ptr<TextSequence> sequence,
                        std::vector<int32_t> prompt, GenerateOptions options)
     : model_(std::move(model)), sequence_(std::move(sequence)), state_(std::make_shared<State>()) {
+  if (sequence_ && sequence_->model() != model_)
+    throw UsageError("the sequence belongs to another model", "sequence", "Write in it with the model that made it");
   options.on_token = [state = state_](const ChosenToken& token) { state->token(token); };
   options.on_text = [state = state_](std::string_view text) { state->text(text); };
   options.interrupted = [state = state_] { return state->is_cancelled.load(); };
@@ -57,16 +60,25 @@ TextStream::TextStream(std::shared_ptr<TextModel> model, std::shared_ptr<TextSeq
     model_->start(std::move(prompt), std::move(options), nullptr, on_end);
 }
 
-// In a child of fork() nobody writes the text.
+// In a child of fork() nobody writes the text. A callback runs on the thread that ends the text, so another thread
+// waits for the end there, and keeps what the text uses.
 TextStream::~TextStream() {
   cancel();
   if (!model_->is_here()) return;
-  std::unique_lock lock(state_->mutex);
-  state_->changed.wait(lock, [this] { return state_->result.has_value(); });
+  const auto wait = [state = state_] {
+    std::unique_lock lock(state->mutex);
+    state->changed.wait(lock, [&] { return state->result.has_value(); });
+  };
+  if (is_in_callback())
+    std::thread([wait, model = model_, sequence = sequence_] { wait(); }).detach();
+  else
+    wait();
 }
 
 // Pieces come before the end and before an error, so that nothing that was written is lost.
 TextStream::Got TextStream::next(Piece& piece, std::chrono::milliseconds longest) {
+  require_no_callback();
+  model_->require_here();
   std::unique_lock lock(state_->mutex);
   state_->changed.wait_for(lock, longest, [this] { return !state_->pieces.empty() || state_->result; });
   if (!state_->pieces.empty()) {

@@ -22,7 +22,7 @@ struct Piece {
 
 class TextStream {
  public:
-  // sequence: null, or the one that the text is written in.
+  // sequence: null, or the one that the text is written in. UsageError: it is of another model.
   TextStream(std::shared_ptr<TextModel> model, std::shared_ptr<TextSequence> sequence, std::vector<int32_t> prompt,
              GenerateOptions options);
   ~TextStream();
@@ -30,7 +30,8 @@ class TextStream {
   TextStream& operator=(const TextStream&) = delete;
 
   enum class Got { piece, nothing_yet, end };
-  // Waits at most so long. At the end of a text that failed, it throws the error.
+  // Waits at most so long. At the end of a text that failed, it throws the error. UsageError: the call comes out of a
+  // callback, or from a child of fork().
   Got next(Piece& piece, std::chrono::milliseconds longest);
   void cancel();
   const Generation& result() const;  // UsageError before the end

@@ -22,21 +22,26 @@ class FlawFinder final : public nlohmann::json_sax<nlohmann::ordered_json> {
  public:
   using Json = nlohmann::ordered_json;
   explicit FlawFinder(int most_depth) : most_depth_(most_depth) {}
-  const JsonFlaw& flaw() const { return flaw_; }
+  const JsonFlaw& flaw() const { return flaw_.kind == JsonFlaw::Kind::none ? long_number_ : flaw_; }
 
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
   bool number_integer(number_integer_t) override { return true; }
   bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
+  // The parser reads a whole number as a float only where it has too many digits.
+  bool number_float(number_float_t, const string_t& digits) override {
+    if (long_number_.kind == JsonFlaw::Kind::none && digits.find_first_of(".eE") == std::string::npos)
+      long_number_ = {JsonFlaw::Kind::digits, objects_.empty() ? "" : objects_.back().member};
+    return true;
+  }
   bool string(string_t&) override { return true; }
   bool binary(binary_t&) override { return true; }
   bool start_object(size_t) override {
-    names_.emplace_back();
+    objects_.emplace_back();
     return opens();
   }
   bool end_object() override {
-    names_.pop_back();
+    objects_.pop_back();
     --depth_;
     return true;
   }
@@ -47,8 +52,10 @@ class FlawFinder final : public nlohmann::json_sax<nlohmann::ordered_json> {
   }
   // Each object's names are in a set of their own, so a check takes log n and not n.
   bool key(string_t& name) override {
-    if (!names_.back().insert(name).second) return found(JsonFlaw::Kind::twice, name);
-    return names_.back().size() <= kMostJsonMembers || found(JsonFlaw::Kind::members);
+    Object& object = objects_.back();
+    object.member = name;
+    if (!object.names.insert(name).second) return found(JsonFlaw::Kind::twice, name);
+    return object.names.size() <= kMostJsonMembers || found(JsonFlaw::Kind::members);
   }
   bool parse_error(size_t, const std::string&, const Json::exception& error) override {
     const std::string words = error.what();
@@ -64,8 +71,12 @@ class FlawFinder final : public nlohmann::json_sax<nlohmann::ordered_json> {
 
   const int most_depth_;
   int depth_ = 0;
-  std::vector<std::set<std::string>> names_;  // of the objects around
-  JsonFlaw flaw_;
+  struct Object {
+    std::set<std::string> names{};
+    std::string member{};  // that is being read
+  };
+  std::vector<Object> objects_;  // around the present place
+  JsonFlaw flaw_, long_number_;
 };
 
 }  // namespace

@@ -23,9 +23,10 @@ nlohmann::json parse_json(std::string_view text);
 // A reason against parsing a text as an ordered_json, whose objects are searched from member to member. Parsing a text
 // without a flaw takes a time in proportion to its length.
 struct JsonFlaw {
-  enum class Kind { none, syntax, depth, twice, members };
+  // digits: a whole number of more than 64 bits, which a parser rounds. It is told only where there is no other flaw.
+  enum class Kind { none, syntax, depth, twice, members, digits };
   Kind kind = Kind::none;
-  std::string detail{};  // the parser's words, or the name of a member that an object has twice
+  std::string detail{};  // the parser's words, or the name of the member: that is there twice, or that has the number
 };
 inline constexpr size_t kMostJsonMembers = 2000;  // of one object
 JsonFlaw json_flaw(std::string_view text, int most_depth);

@@ -65,6 +65,7 @@ tandem_status tandem_model_load(const char* path, const tandem_load_options* opt
 tandem_status tandem_model_free(tandem_model* model) {
   return guarded([&] {
     require_no_callback();
+    model_of(model)->require_here();
     models().remove(reinterpret_cast<uintptr_t>(model))->close();
   });
 }

@@ -38,6 +38,16 @@ def _ids(ids: Ids) -> list[int]:
     return [int(each) for each in array]
 
 
+def _parents(parents: Ids) -> list[int]:
+    array = np.asarray(parents)
+    if array.ndim != 1 or (array.size > 0 and array.dtype.kind not in "iu"):
+        raise UsageError("these are no parents of drafts", f"{array.dtype} of shape {array.shape}",
+                         "Give a list of indices; -1: the draft follows the text")
+    if array.size > 0 and (int(array.min()) < -1 or int(array.max()) >= 2**31):
+        raise UsageError("a parent is no draft of the tree", f"{array.min()} to {array.max()}", "Indices begin at 0")
+    return [int(each) for each in array]
+
+
 def _token(chosen: Any) -> int:
     token = int(chosen)
     return token if 0 <= token < 2**31 else -1  # -1 is no token, which is an Error
@@ -159,7 +169,7 @@ class Model:
     """A model that is loaded, with its devices. Use `Model.load()`, and `with` or `close()` to free them.
 
     Any thread may call it. Texts of several threads share passes. Ctrl-C raises KeyboardInterrupt within one pass, and
-    the model stays usable. In a child of os.fork() every call is a UsageError.
+    the model stays usable. In a child of os.fork() every call is a UsageError, and close() does nothing.
     """
 
     def __init__(self, model: _tandem.Model) -> None:
@@ -242,6 +252,8 @@ class Model:
                json_object: bool = False, tools: Optional[list[Any]] = None, sampler: Optional[Sampler] = None,
                sequence: Optional["Sequence"] = None) -> Stream:
         """Writes a text piece by piece. The arguments are those of `generate()`."""
+        if json_schema == "":
+            raise UsageError("the JSON schema is empty", "json_schema", "Give a schema, or None for a text of any form")
         ids, stops = self._prompt(prompt, tools)
         asked = _tandem.TextAsked()
         asked.predict, asked.ignore_end, asked.logprobs = predict, ignore_end, logprobs
@@ -399,7 +411,7 @@ class Sequence:
     def draft(self, ids: Ids, parents: Ids) -> Logits:
         """Runs a tree of drafts behind the text in one pass: parents[i] is the index of token i's parent, -1 for the
         text's end. Returns their logits, read-only float32 [ids, vocabulary]. `accept()` keeps a path."""
-        return _logits(self._sequence.draft(_ids(ids), [int(each) for each in np.asarray(parents)]))
+        return _logits(self._sequence.draft(_ids(ids), _parents(parents)))
 
     def accept(self, path: Ids) -> None:
         """Appends the drafts of a path, indices of the tree, and drops the others."""

@@ -138,8 +138,11 @@ TEST(CApiMisuse, of_a_forked_process_is_named) {
   const CModel model;
   const pid_t child = ::fork();
   if (child == 0) {
-    const tandem_status status = tandem_generate(model, &kId, 1, nullptr, nullptr, nullptr, nullptr);
-    ::_exit(status == TANDEM_USAGE && std::strstr(tandem_last_error(), "fork") != nullptr ? 0 : 1);
+    const auto is_named = [](tandem_status status) {
+      return status == TANDEM_USAGE && std::strstr(tandem_last_error(), "fork") != nullptr;
+    };
+    if (!is_named(tandem_generate(model, &kId, 1, nullptr, nullptr, nullptr, nullptr))) ::_exit(1);
+    ::_exit(is_named(tandem_model_free(model)) ? 0 : 2);
   }
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);

@@ -3,6 +3,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -261,14 +262,98 @@ def test_a_closed_model_and_a_forked_process_are_named(model):
                  lambda: other.plan(), other.sequence):
         with pytest.raises(tandem.UsageError, match="closed"):
             call()
+    stream = model.stream("Once", predict=50)
+    next(stream)
     child = os.fork()
     if child == 0:
-        try:
-            model.generate("x")
-        except tandem.UsageError as error:
-            os._exit(0 if "fork" in str(error) else 2)
-        os._exit(1)
+        for call in (lambda: model.generate("x"), lambda: next(stream)):
+            try:
+                call()
+            except tandem.UsageError as error:
+                if "fork" not in str(error):
+                    os._exit(2)
+                continue
+            os._exit(1)
+        os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
+    assert len(list(stream)) == 49
+
+
+FORKED = """
+import os, sys
+import tandem
+model = tandem.Model.load(sys.argv[1], device="host", plan="host-only")
+text = model.sequence()
+stream = model.stream("Once", predict=9)
+child = os.fork()
+if child == 0:
+    model.close()
+    with model:
+        pass
+    sys.exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert len(list(stream)) == 9
+"""
+
+
+def test_a_forked_process_ends_as_any_other(tmp_path):
+    script = tmp_path / "forked.py"
+    script.write_text(FORKED)
+    subprocess.run([sys.executable, str(script), MODEL], check=True, timeout=120)
+
+
+def test_a_call_out_of_a_sampler_is_refused_and_never_waits(model):
+    outer = model.stream("Once", predict=20)
+    told = []
+
+    def call_of(work):
+        def sampler(logits):
+            with pytest.raises(tandem.UsageError, match="callback"):
+                work()
+            told.append(int(np.argmax(logits)))
+            return told[-1]
+        return sampler
+
+    for work in (lambda: model.generate("x", predict=1), lambda: model.stream("x"), lambda: next(outer),
+                 lambda: model.eval([1])):
+        assert len(model.generate("Once", predict=2, sampler=call_of(work)).ids) == 2
+    assert len(told) == 8
+    assert len(list(outer)) == 20
+
+
+def test_a_stream_may_be_dropped_in_a_sampler(model):
+    dropped = [model.stream("Once", predict=10**6)]
+
+    def sampler(logits):
+        dropped.clear()
+        return int(np.argmax(logits))
+
+    assert len(model.generate("Once", predict=3, sampler=sampler).ids) == 3
+
+
+def test_what_would_be_ignored_is_refused(model):
+    text = model.sequence()
+    text.extend([1, 5])
+    for options, words in (({"json_schema": ""}, "schema is empty"), ({"stop": ""}, "stop text is empty"),
+                           ({"stop": ["a", ""]}, "stop text is empty")):
+        with pytest.raises(tandem.UsageError, match=words):
+            model.generate("Once", **options)
+    for parents in ([-1, 0.7], [[-1, 0]], [-2, 0], [True, False]):
+        with pytest.raises(tandem.UsageError, match="parent"):
+            text.draft([5, 6], parents)
+    with tandem.Model.load(MODEL, **ON_HOST) as other:
+        with pytest.raises(tandem.UsageError, match="another model"):
+            other.generate([5], sequence=text, predict=2)
+    assert text.ids == [1, 5]
+
+
+def test_a_closed_model_says_so_before_all_else():
+    small = tandem.Model.load(MODEL, context=64, **ON_HOST)
+    with pytest.raises(tandem.ContextError):
+        small.plan()
+    small.close()
+    with pytest.raises(tandem.UsageError, match="closed"):
+        small.plan()
 
 
 def test_the_module_has_no_name_that_the_package_does_not_use():

@@ -84,6 +84,17 @@ TEST(JsonFlaw, is_told_by_its_kind_before_a_value_is_built) {
   EXPECT_THAT(json_flaw("[1,]", 8).detail, HasSubstr("syntax error"));
 }
 
+TEST(JsonFlaw, is_a_whole_number_that_a_parser_rounds) {
+  using enum JsonFlaw::Kind;
+  for (const char* kept : {"18446744073709551615", "-9223372036854775808", "1e30", "0.12345678901234567890", "1e-400"})
+    EXPECT_EQ(flaw_of(kept), none) << kept;
+  for (const char* rounded : {"18446744073709551616", "-9223372036854775809", "[1, 123456789012345678901234]"})
+    EXPECT_EQ(flaw_of(rounded), digits) << rounded;
+  EXPECT_EQ(json_flaw(R"({"a": 1, "b": {"c": [0, 18446744073709551616], "d": 2}})", 8).detail, "c");
+  EXPECT_EQ(json_flaw(R"({"b": {"c": 1}, "d": 18446744073709551616})", 8).detail, "d");
+  EXPECT_EQ(flaw_of(R"({"a": 18446744073709551616, "a": 2})"), twice) << "another flaw counts more";
+}
+
 // A parser that looked through a list at each of its objects would take a time with the square of their number.
 TEST(JsonFlaw, is_looked_for_in_long_lists_of_objects) {
   std::string text = "[{}";

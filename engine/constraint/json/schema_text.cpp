@@ -53,6 +53,9 @@ Json parse_schema(std::string_view text, const std::string& on) {
       refuse_schema("an object has the key \"" + flaw.detail + "\" twice", on);
     case JsonFlaw::Kind::members:
       refuse_schema("an object has more than " + std::to_string(kMostJsonMembers) + " keys", on);
+    case JsonFlaw::Kind::digits:
+      refuse_schema("a whole number has more than 64 bits", flaw.detail.empty() ? on : flaw.detail,
+                    "Write it with an exponent if it may be rounded");
     case JsonFlaw::Kind::none:
       break;
   }

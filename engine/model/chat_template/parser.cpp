@@ -2,6 +2,7 @@
 // strongest. Depth is bounded, since the functions recurse.
 #include <algorithm>
 #include <initializer_list>
+#include <iterator>
 
 #include "engine/model/chat_template/lexer.h"
 #include "engine/model/chat_template/syntax.h"
@@ -192,7 +193,7 @@ class Parser {
     take(":");
     require(Token::Kind::block_end, "the end of the statement");
     Block body = block(ends);
-    if (is(Token::Kind::end)) fail("a statement without its `" + std::string(*ends.begin()) + "`", now().line);
+    if (is(Token::Kind::end)) fail("a statement without its `" + std::string(*std::prev(ends.end())) + "`", now().line);
     next();
     next();
     return body;

@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <ctime>
 #include <random>
@@ -61,6 +62,20 @@ Json piece_json(const std::string& piece) {
   return text == piece ? Json(piece) : bytes_json(piece);
 }
 
+// A part of a path with %2F written out. A % without two digits stays, because a name may have one.
+std::string unquoted(const std::string& part) {
+  std::string text;
+  for (size_t i = 0; i < part.size(); ++i) {
+    unsigned value = 0;
+    const char* const first = part.data() + i + 1;
+    const bool is_quoted =
+        part[i] == '%' && i + 2 < part.size() && std::from_chars(first, first + 2, value, 16).ptr == first + 2;
+    text += is_quoted ? static_cast<char>(value) : part[i];
+    if (is_quoted) i += 2;
+  }
+  return text;
+}
+
 // A stop text of the template ends an answer like an end token.
 void add_stops(GenerateOptions& options, const Prompts& prompts) {
   if (options.ignore_end) return;
@@ -108,11 +123,13 @@ Api::Api(ApiOptions options)
     : options_(std::move(options)),
       created_(std::time(nullptr)),
       reader_(std::make_unique<sync::Worker>()),
+      forming_(std::make_unique<sync::Worker>()),
       embedding_(std::make_unique<sync::Worker>()) {}
 
 Api::~Api() {
   *is_ending_ = true;
   reader_.reset();        // its jobs use what is served
+  forming_.reset();       // gets jobs from the reader
   embedding_.reset();     // likewise
   served_store_.reset();  // ends all texts
 }
@@ -124,7 +141,7 @@ void Api::ready(Engine& engine, const Templates& templates, ChipClock chip, Engi
   served_ = served_store_.get();
 }
 
-// Texts in work may end by themselves for a while.
+// Texts in work may end by themselves for a while. Answers end before the service does, which waits for its pass.
 void Api::finish(std::chrono::milliseconds grace) {
   *is_ending_ = true;
   const auto deadline = std::chrono::steady_clock::now() + grace;
@@ -137,6 +154,13 @@ void Api::finish(std::chrono::milliseconds grace) {
   };
   while (is_busy() && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  std::vector<std::weak_ptr<TextGroup>> left;
+  {
+    const std::lock_guard lock(keeping_);
+    left.swap(groups_);
+  }
+  for (const auto& each : left)
+    if (const auto group = each.lock()) group->end_with(server_ends());
   if (Served* served = served_) {
     served->service.close();
     served->feed.close();
@@ -186,9 +210,12 @@ RouteId Api::route_of(const http::Request& request) const {
     if (request.method == route.method) return route.id;
     other_method = route.method;
   }
-  if (!other_method.empty())
-    throw ApiError(405, "Ask " + http::printable(request.path) + " with the method " + other_method + ".", "",
+  if (!other_method.empty()) {
+    ApiError error(405, "Ask " + http::printable(request.path) + " with the method " + other_method + ".", "",
                    "method_not_allowed");
+    error.allowed_method = other_method;
+    throw error;
+  }
   throw ApiError(404, "There is nothing at " + http::printable(request.path) + ". docs/server.md lists the routes.", "",
                  "unknown_url");
 }
@@ -215,10 +242,14 @@ void Api::handle(std::shared_ptr<http::Exchange> exchange) {
   }
 }
 
-// Exceptions of handlers end here, and become answers in OpenAI's form.
 void Api::run(RouteId route, const Exchange& exchange) {
+  answering(exchange, [&] { (this->*handler_of(route))(exchange); });
+}
+
+// Exceptions of handlers end here, and become answers in OpenAI's form.
+void Api::answering(const Exchange& exchange, const std::function<void()>& work) {
   try {
-    (this->*handler_of(route))(exchange);
+    work();
   } catch (...) {
     ++metrics_.refused;
     const ApiError error = error_of(std::current_exception());
@@ -270,7 +301,7 @@ void Api::models(const Exchange& exchange) {
 }
 
 void Api::model(const Exchange& exchange) {
-  served_name(exchange->request().path.substr(std::string("/v1/models/").size()));
+  served_name(unquoted(exchange->request().path.substr(std::string("/v1/models/").size())));
   exchange->answer(json_response(model_json()));
 }
 
@@ -321,18 +352,36 @@ std::shared_ptr<const Constraint> Api::constraint_of(const Ask& ask) {
   return nullptr;
 }
 
+// A form is compiled on a thread of its own, so that requests without one do not wait for it.
+void Api::write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseHead> response) {
+  for (const std::string& name : ask.ignored)
+    if (told_.insert(name).second) spdlog::warn("requests have the member {}, which is not known here", name);
+  if (!ask.json_object && !ask.json_schema && !ask.grammar && !schema_of_call(ask.tools))
+    return start_texts(exchange, std::move(ask), std::move(response));
+  ++reading_;
+  forming_->push([this, exchange, ask = std::move(ask), response = std::move(response)]() mutable {
+    answering(exchange, [&] { start_texts(exchange, std::move(ask), std::move(response)); });
+    --reading_;
+  });
+}
+
+// Groups that have ended are dropped whenever the list has doubled.
+void Api::keep(const std::shared_ptr<TextGroup>& group) {
+  const std::lock_guard lock(keeping_);
+  if (groups_.size() == groups_.capacity()) std::erase_if(groups_, [](const auto& each) { return each.expired(); });
+  groups_.push_back(group);
+}
+
 // Makes the texts of a request and hands them to a group, which answers. Each prompt has its choices, and their seeds
 // follow each other, so a request with a seed can be repeated. All checks come before the first text is asked for.
 // Texts have the group's id as label, which the timeline shows.
-void Api::write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseHead> response) {
+void Api::start_texts(const Exchange& exchange, Ask ask, std::optional<ResponseHead> response) {
   Served& served = *served_;
   if (*is_ending_) throw server_ends();
   if (served.engine.model().config().sees_all)
     throw ApiError(501, "The model is an encoder, which writes no text. Ask /v1/embeddings.", "", "not_implemented");
   GroupOptions group;
   group.head = {ask.is_chat, new_id(ask.is_chat), served_name(ask.model), std::time(nullptr)};
-  for (const std::string& name : ask.ignored)
-    if (told_.insert(name).second) spdlog::warn("requests have the member {}, which is not known here", name);
   group.is_stream = ask.is_stream;
   group.include_usage = ask.include_usage;
   group.client = exchange->request().authorization + "@" + exchange->request().client;
@@ -370,8 +419,9 @@ void Api::write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseH
     const bool is_text = prompt.ids.empty();
     add(ids, is_text ? prompt.text : served.prompts.tokenizer().decode(ids, true), is_text);
   }
-  std::make_shared<TextGroup>(exchange, std::move(group), std::move(texts), ask.choices, metrics_)
-      ->begin(served.service);
+  const auto made = std::make_shared<TextGroup>(exchange, std::move(group), std::move(texts), ask.choices, metrics_);
+  keep(made);
+  made->begin(served.service);
 }
 
 // Runs on a thread of its own, because the vectors of many texts take long.

@@ -2,16 +2,18 @@
 //
 // Contract: handle() is an http::Handler. It answers at once while the model is being loaded: 503, also for /health.
 // ready() says that it is there. Requests are read on a thread of the Api's own, so that neither the HTTP server's
-// thread nor the engine's waits for a long prompt. Another thread of its own makes vectors of texts. finish() refuses
-// new texts; when its time is over, it ends the others. Ownership: borrows the engine, which must outlive it. The Api
-// must outlive the server that calls it.
+// thread nor the engine's waits for a long prompt. Another thread compiles the forms of texts, and another one makes
+// vectors of texts. finish() refuses new texts; when its time is over, it ends the others. Ownership: borrows the
+// engine, which must outlive it. The Api must outlive the server that calls it.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -31,6 +33,8 @@
 #include "tandem/generate.h"
 
 namespace tandem::serve {
+
+class TextGroup;
 
 struct ApiOptions {
   std::vector<std::string> names;    // of the model; the first one is its own
@@ -55,6 +59,8 @@ class Api {
   // drafts: with texts of the model's tokenizer, in the place of those of ApiOptions::usual.
   void ready(Engine& engine, const Templates& templates, ChipClock chip = {}, Engine* embedder = nullptr,
              std::optional<SpecOptions> drafts = {});
+  // Takes no more texts. After this time, the answers that are left end with an error, and then the texts end. That may
+  // take as long as the pass that runs.
   void finish(std::chrono::milliseconds grace);
 
  private:
@@ -64,6 +70,7 @@ class Api {
   static Handler handler_of(RouteId route);
   RouteId route_of(const http::Request& request) const;
   void run(RouteId route, const Exchange& exchange);
+  void answering(const Exchange& exchange, const std::function<void()>& work);
 
   void health(const Exchange& exchange);
   void metrics(const Exchange& exchange);
@@ -86,6 +93,8 @@ class Api {
   std::string served_name(const std::optional<std::string>& asked) const;
   std::shared_ptr<const Constraint> constraint_of(const Ask& ask);
   void write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseHead> response = {});
+  void start_texts(const Exchange& exchange, Ask ask, std::optional<ResponseHead> response);
+  void keep(const std::shared_ptr<TextGroup>& group);
 
   ApiOptions options_;     // ready() changes it before the first text
   const int64_t created_;  // seconds since 1970
@@ -93,9 +102,12 @@ class Api {
   const std::shared_ptr<std::atomic<bool>> is_ending_ = std::make_shared<std::atomic<bool>>(false);
   std::shared_ptr<Served> served_store_;
   std::atomic<Served*> served_ = nullptr;
-  std::atomic<int64_t> reading_ = 0;  // requests that wait for the reader
-  std::set<std::string> told_;        // unknown members that were logged; of the reader
+  std::atomic<int64_t> reading_ = 0;              // requests that wait for the reader
+  std::set<std::string> told_;                    // unknown members that were logged; of the reader
+  std::mutex keeping_;                            // of groups_
+  std::vector<std::weak_ptr<TextGroup>> groups_;  // whose answers may not have ended
   std::unique_ptr<sync::Worker> reader_;
+  std::unique_ptr<sync::Worker> forming_;    // compiles the forms of texts, which may take seconds
   std::unique_ptr<sync::Worker> embedding_;  // runs requests for vectors, beside the reader
 };
 

@@ -14,8 +14,14 @@ namespace {
 
 constexpr int64_t kMostTokensOfAsk = std::numeric_limits<int32_t>::max();
 // Members without an effect on a text here.
-const std::set<std::string> kHarmless = {
-    "user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "cache_prompt"};
+const std::set<std::string> kHarmless = {"user",
+                                         "metadata",
+                                         "store",
+                                         "service_tier",
+                                         "safety_identifier",
+                                         "prompt_cache_key",
+                                         "cache_prompt",
+                                         "prompt_cache_retention"};
 // OpenAI's members for what this server does not do. Clients may send them as null.
 const std::set<std::string> kNullOfCompletions = {"suffix"};
 const std::set<std::string> kNullOfChats = {"audio",     "function_call", "functions",        "prediction",

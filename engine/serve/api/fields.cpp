@@ -50,6 +50,8 @@ ApiError::ApiError(int status, std::string message, std::string param, std::stri
 http::Response ApiError::response() const {
   http::Response response = http::error_response(status, message, type, code, param);
   if (retry_seconds > 0) response.headers.emplace_back("Retry-After", std::to_string(retry_seconds));
+  if (!allowed_method.empty())
+    response.headers.emplace_back("Allow", allowed_method == "GET" ? "GET, HEAD" : allowed_method);
   return response;
 }
 
@@ -64,7 +66,12 @@ Json parse_body(std::string_view text) {
                    http::printable(flaw.detail));
   if (flaw.kind == JsonFlaw::Kind::members)
     throw ApiError(400, "An object of the request has more than " + std::to_string(kMostJsonMembers) + " members.");
-  const Json body = flaw.kind == JsonFlaw::Kind::none ? Json::parse(text) : Json();
+  if (flaw.kind == JsonFlaw::Kind::digits)
+    throw ApiError(400, "\"" + http::printable(flaw.detail) + "\" is expected to be a number of at most 64 bits.",
+                   http::printable(flaw.detail), "invalid_value");
+  if (flaw.kind == JsonFlaw::Kind::syntax)
+    throw ApiError(400, "The body of the request is no JSON object: " + http::printable(flaw.detail, 200) + ".");
+  const Json body = Json::parse(text);
   if (!body.is_object()) throw ApiError(400, "The body of the request is no JSON object.");
   return body;
 }

@@ -27,6 +27,7 @@ struct ApiError : std::exception {
   int status;
   std::string message, type, param, code;  // "": null
   int64_t retry_seconds = 0;               // 0: the answer does not say when to try again
+  std::string allowed_method{};            // "": the method was not the reason
 };
 
 inline constexpr int kDeepestBody = 64;  // brackets of a request

@@ -1,5 +1,6 @@
 // One group for each request. Functions named take_ run on the thread that writes texts, begin() on the reader's, and
-// cancel() on any thread. The members are grouped by thread in the same way.
+// cancel() on any thread. The members are grouped by thread in the same way. The lock of a turn lets the server's end
+// come between the functions named take_.
 #include "engine/serve/api/text_group.h"
 
 #include <spdlog/spdlog.h>
@@ -87,6 +88,11 @@ void TextGroup::begin(TextService& service) {
   });
 }
 
+void TextGroup::end_with(const ApiError& error) {
+  const std::lock_guard turn(turn_);
+  if (!has_ended_) fail(error);
+}
+
 // Called from several threads, and maybe before the tickets are there. The flag makes begin() cancel late.
 void TextGroup::cancel() {
   const std::lock_guard lock(mutex_);
@@ -130,6 +136,7 @@ AnsweredToken TextGroup::answered(const ChosenToken& token) const {
 // Tokens of an echoed prompt, which together are its text. So a start token that the text lacks is left out, and so is
 // the blank that some vocabularies put in front of a text. The first token has no probability, as with OpenAI.
 void TextGroup::take_prompt_token(size_t index, const ChosenToken& token) {
+  const std::lock_guard turn(turn_);
   std::vector<AnsweredToken>& tokens = prompt_tokens_[index];
   if (tokens.empty() && options_.hides_start[index] && token.id == options_.tokenizer->bos()) return;
   AnsweredToken& told = tokens.emplace_back(answered(token));
@@ -141,12 +148,15 @@ void TextGroup::take_prompt_token(size_t index, const ChosenToken& token) {
 
 // An end token is no part of the text.
 void TextGroup::take_token(size_t index, const ChosenToken& token) {
+  const std::lock_guard turn(turn_);
   if (options_.tokenizer->is_end(token.id)) return;
   new_tokens_[index].push_back(answered(token));
 }
 
 // Tokens come with the text that they complete. So those of a stop text, which has none, stay unsaid.
 void TextGroup::take_text(size_t index, std::string_view piece) {
+  const std::lock_guard turn(turn_);
+  if (has_failed_) return;
   open(index);
   if (!options_.is_stream) keep_tokens(index);
   if (!readers_.empty())
@@ -201,6 +211,7 @@ Json TextGroup::logprobs_of_chunk(size_t index) {
 // One text has ended. The choices of a prompt share it, so its tokens count once. An error ends the whole answer, and
 // texts that end after it are only counted. The last text of the group finishes the answer.
 void TextGroup::take_end(size_t index, Batcher::Result result) {
+  const std::lock_guard turn(turn_);
   const Generation& written = result.generation;
   count(metrics_, written);
   if (const std::string& problem = written.drafts.model.problem; !problem.empty())
@@ -257,6 +268,7 @@ void TextGroup::fail(const ApiError& error) {
 
 // All texts have ended. A stream gets its last events, and a whole answer is built and sent now.
 void TextGroup::finish() {
+  has_ended_ = true;
   if (has_failed_) return;
   if (writer_) {
     const std::string events = writer_->finish(response_end());

@@ -47,6 +47,8 @@ class TextGroup : public std::enable_shared_from_this<TextGroup> {
   TextGroup(std::shared_ptr<http::Exchange> exchange, GroupOptions options, std::vector<Text> texts, int64_t choices,
             Metrics& metrics);
   void begin(TextService& service);
+  // Ends the answer with this error, from any thread; its texts end behind their pass. Nothing, if it has ended.
+  void end_with(const ApiError& error);
 
  private:
   bool tells_prompts() const { return options_.has_logprobs && !options_.echoes.empty(); }
@@ -72,6 +74,7 @@ class TextGroup : public std::enable_shared_from_this<TextGroup> {
   const int64_t choices_;
   Metrics& metrics_;
   std::vector<Text> texts_;
+  std::mutex turn_;  // of the thread that writes texts, or of end_with()
   std::mutex mutex_;
   std::vector<TextTicket> tickets_;  // under the lock
   bool is_cancelled_ = false;        // under the lock
@@ -87,7 +90,7 @@ class TextGroup : public std::enable_shared_from_this<TextGroup> {
   Usage usage_;
   Generation first_;  // of the first text that ended, for its times
   size_t left_ = 0;
-  bool is_streaming_ = false, has_failed_ = false;
+  bool is_streaming_ = false, has_failed_ = false, has_ended_ = false;
 };
 
 // The answer to a text that ended with an exception.

@@ -39,6 +39,13 @@ bool has_key(const Request& head, const Access& access) {
   return found;
 }
 
+// Those that a page asks for beside the usual ones. What is sent back is plain.
+std::string wanted_headers(const Request& head) {
+  const std::string usual = "Authorization, Content-Type";
+  const bool is_plain = !head.wanted_headers.empty() && printable(head.wanted_headers, 1000) == head.wanted_headers;
+  return is_plain ? usual + ", " + head.wanted_headers : usual;
+}
+
 bool needs_key(const Request& head, const Access& access) {
   return !access.keys.empty() && std::ranges::find(access.without_key, head.path) == access.without_key.end();
 }
@@ -51,6 +58,7 @@ std::optional<Response> refusal_of(const Request& head, const Access& access) {
   const auto refused = [](int status, const std::string& message, const std::string& code) {
     return error_response(status, message, status == 401 ? "authentication_error" : "invalid_request_error", code);
   };
+  if (head.hosts > 1) return refused(400, "The request names several hosts.", "several_hosts");
   if (!knows_host(head, access))
     return refused(403,
                    "This server is not known as \"" + printable(host_of(head.host), 80) +
@@ -62,11 +70,22 @@ std::optional<Response> refusal_of(const Request& head, const Access& access) {
   if (head.method == "POST" && !is_json_type(head.content_type))
     return refused(415, "The body of a request is JSON: send it with \"Content-Type: application/json\".",
                    "unsupported_media_type");
+  if (!head.content_encoding.empty() && lower(trimmed(head.content_encoding)) != "identity")
+    return refused(415,
+                   "A body in the encoding \"" + printable(head.content_encoding, 40) +
+                       "\" is not read here: send it without Content-Encoding.",
+                   "unsupported_encoding");
+  if (!head.transfer_encoding.empty() && lower(trimmed(head.transfer_encoding)) != "chunked")
+    return refused(
+        501,
+        "The transfer encoding \"" + printable(head.transfer_encoding, 40) + "\" is not read here: chunked alone is.",
+        "unsupported_encoding");
   return std::nullopt;
 }
 
 // The origin is repeated in a header, so one with control characters gets no headers. `Vary` keeps caches from giving
-// the answer of one page to another.
+// the answer of one page to another. A page that may ask may also send the headers that it asks for: clients in
+// JavaScript send many of their own.
 std::vector<std::pair<std::string, std::string>> cors_headers(const Request& head, const Access& access) {
   if (head.origin.empty()) return {};
   const bool is_allowed = std::ranges::any_of(
@@ -75,7 +94,7 @@ std::vector<std::pair<std::string, std::string>> cors_headers(const Request& hea
   return {{"Access-Control-Allow-Origin", head.origin},
           {"Vary", "Origin"},
           {"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
-          {"Access-Control-Allow-Headers", "Authorization, Content-Type"},
+          {"Access-Control-Allow-Headers", wanted_headers(head)},
           {"Access-Control-Max-Age", "600"}};
 }
 

@@ -20,7 +20,10 @@ struct Request {
   std::string method, path, query;  // "POST", "/v1/models", "a=b"
   std::string body;
   std::string host, content_type, authorization, origin;  // of the head; "": absent
+  std::string content_encoding{}, transfer_encoding{};    // likewise
+  std::string wanted_headers{};                           // that a page asks for before it sends them
   std::string client;                                     // the address that it came from
+  size_t hosts = 1;                                       // how many hosts the head names
   bool is_old = false;                                    // HTTP/1.0
 };
 

@@ -78,6 +78,15 @@ std::string head_text(const Response& head, std::optional<size_t> length, bool i
   return text + (is_last ? "Connection: close\r\n\r\n" : "Connection: keep-alive\r\n\r\n");
 }
 
+// What the client sends breaks the rules of HTTP. A client that has left, or was too slow, breaks none.
+bool is_no_http(const Problem& problem) {
+  using beast::http::error;
+  return problem && problem.category() == beast::http::make_error_code(error::end_of_stream).category() &&
+         problem != error::end_of_stream && problem != error::partial_message;
+}
+
+Response no_http() { return error_response(400, "This is no HTTP request.", "invalid_request_error"); }
+
 // The length stands in front of the bytes. An empty chunk would end the stream, so no bytes make no chunk.
 std::string chunk(const std::string& bytes) {
   if (bytes.empty()) return "";
@@ -257,11 +266,7 @@ asio::awaitable<bool> Connection::read_and_answer() {
         "invalid_request_error");
   };
   if (problem == beast::http::error::body_limit) co_return co_await refuse(too_large());
-  if (problem.category() == beast::http::make_error_code(beast::http::error::end_of_stream).category() && problem &&
-      problem != beast::http::error::end_of_stream && problem != beast::http::error::partial_message) {
-    Response broken = error_response(400, "This is no HTTP request.", "invalid_request_error");
-    co_return co_await refuse(std::move(broken));
-  }
+  if (is_no_http(problem)) co_return co_await refuse(no_http());
   if (problem) co_return false;  // the client has left, or took too long
 
   Request request = request_of(parser, client_);
@@ -277,6 +282,7 @@ asio::awaitable<bool> Connection::read_and_answer() {
   stream_.expires_after(server_.options_.body_time);
   co_await beast::http::async_read(stream_, buffer_, parser, asio::redirect_error(asio::use_awaitable, problem));
   if (problem == beast::http::error::body_limit) co_return co_await refuse(too_large());
+  if (is_no_http(problem)) co_return co_await refuse(no_http());
   if (problem) co_return false;
   const bool may_stay = parser.get().keep_alive();
   request.body = std::move(parser.get().body());

@@ -4,6 +4,7 @@
 
 #include "engine/serve/openai/members.h"
 #include "engine/serve/openai/written_call.h"
+#include "sync/json_text.h"
 
 namespace tandem::serve {
 namespace {
@@ -30,6 +31,8 @@ std::string joined_content(const OrderedJson& content, const std::string& place)
 OrderedJson read_arguments(const OrderedJson& function, const std::string& place) {
   const std::string text = text_member(function, "arguments", place);
   if (!is_object_text(text)) refuse(place + ".arguments", "a JSON object, written as a text");
+  if (json_flaw(text, kDeepestCall).kind == JsonFlaw::Kind::digits)
+    refuse(place + ".arguments", "a JSON object whose whole numbers have at most 64 bits");
   return OrderedJson::parse(text);
 }
 

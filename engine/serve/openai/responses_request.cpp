@@ -142,14 +142,17 @@ void refuse_state(const OrderedJson& body) {
   if (const OrderedJson* cut = member(body, "truncation"); cut && *cut != "disabled")
     throw Refusal("\"truncation\" is expected to be \"disabled\": nothing is cut in silence.", "truncation",
                   "unsupported_value");
+  if (const OrderedJson* most = member(body, "top_logprobs"); most && *most != 0)
+    throw Refusal("\"top_logprobs\" is expected to be 0: a response has no log-probabilities.", "top_logprobs",
+                  "unsupported_value");
   if (const OrderedJson* more = member(body, "include"); more && !(more->is_array() && more->empty()))
     throw Refusal("\"include\" is expected to be an empty list.", "include", "unsupported_value");
 }
 
 constexpr std::string_view kOwn[] = {
-    "input",          "instructions",     "text",    "tools",        "tool_choice", "store",
-    "background",     "truncation",       "include", "conversation", "prompt",      "previous_response_id",
-    "max_tool_calls", "max_output_tokens"};
+    "input",          "instructions",      "text",        "tools",        "tool_choice", "store",
+    "background",     "truncation",        "include",     "conversation", "prompt",      "previous_response_id",
+    "max_tool_calls", "max_output_tokens", "top_logprobs"};
 // These belong to a chat alone.
 constexpr std::string_view kOfChats[] = {"messages",        "n",        "max_tokens",    "max_completion_tokens",
                                          "response_format", "logprobs", "stream_options"};
@@ -165,8 +168,10 @@ OrderedJson chat_body_of_response(const OrderedJson& body) {
   refuse_state(body);
   OrderedJson chat = {{"messages", messages_of(body)}};
   for (const auto& [name, value] : body.items()) {
-    if (std::ranges::find(kOfChats, name) != std::end(kOfChats))
+    if (std::ranges::find(kOfChats, name) != std::end(kOfChats)) {
+      if (value.is_null()) continue;
       throw Refusal("The member \"" + name + "\" is not known here.", name, "unknown_parameter");
+    }
     if (std::ranges::find(kOwn, name) == std::end(kOwn)) chat[name] = value;
   }
   if (const OrderedJson* most = member(body, "max_output_tokens")) {

@@ -131,6 +131,9 @@ TEST_F(SchemaRefusals, are_for_text_that_is_no_schema) {
   expect("", {"no JSON"});
   expect("{\"type\": ", {"no JSON", "s.json"});
   expect(R"({"type": "null", "type": "string"})", {"the key \"type\" twice"});
+  expect(R"({"type": "integer", "minimum": 18446744073709551617})", {"64 bits", "minimum"});
+  expect(R"({"const": 12345678901234567890123})", {"64 bits", "const"});
+  EXPECT_EQ(refusal(R"({"enum": [18446744073709551615, -9223372036854775808, 1e30]})"), "");
   expect(std::string(100'000, '['), {"nest deeper"});
   expect("\"" + std::string(5 << 20, 'x') + "\"", {"too large"});
   expect("{\"title\": \"\xff\"}", {"no JSON"});

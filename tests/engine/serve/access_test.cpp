@@ -68,6 +68,44 @@ TEST(Access, takes_bodies_that_are_declared_as_json_alone) {
   }
 }
 
+TEST(Access, is_for_one_host_at_a_time) {
+  Request head = head_of("GET", "localhost");
+  head.hosts = 2;
+  EXPECT_EQ(status_of(head, {}), 400);
+}
+
+TEST(Access, takes_bodies_that_are_not_packed_alone) {
+  Request head = head_of("POST", "localhost");
+  for (const char* plain : {"identity", " Identity "}) {
+    head.content_encoding = plain;
+    EXPECT_EQ(status_of(head, {}), 200) << plain;
+  }
+  for (const char* packed : {"gzip", "br", "identity, gzip"}) {
+    head.content_encoding = packed;
+    EXPECT_EQ(status_of(head, {}), 415) << packed;
+  }
+  head.content_encoding.clear();
+  for (const auto& [encoding, status] : {std::pair("chunked", 200), {"Chunked", 200}, {"gzip, chunked", 501}}) {
+    head.transfer_encoding = encoding;
+    EXPECT_EQ(status_of(head, {}), status) << encoding;
+  }
+}
+
+TEST(Access, lets_an_allowed_page_send_the_headers_that_it_asks_for) {
+  Request head = head_of("OPTIONS", "localhost");
+  head.origin = "https://chat.example";
+  const Access access{{}, {}, {"https://chat.example"}};
+  const auto allowed = [&](const std::string& wanted) {
+    head.wanted_headers = wanted;
+    for (const auto& [name, value] : cors_headers(head, access))
+      if (name == "Access-Control-Allow-Headers") return value;
+    return std::string();
+  };
+  EXPECT_EQ(allowed(""), "Authorization, Content-Type");
+  EXPECT_EQ(allowed("x-stainless-os,x-stainless-lang"), "Authorization, Content-Type, x-stainless-os,x-stainless-lang");
+  EXPECT_EQ(allowed("x\x01"), "Authorization, Content-Type") << "what is sent back is plain";
+}
+
 TEST(Access, of_pages_is_for_the_allowed_ones) {
   Request head = head_of("GET", "localhost");
   head.origin = "https://chat.example";

@@ -27,6 +27,9 @@ TEST(Api, names_its_model) {
   EXPECT_EQ(list.at("data").at(0).at("id"), "tiny");
   EXPECT_EQ(list.at("data").at(0).at("meta").at("n_ctx"), 4096);
   EXPECT_EQ(served.get("/v1/models/other-name").status, 200);
+  EXPECT_EQ(served.get("/v1/models/other%2Dname").status, 200);
+  for (const char* other : {"other%2", "other%", "other%zzname", "%2E%2E%2Fother-name"})
+    EXPECT_EQ(served.get("/v1/models/" + std::string(other)).status, 404) << other;
   const Answered unknown = served.get("/v1/models/gpt-4");
   EXPECT_EQ(unknown.status, 404);
   EXPECT_THAT(unknown.body, HasSubstr(R"(this is \"tiny\", \"other-name\")"));
@@ -45,6 +48,8 @@ TEST(Api, says_what_there_is_not) {
   EXPECT_EQ(served.get("/v1/../../etc/passwd").status, 404);
   EXPECT_EQ(served.get("/v1/completions").status, 405);
   EXPECT_THAT(served.get("/v1/completions").body, HasSubstr("POST"));
+  EXPECT_THAT(served.get("/v1/completions").head, HasSubstr("Allow: POST\r\n"));
+  EXPECT_THAT(served.post("/health", "{}").head, HasSubstr("Allow: GET, HEAD\r\n"));
   EXPECT_EQ(served.post("/health", "{}").status, 405);
   EXPECT_EQ(served.post("/v1/embeddings", R"({"input":"x"})").status, 501);
   EXPECT_EQ(served.post("/v1/completions", "{").status, 400);

@@ -168,6 +168,7 @@ TEST(Ask, takes_openais_members_that_ask_for_nothing) {
   EXPECT_TRUE(
       chat_of(chat + R"("functions":null,"reasoning_effort":null,"modalities":["text"],"audio":null})").is_chat);
   const auto param = [&](const std::string& member) { return refused(chat_of, chat + member + "}"); };
+  EXPECT_TRUE(chat_of(chat + R"("prompt_cache_retention":"24h","prompt_cache_key":null})").is_chat);
   EXPECT_EQ(param(R"("reasoning_effort":"low")"), "reasoning_effort");
   EXPECT_EQ(param(R"("modalities":["text","audio"])"), "modalities");
   EXPECT_EQ(param(R"("suffix":null)"), "suffix") << "of completions";

@@ -111,7 +111,9 @@ class Client {
 };
 
 inline std::string get(const std::string& path, const std::string& more = "") {
-  return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + more + "\r\n";
+  std::string request = "GET " + path;
+  request.append(" HTTP/1.1\r\nHost: localhost\r\n").append(more).append("\r\n");
+  return request;
 }
 
 inline std::string post(const std::string& path, const std::string& body, const std::string& more = "") {

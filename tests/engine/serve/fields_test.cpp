@@ -24,6 +24,15 @@ ApiError refusal(const Work& work) {
 TEST(Fields, of_broken_bodies_are_refused) {
   for (const char* text : {"", "[]", "7", "{", "{\"a\":}", "{} x", "\xff", "{\"a\":1,}", "nan"})
     EXPECT_EQ(refusal([&] { parse_body(text); }).status, 400) << text;
+  EXPECT_THAT(refusal([] { parse_body("{\"a\":\n1,}"); }).message, HasSubstr("line 2, column 3"));
+}
+
+TEST(Fields, of_bodies_with_numbers_that_would_be_rounded_are_refused_by_their_name) {
+  const ApiError error = refusal([] { parse_body(R"({"a":{"const":123456789012345678901}})"); });
+  EXPECT_EQ(error.status, 400);
+  EXPECT_EQ(error.param, "const");
+  EXPECT_THAT(error.message, HasSubstr("64 bits"));
+  EXPECT_EQ(parse_body(R"({"a":18446744073709551615})").at("a"), uint64_t{18446744073709551615U});
 }
 
 TEST(Fields, of_bodies_with_a_byte_0_or_very_many_members_are_refused) {

@@ -93,6 +93,11 @@ TEST(HostileClients, that_speak_no_http_are_told) {
         std::string(
             "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: -1\r\n\r\n")})
     EXPECT_EQ(ask(server.port(), words).status, 400) << words;
+  const std::string head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+  EXPECT_EQ(ask(server.port(), head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n").status, 400)
+      << "a chunk of no length";
+  EXPECT_EQ(ask(server.port(), head + "Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}").status, 415);
+  EXPECT_EQ(ask(server.port(), head + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n").status, 501);
   expect_answers(server.port());
 }
 

@@ -53,6 +53,20 @@ TEST(Server, reads_bodies_in_chunks_and_waits_for_a_go_ahead) {
   EXPECT_TRUE(client.read_until("POST /x {}"));
 }
 
+TEST(Server, takes_the_host_and_the_path_of_a_proxys_client) {
+  http::Server server(quick_options(), echo);
+  const auto body = [&](const std::string& target, const std::string& host) {
+    const Answered answer = ask(server.port(), "GET " + target + " HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
+    return answer.status == 200 ? answer.body : std::to_string(answer.status);
+  };
+  EXPECT_EQ(body("http://127.0.0.1:8080/v1/models?a=b", "localhost"), "GET /v1/models ");
+  EXPECT_EQ(body("HTTP://localhost", "localhost"), "GET / ");
+  EXPECT_EQ(body("http://localhost?a=b", "localhost"), "GET / ");
+  EXPECT_EQ(body("http://evil.example/", "localhost"), "403") << "the host of the target counts";
+  EXPECT_EQ(body("/http://evil.example/", "localhost"), "GET /http://evil.example/ ");
+  EXPECT_EQ(ask(server.port(), get("/", "Host: 127.0.0.1\r\n")).status, 400) << "two hosts";
+}
+
 TEST(Server, ends_the_connection_of_old_or_unwilling_clients) {
   http::Server server(quick_options(), echo);
   for (const char* request :
@@ -207,6 +221,9 @@ TEST(Server, lets_allowed_pages_read_its_answers) {
   EXPECT_EQ(may.status, 204);
   EXPECT_THAT(may.head, HasSubstr("Access-Control-Allow-Origin: https://chat.example\r\n"));
   EXPECT_THAT(may.head, HasSubstr("Access-Control-Allow-Headers: Authorization, Content-Type\r\n"));
+  const std::string wanted = "Access-Control-Request-Headers: x-stainless-os\r\n";
+  EXPECT_THAT(ask(server.port(), "OPTIONS /x HTTP/1.1\r\nHost: localhost\r\n" + origin + wanted + "\r\n").head,
+              HasSubstr("Access-Control-Allow-Headers: Authorization, Content-Type, x-stainless-os\r\n"));
   EXPECT_THAT(ask(server.port(), get("/x", origin + "Authorization: Bearer secret\r\n")).head,
               HasSubstr("Access-Control-Allow-Origin: https://chat.example\r\n"));
   EXPECT_THAT(ask(server.port(), get("/x", origin)).head,

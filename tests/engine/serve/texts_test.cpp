@@ -5,11 +5,13 @@
 #include <spdlog/spdlog.h>
 
 #include <future>
+#include <mutex>
 #include <set>
 #include <sstream>
 
 #include "engine/run/serve/logprobs.h"
 #include "engine/serve/api/answer.h"
+#include "engine/serve/api/text_group.h"
 #include "tests/engine/serve/served.h"
 
 namespace tandem::testing {
@@ -357,6 +359,85 @@ TEST(ServedTexts, that_end_within_the_servers_last_moments_are_whole) {
   ASSERT_TRUE(client.read_until("data: "));
   served.api().finish(std::chrono::seconds(30));
   EXPECT_THAT(client.answer().body, EndsWith("data: [DONE]\n\n"));
+}
+
+// Keeps what it is given, in order.
+class Kept : public http::Exchange {
+ public:
+  const http::Request& request() const override { return request_; }
+  void answer(http::Response response) override { keep("answer " + response.body); }
+  void begin(http::Response head) override { keep("begin " + head.body); }
+  bool write(std::string piece) override {
+    keep("write " + piece);
+    return true;
+  }
+  void end() override { keep("end"); }
+  size_t unread_bytes() const override { return 0; }
+  void when_gone(std::function<void()>) override {}
+  std::vector<std::string> all() const {
+    const std::lock_guard lock(mutex_);
+    return all_;
+  }
+
+ private:
+  void keep(const std::string& what) {
+    const std::lock_guard lock(mutex_);
+    all_.push_back(what);
+  }
+  const http::Request request_;
+  mutable std::mutex mutex_;
+  std::vector<std::string> all_;
+};
+
+// The service's thread stands still as behind a pass that never ends.
+TEST(TextGroup, ends_its_answer_while_the_service_is_busy) {
+  Served served({.is_ready = false});
+  for (const bool is_stream : {false, true}) {
+    serve::Metrics metrics;
+    TextService service(served.engine(), 2);
+    std::promise<void> go;
+    service.between_passes([held = go.get_future().share()] { held.wait(); });
+    serve::GroupOptions options;
+    options.head = {false, "cmpl-1", "tiny", 0};
+    options.is_stream = is_stream;
+    options.tokenizer = &served.engine().model().tokenizer();
+    options.stop = std::make_shared<std::atomic<bool>>(true);
+    GenerateOptions text;
+    text.predict = 3;
+    const auto exchange = std::make_shared<Kept>();
+    const auto group = std::make_shared<serve::TextGroup>(
+        exchange, std::move(options), std::vector<serve::TextGroup::Text>{{{1, 2}, text}}, 1, metrics);
+    group->begin(service);
+    EXPECT_TRUE(exchange->all().empty());
+    group->end_with(serve::server_ends());
+    group->end_with(serve::server_ends());
+    ASSERT_EQ(exchange->all().size(), 1u);
+    EXPECT_THAT(exchange->all().front(), HasSubstr("answer {\"error\":{\"message\":\"The server ends.\""));
+    go.set_value();
+    service.close();
+    EXPECT_EQ(exchange->all().size(), 1u) << "nothing comes behind an answer's end";
+    group->end_with(serve::server_ends());
+    EXPECT_EQ(exchange->all().size(), 1u);
+  }
+}
+
+// The schema has a state for each character, which takes many times as long as a text of one token.
+TEST(Api, lets_nobody_wait_for_the_form_of_another_text) {
+  const Served served;
+  std::atomic<bool> has_form = false;
+  std::thread other([&] {
+    EXPECT_EQ(served
+                  .post("/v1/completions",
+                        R"({"prompt":"a","max_tokens":1,"json_schema":{"type":"string","minLength":40000}})")
+                  .status,
+              200);
+    has_form = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));  // the other request is mostly read first
+  EXPECT_EQ(served.post("/v1/completions", R"({"prompt":"a","max_tokens":1})").status, 200);
+  EXPECT_FALSE(has_form);
+  other.join();
+  EXPECT_TRUE(has_form);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <sstream>
@@ -60,6 +61,7 @@ namespace {
 
 using Milliseconds = std::chrono::milliseconds;
 constexpr Milliseconds kGrace{7000};  // for texts in work when the server ends; all of it takes 10 s at most
+constexpr Milliseconds kLongestEnd{9500};
 
 // Paths without a key are those that tell nothing of texts.
 http::ServerOptions server_options(const ServeFlags& flags) {
@@ -147,6 +149,15 @@ void wait_for_clients(const http::Server& server) {
   for (int i = 0; i < 100 && server.connections() > 0; ++i) std::this_thread::sleep_for(Milliseconds(10));
 }
 
+// A pass cannot be interrupted, and one of a large model may take longer than the end of a server may. All answers have
+// ended before, so nobody waits for the pass.
+void end_in_time() {
+  std::thread([] {
+    std::this_thread::sleep_for(kLongestEnd);
+    std::_Exit(kDone);
+  }).detach();
+}
+
 // The server listens before the model is there, so that a taken port is known at once, and /health says what goes on.
 // The engine outlives the texts, and the texts outlive the server. An interrupt ends it in three steps: no new
 // requests, some seconds for texts in work, and a second for answers on their way.
@@ -187,6 +198,7 @@ int serve_command(const CommonFlags& flags, const ServeFlags& own) {
   wait_for_interrupt();
   if (!flags.quiet())
     std::fprintf(stderr, "ending: texts in work have %lld s\n", static_cast<long long>(kGrace.count() / 1000));
+  end_in_time();
   server.stop_listening();
   api.finish(kGrace);  // no text is in work behind it
   notes.explain_history(draft_texts.history_problem());

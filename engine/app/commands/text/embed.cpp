@@ -61,7 +61,8 @@ struct Embedded {
 std::string text_of_line(std::string_view line) {
   const size_t begin = line.find_first_not_of(" \t");
   if (begin == std::string_view::npos || (line[begin] != '{' && line[begin] != '"')) return std::string(line);
-  if (json_flaw(line, kDeepestText).kind != JsonFlaw::Kind::none) refuse_line("it is not JSON");
+  const JsonFlaw flaw = json_flaw(line, kDeepestText);
+  if (flaw.kind != JsonFlaw::Kind::none && flaw.kind != JsonFlaw::Kind::digits) refuse_line("it is not JSON");
   const auto value = nlohmann::json::parse(line);
   if (value.is_string()) return value;
   for (const auto& [key, text] : value.items()) {

@@ -98,6 +98,7 @@ PromptLine parse_prompt_line(std::string_view text) {
   }
   if (line.json_schema && line.grammar) refuse("it has a \"json_schema\" and a \"grammar\"");
   if (!object.contains("prompt")) refuse("it has no \"prompt\"");
+  if (flaw.kind == JsonFlaw::Kind::digits) refuse("\"" + flaw.detail + "\" has a whole number of more than 64 bits");
   return line;
 }
 

@@ -147,6 +147,7 @@ TEST_F(RunLines, that_are_broken_are_told_by_their_number_and_the_rest_goes_on) 
       {"{\"prompt\": \"a\", \"seed\": -2}", "\"seed\" is a whole number from 0 to 18446744073709551615, or -1"},
       {"{\"prompt\": \"a\", \"seed\": 18446744073709551616}", "\"seed\" is a whole number from 0"},
       {"{\"prompt\": \"a\", \"temperature\": 1}", "it has the key \"temperature\""},
+      {"{\"prompt\": \"a\", \"json_schema\": {\"const\": 18446744073709551616}}", "\"const\" has a whole number"},
       {"{\"prompt\": \"a\", \"seed\": 1, \"seed\": 2}", "it has the key \"seed\" twice"},
       {"{\"prompt\": \"a\", \"prediction\": 4}", "\"prediction\" is a text or a list of texts"},
       {"{\"prompt\": \"a\", \"prediction\": null}", "\"prediction\" is a text or a list of texts"},

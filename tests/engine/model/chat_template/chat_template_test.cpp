@@ -43,6 +43,8 @@ TEST(ChatTemplate, an_error_has_the_line_and_a_broken_template_is_one) {
   for (const char* broken : {"{% if true %}a", "a {{ 'b", "a {# b", "{{ }}", "{{ 'a' 1 }}", "{% endif %}", "{{ (1] }}",
                              "{%", "{% for x %}{% endfor %}", "{% break %}", "{{ a.% }}", "{% raw %}"})
     EXPECT_THAT(failure(broken), Not(IsEmpty())) << broken;
+  EXPECT_THAT(failure("{% if true %}a"), HasSubstr("without its `endif`"));
+  EXPECT_THAT(failure("{% for x in [1] %}a"), HasSubstr("without its `endfor`"));
   EXPECT_THAT(failure("\xFF"), HasSubstr("UTF-8"));
 }
 

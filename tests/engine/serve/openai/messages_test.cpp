@@ -34,7 +34,8 @@ TEST(Messages, have_the_arguments_of_calls_as_objects) {
 }
 
 TEST(Messages, with_broken_arguments_are_refused) {
-  for (const char* arguments : {"", "{", "[]", "7", "null", "{}}", "\\\"{}\\\"", "{},\\\"arguments\\\":{}", " "})
+  for (const char* arguments : {"", "{", "[]", "7", "null", "{}}", "\\\"{}\\\"", "{},\\\"arguments\\\":{}", " ",
+                                "{\\\"id\\\":18446744073709551616}"})
     EXPECT_EQ(param_of(R"([{"role":"assistant","tool_calls":[{"type":"function","function":{"name":"f","arguments":")" +
                        std::string(arguments) + R"("}}]}])"),
               "messages[0].tool_calls[0].function.arguments")

@@ -62,6 +62,8 @@ TEST(ResponsesRequest, that_needs_a_state_is_refused) {
   EXPECT_EQ(refused_response(R"("input":"x","include":["message.output_text.logprobs"])").param, "include");
   EXPECT_NO_THROW(
       chat_of(R"("input":"x","previous_response_id":null,"store":false,"truncation":"disabled","include":[])"));
+  const OrderedJson chat = chat_of(R"("input":"x","stream_options":null,"n":null,"top_logprobs":0)");
+  for (const char* none : {"stream_options", "n", "top_logprobs"}) EXPECT_FALSE(chat.contains(none)) << none;
 }
 
 TEST(ResponsesRequest, of_another_form_is_refused_by_its_place) {
@@ -81,6 +83,8 @@ TEST(ResponsesRequest, of_another_form_is_refused_by_its_place) {
       {R"("input":"x","max_tokens":5)", "max_tokens"},
       {R"("input":"x","messages":[])", "messages"},
       {R"("input":"x","n":2)", "n"},
+      {R"("input":"x","stream_options":{})", "stream_options"},
+      {R"("input":"x","top_logprobs":2)", "top_logprobs"},
       {R"("input":"x","text":{"verbosity":"low"})", "text.verbosity"},
       {R"("input":"x","text":{"format":{"type":"xml"}})", "text.format.type"},
       {R"("input":"x","text":{"format":{"type":"json_schema","name":"n"}})", "text.format.schema"},
