@@ -16,6 +16,8 @@
 #include "engine/app/commands/open_engine.h"
 #include "engine/app/interrupt.h"
 #include "engine/app/report.h"
+#include "engine/model/gguf.h"
+#include "engine/model/weights.h"
 #include "sync/clock.h"
 #include "sync/long_wait.h"
 
@@ -26,8 +28,14 @@ constexpr int64_t kLeastContext = 64;  // room for the tokens that are verified 
 
 // Seconds of running the row's test once. A prompt is one call, which the engine cuts into its chunks. Generated tokens
 // are one call each, on the machine's thread as in generate(). The tokens are random, so nothing is sampled and only
-// passes are timed. Numbers that are not finite are an Error after the time is taken.
+// passes are timed. Numbers that are not finite are an Error after the time is taken. An encoder makes the vector of a
+// text.
 double time_once(Engine& engine, Sequence& text, const BenchRow& row) {
+  if (engine.model().config().sees_all) {
+    const double start = now_seconds();
+    vector_of_row(engine, row);
+    return now_seconds() - start;
+  }
   fill_context(engine, text, row.n_depth);
   const auto ids = some_tokens(engine.model().config().vocabulary, row.n_depth, row.n_depth + row.tokens());
   const size_t piece = row.n_gen == 0 ? ids.size() : 1;
@@ -81,6 +89,17 @@ void time_row(Engine& engine, Sequence& text, BenchRow& row, int repetitions, Be
   if (roofline) row.roofline = roofline->take(row);
 }
 
+// An encoder reads texts in one piece and writes none, so prompts alone are left.
+std::vector<BenchRow> rows_of_encoder(const CommonFlags& flags, const BenchFlags& bench) {
+  if (bench.roofline || !flags.soc.empty())
+    throw Error("the work of an encoder's passes is not counted", flags.model, "leave --roofline and --soc out");
+  std::vector<BenchRow> rows = bench_rows(bench);
+  if (std::erase_if(rows, [](const BenchRow& row) { return row.n_gen > 0 || row.n_depth > 0; }) > 0 && !flags.quiet())
+    std::fprintf(stderr, "note: the model is an encoder, so prompts at the beginning of a text alone are measured\n");
+  if (rows.empty()) throw Error("there is nothing to measure", "an encoder", "Give -p a number above 0");
+  return rows;
+}
+
 }  // namespace
 
 // Verifies all rows first, then times them, then prints. The context is as large as the deepest row needs. A
@@ -88,15 +107,22 @@ void time_row(Engine& engine, Sequence& text, BenchRow& row, int repetitions, Be
 // this machine.
 int bench_command(const CommonFlags& flags, const BenchFlags& bench) {
   apply_verbosity(flags);
-  std::vector<BenchRow> rows = bench_rows(bench);
+  const bool is_encoder = read_config(GgufFile::open(flags.model)).sees_all;
+  std::vector<BenchRow> rows = is_encoder ? rows_of_encoder(flags, bench) : bench_rows(bench);
   int64_t longest = flags.ctx_size;
   for (const BenchRow& row : rows) longest = std::max(longest, row.n_depth + row.tokens());
 
-  const auto engine = open_engine(flags, {std::max(longest, kLeastContext), 0, 1});
+  EngineNeeds needs{std::max(longest, kLeastContext), 0, 1};
+  if (is_encoder) needs.chunk = needs.context, needs.hidden_states = true;
+  const auto engine = open_engine(flags, needs);
   print_notes(flags, *engine, longest);
-  const Verification with_host = verify_against_host(flags, *engine);
   Sequence text = engine->cache().new_sequence();
-  for (BenchRow& row : rows) row.verification = verify_row(*engine, text, row, with_host);
+  if (is_encoder) {
+    verify_encoder(flags, *engine, rows);
+  } else {
+    const Verification with_host = verify_against_host(flags, *engine);
+    for (BenchRow& row : rows) row.verification = verify_row(*engine, text, row, with_host);
+  }
   TraceFile trace(flags, *engine);
   std::optional<BenchRoofline> roofline;
   if (bench.roofline) roofline.emplace(*engine);

@@ -136,8 +136,12 @@ void print_bench_table(const std::vector<BenchRow>& rows, const Engine& engine) 
 void print_verified(const std::vector<BenchRow>& rows, const Engine& engine) {
   for (const BenchRow& row : rows) {
     const Verification& v = row.verification;
-    std::fprintf(stderr, "%s: logits of %lld tokens equal those of host-only and of the same in other pieces: ",
-                 row.test().c_str(), static_cast<long long>(v.tokens()));
+    std::fprintf(stderr, "%s: ", row.test().c_str());
+    if (engine.model().config().sees_all)
+      std::fprintf(stderr, "the text's vector equals that of host-only: ");
+    else
+      std::fprintf(stderr, "logits of %lld tokens equal those of host-only and of the same in other pieces: ",
+                   static_cast<long long>(v.tokens()));
     if (v.asks_for_bits())
       std::fprintf(stderr, "bit for bit\n");
     else

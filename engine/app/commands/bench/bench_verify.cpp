@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "engine/app/commands/open_engine.h"
+#include "engine/app/interrupt.h"
 #include "engine/run/choice/contract.h"
+#include "tandem/embed.h"
 
 namespace tandem::app {
 namespace {
@@ -29,6 +31,21 @@ std::string why_tolerance(Engine& engine, int64_t position, std::initializer_lis
     if (!reason.empty()) return reason;
   }
   return "";
+}
+
+// Flags for an engine with the host's own loops, which are the reference for all devices. The type of activations is
+// copied from the engine, because another rounding would give other bits. The reference writes no trace and prints
+// nothing.
+CommonFlags flags_of_host(const CommonFlags& flags, const Engine& engine) {
+  CommonFlags plain = flags;
+  plain.engine.plan = "host-only";
+  plain.engine.devices = {"host"};
+  plain.engine.npu_memory_bytes = 0;
+  plain.engine.split.clear();
+  plain.act = to_string(*engine.options().act);
+  plain.trace.clear();
+  plain.verbosity = -1;
+  return plain;
 }
 
 // Logits after tokens [first, first + count), read in pieces.
@@ -66,19 +83,9 @@ void fill_context(Engine& engine, Sequence& text, int64_t depth) {
     text.rewind(depth);
 }
 
-// Opens a second engine with the host's own loops, and reads the same tokens with both. The host's own loops are the
-// reference for all devices. The type of activations is copied from the engine, because another rounding would give
-// other bits. The reference writes no trace and prints nothing.
+// Opens a second engine with the host's own loops, and reads the same tokens with both.
 Verification verify_against_host(const CommonFlags& flags, Engine& engine) {
-  CommonFlags plain = flags;
-  plain.engine.plan = "host-only";
-  plain.engine.devices = {"host"};
-  plain.engine.npu_memory_bytes = 0;
-  plain.engine.split.clear();
-  plain.act = to_string(*engine.options().act);
-  plain.trace.clear();
-  plain.verbosity = -1;
-  const auto host = open_engine(plain, {64, 0, 1});
+  const auto host = open_engine(flags_of_host(flags, engine), {64, 0, 1});
   std::string why = why_tolerance(engine, 0, {std::min(kPromptTokens, engine.sizes().tokens), 1});
   if (why.empty()) why = why_tolerance(*host, 0, {1});
   Verification verification(std::move(why));
@@ -91,6 +98,27 @@ Verification verify_against_host(const CommonFlags& flags, Engine& engine) {
   }
   require(verification, name_of(engine) + ", beside host-only");
   return verification;
+}
+
+std::vector<float> vector_of_row(Engine& engine, const BenchRow& row) {
+  const std::vector<std::vector<int32_t>> text = {some_tokens(engine.model().config().vocabulary, 0, row.n_prompt)};
+  EmbedOptions options;
+  options.pooling = Pooling::mean;
+  options.interrupted = interrupted;
+  return std::move(embed(engine, text, options).front());
+}
+
+void verify_encoder(const CommonFlags& flags, Engine& engine, std::vector<BenchRow>& rows) {
+  EngineNeeds needs;
+  needs.context = needs.chunk = engine.sizes().context;
+  needs.hidden_states = true;
+  const auto host = open_engine(flags_of_host(flags, engine), needs);
+  for (BenchRow& row : rows) {
+    Verification verification(why_tolerance(engine, 0, {row.n_prompt}));
+    verification.compare(vector_of_row(*host, row), vector_of_row(engine, row));
+    require(verification, name_of(engine) + ", " + row.test() + " beside host-only");
+    row.verification = verification;
+  }
 }
 
 // A prompt is read again in pieces of kPiece tokens, a short one token by token. Single tokens are read again in

@@ -148,6 +148,30 @@ TEST_F(Bench, adds_a_roofline_a_breakdown_and_a_chips_clock_where_asked) {
   EXPECT_EQ(tandem(bench({"--breakdown", "--trace", folder_.file("t.json")})).status, 2);
 }
 
+// The time from a text to its vector. An encoder reads a text in one piece, however long it is.
+TEST_F(Bench, times_the_vectors_of_an_encoder) {
+  const std::string shape = folder_.write(
+      "shape.json", R"({"schema": 1, "architecture": "bert", "layers": 2, "hidden": 64, "feed_forward": 96, "heads": 4,
+                       "vocabulary": 320, "context_length": 128, "pooling": "mean"})");
+  const std::string model = folder_.file("encoder.gguf");
+  ASSERT_EQ(tandem({"make-random", "--shape", shape, "--type", "F16", "-o", model}).status, 0);
+  const Arguments bench = {"bench", "-m", model, "--device", "npu:0,host", "--plan", "layer", "-r", "2"};
+  const Ended ended = tandem(bench + Arguments{"-p", "8,100", "--json"});
+  EXPECT_THAT(ended.err, HasSubstr("prompts at the beginning of a text alone"));
+  EXPECT_THAT(tandem(bench + Arguments{"-p", "8", "-n", "0"}).err,
+              HasSubstr("vector equals that of host-only: bit for bit"));
+  const json rows = json::parse(ended.out);
+  ASSERT_EQ(rows.size(), 2u);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i].at("n_prompt"), i == 0 ? 8 : 100);
+    EXPECT_EQ(rows[i].at("samples_ns").size(), 2u);
+    EXPECT_EQ(rows[i].at("plan_ran"), json::array({{{"tokens", i == 0 ? 8 : 100}, {"plan", "layer"}, {"passes", 2}}}));
+    EXPECT_EQ(rows[i].at("verified"), "bits");
+  }
+  EXPECT_THAT(tandem(bench + Arguments{"-p", "0", "-n", "4"}).err, HasSubstr("nothing to measure"));
+  EXPECT_THAT(tandem(bench + Arguments{"-p", "8", "--roofline"}).err, HasSubstr("is not counted"));
+}
+
 TEST_F(Bench, traces_what_it_times) {
   const std::string path = folder_.file("trace.json");
   const json all = rows({"-p", "8", "-n", "2", "--plan", "layer", "--trace", path});

@@ -114,9 +114,9 @@ TEST_F(EmbedProgram, refuses_what_an_encoder_cannot_do) {
   EXPECT_EQ(embed({"-p", "a", "--parallel", "0"}).status, 2);
   EXPECT_EQ(embed({"-f", "-", "--jsonl"}, {.input = "\n \n"}).status, 1);
   EXPECT_EQ(embed({"-p", "a", "--soc", "snapdragon-8gen3"}).status, 2);
-  for (const char* command : {"run", "eval", "bench", "chat"}) {
+  for (const char* command : {"run", "eval", "chat"}) {
     Arguments arguments{command, "-m", encoder(), "--device", "host"};
-    if (command != std::string("bench") && command != std::string("chat")) arguments = arguments + Arguments{"-p", "a"};
+    if (command != std::string("chat")) arguments = arguments + Arguments{"-p", "a"};
     const Ended refused = tandem(arguments, {.input = ""});
     EXPECT_EQ(refused.status, 1) << command;
     EXPECT_THAT(refused.err, HasSubstr("`tandem embed`")) << command;
