@@ -2,8 +2,11 @@
 #include "engine/serve/openai/tools.h"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "engine/serve/openai/members.h"
+#include "sync/json_text.h"
 
 namespace tandem::serve {
 namespace {
@@ -80,16 +83,44 @@ void read_list(const OrderedJson& list, Tools& tools, bool& is_strict) {
   }
 }
 
-// A $ref counts from the root of its schema, and here the parameters are a part of another one.
-bool has_reference(const OrderedJson& schema) {
-  if (schema.is_object() && schema.contains("$ref")) return true;
-  return schema.is_structured() && std::ranges::any_of(schema, has_reference);
+// A $ref counts from the root of its schema, and here the parameters are a part of another one. So references within
+// them begin with the part's place. Values of constants and names of members are no schemas, and stay.
+OrderedJson moved(const OrderedJson& schema, const std::string& place) {
+  if (!schema.is_structured()) return schema;
+  OrderedJson result = schema;
+  for (auto& [key, value] : result.items()) {
+    const bool is_keyword = schema.is_object();
+    if (is_keyword && key == "$ref" && value.is_string()) {
+      const auto to = value.get<std::string>();
+      if (to == "#" || to.starts_with("#/")) value = "#" + place + to.substr(1);
+    } else if (is_keyword && (key == "properties" || key == "$defs" || key == "definitions") && value.is_object()) {
+      for (auto& [name, of_name] : value.items()) of_name = moved(of_name, place);
+    } else if (!is_keyword || (key != "const" && key != "enum" && key != "default" && key != "examples")) {
+      value = moved(value, place);
+    }
+  }
+  return result;
+}
+
+// Arguments are an object, also where the parameters do not say so. A call with other arguments would be none.
+// place: where it stands in the whole schema.
+OrderedJson arguments_schema(const Tools::Function& function, const std::string& place) {
+  const OrderedJson* type = member(function.parameters, "type");
+  if (type && *type == "object") return moved(function.parameters, place);
+  const bool may_be_object = !type || (type->is_array() && std::ranges::find(*type, "object") != type->end());
+  if (!may_be_object)
+    throw Refusal("The parameters of \"" + function.name + "\" are of the type " + json_line(*type) +
+                      ". Arguments of a call are an object.",
+                  "tools", "invalid_schema");
+  return {{"allOf", {moved(function.parameters, place + "/allOf/0"), {{"type", "object"}}}}};
 }
 
 // The name comes before the arguments, so a stream can say which function is called before the arguments are there.
-OrderedJson call_schema(const Tools::Function& function) {
+OrderedJson call_schema(const Tools::Function& function, const std::string& place) {
   return {{"type", "object"},
-          {"properties", {{"name", {{"const", function.name}}}, {"arguments", function.parameters}}},
+          {"properties",
+           {{"name", {{"const", function.name}}},
+            {"arguments", arguments_schema(function, place + "/properties/arguments")}}},
           {"required", {"name", "arguments"}},
           {"additionalProperties", false}};
 }
@@ -133,17 +164,14 @@ Tools read_tools(const OrderedJson& body) {
 // The one schema that the constraint of a required call enforces: any of the functions, or the one that was named.
 std::optional<std::string> schema_of_call(const Tools& tools) {
   if (tools.choice != Tools::Choice::required) return std::nullopt;
+  std::vector<const Tools::Function*> possible;
+  for (const Tools::Function& each : tools.functions)
+    if (tools.named.empty() || each.name == tools.named) possible.push_back(&each);
+  if (possible.size() == 1) return call_schema(*possible.front(), "").dump();
   OrderedJson calls = OrderedJson::array();
-  for (const Tools::Function& each : tools.functions) {
-    if (!tools.named.empty() && each.name != tools.named) continue;
-    if (has_reference(each.parameters))
-      throw Refusal("The parameters of \"" + each.name +
-                        "\" have a \"$ref\", which a required call cannot follow. "
-                        "Write the schema out.",
-                    "tools", "invalid_schema");
-    calls.push_back(call_schema(each));
-  }
-  return calls.size() == 1 ? calls[0].dump() : OrderedJson{{"anyOf", calls}}.dump();
+  for (const Tools::Function* each : possible)
+    calls.push_back(call_schema(*each, "/anyOf/" + std::to_string(calls.size())));
+  return OrderedJson{{"anyOf", calls}}.dump();
 }
 
 }  // namespace tandem::serve

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "engine/constraint/constraint.h"
 #include "tests/engine/constraint/toy_tokenizer.h"
 #include "tests/engine/serve/openai/refused.h"
@@ -81,6 +83,22 @@ TEST(Tools, that_are_required_make_a_text_their_call_and_nothing_else) {
   EXPECT_FALSE(keeps_form(one, R"({"name":"f","arguments":{"a":5}})"));
 }
 
+TEST(Tools, that_are_required_have_an_object_as_arguments_whatever_their_schema_says) {
+  const auto required = [](const std::string& parameters) {
+    return R"("tool_choice":"required","tools":[{"type":"function","function":{"name":"f","parameters":)" + parameters +
+           "}}]";
+  };
+  for (const char* open : {"{}", R"({"properties":{"a":{"type":"integer"}}})", R"({"type":["null","object"]})",
+                           R"({"anyOf":[{"type":"string"},{"type":"object"}]})"}) {
+    const Tools tools = tools_in(required(open));
+    EXPECT_TRUE(keeps_form(tools, R"({"name":"f","arguments":{"a":5}})")) << open;
+    for (const char* other : {"5", "null", "\"x\"", "[]"})
+      EXPECT_FALSE(keeps_form(tools, R"({"name":"f","arguments":)" + std::string(other) + "}")) << open << other;
+  }
+  for (const char* none : {R"({"type":"string"})", R"({"type":["string","null"]})", R"({"type":5})"})
+    EXPECT_EQ(refused_in(required(none)).param, "tools") << none;
+}
+
 TEST(Tools, of_another_form_are_refused_by_their_place) {
   const std::pair<const char*, const char*> cases[] = {
       {R"("tools":{})", "tools"},
@@ -119,11 +137,36 @@ TEST(Tools, are_strict_only_where_that_is_enforced) {
   EXPECT_NO_THROW(tools_in(strict + R"(,"tool_choice":"none")"));
 }
 
-TEST(Tools, whose_parameters_refer_to_their_root_cannot_be_required) {
-  const std::string recursive =
-      R"("tools":[{"type":"function","function":{"name":"f","parameters":{"properties":{"a":{"$ref":"#"}}}}}])";
-  EXPECT_NO_THROW(schema_of_call(tools_in(recursive)));
-  EXPECT_EQ(refused_in(recursive + R"(,"tool_choice":"required")").code, "invalid_schema");
+// As pydantic writes nested models, beside a function with a tree and one with names like keywords.
+TEST(Tools, whose_parameters_refer_to_their_parts_can_be_required) {
+  const std::string three =
+      R"("tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","$defs":{"City":{"type":"object",
+         "properties":{"name":{"type":"string"}},"required":["name"],"additionalProperties":false}},
+         "properties":{"to":{"$ref":"#/$defs/City"}},"required":["to"],"additionalProperties":false}}},
+       {"type":"function","function":{"name":"g","parameters":{"properties":{"a":{"$ref":"#"},"b":{"type":"null"}},
+         "additionalProperties":false}}},
+       {"type":"function","function":{"name":"h","parameters":{"type":"object","additionalProperties":false,
+         "properties":{"const":{"$ref":"#/properties/default"},"default":{"const":{"$ref":"#"}}}}}}],"tool_choice":)";
+  const std::string all = three + R"("required")";
+  const auto named = [&](const std::string& name) {
+    return three + R"({"type":"function","function":{"name":")" + name + R"("}})";
+  };
+  const std::tuple<const char*, const char*, bool> cases[] = {
+      {"f", R"({"to":{"name":"Rome"}})", true},
+      {"f", R"({"to":{"name":5}})", false},
+      {"f", R"({"to":{}})", false},
+      {"g", R"({"a":{"a":{"b":null}}})", true},
+      {"g", R"({"a":{"a":{"b":5}}})", false},
+      {"g", R"({"a":{"c":5}})", false},
+      {"h", R"({"const":{"$ref":"#"}})", true},
+      {"h", R"({"const":{"$ref":"#/x"}})", false},
+      {"h", R"({"default":{"$ref":"#"}})", true},
+  };
+  for (const auto& [name, arguments, is_right] : cases)
+    for (const std::string& members : {all, named(name)}) {
+      const std::string call = "{\"name\":\"" + std::string(name) + "\",\"arguments\":" + arguments + "}";
+      EXPECT_EQ(keeps_form(tools_in(members), call), is_right) << call << members.substr(members.size() - 40);
+    }
 }
 
 }  // namespace
