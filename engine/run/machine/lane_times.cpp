@@ -16,7 +16,7 @@ double* time_of(const Operator& op, LaneSeconds& seconds) {
   return product->lists ? &seconds.gpu : &seconds.host;
 }
 
-// What follows the products of an expert in its rows: the unit, factors, biases.
+// A unit, a factor or a bias works on the results of products.
 bool follows_products(const Operator& op) {
   const auto* scale = std::get_if<Scale>(&op.body);
   const auto* bias = std::get_if<Bias>(&op.body);
@@ -24,7 +24,7 @@ bool follows_products(const Operator& op) {
          (bias != nullptr && bias->chosen);
 }
 
-// What follows products belongs to those in front of it. A span of a whole step belongs to the lane of its first
+// Such an operator belongs to the products in front of it. A span of a whole step belongs to the lane of its first
 // operator.
 double* time_of(const Step& step, int index, LaneSeconds& seconds) {
   if (index < 0) return time_of(step.operators.front(), seconds);

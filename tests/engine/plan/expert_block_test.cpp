@@ -55,7 +55,7 @@ TEST(ExpertBlock, of_experts_that_move_has_the_products_of_the_first_fetch) {
   EXPECT_EQ(block.sum, &operators[8]);
 }
 
-// Factors and biases of experts follow the products of the first wave. Those of other matrices are no part of it.
+// Factors and biases of experts follow the products of the first wave. The block leaves out those of other matrices.
 TEST(ExpertBlock, has_the_factors_and_biases_of_its_products) {
   ExpertFetch later;
   later.wave = 1;
