@@ -15,6 +15,14 @@ float scaled(const float value) {
   return cap > 0.0 ? soft_cap1(v, cap) : v;
 }
 #define COMBINED(x, s, i) scaled(x)
+#elif defined(KERNEL_expert_scale_simd) || defined(KERNEL_expert_scale_simt)
+BUFFER(0, float, x);
+BUFFER(1, float, factors);
+BUFFER(2, int, ids);
+BUFFER(3, int, places);
+layout(push_constant) uniform Args { uint x_offset, factors_offset, ids_offset, places_offset; int width, x_stride, chunk; };
+#define IS_LEFT(s) (places[places_offset + s] < 0)
+#define COMBINED(x, s, i) (x) * factors[factors_offset + uint(ids[ids_offset + s])]
 #else
 BUFFER(0, float, x);
 layout(constant_id = 0) const int CHOSEN = 0;

@@ -451,28 +451,43 @@ class Builder {
   void expert_products(const LayerWeights& layer, const Choices& choices, const Operand& normed,
                        const std::string& suffix) {
     const int64_t k = c_.experts->used, I = c_.experts->feed_forward, H = c_.hidden;
-    stacked("ffn_gate_up" + suffix, layer.expert_gate_up, choices, {normed, H, 0},
-            {b_.expert_gate_up, k * 2 * I, 2 * I});
+    const std::string up = "ffn_gate_up" + suffix, down = "ffn_down" + suffix;
+    stacked(up, layer.expert_gate_up, choices, {normed, H, 0}, {b_.expert_gate_up, k * 2 * I, 2 * I});
+    scale_experts(up, layer.expert_gate_up, choices, b_.expert_gate_up);
     add_expert_bias("ffn_gate" + suffix, layer.expert_gate_bias, choices, I, b_.expert_gate_up, 2 * I);
     add_expert_bias("ffn_up" + suffix, layer.expert_up_bias, choices, I, column(b_.expert_gate_up, I), 2 * I);
     Glu each{S_, I, b_.expert_gate_up, column(b_.expert_gate_up, I), 2 * I, 2 * I, b_.expert_activated, I};
     each.rows = k;
     glu(suffix, each);
-    stacked("ffn_down" + suffix, layer.expert_down, choices, {b_.expert_activated, k * I, I},
-            {b_.expert_found, k * H, H});
-    add_expert_bias("ffn_down" + suffix, layer.expert_down_bias, choices, H, b_.expert_found, H);
+    stacked(down, layer.expert_down, choices, {b_.expert_activated, k * I, I}, {b_.expert_found, k * H, H});
+    scale_experts(down, layer.expert_down, choices, b_.expert_found);
+    add_expert_bias(down, layer.expert_down_bias, choices, H, b_.expert_found, H);
   }
 
-  // The bias of each choice's expert. Where experts move, choices have slots; rows of other waves have their bias then.
-  void add_expert_bias(const std::string& name, const Operand& bias, const Choices& choices, int64_t width,
-                       const Operand& y, int64_t stride) {
-    if (!c_.experts->biases) return;
-    Bias op{S_, width, y, stride, bias};
+  // The factors of each choice's expert, on the columns of their matrices.
+  void scale_experts(const std::string& name, const MatrixStack& stack, const Choices& choices, const Operand& y) {
+    for (const ExpertFactors& f : stack.factors) {
+      Scale op{S_, f.columns, column(y, f.column_begin), stack.rows};
+      op.factors = f.factors;
+      add(name + ".factor", of_chosen(op, choices));
+    }
+  }
+
+  // An operator on the rows of all choices. Where experts move, choices have slots; rows of other waves are done then.
+  template <typename Op>
+  Op of_chosen(Op op, const Choices& choices) const {
     op.rows = choices.slots, op.experts = c_.experts->count;
     op.chosen = true;
     op.ids = choices.experts;
     if (!w_.moving.empty()) op.places = choices.ids;
-    add(name + ".bias", op);
+    return op;
+  }
+
+  // The bias of each choice's expert.
+  void add_expert_bias(const std::string& name, const Operand& bias, const Choices& choices, int64_t width,
+                       const Operand& y, int64_t stride) {
+    if (!c_.experts->biases) return;
+    add(name + ".bias", of_chosen(Bias{S_, width, y, stride, bias}, choices));
   }
 
   // Experts that move come in waves, and each wave computes the choices of its experts. The unit computes all rows in

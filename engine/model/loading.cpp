@@ -110,6 +110,8 @@ class Loader {
   void add(const StackSpec& spec, MatrixStack& stack) {
     std::vector<std::vector<Stacked>> sources;  // one list for each part
     stack.count = spec.count;
+    stack.factors.reserve(spec.weights.size());  // before items point into it
+    std::vector<float> before;                   // the factors of the weight in front
     for (const StackedSpec& weight : spec.weights) {
       Stacked stacked = stacked_tensors(weight, spec.count);
       const PackedFormat format = packed_format(stacked.packed_type());
@@ -121,6 +123,9 @@ class Loader {
         sources.emplace_back();
       }
       stack.parts.back().stack.rows += weight.rows;
+      const bool has_factors = spec.of_experts && stacked.tensors.size() == 1;
+      before = has_factors ? add_factors(*stacked.tensors[0], {stack.rows, weight.rows, {}}, spec.count, before, stack)
+                           : std::vector<float>();
       sources.back().push_back(std::move(stacked));
       stack.rows += weight.rows;
       stack.columns = weight.columns;
@@ -238,7 +243,7 @@ class Loader {
       if (tensor.name.ends_with(".attn_rot_embd.weight") || tensor.name.ends_with(".attn_rot_embd")) continue;
       if (is_tensor_of_other_media(tensor.name)) continue;
       if (!names_.contains(tensor.name) && tensor.name.ends_with(".scale"))
-        throw Error("a factor of a whole matrix, which is computed for matrices of NVFP4 outside of experts alone",
+        throw Error("a factor of a whole matrix, which is computed for NVFP4 alone, and for experts in one tensor",
                     file_.path() + ": tensor '" + tensor.name + "'",
                     "use a file of another storage type, such as MXFP4");
       if (!names_.contains(tensor.name)) {
@@ -352,24 +357,52 @@ class Loader {
     }
   };
 
-  // Adds the factor of an NVFP4 matrix, if its file has one: NAME.scale beside NAME.weight, a single f32. Neighbours
-  // with one factor are one entry. Other types have no such tensor, so it is refused as unknown there. NAME.input_scale
-  // says how to round activations to 4 bits. No activation is rounded so here, so it changes nothing.
-  void add_factor(const GgufTensor& matrix, ColumnFactor place, std::vector<ColumnFactor>& factors) {
-    constexpr std::string_view kWeight = "weight";
-    if (matrix.type != StorageType::nvfp4 || !matrix.name.ends_with(kWeight)) return;
-    const std::string prefix = matrix.name.substr(0, matrix.name.size() - kWeight.size()), name = prefix + "scale";
-    names_.insert(prefix + "input_scale");
-    if (file_.find(name) == nullptr) return;
-    const GgufTensor& tensor = known(name, {1});
+  // The name of another tensor of the same matrix.
+  static constexpr std::string_view kWeight = "weight";
+  static std::string beside(const GgufTensor& weights, const char* name) {
+    return weights.name.substr(0, weights.name.size() - kWeight.size()) + name;
+  }
+
+  // The factors of an NVFP4 matrix or of a stack of them, if its file has any: NAME.scale beside NAME.weight, a f32 for
+  // each matrix. Other types have no such tensor, so it is refused as unknown there. NAME.input_scale says how to round
+  // activations to 4 bits. No activation is rounded so here, so it changes nothing.
+  std::vector<float> factors_of(const GgufTensor& weights, int64_t count) {
+    if (weights.type != StorageType::nvfp4 || !weights.name.ends_with(kWeight)) return {};
+    const std::string name = beside(weights, "scale");
+    names_.insert(beside(weights, "input_scale"));
+    if (file_.find(name) == nullptr) return {};
+    const GgufTensor& tensor = known(name, {count});
     if (tensor.type != StorageType::f32)
       throw Error(std::string("a factor of type ") + info(tensor.type).name + ", expected F32",
                   file_.path() + ": tensor '" + name + "'");
-    std::memcpy(&place.factor, tensor.data, sizeof place.factor);
-    if (!std::isfinite(place.factor))
+    std::vector<float> factors(static_cast<size_t>(count));
+    std::memcpy(factors.data(), tensor.data, factors.size() * sizeof(float));
+    if (!std::ranges::all_of(factors, [](float factor) { return std::isfinite(factor); }))
       throw Error("a factor that is not a finite number", file_.path() + ": tensor '" + name + "'",
                   "the file is damaged");
-    if (place.factor == 1) return;
+    return factors;
+  }
+
+  // Adds the factors of experts as a vector beside their matrices, and returns them. Factors of 1 change nothing.
+  // Neighbours with the same factors are one entry; `before` has those of the neighbour in front.
+  std::vector<float> add_factors(const GgufTensor& weights, ExpertFactors place, int64_t count,
+                                 const std::vector<float>& before, MatrixStack& stack) {
+    std::vector<float> factors = factors_of(weights, count);
+    if (std::ranges::all_of(factors, [](float factor) { return factor == 1; })) return {};
+    if (factors == before) {
+      stack.factors.back().columns += place.columns;
+    } else {
+      stack.factors.push_back(place);
+      vector({{beside(weights, "scale"), count}}, stack.factors.back().factors);
+    }
+    return factors;
+  }
+
+  // Adds the factor of a matrix. Neighbours with one factor are one entry.
+  void add_factor(const GgufTensor& matrix, ColumnFactor place, std::vector<ColumnFactor>& factors) {
+    const std::vector<float> found = factors_of(matrix, 1);
+    if (found.empty() || found[0] == 1) return;
+    place.factor = found[0];
     if (!factors.empty() && factors.back().factor == place.factor &&
         factors.back().column_begin + factors.back().columns == place.column_begin)
       factors.back().columns += place.columns;

@@ -45,10 +45,17 @@ struct StackPart {
   int64_t column_begin = 0;  // first column of an output slot that its rows write
 };
 
+// A factor of each expert on some columns of its product. Files of NVFP4 have them.
+struct ExpertFactors {
+  int64_t column_begin = 0, columns = 0;
+  Operand factors;  // f32 [experts], by the numbers of experts also where experts move
+};
+
 struct MatrixStack {
   std::vector<StackPart> parts;
-  int64_t count = 0;              // number of experts or heads
-  int64_t rows = 0, columns = 0;  // N in total, K, of each
+  int64_t count = 0;                        // number of experts or heads
+  int64_t rows = 0, columns = 0;            // N in total, K, of each
+  std::vector<ExpertFactors> factors = {};  // of results, before a bias is added; in the order of columns
   size_t bytes() const;
 };
 

@@ -9,6 +9,24 @@ int64_t ExpertBlock::expert_bytes() const {
   return static_cast<int64_t>(bytes);
 }
 
+const char* ExpertBlock::ends() const {
+  const char* name = nullptr;
+  for (const auto* ends : {&up_ends, &down_ends})
+    for (const Operator* op : *ends) {
+      if (std::holds_alternative<Scale>(op->body)) return "factors";
+      name = "biases";
+    }
+  return name;
+}
+
+Operator with_choices(const Operator& op, const Operand& ids, const Operand& places) {
+  Operator other = op;
+  const auto choose = [&](auto& body) { body.ids = ids, body.places = places; };
+  if (auto* scale = std::get_if<Scale>(&other.body)) choose(*scale);
+  if (auto* bias = std::get_if<Bias>(&other.body)) choose(*bias);
+  return other;
+}
+
 // Recognises the operators of one layer's experts, from its router to the sum. Later waves repeat the same products for
 // other experts, so only the first wave's are kept.
 ExpertBlock expert_block_at(std::span<const Operator> operators) {
@@ -27,7 +45,10 @@ ExpertBlock expert_block_at(std::span<const Operator> operators) {
     const auto* product = std::get_if<GroupedMatMul>(&op.body);
     if (is_first_wave && product && product->routed) (block.unit ? block.down : block.up).push_back(&op);
     if (std::holds_alternative<Glu>(op.body) && !block.up.empty() && !block.unit) block.unit = &op;
-    if (const auto* bias = std::get_if<Bias>(&op.body)) block.has_biases = block.has_biases || bias->chosen;
+    const auto* bias = std::get_if<Bias>(&op.body);
+    const auto* scale = std::get_if<Scale>(&op.body);
+    if (is_first_wave && ((bias && bias->chosen) || (scale && scale->chosen)))
+      (block.unit ? block.down_ends : block.up_ends).push_back(&op);
     if (std::holds_alternative<ExpertSum>(op.body) && !block.up.empty()) {
       block.sum = &op;
       break;

@@ -1,7 +1,7 @@
 // The operators of one layer's experts, found in the order of the computation.
 //
 // Contract: points to the caller's operators. `up` has the products in front of the gated unit (gate and up), `down`
-// those behind it.
+// those behind it. `up_ends` and `down_ends` have the factors and biases of their results.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,17 @@ struct ExpertBlock {
   const Operator* lists = nullptr;        // nullptr: few tokens
   const Operator* fetch = nullptr;        // the first one, if experts move; what belongs to later ones is left out
   std::vector<const Operator*> up, down;  // one for each part of the stack
+  std::vector<const Operator*> up_ends, down_ends;
   const Operator* unit = nullptr;
-  bool has_biases = false;        // of its experts' products
   const Operator* sum = nullptr;  // nullptr: the routing in front is a guess
 
   static const GroupedMatMul& product(const Operator* op) { return std::get<GroupedMatMul>(op->body); }
   int64_t expert_bytes() const;  // of the matrices of one expert
+  const char* ends() const;      // "factors" or "biases"; nullptr: no operator follows its products
 };
+
+// The operator with other choices, if it is a factor or a bias of experts.
+Operator with_choices(const Operator& op, const Operand& ids, const Operand& places);
 
 // From a layer's routing, its lists or its first fetch, to its sum.
 ExpertBlock expert_block_at(std::span<const Operator> operators);

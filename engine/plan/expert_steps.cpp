@@ -87,7 +87,7 @@ class ExpertPlanner {
   // rows, since every capacity is a multiple of it. A batch of few tokens gets no helper and no reason.
   std::string refusal_of() {
     if (!request_.experts) return "there is no memory for experts' rows";
-    if (block_.has_biases) return "static graphs add no biases of experts";
+    if (const char* ends = block_.ends()) return std::string("static graphs compute no ") + ends + " of experts";
     if (tokens_of(*block_.lists) < kFewestTokens) return "";  // so few need no gathering
     std::vector<int> helpers{host_beside_npu(request_)};
     for (int d = 0; d < static_cast<int>(request_.devices.size()); ++d) helpers.push_back(d);

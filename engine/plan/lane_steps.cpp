@@ -258,6 +258,7 @@ class LanePlanner {
     for (const Operator* op : block_.up)
       place_product(*op, suffix, device, stack, {},
                     at_same_place(ExpertBlock::product(op).y, before.gate_up, rows.gate_up));
+    place_ends(block_.up_ends, suffix, device, before.gate_up, rows.gate_up, stack);
     Glu unit = std::get<Glu>(block_.unit->body);
     unit.gate = rows.gate_up, unit.y = rows.activated;
     unit.up = at_same_place(std::get<Glu>(block_.unit->body).up, before.gate_up, rows.gate_up);
@@ -265,6 +266,19 @@ class LanePlanner {
     for (const Operator* op : block_.down)
       place_product(*op, suffix, device, stack, rows.activated,
                     at_same_place(ExpertBlock::product(op).y, before.found, rows.found));
+    place_ends(block_.down_ends, suffix, device, before.found, rows.found, stack);
+  }
+
+  // Factors and biases on the rows of a lane's own choices, by the numbers of their experts.
+  void place_ends(const std::vector<const Operator*>& ends, const std::string& suffix, int device,
+                  const Operand& before, const Operand& rows, const Stack& stack) {
+    for (const Operator* op : ends) {
+      Operator end = with_choices(*op, fetch_of(block_).ids, stack.ids);
+      if (auto* scale = std::get_if<Scale>(&end.body)) scale->x = at_same_place(scale->x, before, rows);
+      if (auto* bias = std::get_if<Bias>(&end.body)) bias->x = at_same_place(bias->x, before, rows);
+      end.name += suffix;
+      placer_.place_quietly(std::move(end), device);
+    }
   }
 
   // x: absent: that of the operator.
@@ -347,11 +361,14 @@ Plan plan_by_layers(const PlanRequest& request, const char* name) {
     const Operand lists = fetch->lists;
     if (lists)
       placer.place_quietly({op.name, ExpertLists{fetch->S, fetch->E, fetch->k, fetch->ids, lists}, op.layer}, device);
-    for (const Operator* product : block.up)
-      placer.place_quietly(from_host_memory(*product, moving, *fetch, lists), device);
+    const auto place = [&](const std::vector<const Operator*>& products, const std::vector<const Operator*>& ends) {
+      for (const Operator* product : products)
+        placer.place_quietly(from_host_memory(*product, moving, *fetch, lists), device);
+      for (const Operator* end : ends) placer.place_quietly(with_choices(*end, fetch->ids, {}), device);
+    };
+    place(block.up, block.up_ends);
     placer.place_quietly(*block.unit, device);
-    for (const Operator* product : block.down)
-      placer.place_quietly(from_host_memory(*product, moving, *fetch, lists), device);
+    place(block.down, block.down_ends);
     placer.place_quietly(*block.sum, device);
     while (&request.operators[i] != block.sum) ++i;
   }

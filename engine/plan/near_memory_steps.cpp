@@ -81,8 +81,9 @@ class UnitPlanner {
     block_ = expert_block_at(operators);
     if (!is_active()) return;
     any_ = true;
-    if (block_.has_biases)
-      throw Error("Not supported: near-memory units add no biases of experts", name_, "Take another plan");
+    if (const char* ends = block_.ends())
+      throw Error(std::string("Not supported: near-memory units compute no ") + ends + " of experts", name_,
+                  "Take another plan");
     if (!request_.units) throw Error("there are no buffers for near-memory units", name_);
     if (helper_ < 0) find_helper();
     const int64_t N = std::ssize(units_);

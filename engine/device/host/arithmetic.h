@@ -27,6 +27,7 @@ void run_argmax(const ArgMax& op);
 void run_top_k(const TopK& op);
 void run_add(const Add& op);
 void run_bias(const Bias& op);
+void run_expert_scale(const Scale& op);  // of factors of experts
 void run_expert_lists(const ExpertLists& op);
 void run_copy(const Copy& op);
 void run_expert_fetch(const ExpertFetch& op);

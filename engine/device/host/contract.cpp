@@ -201,6 +201,7 @@ struct Contract {
                  op.y.as<float>() + s * op.y_stride, op.I, op.activation, op.round_f16});
   }
   void operator()(const Scale& op) const {
+    if (op.chosen) return run_expert_scale(op);
     for (int64_t s = 0; s < op.S; ++s) loops.scale(op.x.as<float>() + s * op.x_stride, op.width, op.factor, op.cap);
   }
   void operator()(const Softmax& op) const {

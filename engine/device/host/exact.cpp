@@ -130,6 +130,15 @@ void run_bias(const Bias& op) {
   }
 }
 
+void run_expert_scale(const Scale& op) {
+  TANDEM_CHECK(op.chosen && op.cap == 0, "a cap beside factors of experts");
+  for (int64_t row = 0; row < op.S * op.rows; ++row) {
+    if (op.places && op.places.as<const int32_t>()[row] == kElsewhere) continue;
+    const float factor = op.factors.as<float>()[op.ids.as<const int32_t>()[row]];
+    for (int64_t i = 0; i < op.width; ++i) op.x.as<float>()[row * op.x_stride + i] *= factor;
+  }
+}
+
 // A counting sort: the number of choices of each expert, the begins as their running sum, then each choice to
 // its place. Without ids every token has a choice for each matrix, in their order.
 ChoicesByExpert choices_by_expert(const Operand& ids, int64_t count, int64_t E, bool some_elsewhere) {

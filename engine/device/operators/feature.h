@@ -58,6 +58,7 @@ enum class Feature : uint8_t {
   shared_expert,
   gated_shared_expert,
   expert_bias,
+  expert_factor,
   unrounded_weights,
   // Variants of products.
   integer_activations,
@@ -122,6 +123,7 @@ inline constexpr FeatureRow kFeatureRows[] = {
     {Feature::shared_expert, ComputedBy::host_and_gpu, "a shared expert"},
     {Feature::gated_shared_expert, ComputedBy::host_and_gpu, "a shared expert behind a gate"},
     {Feature::expert_bias, ComputedBy::host_and_gpu, "biases of experts (data decides which are added)"},
+    {Feature::expert_factor, ComputedBy::host_and_gpu, "factors of experts (data decides which are multiplied)"},
     {Feature::unrounded_weights, ComputedBy::host_and_gpu, "a router's weights, which are not to be rounded to f16"},
     {Feature::integer_activations, ComputedBy::host_and_gpu, "products with 8-bit activations (--act i8)"},
     {Feature::product_columns, ComputedBy::host, "products with some columns of each matrix (partial sums)"},

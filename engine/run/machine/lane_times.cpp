@@ -16,12 +16,21 @@ double* time_of(const Operator& op, LaneSeconds& seconds) {
   return product->lists ? &seconds.gpu : &seconds.host;
 }
 
-// A unit belongs to the products in front of it. A span of a whole step belongs to the lane of its first operator.
+// A unit, a factor or a bias works on the results of products.
+bool follows_products(const Operator& op) {
+  const auto* scale = std::get_if<Scale>(&op.body);
+  const auto* bias = std::get_if<Bias>(&op.body);
+  return std::holds_alternative<Glu>(op.body) || (scale != nullptr && scale->chosen) ||
+         (bias != nullptr && bias->chosen);
+}
+
+// Such an operator belongs to the products in front of it. A span of a whole step belongs to the lane of its first
+// operator.
 double* time_of(const Step& step, int index, LaneSeconds& seconds) {
   if (index < 0) return time_of(step.operators.front(), seconds);
   for (int at = index; at >= 0; --at) {
     const Operator& op = step.operators[static_cast<size_t>(at)];
-    if (!std::holds_alternative<Glu>(op.body)) return time_of(op, seconds);
+    if (!follows_products(op)) return time_of(op, seconds);
   }
   return nullptr;
 }

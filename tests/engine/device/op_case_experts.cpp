@@ -4,6 +4,7 @@
 #include <cstring>
 #include <deque>
 #include <numeric>
+#include <type_traits>
 
 #include "engine/tensor/routing.h"
 #include "sync/error.h"
@@ -459,19 +460,24 @@ BuiltCase build_sum_of_slots(CaseMemory& memory, int64_t S, int64_t k, int64_t w
   return built;
 }
 
-// Each choice gets the bias of its expert, but for those that another wave computes.
-BuiltCase build_expert_bias(CaseMemory& memory, const Choices& shape, int64_t width, bool waves) {
+// Each choice gets the bias of its expert, or is multiplied by the expert's factor, but for those that another wave
+// computes.
+template <typename Op>
+BuiltCase build_of_experts(CaseMemory& memory, const Choices& shape, int64_t width, bool waves) {
   const auto& [S, E, k, to_one] = shape;
   std::mt19937 random(static_cast<uint32_t>(S + width));
-  Bias op;
+  Op op;
   op.S = S, op.width = width, op.x_stride = width + 7, op.rows = k, op.experts = E, op.chosen = true;
   op.x = memory.matrix(random_floats(random, S * k * width, 3.0f), width, op.x_stride, "x");
-  op.bias = memory.floats(random_floats(random, E * width, 1.0f), "bias");
+  if constexpr (std::is_same_v<Op, Bias>)
+    op.bias = memory.floats(random_floats(random, E * width, 1.0f), "bias");
+  else
+    op.factors = memory.floats(random_floats(random, E, 2.0f), "factors");
   op.ids = memory.ids(shape.ids(), "ids");
   std::vector<int32_t> places(static_cast<size_t>(S * k));
   for (size_t c = 0; c < places.size(); ++c) places[c] = c % 3 == 1 ? kElsewhere : static_cast<int32_t>(c % 2);
   if (waves) op.places = memory.ids(places, "places");
-  return {{"bias", op}, {{"x", op.x, S * k, width, op.x_stride, ElementType::f32, exact}}};
+  return {{op.kind(), op}, {{"x", op.x, S * k, width, op.x_stride, ElementType::f32, exact}}};
 }
 
 BuiltCase build_copy(CaseMemory& memory, int64_t S, int64_t groups, int64_t width, bool round) {
@@ -632,9 +638,13 @@ std::vector<OpCase> expert_cases() {
                          [=](CaseMemory& memory) { return build_copy(memory, S, S % 5, width, round); }});
     }
   for (const Choices& shape : {Choices{1, 5, 3}, Choices{7, 64, 4}, Choices{33, 5, 1, true}})
-    for (const bool waves : {false, true})
-      cases.push_back({"bias of experts" + size_text("S", shape.S) + size_text("k", shape.k) + (waves ? " waves" : ""),
-                       [=](CaseMemory& memory) { return build_expert_bias(memory, shape, 577, waves); }});
+    for (const bool waves : {false, true}) {
+      const std::string choices = size_text("S", shape.S) + size_text("k", shape.k) + (waves ? " waves" : "");
+      cases.push_back({"bias of experts" + choices,
+                       [=](CaseMemory& memory) { return build_of_experts<Bias>(memory, shape, 577, waves); }});
+      cases.push_back({"factors of experts" + choices,
+                       [=](CaseMemory& memory) { return build_of_experts<Scale>(memory, shape, 577, waves); }});
+    }
   cases.push_back({"copy in place", [](CaseMemory& memory) { return build_copy_in_place(memory, 7, 577); }});
   for (int64_t S : {1, 7})
     cases.push_back({"swiglu of 3 rows" + size_text("S", S),

@@ -220,6 +220,8 @@ TEST_F(OperatorTest, token_slices_of_every_kind_write_each_byte_of_the_whole_onc
       {"attention", attention},
       {"swiglu", Glu{5, 16, at(0), at(64), 32, 32, at(4096), 24}},
       {"scale", Scale{5, 16, at(0), 24, 2}},
+      {"scale of experts", Scale{5, 16, at(0), 24, 1, 0, 2, 8, true, at(4096), at(8192), at(12288)}},
+      {"bias of experts", Bias{5, 16, at(0), 24, at(4096), 2, 8, true, at(8192), at(12288)}},
       {"add", Add{5, 16, at(0), at(4096), 24, 16}},
       {"bias", Bias{5, 16, at(0), 24, at(4096)}},
       {"softmax", Softmax{5, 16, at(0), 24}},

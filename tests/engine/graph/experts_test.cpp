@@ -63,6 +63,40 @@ TEST(Experts, take_the_place_of_a_feed_forward_network) {
   EXPECT_FALSE(few.find<GroupedMatMul>("blk.0.ffn_down_exps").lists);
 }
 
+// Factors of experts come between products and biases, and change the columns of their matrices alone.
+TEST(Experts, are_multiplied_by_their_factors_before_biases_are_added) {
+  sync::Pool pool;
+  Model model = shape_only_model(mixture(), packed_format(StorageType::nvfp4));
+  model.config.experts->biases = true;
+  const sync::Slot& slot = pool.acquire(64, sync::SlotUse::weights, "factors");
+  LayerWeights& layer = model.weights.layers[0];
+  layer.expert_gate_up.factors = {{32, 32, {&slot, 0}}};
+  layer.expert_down.factors = {{0, 64, {&slot, 32}}};
+  const Activations buffers(model.config, {32, 32, 64, 64, KvType::f16}, &pool);
+  const auto operators = build_decoder(model, buffers, {32, 1}, {});
+  std::vector<std::string> names;
+  for (const Operator& op : operators)
+    if (op.name.starts_with("blk.0.") && op.name.find("_exps") != std::string::npos) names.push_back(op.name.substr(6));
+  EXPECT_THAT(names,
+              ElementsAre("ffn_gate_up_exps", "ffn_gate_up_exps.factor", "ffn_gate_exps.bias", "ffn_up_exps.bias",
+                          "swiglu_exps", "ffn_down_exps", "ffn_down_exps.factor", "ffn_down_exps.bias"));
+  const auto found = [&](const char* name) {
+    return std::get<Scale>(std::ranges::find(operators, name, &Operator::name)->body);
+  };
+  const Scale up = found("blk.0.ffn_gate_up_exps.factor"), down = found("blk.0.ffn_down_exps.factor");
+  EXPECT_EQ(up.S, 32);
+  EXPECT_EQ(up.rows, 2);
+  EXPECT_EQ(up.width, 32);
+  EXPECT_EQ(up.x_stride, 2 * 32);
+  EXPECT_EQ(up.x, buffers.expert_gate_up.advanced(32 * sizeof(float)));
+  EXPECT_EQ(up.factors, (Operand{&slot, 0}));
+  EXPECT_EQ(up.ids, buffers.routing[0].ids);
+  EXPECT_FALSE(up.places);
+  EXPECT_EQ(down.width, 64);
+  EXPECT_EQ(down.x, buffers.expert_found);
+  EXPECT_EQ(down.experts, 8);
+}
+
 TEST(Experts, have_a_row_for_each_choice_until_they_are_added_up) {
   const Built built(mixture(), {32, 32});
   const Route& route = built.find<Route>("blk.1.route");

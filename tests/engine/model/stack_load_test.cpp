@@ -2,9 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <tuple>
 
 #include "engine/model/loading.h"
 #include "engine/model/packed_file.h"
@@ -20,6 +22,7 @@
 namespace tandem {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using namespace tandem::testing;
 
@@ -199,6 +202,86 @@ TEST(LoadStacks, takes_experts_below_each_other_and_in_tensors_of_their_own_too)
   const auto expected = packed_experts(file);
   EXPECT_EQ(packed_experts(GgufFile::parse(below_bytes, "below.gguf")), expected);
   EXPECT_EQ(packed_experts(GgufFile::parse(apart_bytes, "apart.gguf")), expected);
+}
+
+void add_floats(GgufWriter& writer, const std::string& name, const std::vector<float>& values) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
+  writer.tensor(name, {std::ssize(values)}, StorageType::f32, {bytes, bytes + values.size() * sizeof(float)});
+}
+
+GgufWriter nvfp4_writer() {
+  using enum StorageType;
+  return expert_writer({}, {.feed_forward = 64, .gate = nvfp4, .up = nvfp4, .down = nvfp4});
+}
+
+// Columns and values of the factors of a stack.
+std::vector<std::tuple<int64_t, int64_t, std::vector<float>>> factors_of(const MatrixStack& stack) {
+  std::vector<std::tuple<int64_t, int64_t, std::vector<float>>> all;
+  for (const ExpertFactors& each : stack.factors) {
+    const float* values = each.factors.as<float>();
+    all.emplace_back(each.column_begin, each.columns, std::vector<float>(values, values + stack.count));
+  }
+  return all;
+}
+
+// In the first layer gate and up have other factors, and the input's scale changes nothing. In the second one they have
+// the same, and those of down are 1. A file without factors has no entries.
+TEST(LoadStacks, keeps_the_factors_of_nvfp4_experts) {
+  const std::vector<float> some = {0.5f, 1, 0.3f, 2, 7, 0.1f}, others = {1, 1, 1, 1, 1, 0.9f};
+  GgufWriter writer = nvfp4_writer();
+  const auto plain_bytes = writer.bytes();
+  add_floats(writer, "blk.0.ffn_gate_exps.scale", some);
+  add_floats(writer, "blk.0.ffn_up_exps.scale", others);
+  add_floats(writer, "blk.0.ffn_up_exps.input_scale", some);
+  add_floats(writer, "blk.0.ffn_down_exps.scale", others);
+  add_floats(writer, "blk.1.ffn_gate_exps.scale", some);
+  add_floats(writer, "blk.1.ffn_up_exps.scale", some);
+  add_floats(writer, "blk.1.ffn_down_exps.scale", {1, 1, 1, 1, 1, 1});
+  const auto bytes = writer.bytes();
+  sync::Pool pool;
+  const Model model = load_model(GgufFile::parse(bytes, "tiny.gguf"), pool, 2),
+              plain = load_model(GgufFile::parse(plain_bytes, "tiny.gguf"), pool, 2);
+  const auto& layers = model.weights.layers;
+  EXPECT_THAT(factors_of(layers[0].expert_gate_up), ElementsAre(std::tuple(0, 64, some), std::tuple(64, 64, others)));
+  EXPECT_THAT(factors_of(layers[0].expert_down), ElementsAre(std::tuple(0, 64, others)));
+  EXPECT_THAT(factors_of(layers[1].expert_gate_up), ElementsAre(std::tuple(0, 128, some)));
+  EXPECT_THAT(factors_of(layers[1].expert_down), ElementsAre());
+  EXPECT_THAT(factors_of(plain.weights.layers[0].expert_gate_up), ElementsAre());
+}
+
+TEST(LoadStacks, refuses_factors_that_are_none) {
+  const std::vector<Refusal> refusals = {
+      {"one too few",
+       [](auto& w) {
+         add_floats(w, "blk.0.ffn_up_exps.scale", {1, 2, 3, 4, 5});
+       },
+       "found [5], expected [6]"},
+      {"one for all", [](auto& w) { add_floats(w, "blk.0.ffn_up_exps.scale", {2}); }, "found [1], expected [6]"},
+      {"halves",
+       [](auto& w) { w.tensor("blk.0.ffn_up_exps.scale", {6}, StorageType::f16, std::vector<std::byte>(12)); },
+       "a factor of type F16, expected F32"},
+      {"infinite",
+       [](auto& w) {
+         add_floats(w, "blk.1.ffn_down_exps.scale", {1, 2, 3, 4, 5, INFINITY});
+       },
+       "a factor that is not a finite number"},
+      {"of experts of another type",
+       [](auto& w) {
+         w.tensor("blk.1.ffn_down_exps.weight", {64, 64, 6}, StorageType::f16, std::vector<std::byte>(64 * 64 * 6 * 2));
+         add_floats(w, "blk.1.ffn_down_exps.scale", {1, 2, 3, 4, 5, 6});
+       },
+       "which is computed for NVFP4 alone, and for experts in one tensor"},
+      {"of an expert in a tensor of its own",
+       [](auto& w) {
+         w.remove_tensor("blk.0.ffn_up_exps.weight");
+         for (const char* e : {"0", "1", "2", "3", "4", "5"})
+           w.tensor(std::string("blk.0.ffn_up.") + e + ".weight", {64, 64}, StorageType::nvfp4,
+                    std::vector<std::byte>(36 * 64));
+         add_floats(w, "blk.0.ffn_up.3.scale", {2});
+       },
+       "which is computed for NVFP4 alone, and for experts in one tensor"},
+  };
+  expect_refused(refusals, nvfp4_writer, load_all);
 }
 
 TEST(LoadStacks, refuses_missing_and_misshapen_experts_before_it_takes_memory) {

@@ -55,6 +55,26 @@ TEST(ExpertBlock, of_experts_that_move_has_the_products_of_the_first_fetch) {
   EXPECT_EQ(block.sum, &operators[8]);
 }
 
+// Factors and biases of experts follow the products of the first wave. The block leaves out those of other matrices.
+TEST(ExpertBlock, has_the_factors_and_biases_of_its_products) {
+  ExpertFetch later;
+  later.wave = 1;
+  Scale factor;
+  Bias bias;
+  factor.chosen = bias.chosen = true;
+  const std::vector<Operator> operators = {
+      {"fetch", ExpertFetch{}},   product("up", 64, 32, 0), {"up.factor", factor},          {"up.bias", bias},
+      {"shared.factor", Scale{}}, {"unit", Glu{}},          product("down", 64, 32, 0),     {"down.bias", bias},
+      {"shared.bias", Bias{}},    {"fetch_wave1", later},   product("up_wave1", 64, 32, 0), {"up_wave1.factor", factor},
+      {"sum", ExpertSum{}}};
+  const ExpertBlock block = expert_block_at(operators);
+  EXPECT_EQ(block.up_ends, (std::vector{&operators[2], &operators[3]}));
+  EXPECT_EQ(block.down_ends, std::vector{&operators[7]});
+  EXPECT_STREQ(block.ends(), "factors");
+  EXPECT_STREQ(expert_block_at(std::span(operators).subspan(6)).ends(), "biases");
+  EXPECT_EQ(expert_block_at(std::span(operators).subspan(12)).ends(), nullptr);
+}
+
 TEST(ExpertBlock, of_a_guess_has_no_sum) {
   const std::vector<Operator> operators = {{"guess", Route{}}, {"route", Route{}}, {"sum", ExpertSum{}}};
   EXPECT_EQ(expert_block_at(operators).sum, nullptr);

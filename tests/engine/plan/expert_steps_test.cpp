@@ -174,6 +174,16 @@ TEST(ExpertSteps, are_left_out_with_a_reason) {
   };
   EXPECT_THAT(reason(mixture.plan("npumoe", {gpu, fake_npu()})), HasSubstr("no device gathers"));
   EXPECT_THAT(reason(Mixture(StorageType::f32).plan("npumoe")), HasSubstr("would round"));
+  // A factor or a bias of experts is no part of the NPU's graphs.
+  const auto with = [&](auto end) {
+    Mixture other;
+    end.chosen = true, end.S = kTokens, end.rows = 2, end.width = 32;
+    const auto up = std::ranges::find(other.operators, "blk.0.ffn_gate_up_exps", &Operator::name);
+    other.operators.insert(up + 1, {"blk.0.end", end, 0});
+    return reason(other.plan("npumoe"));
+  };
+  EXPECT_THAT(with(Scale()), HasSubstr("compute no factors of experts"));
+  EXPECT_THAT(with(Bias()), HasSubstr("compute no biases of experts"));
 }
 
 }  // namespace

@@ -92,6 +92,11 @@ TEST_F(ExpertLanesTest, change_no_bit_on_the_host) {
   }
 }
 
+TEST_F(ExpertLanesTest, add_the_biases_of_their_experts) {
+  const auto made = std::ranges::find(made_models(), std::string("gpt-oss"), &MadeModel::name);
+  keep_their_bits(*made, {"host"}, ActType::f32, {1, 4});
+}
+
 TEST_F(ExpertLanesTest, change_no_bit_between_opencl_and_the_host) {
   need_devices({"", {}, "simd", ActType::f32, KvType::f16, false, "predict", {"opencl:0", "host"}});
   keep_their_bits(kDivided[0], {"opencl:0", "host"}, ActType::f32, {1, 3, 7});

@@ -196,7 +196,7 @@ TEST_F(NearMemoryUnits, refuse_experts_with_biases) {
     const auto engine = Engine::open(options(made->file(), "gpu-ndp", with_units("host", 2)));
     logits_of(*engine);
   };
-  EXPECT_THAT(message_of(engine_of), HasSubstr("near-memory units add no biases of experts"));
+  EXPECT_THAT(message_of(engine_of), HasSubstr("near-memory units compute no biases of experts"));
 }
 
 TEST_F(NearMemoryUnits, refuse_experts_that_move) {

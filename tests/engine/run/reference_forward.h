@@ -2,7 +2,7 @@
 // the model's description and not from the engine. It checks an architecture on a made-up model, without files
 // from elsewhere.
 //
-// Contract: the file's tensors have type F32, and its sizes are small, because the passes are slow. Error: an
+// Contract: the file's tensors have type F32 or NVFP4, and its sizes are small, because the passes are slow. Error: an
 // unknown architecture.
 #pragma once
 

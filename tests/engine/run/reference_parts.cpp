@@ -76,9 +76,11 @@ Rows attend(const Rows& q, const Rows& k, const Rows& v, const Heads& heads) {
 
 Row Weights::vector(const std::string& name) const {
   const GgufTensor& tensor = file_.require(name);
-  TANDEM_CHECK(tensor.type == StorageType::f32, "the reference reads F32: " + name);
-  std::vector<float> values(tensor.bytes / sizeof(float));
-  std::memcpy(values.data(), tensor.data, tensor.bytes);
+  TANDEM_CHECK(tensor.type == StorageType::f32 || tensor.type == StorageType::nvfp4,
+               "the reference reads F32 and NVFP4: " + name);
+  const StorageTypeInfo& type = info(tensor.type);
+  std::vector<float> values(tensor.bytes / type.block_bytes * type.block_values);
+  decode_row(tensor.type, tensor.data, values.data(), std::ssize(values));
   return {values.begin(), values.end()};
 }
 
@@ -93,6 +95,11 @@ Rows Weights::multiply(const std::string& name, const Rows& x, int64_t index, in
   for (size_t s = 0; s < x.size(); ++s)
     for (size_t n = 0; n < N; ++n)
       for (size_t i = 0; i < K; ++i) y[s][n] += w[first + n * K + i] * x[s][i];
+  const std::string scale = name.substr(0, name.rfind('.')) + ".scale";
+  if (file_.require(name).type != StorageType::nvfp4 || !has(scale)) return y;
+  const double factor = vector(scale)[static_cast<size_t>(index)];
+  for (Row& row : y)
+    for (double& value : row) value *= factor;
   return y;
 }
 

@@ -52,7 +52,8 @@ class Weights {
 
   bool has(const std::string& name) const { return file_.find(name) != nullptr; }
   Row vector(const std::string& name) const;
-  // Products with a matrix, or with matrix `index` of a tensor that has several of `rows` rows each.
+  // Products with a matrix, or with matrix `index` of a tensor that has several of `rows` rows each. A matrix of NVFP4
+  // may have a factor on its results, NAME.scale beside NAME.weight.
   Rows multiply(const std::string& name, const Rows& x) const;
   Rows multiply(const std::string& name, const Rows& x, int64_t index, int64_t rows) const;
   // The product with NAME.weight, and NAME.bias added where the file has it.

@@ -44,6 +44,8 @@ std::vector<Named> lower_all(int64_t S, const LoweringContext& context) {
   bias.S = S, bias.width = 700;
   Scale scale;
   scale.S = S, scale.width = 700;
+  Scale of_experts = scale;
+  of_experts.chosen = true, of_experts.rows = 3, of_experts.experts = 64;
   Softmax softmax;
   softmax.S = S, softmax.width = 700;
   ArgMax argmax;
@@ -68,6 +70,7 @@ std::vector<Named> lower_all(int64_t S, const LoweringContext& context) {
           {"add", lower_add(add, context)},
           {"bias", lower_bias(bias, context)},
           {"scale", lower_scale(scale, context)},
+          {"scale of experts", lower_scale(of_experts, context)},
           {"softmax", lower_softmax(softmax, context)},
           {"argmax", lower_argmax(argmax, context)},
           {"top_k", lower_top_k(top_k, context)},

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/run/machine/lane_times.h"
+
 namespace tandem {
 namespace {
 
@@ -84,6 +86,30 @@ TEST_F(LanePlansTest, ignore_passes_of_other_plans) {
   pass(1, 13, 10);
   for (int i = 0; i < 30; ++i) plans_.took({.plan = "fixed", .tokens = 1, .seconds = 99});
   EXPECT_EQ(plans_.plan_for(1).name, "best");
+}
+
+// Factors, biases and units of a lane's experts count as the products in front of them. Those of other matrices do not.
+TEST(LaneTimes, of_products_have_what_follows_them) {
+  GroupedMatMul product;
+  product.listed_only = true;
+  Scale factor;
+  Bias bias;
+  factor.chosen = bias.chosen = true;
+  Plan plan;
+  plan.devices = {"host"};
+  plan.steps = {{0,
+                 {{"up", product},
+                  {"factor", factor},
+                  {"bias", bias},
+                  {"unit", Glu{}},
+                  {"sum", ExpertSum{}},
+                  {"bias of attention", Bias{}},
+                  {"factor of attention", Scale{}}},
+                 {}}};
+  PassSpans spans(1);
+  for (int op = 0; op < 7; ++op) spans[0].push_back({0, op, op * 10.0, op * 10.0 + (1 << op)});
+  EXPECT_EQ(lane_seconds(plan, spans).host, 1 + 2 + 4 + 8);
+  EXPECT_EQ(lane_seconds(plan, spans).gpu, 0);
 }
 
 }  // namespace
