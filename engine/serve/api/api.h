@@ -91,7 +91,8 @@ class Api {
   Json model_json() const;
   AskRules rules() const;
   std::string served_name(const std::optional<std::string>& asked) const;
-  std::shared_ptr<const Constraint> constraint_of(const Ask& ask);
+  // form: the member that a request has for its form.
+  std::shared_ptr<const Constraint> constraint_of(const Ask& ask, const std::string& form);
   void write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseHead> response = {});
   void start_texts(const Exchange& exchange, Ask ask, std::optional<ResponseHead> response);
   void keep(const std::shared_ptr<TextGroup>& group);
