@@ -59,7 +59,7 @@ class Api {
   // drafts: with texts of the model's tokenizer, in the place of those of ApiOptions::usual.
   void ready(Engine& engine, const Templates& templates, ChipClock chip = {}, Engine* embedder = nullptr,
              std::optional<SpecOptions> drafts = {});
-  // Takes no more texts. After this time, the answers that are left end with an error, and then the texts end. That may
+  // Takes no more texts. After this time, the answers that are left end with an error. Then the texts end, which may
   // take as long as the pass that runs.
   void finish(std::chrono::milliseconds grace);
 
