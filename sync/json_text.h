@@ -23,7 +23,7 @@ nlohmann::json parse_json(std::string_view text);
 // A reason against parsing a text as an ordered_json, whose objects are searched from member to member. Parsing a text
 // without a flaw takes a time in proportion to its length.
 struct JsonFlaw {
-  // digits: a whole number of more than 64 bits, which a parser rounds. It is told only where there is no other flaw.
+  // digits: a whole number of more than 64 bits, which a parser rounds. Any other flaw counts more.
   enum class Kind { none, syntax, depth, twice, members, digits };
   Kind kind = Kind::none;
   std::string detail{};  // the parser's words, or the name of the member: that is there twice, or that has the number

@@ -335,7 +335,7 @@ void Api::responses(const Exchange& exchange) {
 }
 
 // A required call is a form of the text too: the schema of the call. Two forms cannot be kept at once.
-std::shared_ptr<const Constraint> Api::constraint_of(const Ask& ask) {
+std::shared_ptr<const Constraint> Api::constraint_of(const Ask& ask, const std::string& form) {
   const ConstraintMaker& maker = served_.load()->constraints;
   const auto call = schema_of_call(ask.tools);
   if (call && (ask.json_object || ask.json_schema || ask.grammar))
@@ -347,7 +347,7 @@ std::shared_ptr<const Constraint> Api::constraint_of(const Ask& ask) {
     if (ask.json_schema) return maker.json_schema(*ask.json_schema);
     if (ask.grammar) return maker.grammar(*ask.grammar);
   } catch (const Error& error) {
-    throw ApiError(400, error.what(), call ? "tools" : ask.grammar ? "grammar" : "response_format", "invalid_schema");
+    throw ApiError(400, error.what(), call ? "tools" : ask.grammar ? "grammar" : form, "invalid_schema");
   }
   return nullptr;
 }
@@ -389,7 +389,7 @@ void Api::start_texts(const Exchange& exchange, Ask ask, std::optional<ResponseH
   group.tokenizer = &served.prompts.tokenizer();
   group.has_logprobs = ask.logprobs.has_value();
   ask.options.logprobs = ask.logprobs.value_or(-1);
-  ask.options.constraint = constraint_of(ask);
+  ask.options.constraint = constraint_of(ask, response ? "text.format" : "response_format");
   if (ask.is_chat) add_stops(ask.options, served.prompts);
   const uint64_t seed = ask.seed.value_or(drawn_seed());
   std::vector<TextGroup::Text> texts;

@@ -59,7 +59,7 @@ class Api {
   // drafts: with texts of the model's tokenizer, in the place of those of ApiOptions::usual.
   void ready(Engine& engine, const Templates& templates, ChipClock chip = {}, Engine* embedder = nullptr,
              std::optional<SpecOptions> drafts = {});
-  // Takes no more texts. After this time, the answers that are left end with an error, and then the texts end. That may
+  // Takes no more texts. After this time, the answers that are left end with an error. Then the texts end, which may
   // take as long as the pass that runs.
   void finish(std::chrono::milliseconds grace);
 
@@ -91,7 +91,8 @@ class Api {
   Json model_json() const;
   AskRules rules() const;
   std::string served_name(const std::optional<std::string>& asked) const;
-  std::shared_ptr<const Constraint> constraint_of(const Ask& ask);
+  // form: the member that a request has for its form.
+  std::shared_ptr<const Constraint> constraint_of(const Ask& ask, const std::string& form);
   void write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseHead> response = {});
   void start_texts(const Exchange& exchange, Ask ask, std::optional<ResponseHead> response);
   void keep(const std::shared_ptr<TextGroup>& group);

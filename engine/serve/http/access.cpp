@@ -39,7 +39,7 @@ bool has_key(const Request& head, const Access& access) {
   return found;
 }
 
-// Those that a page asks for beside the usual ones. What is sent back is plain.
+// The headers that a page may send: the usual ones, and those that it asks for, if their names are plain.
 std::string wanted_headers(const Request& head) {
   const std::string usual = "Authorization, Content-Type";
   const bool is_plain = !head.wanted_headers.empty() && printable(head.wanted_headers, 1000) == head.wanted_headers;

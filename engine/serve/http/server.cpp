@@ -78,7 +78,7 @@ std::string head_text(const Response& head, std::optional<size_t> length, bool i
   return text + (is_last ? "Connection: close\r\n\r\n" : "Connection: keep-alive\r\n\r\n");
 }
 
-// What the client sends breaks the rules of HTTP. A client that has left, or was too slow, breaks none.
+// Whether a client broke the rules of HTTP. A client that has left, or was too slow, has broken none.
 bool is_no_http(const Problem& problem) {
   using beast::http::error;
   return problem && problem.category() == beast::http::make_error_code(error::end_of_stream).category() &&

@@ -150,6 +150,19 @@ TEST(Api, refuses_a_form_that_cannot_be_kept) {
   EXPECT_EQ(served.post("/v1/completions", R"({"prompt":"x","grammar":"root :"})").status, 400);
 }
 
+TEST(Api, names_a_broken_form_as_its_route_does) {
+  const Served served;
+  const std::string schema = R"({"type":"json_schema","name":"a","schema":{"not":{}}})";
+  const Answered response = served.post("/v1/responses", R"({"input":"x","text":{"format":)" + schema + "}}");
+  EXPECT_EQ(response.status, 400);
+  EXPECT_THAT(response.body, HasSubstr(R"("param":"text.format")"));
+  const Answered chat = served.post(
+      "/v1/chat/completions",
+      R"({"messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_object","schema":{"not":{}}}})");
+  EXPECT_EQ(chat.status, 400);
+  EXPECT_THAT(chat.body, HasSubstr(R"("param":"response_format")"));
+}
+
 TEST(Api, refuses_texts_when_the_server_ends) {
   Served served;
   served.api().finish(std::chrono::milliseconds(0));

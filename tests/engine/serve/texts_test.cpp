@@ -361,7 +361,7 @@ TEST(ServedTexts, that_end_within_the_servers_last_moments_are_whole) {
   EXPECT_THAT(client.answer().body, EndsWith("data: [DONE]\n\n"));
 }
 
-// Keeps what it is given, in order.
+// An exchange that keeps its answer, in order.
 class Kept : public http::Exchange {
  public:
   const http::Request& request() const override { return request_; }

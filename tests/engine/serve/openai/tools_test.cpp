@@ -137,7 +137,7 @@ TEST(Tools, are_strict_only_where_that_is_enforced) {
   EXPECT_NO_THROW(tools_in(strict + R"(,"tool_choice":"none")"));
 }
 
-// As pydantic writes nested models, beside a function with a tree and one with names like keywords.
+// The first function is as pydantic writes nested models. The others have a tree, and members named like keywords.
 TEST(Tools, whose_parameters_refer_to_their_parts_can_be_required) {
   const std::string three =
       R"("tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","$defs":{"City":{"type":"object",
