@@ -147,8 +147,10 @@ TEST_P(ExpertFactorBits, are_those_of_the_host) {
 INSTANTIATE_TEST_SUITE_P(
     Plans, ExpertFactorBits,
     ::testing::Values(Way{"gpu-only", {}, "simd", ActType::f32}, Way{"gpu-only", {}, "simd", ActType::i8},
-                      Way{"gpu-only", {}, "simt", ActType::f32}, Way{"npu-only", {}, "", ActType::f16},
-                      Way{"tensor", {0.5}, "", ActType::f16}, Way{"staggered", {}, "", ActType::f16},
+                      Way{"gpu-only", {}, "simt", ActType::f32},
+                      Way{"gpu-only", {}, "simt", ActType::i8, KvType::f32, true},
+                      Way{"npu-only", {}, "", ActType::f16}, Way{"tensor", {0.5}, "", ActType::f16},
+                      Way{"staggered", {}, "", ActType::f16},
                       Way{"gpu-only", {}, "simd", ActType::f32, KvType::f32, false, "predict", {"vulkan:0"}},
                       Way{"gpu-only", {}, "simt", ActType::f32, KvType::f32, false, "predict", {"vulkan:0"}}),
     test_name);
