@@ -49,7 +49,7 @@ enum class PackedKind : uint8_t { f32, f16, bf16, i4, i8 };
 enum class ScaleKind : uint8_t { none, half, super, eighths };
 enum class MinKind : uint8_t { none, zero_point, explicit_ };
 
-// What a code of four bits stands for: itself, twice a float of four bits (E2M1: MXFP4, NVFP4), or one of 16 values
+// A code of four bits stands for itself, for twice a float of four bits (E2M1: MXFP4, NVFP4), or for one of 16 values
 // that are closer together near zero (IQ4_NL, IQ4_XS). A format with a code book has no minimum.
 enum class CodeBook : uint8_t { none, e2m1, iq4 };
 inline constexpr int8_t kE2m1Values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};

@@ -221,7 +221,7 @@ ACT_INLINE void interleave_4x4(Ints v[4]) {
 
 constexpr int kWidth = static_cast<int>(sizeof(Ints)), kParts = kRows / kWidth;  // vectors in 64 bytes
 
-// The numbers of the codes in the even columns of pairs, or in the odd ones. Those of a code book are signed; `table`
+// The numbers of the codes in the even columns of pairs, or in the odd ones. Numbers of a code book are signed. `table`
 // is the book, or with instructions for unsigned bytes the book plus 128.
 ACT_INLINE Ints book_table(const PackedFormat& format) {
   const __m128i values = _mm_loadu_si128(reinterpret_cast<const __m128i*>(format.book_values()));

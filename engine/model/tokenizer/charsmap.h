@@ -6,7 +6,7 @@
 // node's number, changed by a byte's bits, is the number of the child.
 // Layout: four bytes, the size of the trie in bytes; the trie, words of four bytes; texts that end with a zero byte.
 // All is little-endian.
-// Contract: Error if the sizes do not fit. What lies inside may be anything, and no look-up reads outside. Thread-safe.
+// Contract: Error if the sizes do not fit. The bytes inside may be anything, and no look-up reads outside. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ class Charsmap {
   // An empty table changes nothing. on: for errors.
   Charsmap(std::string_view packed, const std::string& on);
 
-  // What replaces the beginning of a text, and how many bytes of it; length 0: no rule fits. The text lives as long as
-  // the table.
+  // The first `length` bytes of a text are replaced by `text`; length 0: no rule fits. `text` lives as long as the
+  // table.
   struct Replaced {
     size_t length = 0;
     std::string_view text;

@@ -35,7 +35,7 @@ UnigramModel::UnigramModel(const Vocabulary& vocabulary)
     least = std::min(least, vocabulary.scores[index]);
   }
   std::ranges::sort(tokens_);
-  // Of several tokens with one text, the first one counts.
+  // The first one counts of several tokens with one text.
   const auto same = std::ranges::unique(tokens_, {}, &std::pair<std::string_view, int32_t>::first);
   tokens_.erase(same.begin(), same.end());
   unknown_score_ = (tokens_.empty() ? 0 : least) - kUnknownPenalty;

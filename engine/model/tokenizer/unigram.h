@@ -3,8 +3,8 @@
 //
 // Contract: characters are changed by the file's table first (charsmap.h), and bytes outside any character become
 // U+FFFD. Blanks are U+2581 inside; runs of them become one if the file says so. A character without a token costs ten
-// more than the worst token. A run of such characters is one unknown token, or byte tokens if the vocabulary has them.
-// Of equal sums the way with the longer last token counts. Sums are f32, from the text's beginning on. Refers to the
+// more than the worst token. A run of such characters is one unknown token, or byte tokens if each byte has a token. If
+// sums are equal, the way with the longer last token counts. Sums are f32, from the text's beginning on. Refers to the
 // vocabulary. Thread-safe.
 #pragma once
 
