@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <ranges>
 
 #include "engine/model/tokenizer/sentence_piece.h"
 #include "engine/model/tokenizer/utf8.h"
@@ -36,8 +35,8 @@ UnigramModel::UnigramModel(const Vocabulary& vocabulary)
   }
   std::ranges::sort(tokens_);
   // The first one counts of several tokens with one text.
-  const auto same = std::ranges::unique(tokens_, {}, &std::pair<std::string_view, int32_t>::first);
-  tokens_.erase(same.begin(), same.end());
+  const auto is_same = [](const auto& a, const auto& b) { return a.first == b.first; };
+  tokens_.erase(std::unique(tokens_.begin(), tokens_.end(), is_same), tokens_.end());
   unknown_score_ = (tokens_.empty() ? 0 : least) - kUnknownPenalty;
 }
 
@@ -127,7 +126,8 @@ void UnigramModel::encode(std::string_view text, bool at_start, std::vector<int3
     else
       found.emplace_back(way.id, part);
   }
-  for (const auto& [id, part] : found | std::views::reverse) id < 0 ? append_unknown(part, ids) : ids.push_back(id);
+  for (auto at = found.rbegin(); at != found.rend(); ++at)
+    at->first < 0 ? append_unknown(at->second, ids) : ids.push_back(at->first);
 }
 
 std::string UnigramModel::bytes(int32_t id) const { return sentence_piece::bytes_of(vocabulary_, id); }
