@@ -2,7 +2,7 @@
 // strongest. Depth is bounded, since the functions recurse.
 #include <algorithm>
 #include <initializer_list>
-#include <iterator>
+#include <string_view>
 
 #include "engine/model/chat_template/lexer.h"
 #include "engine/model/chat_template/syntax.h"
@@ -193,7 +193,12 @@ class Parser {
     take(":");
     require(Token::Kind::block_end, "the end of the statement");
     Block body = block(ends);
-    if (is(Token::Kind::end)) fail("a statement without its `" + std::string(*std::prev(ends.end())) + "`", now().line);
+    if (is(Token::Kind::end)) {
+      // Others of the words may be left out.
+      const auto* const last =
+          std::ranges::find_if(ends, [](std::string_view word) { return word.starts_with("end"); });
+      fail("a statement without its `" + std::string(last == ends.end() ? *ends.begin() : *last) + "`", now().line);
+    }
     next();
     next();
     return body;
