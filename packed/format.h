@@ -19,10 +19,9 @@
 //            scale = float(d) * float(sc)        (exact in f32).
 //            With ScaleKind::eighths it is an eighth of that: float(d) * (float(sc) / 8).
 //            min   = -(float(dmin) * float(m))   (exact in f32).
-//     quants i4: byte (k/2)*64 + i4_byte(r) holds the codes of k in the low and of k+1 in the high nibble (k even):
-//     1024
-//            bytes. q is the code, 0..15, or the value that the code has in a code book. In 16 words of 32 bits, word j
-//            holds rows j, j + 16, j + 32 and j + 48. So a vector of words, masked at one byte, is a vector of
+//     quants i4: 1024 bytes; byte (k/2)*64 + i4_byte(r) holds the codes of k in the low and of k+1 in the high nibble
+//            (k even). q is the code, 0..15, or the value that the code has in a code book. In 16 words of 32 bits,
+//            word j holds rows j, j + 16, j + 32 and j + 48. So a vector of words, masked at one byte, is a vector of
 //            neighbouring rows.
 //     quants i8: int8 at k*64 + r: 2048 bytes; q is signed.
 //
@@ -74,8 +73,8 @@ struct PackedFormat {
   auto operator<=>(const PackedFormat&) const = default;
 };
 
-std::string to_string(const PackedFormat& format);  // "i4.g32.half.zero8", "i4.g32.half.e2m1", "i8.g16.super", "f16":
-                                                    // also the kernels' build key
+// "i4.g32.half.zero8", "i4.g32.half.e2m1", "i8.g16.super", "f16": also the kernels' build key.
+std::string to_string(const PackedFormat& format);
 
 // The reason why rows of so many columns do not fit the format; nullptr if they fit.
 const char* misfit(const PackedFormat& format, int64_t columns);

@@ -19,9 +19,15 @@ const char* ExpertBlock::ends() const {
   return name;
 }
 
-Operator with_choices(const Operator& op, const Operand& ids, const Operand& places) {
+const Operand* rows_of_choices(const Operator& op) {
+  if (const auto* scale = std::get_if<Scale>(&op.body)) return scale->chosen ? &scale->x : nullptr;
+  const auto* bias = std::get_if<Bias>(&op.body);
+  return bias && bias->chosen ? &bias->x : nullptr;
+}
+
+Operator with_choices(const Operator& op, const Operand& rows, const Operand& ids, const Operand& places) {
   Operator other = op;
-  const auto choose = [&](auto& body) { body.ids = ids, body.places = places; };
+  const auto choose = [&](auto& body) { body.x = rows, body.ids = ids, body.places = places; };
   if (auto* scale = std::get_if<Scale>(&other.body)) choose(*scale);
   if (auto* bias = std::get_if<Bias>(&other.body)) choose(*bias);
   return other;
@@ -45,10 +51,7 @@ ExpertBlock expert_block_at(std::span<const Operator> operators) {
     const auto* product = std::get_if<GroupedMatMul>(&op.body);
     if (is_first_wave && product && product->routed) (block.unit ? block.down : block.up).push_back(&op);
     if (std::holds_alternative<Glu>(op.body) && !block.up.empty() && !block.unit) block.unit = &op;
-    const auto* bias = std::get_if<Bias>(&op.body);
-    const auto* scale = std::get_if<Scale>(&op.body);
-    if (is_first_wave && ((bias && bias->chosen) || (scale && scale->chosen)))
-      (block.unit ? block.down_ends : block.up_ends).push_back(&op);
+    if (is_first_wave && rows_of_choices(op)) (block.unit ? block.down_ends : block.up_ends).push_back(&op);
     if (std::holds_alternative<ExpertSum>(op.body) && !block.up.empty()) {
       block.sum = &op;
       break;

@@ -26,8 +26,10 @@ struct ExpertBlock {
   const char* ends() const;      // "factors" or "biases"; nullptr: no operator follows its products
 };
 
-// The operator with other choices, if it is a factor or a bias of experts.
-Operator with_choices(const Operator& op, const Operand& ids, const Operand& places);
+// The rows of chosen experts that a factor or a bias changes; nullptr: the operator is neither.
+const Operand* rows_of_choices(const Operator& op);
+// The same factor or bias on other rows, with other choices.
+Operator with_choices(const Operator& op, const Operand& rows, const Operand& ids, const Operand& places);
 
 // From a layer's routing, its lists or its first fetch, to its sum.
 ExpertBlock expert_block_at(std::span<const Operator> operators);

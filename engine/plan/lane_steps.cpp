@@ -273,9 +273,8 @@ class LanePlanner {
   void place_ends(const std::vector<const Operator*>& ends, const std::string& suffix, int device,
                   const Operand& before, const Operand& rows, const Stack& stack) {
     for (const Operator* op : ends) {
-      Operator end = with_choices(*op, fetch_of(block_).ids, stack.ids);
-      if (auto* scale = std::get_if<Scale>(&end.body)) scale->x = at_same_place(scale->x, before, rows);
-      if (auto* bias = std::get_if<Bias>(&end.body)) bias->x = at_same_place(bias->x, before, rows);
+      Operator end =
+          with_choices(*op, at_same_place(*rows_of_choices(*op), before, rows), fetch_of(block_).ids, stack.ids);
       end.name += suffix;
       placer_.place_quietly(std::move(end), device);
     }
@@ -364,7 +363,8 @@ Plan plan_by_layers(const PlanRequest& request, const char* name) {
     const auto place = [&](const std::vector<const Operator*>& products, const std::vector<const Operator*>& ends) {
       for (const Operator* product : products)
         placer.place_quietly(from_host_memory(*product, moving, *fetch, lists), device);
-      for (const Operator* end : ends) placer.place_quietly(with_choices(*end, fetch->ids, {}), device);
+      for (const Operator* end : ends)
+        placer.place_quietly(with_choices(*end, *rows_of_choices(*end), fetch->ids, {}), device);
     };
     place(block.up, block.up_ends);
     placer.place_quietly(*block.unit, device);

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "packed/loops/act_loops_tables.h"
+#include "packed/loops/codes.h"
 #include "packed/runs.h"
 #include "packed/tiles.h"
 
@@ -18,11 +19,6 @@ namespace tandem {
 namespace {
 
 constexpr int kRows = 64, kQuads = 8, kLanes = 4, kVectors = 2, kTokens = 4;  // 8 sums and 8 chains in 32 registers
-
-// How a format's codes become numbers: bytes are numbers, nibbles are numbers, or nibbles are places in a code book.
-enum class Codes { bytes, nibbles, book };
-template <Codes kCodes>
-constexpr bool kFourBits = kCodes != Codes::bytes;
 
 struct RowScales {
   alignas(16) float scale[kRows], min[kRows];

@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "packed/loops/act_loops.h"
+#include "packed/loops/codes.h"
 #include "packed/runs.h"
 #include "packed/tiles.h"
 
@@ -26,10 +27,6 @@ namespace {
 
 constexpr int kRows = 64, kQuads = 8;
 
-// How a format's codes become numbers: bytes are numbers, nibbles are numbers, or nibbles are places in a code book.
-enum class Codes { bytes, nibbles, book };
-template <Codes kCodes>
-constexpr bool kFourBits = kCodes != Codes::bytes;
 template <Codes kCodes>
 constexpr bool kSmall = kCodes == Codes::nibbles;  // no number above 15
 
@@ -237,14 +234,15 @@ ACT_INLINE Ints odd_codes(Ints pairs, Ints table) {
   return kCodes == Codes::book ? bytes_at(table, high_nibbles(pairs)) : high_nibbles(pairs);
 }
 
-// Stores a vector of words of a quad: as bytes, or as two planes of 16-bit numbers.
+// Stores a vector of words of a quad: as bytes, or as two planes of 16-bit numbers less `zero`.
 template <Codes kCodes>
-ACT_INLINE void store_quad(Ints words, uint8_t (*to)[kRows * 4], int quad, int at) {
+ACT_INLINE void store_quad(Ints words, [[maybe_unused]] int zero, uint8_t (*to)[kRows * 4], int quad, int at) {
 #if !ACT_HAS_DOT
   if (GroupSum<kCodes>::kWide) {
     const ByteQuad wide = widened(words);
-    store_ints(to[quad] + at, wide.even);
-    store_ints(to[kQuads + quad] + at, wide.odd);
+    const Ints zeros = _mm256_set1_epi16(static_cast<int16_t>(zero));
+    store_ints(to[quad] + at, _mm256_sub_epi16(wide.even, zeros));
+    store_ints(to[kQuads + quad] + at, _mm256_sub_epi16(wide.odd, zeros));
     return;
   }
 #endif
@@ -259,14 +257,14 @@ ACT_INLINE void read_four_bits(const uint8_t* from, Ints table, uint8_t (*to)[kR
       for (int j = 0; j < 4; ++j) v[j] = load_ints(from + (4 * m + j) * kRows + part * kWidth);
       interleave_4x4(v);
       for (int i = 0; i < 4; ++i) {
-        store_quad<kCodes>(even_codes<kCodes>(v[i], table), to, 2 * m, i * kRows + part * kWidth);
-        store_quad<kCodes>(odd_codes<kCodes>(v[i], table), to, 2 * m + 1, i * kRows + part * kWidth);
+        store_quad<kCodes>(even_codes<kCodes>(v[i], table), 0, to, 2 * m, i * kRows + part * kWidth);
+        store_quad<kCodes>(odd_codes<kCodes>(v[i], table), 0, to, 2 * m + 1, i * kRows + part * kWidth);
       }
     }
 }
 
 // Makes signed codes unsigned by adding 128, or makes two planes of 16-bit codes minus the zero point.
-ACT_INLINE void read_eight_bits(const uint8_t* from, [[maybe_unused]] int zero_point, uint8_t (*to)[kRows * 4]) {
+ACT_INLINE void read_eight_bits(const uint8_t* from, int zero_point, uint8_t (*to)[kRows * 4]) {
   for (int quad = 0; quad < kQuads; ++quad)
     for (int part = 0; part < kParts; ++part) {
       Ints v[4];
@@ -276,14 +274,8 @@ ACT_INLINE void read_eight_bits(const uint8_t* from, [[maybe_unused]] int zero_p
       }
       interleave_4x4(v);
       for (int i = 0; i < 4; ++i) {
-#if ACT_HAS_DOT
-        store_ints(to[quad] + i * kRows + part * kWidth, bit_xor(v[i], all_bytes(128)));
-#else
-        const ByteQuad wide = widened(v[i]);
-        const Ints zero = _mm256_set1_epi16(static_cast<int16_t>(zero_point));
-        store_ints(to[quad] + i * kRows + part * kWidth, _mm256_sub_epi16(wide.even, zero));
-        store_ints(to[kQuads + quad] + i * kRows + part * kWidth, _mm256_sub_epi16(wide.odd, zero));
-#endif
+        const Ints words = ACT_HAS_DOT ? bit_xor(v[i], all_bytes(128)) : v[i];
+        store_quad<Codes::bytes>(words, zero_point, to, quad, i * kRows + part * kWidth);
       }
     }
 }

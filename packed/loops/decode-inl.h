@@ -11,6 +11,7 @@
 #endif
 
 #include "hwy/highway.h"
+#include "packed/loops/codes.h"
 #include "packed/loops/exact_loops.h"
 
 #ifndef TANDEM_UNROLL
@@ -132,13 +133,10 @@ struct BookTable {
 };
 #endif
 
-// How a format's codes become numbers: bytes are numbers, nibbles are numbers, or nibbles are places in a code book.
-enum class Codes { bytes, nibbles, book };
-
 // Calls use(k, w) for the columns k of a tile of codes, ascending; w[v] is its rows from row + v * kLanes on.
 template <int kRowVectors, bool kAhead, Codes kCodes, bool kWithMin, typename Use>
 HWY_INLINE void decode_codes(const PackedFormat& format, const TileView& view, int64_t row, const Use& use) {
-  constexpr bool kI4 = kCodes != Codes::bytes;
+  constexpr bool kI4 = kFourBits<kCodes>;
   for (int64_t group = 0; group < format.groups(); ++group) {
     Affine<kRowVectors> affine;
     if constexpr (kAhead) prefetch(view.scale + group * kPanelRows);

@@ -1,5 +1,7 @@
 #include "engine/model/tokenizer/sentence_piece.h"
 
+#include <algorithm>
+
 namespace tandem::sentence_piece {
 
 std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
@@ -11,6 +13,13 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
     at += found ? from.size() : 1;
   }
   return result;
+}
+
+bool append_bytes(const Vocabulary& vocabulary, std::string_view bytes, std::vector<int32_t>& ids) {
+  const auto token_of = [&](char byte) { return vocabulary.byte_ids[static_cast<uint8_t>(byte)]; };
+  if (!std::ranges::all_of(bytes, [&](char byte) { return token_of(byte) >= 0; })) return false;
+  for (const char byte : bytes) ids.push_back(token_of(byte));
+  return true;
 }
 
 std::string bytes_of(const Vocabulary& vocabulary, int32_t id) {

@@ -80,14 +80,9 @@ int32_t SpmModel::find(std::string_view text) const {
 
 // A character that is no token: its bytes, if all have tokens, else one unknown token for the whole run.
 void SpmModel::append_unmerged(std::string_view character, bool& after_unknown, std::vector<int32_t>& ids) const {
-  bool bytes = true;
-  for (const char c : character) bytes = bytes && vocabulary_.byte_ids[static_cast<uint8_t>(c)] >= 0;
-  if (bytes) {
-    for (const char c : character) ids.push_back(vocabulary_.byte_ids[static_cast<uint8_t>(c)]);
-  } else if (!after_unknown && vocabulary_.unknown >= 0) {
-    ids.push_back(vocabulary_.unknown);
-  }
-  after_unknown = !bytes;
+  const bool has_bytes = sentence_piece::append_bytes(vocabulary_, character, ids);
+  if (!has_bytes && !after_unknown && vocabulary_.unknown >= 0) ids.push_back(vocabulary_.unknown);
+  after_unknown = !has_bytes;
 }
 
 // Begins with one piece for each character. Repeatedly merges the pair whose union is the token of the highest score,

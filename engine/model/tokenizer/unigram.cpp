@@ -85,12 +85,8 @@ std::string UnigramModel::normalised(std::string_view text, bool at_start) const
 
 // The bytes' tokens if all of them have one, else one unknown token.
 void UnigramModel::append_unknown(std::string_view characters, std::vector<int32_t>& ids) const {
-  const auto token_of = [&](char c) { return vocabulary_.byte_ids[static_cast<uint8_t>(c)]; };
-  if (std::ranges::all_of(characters, [&](char c) { return token_of(c) >= 0; })) {
-    for (const char c : characters) ids.push_back(token_of(c));
-  } else if (vocabulary_.unknown >= 0) {
+  if (!sentence_piece::append_bytes(vocabulary_, characters, ids) && vocabulary_.unknown >= 0)
     ids.push_back(vocabulary_.unknown);
-  }
 }
 
 // ways[i] is the best way to the end of the first i bytes. A character that is no token by itself may always be

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/plan/expert_block.h"
+
 namespace tandem {
 namespace {
 
@@ -18,10 +20,7 @@ double* time_of(const Operator& op, LaneSeconds& seconds) {
 
 // A unit, a factor or a bias works on the results of products.
 bool follows_products(const Operator& op) {
-  const auto* scale = std::get_if<Scale>(&op.body);
-  const auto* bias = std::get_if<Bias>(&op.body);
-  return std::holds_alternative<Glu>(op.body) || (scale != nullptr && scale->chosen) ||
-         (bias != nullptr && bias->chosen);
+  return std::holds_alternative<Glu>(op.body) || rows_of_choices(op) != nullptr;
 }
 
 // Such an operator belongs to the products in front of it. A span of a whole step belongs to the lane of its first

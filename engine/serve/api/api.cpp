@@ -356,8 +356,9 @@ std::shared_ptr<const Constraint> Api::constraint_of(const Ask& ask, const std::
 void Api::write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseHead> response) {
   for (const std::string& name : ask.ignored)
     if (told_.insert(name).second) spdlog::warn("requests have the member {}, which is not known here", name);
-  if (!ask.json_object && !ask.json_schema && !ask.grammar && !schema_of_call(ask.tools))
-    return start_texts(exchange, std::move(ask), std::move(response));
+  const bool has_form =
+      ask.json_object || ask.json_schema || ask.grammar || ask.tools.choice == Tools::Choice::required;
+  if (!has_form) return start_texts(exchange, std::move(ask), std::move(response));
   ++reading_;
   forming_->push([this, exchange, ask = std::move(ask), response = std::move(response)]() mutable {
     answering(exchange, [&] { start_texts(exchange, std::move(ask), std::move(response)); });
