@@ -1,5 +1,5 @@
-// The operator Scale: scales activations in place, by one factor or by that of a row's expert, with an optional soft
-// cap.
+// The operator Scale: scales activations in place, by one factor or by that of a row's expert, with an optional
+// soft cap.
 #pragma once
 
 #include "engine/device/operators/view.h"

@@ -21,8 +21,8 @@ class Charsmap {
   // An empty table changes nothing. on: for errors.
   Charsmap(std::string_view packed, const std::string& on);
 
-  // The first `length` bytes of a text are replaced by `text`; length 0: no rule fits. `text` lives as long as the
-  // table.
+  // The first `length` bytes of a text are replaced by `text`; length 0: no rule fits. `text` lives as long as
+  // the table.
   struct Replaced {
     size_t length = 0;
     std::string_view text;

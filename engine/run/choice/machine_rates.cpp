@@ -64,8 +64,8 @@ double simulated_seconds(const Plan& plan, const PlanCosts& costs, const PassKin
 // another device reads memory at the same time (matmul), or whether there is a soft cap (attention).
 using CostKey = std::tuple<int, size_t, PackedKind, int64_t, int64_t, int64_t, int64_t, int64_t, bool>;
 
-// One number for the rest of a format (kinds of scale and minimum, zero point, code book) and the type of the
-// activations.
+// One number for the rest of a format (kinds of scale and minimum, zero point, code book) and the type of
+// the activations.
 int64_t code_of(const PackedFormat& format, bool act_i8) {
   const int64_t kinds = static_cast<int64_t>(format.scale) * 16 + static_cast<int64_t>(format.book) * 4 +
                         static_cast<int64_t>(format.min);

@@ -23,8 +23,8 @@ bool follows_products(const Operator& op) {
   return std::holds_alternative<Glu>(op.body) || rows_of_choices(op) != nullptr;
 }
 
-// Such an operator belongs to the products in front of it. A span of a whole step belongs to the lane of its first
-// operator.
+// Such an operator belongs to the products in front of it. A span of a whole step belongs to the lane of its
+// first operator.
 double* time_of(const Step& step, int index, LaneSeconds& seconds) {
   if (index < 0) return time_of(step.operators.front(), seconds);
   for (int at = index; at >= 0; --at) {

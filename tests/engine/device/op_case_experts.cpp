@@ -460,8 +460,8 @@ BuiltCase build_sum_of_slots(CaseMemory& memory, int64_t S, int64_t k, int64_t w
   return built;
 }
 
-// Each choice gets the bias of its expert, or is multiplied by the expert's factor, but for those that another wave
-// computes.
+// Each choice gets the bias of its expert, or is multiplied by the expert's factor, but for those that
+// another wave computes.
 template <typename Op>
 BuiltCase build_of_experts(CaseMemory& memory, const Choices& shape, int64_t width, bool waves) {
   const auto& [S, E, k, to_one] = shape;

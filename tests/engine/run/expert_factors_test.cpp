@@ -1,6 +1,6 @@
 // Mixtures whose matrices have NVFP4 and factors, those of experts among them. The reference is a forward pass in
-// double precision. No bit changes, whatever the device, the plan and the budget, and what cannot multiply says so by
-// name.
+// double precision. No bit changes, whatever the device, the plan and the budget, and what cannot multiply says so
+// by name.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -28,8 +28,8 @@ constexpr int64_t kLeastContext = 64;  // room for the tokens that are verified 
 
 // Seconds of running the row's test once. A prompt is one call, which the engine cuts into its chunks. Generated tokens
 // are one call each, on the machine's thread as in generate(). The tokens are random, so nothing is sampled and only
-// passes are timed. Numbers that are not finite are an Error after the time is taken. An encoder makes the vector of a
-// text.
+// passes are timed. Numbers that are not finite are an Error after the time is taken. An encoder makes the vector
+// of a text.
 double time_once(Engine& engine, Sequence& text, const BenchRow& row) {
   if (engine.model().config().sees_all) {
     const double start = now_seconds();

@@ -34,8 +34,8 @@ std::string why_tolerance(Engine& engine, int64_t position, std::initializer_lis
 }
 
 // Flags for an engine with the host's own loops, which are the reference for all devices. The type of activations is
-// copied from the engine, because another rounding would give other bits. The reference writes no trace and prints
-// nothing.
+// copied from the engine, because another rounding would give other bits. The reference writes no trace and
+// prints nothing.
 CommonFlags flags_of_host(const CommonFlags& flags, const Engine& engine) {
   CommonFlags plain = flags;
   plain.engine.plan = "host-only";

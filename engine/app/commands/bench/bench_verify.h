@@ -22,8 +22,8 @@ Verification verify_against_host(const CommonFlags& flags, Engine& engine);
 
 // An encoder's vector of the row's tokens, the mean over them. It is a text of its own.
 std::vector<float> vector_of_row(Engine& engine, const BenchRow& row);
-// Compares the vectors of an encoder's rows with those of the host's own loops, and says so in each row. Error if they
-// differ.
+// Compares the vectors of an encoder's rows with those of the host's own loops, and says so in each row. Error if
+// they differ.
 void verify_encoder(const CommonFlags& flags, Engine& engine, std::vector<BenchRow>& rows);
 
 // Compares the row's tokens as they are timed with the same tokens in other pieces, which plans cut differently. Error

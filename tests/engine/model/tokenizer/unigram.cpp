@@ -1,5 +1,5 @@
-// SentencePiece Unigram: ids that PyPI's `sentencepiece` gives (record_unigram.py), and rules by hand-made
-// vocabularies.
+// SentencePiece Unigram: ids that PyPI's `sentencepiece` gives (record_unigram.py), and rules by
+// hand-made vocabularies.
 #include "engine/model/tokenizer/unigram.h"
 
 #include <gmock/gmock.h>
