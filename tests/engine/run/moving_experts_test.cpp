@@ -121,7 +121,11 @@ TEST_P(MovingExpertsOn, change_no_bit) {
       const auto engine = Engine::open(options(file, GetParam(), {percent, share}));
       EXPECT_EQ(different_bits(logits_of(*engine), expected), 0u) << share << " %";
       EXPECT_GT(store_of(*engine).of_text().choices, 0);
-      EXPECT_GT(store_of(*engine).of_text().loads, 0);
+      EXPECT_GT(store_of(*engine).of_prompts().loads, 0);
+      // With more slots than a token chooses, experts loaded between passes may be all that its passes need.
+      if (share < 20) {
+        EXPECT_GT(store_of(*engine).of_text().loads, 0) << share << " %";
+      }
     }
     if (is_slow) break;
   }
