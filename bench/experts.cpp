@@ -42,6 +42,8 @@ struct Options {
   std::string phase = "text";
   std::vector<double> ratio;  // host, GPU, link
   std::string calibration;    // for rows whose slots begin with learned experts
+  double host_budget = 100;   // percent of each layer's experts in the host's memory
+  double disk_gbps = 0;       // 0: reads are not slowed down
   int64_t tokens = 0;         // of the phase
   int rounds = 3;
   bool json = false;
@@ -83,6 +85,8 @@ std::unique_ptr<Engine> open(const Options& options, const std::string& row, dou
   engine.act = tandem::ActType::f32;
   engine.expert_budget = {tandem::ExpertBudget::Unit::percent, budget};
   engine.expert_copies = true;
+  engine.host_budget = {tandem::ExpertBudget::Unit::percent, options.host_budget};
+  engine.disk_gbps = options.disk_gbps;
   engine.expert_policy = plan == "moe-lru" ? "lru" : "auto";
   engine.expert_folder = options.folder;
   engine.hot_experts = false;  // the counts of one row would change the next one
@@ -272,6 +276,12 @@ int main(int argc, char** argv) {
   app.add_option("--budgets", options.budgets, "percent of each layer's experts with slots")
       ->delimiter(',')
       ->check(CLI::Range(0.1, 100.0));
+  app.add_option(
+         "--host-budget", options.host_budget,
+         "percent of each layer's experts in the host's memory; others are read from the packed file. Below 100 "
+         "there is no moe-layer-split")
+      ->check(CLI::Range(0.1, 100.0));
+  app.add_option("--disk-gbps", options.disk_gbps, "slows reads from the packed file down")->check(CLI::PositiveNumber);
   app.add_option("--ratio", options.ratio,
                  "slows host and link down: times of an expert on host, GPU and link, as 4,1,1")
       ->delimiter(',');
@@ -284,5 +294,8 @@ int main(int argc, char** argv) {
   app.add_option("--folder", options.folder, "for packed experts; default: that of temporary files");
   app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
   app.add_flag("--json", options.json);
-  return bench::bench_main(app, argc, argv, [&] { return run(options); });
+  return bench::bench_main(app, argc, argv, [&] {
+    if (options.host_budget < 100) std::erase(options.plans, "moe-layer-split");
+    return run(options);
+  });
 }

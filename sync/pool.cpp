@@ -197,7 +197,14 @@ void Pool::release(Slot& slot) {
 }
 
 // If the system refuses, the memory only stays in use.
-void Pool::discard(const Slot& slot) { madvise(slot.data(), slot.size_bytes(), MADV_DONTNEED); }
+void Pool::discard(const Slot& slot) { discard(slot, 0, slot.size_bytes()); }
+
+void Pool::discard(const Slot& slot, size_t offset, size_t bytes) {
+  madvise(slot.data() + offset, bytes, MADV_DONTNEED);
+}
+
+// This is advice too: with huge pages a place would take more memory than its bytes.
+void Pool::use_small_pages(const Slot& slot) { madvise(slot.data(), slot.size_bytes(), MADV_NOHUGEPAGE); }
 
 // Slots that were released count too, since their memory stays mapped for reuse.
 size_t Pool::mapped_bytes() const {

@@ -85,6 +85,9 @@ class Pool {
   void release(Slot& slot);
   // Gives the slot's pages back to the system. The slot stays in use and reads as zeros. Not for slots of a file.
   static void discard(const Slot& slot);
+  static void discard(const Slot& slot, size_t offset, size_t bytes);  // the same with whole pages of it
+  // The slot gets no huge pages from now on, so that parts of it can be given back.
+  static void use_small_pages(const Slot& slot);
   // Maps the file privately and at once, with a slot for each part. file: a descriptor, which may be closed afterwards.
   // Released slots of a file are not reused. Error when a part is not inside the file. The file must not shrink.
   std::vector<Slot*> map_file(int file, std::span<const FilePart> parts, SlotUse use);

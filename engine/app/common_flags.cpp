@@ -247,7 +247,15 @@ void add_expert_budget_flags(CLI::App& app, CommonFlags& flags) {
       "Y6: experts in the device's memory: auto (all, or what fits), a share of each layer's (25%) or bytes "
       "(2GiB); the others are read from the packed file when they are needed (docs/large_models.md)");
   add_budget_flag(app, "--host-budget", flags.engine.host_budget,
-                  "Y6: the same for the host's memory; a number alone counts GiB", true);
+                  "Y6: the same for the host's memory, beside the slots if --expert-copies is given; a number alone "
+                  "counts GiB",
+                  true);
+}
+
+void add_expert_copies_flag(CLI::App& app, CommonFlags& flags) {
+  app.add_flag("--expert-copies", flags.engine.expert_copies,
+               "Y6: --expert-budget counts slots of the GPU, and the link copies experts to them, although the GPU "
+               "shares the host's memory (docs/hybrimoe.md)");
 }
 
 void add_cache_type_flag(CLI::App& app, CommonFlags& flags) {
@@ -336,9 +344,7 @@ void add_context_flags(CLI::App& app, CommonFlags& flags) {
 
 // Lanes that divide experts, and the ratios of another machine (docs/hybrimoe.md).
 void add_lane_flags(CLI::App& app, CommonFlags& flags) {
-  app.add_flag("--expert-copies", flags.engine.expert_copies,
-               "Y6: --expert-budget counts slots of the GPU, and the link copies experts to them, although the GPU "
-               "shares the host's memory (docs/hybrimoe.md)");
+  add_expert_copies_flag(app, flags);
   app.add_option("--link-gbps", flags.engine.link_gbps,
                  "--expert-copies over a link that is slowed down to so many GB/s")
       ->check(finite_range(0.001, 1000));

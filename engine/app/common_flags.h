@@ -94,6 +94,7 @@ void add_plan_flag(CLI::App& app, CommonFlags& flags, const std::string& explain
 void add_engine_flags(CLI::App& app, CommonFlags& flags);
 void add_ctx_size_flag(CLI::App& app, CommonFlags& flags);        // -c, also a part of the engine flags
 void add_expert_budget_flags(CLI::App& app, CommonFlags& flags);  // --expert-budget --host-budget, likewise
+void add_expert_copies_flag(CLI::App& app, CommonFlags& flags);   // --expert-copies, likewise
 void add_cache_type_flag(CLI::App& app, CommonFlags& flags);      // --cache-type, also a part of the engine flags
 void add_act_flags(CLI::App& app, CommonFlags& flags);            // --act, --fast, --exact; engine flags too
 void add_compile_flag(CLI::App& app, CommonFlags& flags);         // --compile

@@ -69,9 +69,10 @@ class LanePlanner {
         placer_(request) {}
 
   Plan plan(const char* name) {
+    const bool divides = may_divide();
     for (size_t i = 0; i < request_.operators.size(); ++i) {
       const Operator& op = request_.operators[i];
-      if (!std::holds_alternative<ExpertFetch>(op.body)) {
+      if (!divides || !std::holds_alternative<ExpertFetch>(op.body)) {
         placer_.place(op, on_.gpu, on_.host);
         continue;
       }
@@ -84,6 +85,15 @@ class LanePlanner {
   }
 
  private:
+  // All layers of a pass do the same, although the last one may have fewer tokens.
+  bool may_divide() const {
+    return std::ranges::all_of(request_.operators, [&](const Operator& op) {
+      const auto* fetch = std::get_if<ExpertFetch>(&op.body);
+      return fetch == nullptr ||
+             tandem::may_divide(from_.moving[static_cast<size_t>(fetch->layer)], fetch->S * fetch->k);
+    });
+  }
+
   // A stack of the layer's experts, and who is computed from it.
   struct Stack {
     Operand experts;
@@ -343,6 +353,8 @@ std::vector<bool> layers_on_gpu(std::span<const MovingExperts> moving) {
 // On shared memory the GPU reads the layers that it would hold from the host's memory.
 Plan plan_by_layers(const PlanRequest& request, const char* name) {
   const LanesRequest& from = require_lanes(request, name);
+  if (std::ranges::any_of(from.moving, [](const MovingExperts& each) { return each.in_host < each.count; }))
+    throw Error("the plan needs all experts in the host's memory", name, "Leave out --host-budget, or name hybrimoe");
   const Lanes on = lanes_of(request, name);
   const std::vector<bool> on_gpu = layers_on_gpu(from.moving);
   Placer placer(request);

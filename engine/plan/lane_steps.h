@@ -10,6 +10,9 @@
 // into slots, behind the copies of the next layer. In between it may copy experts that the next layer is guessed to
 // choose (ExpertPrefetch).
 //
+// If the host's memory holds some of the experts alone, passes may choose more than it can hold (may_divide()). Such
+// passes fetch experts into the slots of the GPU instead, as in plans without lanes.
+//
 // Contract: pure functions. Error if experts are not copied, or if the GPU, the host or the link is not there.
 #pragma once
 
@@ -36,7 +39,7 @@ struct LaneRules {
 Plan plan_with_lanes(const PlanRequest& request, const char* name, const LaneRules& rules);
 
 // The first layers on the GPU and all others on the host, both with all of their experts. All slots together hold the
-// experts of the GPU's layers.
+// experts of the GPU's layers. Error if the host's memory does not hold all experts.
 Plan plan_by_layers(const PlanRequest& request, const char* name);
 // Which layers it puts on the GPU. moving: by layer of the model.
 std::vector<bool> layers_on_gpu(std::span<const MovingExperts> moving);

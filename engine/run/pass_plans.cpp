@@ -20,12 +20,14 @@ namespace tandem {
 namespace {
 
 // C10: the plans among which `auto` chooses.
-std::vector<LanePlan> lane_plans() {
+// by_layers: among them those that compute whole layers on the host.
+std::vector<LanePlan> lane_plans(bool by_layers) {
   const auto rule = [](std::string_view name) { return name.empty() ? nullptr : find_schedule_rule(name); };
   std::vector<LanePlan> plans;
   for (const Strategy& strategy : strategies())
     if (strategy.among_lanes) {
       const LaneRules& rules = *strategy.lanes;
+      if (rules.by_layers && !by_layers) continue;
       plans.push_back({.name = strategy.name,
                        .prompts = rule(rules.prompt_schedule),
                        .text = rule(rules.text_schedule),
@@ -62,7 +64,8 @@ PassPlans::PassPlans(const LoadedModel& model, const Activations& activations, T
       times_(new_times()) {
   if (asked_ && asked_->near_memory)
     sides_ = sides_of(machine_.infos(), model.config(), model.model().weights, *asked_, options_.units);
-  if (asked_ == nullptr && lanes() != nullptr) lanes()->plans().choose_among(lane_plans());
+  if (asked_ == nullptr && lanes() != nullptr)
+    lanes()->plans().choose_among(lane_plans(model.expert_store()->host_tier() == nullptr));
   if (GraphMemory* memory = model.graph_memory()) graphs_ = std::make_unique<GraphPasses>(*memory);
 }
 
@@ -197,6 +200,11 @@ LaneDecider* PassPlans::lanes() const {
 // whose text copies guessed experts ahead.
 Batch PassPlans::with_link(Batch batch) const {
   if (lanes() == nullptr) return batch;
+  if (!divides_experts(batch)) {
+    batch.link = false;
+    if (asked_ == nullptr) batch.lanes = kPlanOfCopies;
+    return batch;
+  }
   if (asked_ == nullptr) batch.lanes = lanes()->plans().plan_for(batch.S).name;
   const Strategy& plan = asked_ ? *asked_ : strategy_of(batch.lanes);
   const bool chooses = plan.chooses_link;
@@ -206,6 +214,14 @@ Batch PassPlans::with_link(Batch batch) const {
   const bool always = options_.expert_prefetch == ExpertPrefetching::on;
   batch.prefetch = always ? most : lanes()->prefetches(batch.S, chooses, most);
   return batch;
+}
+
+// Lanes learn nothing from passes that they do not divide.
+bool PassPlans::divides_experts(const Batch& batch) const {
+  const int64_t choices = batch.S * model_.config().experts->used;
+  return std::ranges::all_of(model_.model().weights.moving, [choices](const MovingExperts& each) {
+    return each.lanes == nullptr || may_divide(each, choices);
+  });
 }
 
 // Passes ask again and again for one strategy, so it is found once.
@@ -247,7 +263,7 @@ void PassPlans::run_whole(Entry& entry, int64_t position) {
   LaneDecider* const lanes = this->lanes();
   if (lanes) lanes->begin_pass();
   const double seconds = is_measured(entry) ? run_measured(entry, position) : machine_.executor().run(*entry.prepared);
-  if (lanes == nullptr) return;
+  if (lanes == nullptr || !divides_experts(entry.batch)) return;
   const Strategy& ran = strategy_of(entry.prepared->plan().name);
   const bool chooses_prefetch = ran.prefetches && options_.expert_prefetch == ExpertPrefetching::automatic;
   lanes->took({entry.batch.S, model_.config().experts->used, ran.chooses_link, entry.batch.link, chooses_prefetch,
@@ -271,7 +287,8 @@ double PassPlans::run_measured(Entry& entry, int64_t position) {
   const ContentionWatch watch;
   PassSpans spans;
   const double seconds = machine_.executor().run(*entry.prepared, &spans);
-  if (lanes()) lanes()->learn(lane_seconds(entry.prepared->plan(), spans), entry.batch.S, seconds);
+  if (lanes() && divides_experts(entry.batch))
+    lanes()->learn(lane_seconds(entry.prepared->plan(), spans), entry.batch.S, seconds);
   planner().learn(entry.prepared->plan(), entry.batch, position, spans, seconds, watch.found() ? kContendedWeight : 1);
   return seconds;
 }

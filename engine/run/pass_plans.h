@@ -112,6 +112,7 @@ class PassPlans {
   double run_measured(Entry& entry, int64_t position);
   LaneDecider* lanes() const;  // nullptr: experts are not copied
   Batch with_link(Batch batch) const;
+  bool divides_experts(const Batch& batch) const;
   int64_t most_prefetch(int64_t tokens) const;
   void fit_experts(int64_t tokens);
   const Strategy& strategy_of(std::string_view name) const;

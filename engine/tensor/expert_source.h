@@ -53,14 +53,21 @@ struct MovingExperts {
   size_t slot_bytes = 0;
   Operand experts;
   ExpertSource* source = nullptr;  // borrowed
-  // With lanes (engine/tensor/expert_lanes.h), else nullptr: all `count` experts in the host's memory, side by side,
-  // and the landings, with `places` places each.
+  // With lanes (engine/tensor/expert_lanes.h), else nullptr: addresses for all `count` experts in the host's memory,
+  // side by side, and the landings, with `places` places each.
   ExpertLanes* lanes = nullptr;  // borrowed
   int64_t count = 0, places = 0;
+  int64_t in_host = 0;          // experts that the host's memory holds at a time, of all `count`
   bool inserts_misses = false;  // a text's experts that the host computes get slots too
   Operand host;
   std::vector<Operand> landings;
   Operand ahead;  // the landing of experts that are copied ahead of prompts (Y3); layers take turns with two of them
 };
+
+// Whether lanes may divide the experts of a pass with so many choices in a layer: those without a slot have to be in
+// the host's memory together. Other passes fetch experts into slots, wave by wave.
+constexpr bool may_divide(const MovingExperts& moving, int64_t choices) {
+  return std::min(choices, moving.count - moving.slots) <= moving.in_host;
+}
 
 }  // namespace tandem

@@ -54,7 +54,8 @@ struct ModelOptions {
   // all graphs.
   uint64_t npu_memory_bytes = 0;
   // Y6: memory for experts. Experts that do not fit lie in the packed file and are read while passes run. On devices
-  // that share the host's memory both budgets name that memory, and the smaller one counts.
+  // that share the host's memory both budgets name that memory, and the smaller one counts. With copies (expert_copies)
+  // the first one is for slots, and the second for the host's memory beside them.
   ExpertBudget expert_budget, host_budget;
   FreeMemory free_memory;  // for automatic budgets; empty: the system says what is free
   // Y4, with MachineOptions::expert_copies: the policy that says which expert leaves a slot, a name of

@@ -221,6 +221,19 @@ nlohmann::json lanes_json(const Engine& engine, const ExpertStore& store) {
               {"link_ms", totals.measured.link * 1e3},
               {"stalls_ms", totals.measured.stalls * 1e3}}}};
   };
+  nlohmann::json host = nullptr;
+  if (const HostTier* tier = store.host_tier()) {
+    const auto reads = [](const HostTier::Totals& totals) -> nlohmann::json {
+      return {{"asked", totals.asked},
+              {"reads", totals.reads},
+              {"read_bytes", totals.read_bytes},
+              {"waited_ms", totals.waited_seconds * 1e3}};
+    };
+    host = {{"experts_per_layer", tier->places()},
+            {"bytes", tier->bytes()},
+            {"prompts", reads(tier->of_prompts())},
+            {"text", reads(tier->of_text())}};
+  }
   const ExpertCosts& costs = lanes.costs();
   const auto plans = [&](bool of_text) {
     nlohmann::json rows = nlohmann::json::array();
@@ -237,6 +250,7 @@ nlohmann::json lanes_json(const Engine& engine, const ExpertStore& store) {
           {"link_gbps", engine.machine().link_gbps()},
           {"host_slower", engine.machine().host_slower()},
           {"landing_bytes", store.landing_bytes()},
+          {"host_memory", std::move(host)},
           {"costs_us",
            {{"cpu_fixed", costs.cpu_fixed * 1e6},
             {"cpu_per_token", costs.cpu_per_token * 1e6},
@@ -280,6 +294,17 @@ void print_lanes(const ExpertStore& store) {
   };
   print("prompts", store.lanes()->of_prompts());
   print("the text", store.lanes()->of_text());
+  const HostTier* const tier = store.host_tier();
+  if (tier == nullptr) return;
+  const auto print_reads = [](const char* what, const HostTier::Totals& totals) {
+    if (totals.asked == 0) return;
+    std::fprintf(stderr,
+                 "  %s: of %lld experts without a slot, %lld were read (%.1f MiB), for which passes waited %.1f ms\n",
+                 what, static_cast<long long>(totals.asked), static_cast<long long>(totals.reads),
+                 static_cast<double>(totals.read_bytes) / (1 << 20), totals.waited_seconds * 1e3);
+  };
+  print_reads("prompts", tier->of_prompts());
+  print_reads("the text", tier->of_text());
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ bool Planner::chooses() const {
 Planner::Strategies Planner::candidates() const {
   if (!chooses()) return {};
   // Copied experts: passes name their plan (Batch::lanes), and hybrimoe is the first of them.
-  if (options_.plan == nullptr && planned_.activations.sizes.lanes.slots > 0) return {&find_strategy("hybrimoe")};
+  if (options_.plan == nullptr && planned_.activations.sizes.lanes.slots > 0) return {&find_strategy(kPlanOfCopies)};
   const std::vector<DeviceTraits> devices = traits();
   // Plans that share work between devices are tried only with an NPU. With two GPUs the first one runs everything,
   // unless the user names a plan.

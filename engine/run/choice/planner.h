@@ -35,6 +35,9 @@
 
 namespace tandem {
 
+// The first plan of experts that are copied, if `auto` chooses.
+inline constexpr const char* kPlanOfCopies = "hybrimoe";
+
 // The model, buffers and devices that a planner plans for. Borrowed.
 struct PlannedModel {
   const Model& model;

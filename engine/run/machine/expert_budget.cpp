@@ -12,6 +12,8 @@ namespace {
 
 // This part of the free memory stays free if the budget is automatic.
 constexpr double kKeptFree = 0.15;
+// Of the experts that fit the memory, copies on a GPU get this part if no budget says another.
+constexpr int64_t kPartsOfSlots = 4;
 // With less free memory than the first of these parts a model returns slots, until the second one is free. With more
 // than the third one it takes them again, until kKeptFree is free.
 constexpr double kLittleFree = 0.05, kEnoughFree = 0.10, kMuchFree = 0.20;
@@ -21,6 +23,32 @@ std::string mebibytes(uint64_t bytes) { return std::to_string((bytes + (1 << 20)
 // A limit keeps a huge budget from overflowing the number of slots.
 int64_t slots_in(double bytes, const PackedSizes& sizes) {
   return static_cast<int64_t>(std::min(bytes / static_cast<double>(sizes.layer_bytes()), 1e9));
+}
+
+bool is_given(const ExpertBudget& budget) { return budget.unit != ExpertBudget::Unit::automatic; }
+
+bool fits(const PackedSizes& sizes, const std::optional<MemoryRoom>& room) {
+  return !room || sizes.other_bytes + sizes.expert_bytes() <= room->bytes;
+}
+
+// Experts of each layer that fit beside the other weights and `taken` experts of each layer.
+int64_t experts_that_fit(const PackedSizes& sizes, const MemoryRoom& room, int64_t taken = 0) {
+  const double free = static_cast<double>(room.bytes) * (1 - kKeptFree) - static_cast<double>(sizes.other_bytes);
+  const int64_t experts = slots_in(std::max(free, 0.0), sizes) - taken;
+  if (experts < 1)
+    throw Error("there is too little memory for one expert of each layer",
+                mebibytes(room.bytes) + " free in " + room.whose,
+                "The other weights take " + mebibytes(sizes.other_bytes) + ", and one expert of each layer " +
+                    mebibytes(sizes.layer_bytes()));
+  return std::min(sizes.experts(), experts);
+}
+
+// Whether there are experts at all. Error if only a budget says so.
+bool has_experts(const PackedSizes& sizes, const ExpertBudget& device, const ExpertBudget& host) {
+  if (sizes.records.empty() && (is_given(device) || is_given(host)))
+    throw Error("the model has no experts that could move", "--expert-budget, --host-budget",
+                "Leave the budget out: all weights of this model are needed for every token");
+  return !sizes.records.empty();
 }
 
 }  // namespace
@@ -73,28 +101,38 @@ std::optional<int64_t> slots_of_budget(const ExpertBudget& budget, const PackedS
 // which a part stays free.
 std::optional<int64_t> expert_slots(const ExpertBudget& device, const ExpertBudget& host, const PackedSizes& sizes,
                                     const std::optional<MemoryRoom>& room) {
-  const bool asked = device.unit != ExpertBudget::Unit::automatic || host.unit != ExpertBudget::Unit::automatic;
-  if (sizes.records.empty()) {
-    if (asked)
-      throw Error("the model has no experts that could move", "--expert-budget, --host-budget",
-                  "Leave the budget out: all weights of this model are needed for every token");
-    return std::nullopt;
-  }
+  if (!has_experts(sizes, device, host)) return std::nullopt;
   int64_t slots = sizes.experts();
-  if (asked) {
+  if (is_given(device) || is_given(host)) {
     slots = std::min({slots, slots_of_budget(device, sizes, "--expert-budget").value_or(slots),
                       slots_of_budget(host, sizes, "--host-budget").value_or(slots)});
-  } else if (room && sizes.other_bytes + sizes.expert_bytes() > room->bytes) {
-    const double free = static_cast<double>(room->bytes) * (1 - kKeptFree) - static_cast<double>(sizes.other_bytes);
-    slots = std::min(slots, slots_in(std::max(free, 0.0), sizes));
-    if (slots < 1)
-      throw Error("there is too little memory for one expert of each layer",
-                  mebibytes(room->bytes) + " free in " + room->whose,
-                  "The other weights take " + mebibytes(sizes.other_bytes) + ", and one expert of each layer " +
-                      mebibytes(sizes.layer_bytes()));
+  } else if (!fits(sizes, room)) {
+    slots = experts_that_fit(sizes, *room);
   }
   if (slots >= sizes.experts()) return std::nullopt;
   return slots;
+}
+
+// Copies take memory beside what they are copies of.
+std::optional<CopiedExperts> copied_experts(const ExpertBudget& device, const ExpertBudget& host,
+                                            const PackedSizes& sizes, const std::optional<MemoryRoom>& room) {
+  if (!has_experts(sizes, device, host)) return std::nullopt;
+  const int64_t all = sizes.experts();
+  if (is_given(host) && !is_given(device))
+    throw Error("the host's budget does not say how many experts the GPU holds", "--host-budget with --expert-copies",
+                "Give --expert-budget too");
+  int64_t slots = all;
+  if (is_given(device))
+    slots = std::min(all, *slots_of_budget(device, sizes, "--expert-budget"));
+  else if (!fits(sizes, room))
+    slots = std::max<int64_t>(1, experts_that_fit(sizes, *room) / kPartsOfSlots);
+  if (slots >= all) return std::nullopt;
+  int64_t in_host = all;
+  if (is_given(host))
+    in_host = std::min(all, *slots_of_budget(host, sizes, "--host-budget"));
+  else if (room)
+    in_host = experts_that_fit(sizes, *room, slots);
+  return CopiedExperts{slots, in_host};
 }
 
 int64_t slots_from_now_on(const SlotRoom& room) {

@@ -36,6 +36,18 @@ std::optional<int64_t> slots_of_budget(const ExpertBudget& budget, const PackedS
 std::optional<int64_t> expert_slots(const ExpertBudget& device, const ExpertBudget& host, const PackedSizes& sizes,
                                     const std::optional<MemoryRoom>& room);
 
+// Experts that are copied from the host's memory to slots of a GPU. in_host: experts of each layer that the host's
+// memory holds.
+struct CopiedExperts {
+  int64_t slots = 0, in_host = 0;
+  bool operator==(const CopiedExperts&) const = default;
+};
+// nullopt: all experts have slots. The slots are those of `device`. Without `host` the memory holds as many experts
+// beside them as fit `room`. If both are automatic and the weights do not fit, slots get a quarter of what fits.
+// Errors: as above; `host` without `device`.
+std::optional<CopiedExperts> copied_experts(const ExpertBudget& device, const ExpertBudget& host,
+                                            const PackedSizes& sizes, const std::optional<MemoryRoom>& room);
+
 // A look at the free memory while texts run. now: slots of each layer at present; most: at the start. first_bytes: what
 // was free before the model was loaded. layer_bytes: of one slot of every layer.
 struct SlotRoom {

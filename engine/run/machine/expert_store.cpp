@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -64,21 +65,42 @@ ExpertStore::ExpertStore(sync::Pool& pool, const PackedFile& file, std::span<con
     bytes_ += bytes;
   }
   if (!copies_) return;
-  hold_all_experts();
+  take_host_memory();
   make_lanes();
 }
 
-// Reads all experts into the host's memory, and the first ones into slots.
-void ExpertStore::hold_all_experts() {
+// All experts are read at once if the host's memory holds them all. Otherwise the memory of the budget alone counts as
+// taken, since most of the addresses never have pages at the same time.
+void ExpertStore::take_host_memory() {
+  const bool holds_all = copies_->in_host == 0 || copies_->in_host >= experts_;
+  std::vector<HostTier::Layer> tiers;
   for (Layer& layer : layers_) {
-    const size_t bytes = layer.records.bytes;
-    layer.host = &pool_.acquire(static_cast<size_t>(layer.records.count) * bytes, sync::SlotUse::weights,
-                                "all experts of layer " + std::to_string(layer.records.layer));
+    const ExpertRecords& records = layer.records;
+    layer.host = &pool_.acquire(static_cast<size_t>(records.count) * records.bytes,
+                                holds_all ? sync::SlotUse::weights : sync::SlotUse::device_local,
+                                "all experts of layer " + std::to_string(records.layer));
+    tiers.push_back({records, layer.host});
+    if (!holds_all) {
+      sync::Pool::use_small_pages(*layer.host);
+      sync::Pool::discard(*layer.host);
+      continue;
+    }
     std::vector<ResidentExperts::Load> all;
-    for (int32_t expert = 0; expert < layer.records.count; ++expert) all.push_back({expert, expert});
-    read(layer, std::move(all), layer.host->data());
-    std::memcpy(layer.memory->data(), layer.host->data(), static_cast<size_t>(layer.residents.slots()) * bytes);
-    for (int32_t slot = 0; slot < layer.residents.slots(); ++slot) layer.residents.put(slot, slot);
+    for (int32_t expert = 0; expert < records.count; ++expert) all.push_back({expert, expert});
+    read(records, std::move(all), layer.host->data());
+  }
+  if (holds_all) return;
+  tier_ = std::make_unique<HostTier>(tiers, copies_->in_host,
+                                     [this](const ExpertRecords& records, std::vector<ResidentExperts::Load> loads,
+                                            std::byte* to) { read(records, std::move(loads), to); });
+  pool_.promise(tier_->bytes(), "experts in the host's memory (--host-budget)");
+}
+
+void ExpertStore::begin_with_first() {
+  for (Layer& layer : layers_) {
+    std::vector<int64_t> order(static_cast<size_t>(layer.records.count));
+    std::iota(order.begin(), order.end(), 0);
+    fill(layer, order);
   }
 }
 
@@ -86,19 +108,22 @@ void ExpertStore::hold_all_experts() {
 void ExpertStore::hold_most_used(const RoutingCounts& counts) {
   if (counts.tokens == 0) return;
   for (size_t i = 0; i < counts.layers.size(); ++i)
-    fill_slots(layers_[static_cast<size_t>(index_of_.at(static_cast<size_t>(counts.layers[i])))], counts.counts[i]);
+    fill(layers_[static_cast<size_t>(index_of_.at(static_cast<size_t>(counts.layers[i])))],
+         by_popularity(counts.counts[i]));
 }
 
-void ExpertStore::fill_slots(Layer& layer, std::span<const int64_t> counts) {
-  const std::vector<int64_t> order = by_popularity(counts);
+// order: all experts of the layer. The first ones get slots, and the host's memory gets those behind them.
+void ExpertStore::fill(Layer& layer, std::span<const int64_t> order) {
+  const auto slots = static_cast<size_t>(layer.residents.slots());
   for (int32_t slot = 0; slot < layer.residents.slots(); ++slot) layer.residents.clear(slot);
-  for (int32_t slot = 0; slot < layer.residents.slots(); ++slot) {
-    const auto expert = static_cast<int32_t>(order[static_cast<size_t>(slot)]);
-    const size_t bytes = layer.records.bytes;
-    std::memcpy(layer.memory->data() + static_cast<size_t>(slot) * bytes,
-                layer.host->data() + static_cast<size_t>(expert) * bytes, bytes);
-    layer.residents.put(expert, slot);
-  }
+  std::vector<ResidentExperts::Load> loads;
+  for (size_t slot = 0; slot < slots; ++slot)
+    loads.push_back({static_cast<int32_t>(order[slot]), static_cast<int32_t>(slot)});
+  copy(layer, loads);
+  for (const auto& [expert, slot] : loads) layer.residents.put(expert, slot);
+  if (!tier_) return;
+  const auto behind = order.subspan(slots, std::min(order.size() - slots, static_cast<size_t>(tier_->places())));
+  tier_->hold(index_of(layer), std::vector<int32_t>(behind.begin(), behind.end()), layer.residents.slot_of());
 }
 
 HotExperts ExpertStore::uses() const {
@@ -117,7 +142,7 @@ void ExpertStore::begin_with(const HotExperts& earlier) {
   for (size_t i = 0; i < layers_.size(); ++i) {
     Layer& layer = layers_[i];
     layer.residents.expect(earlier.uses[i]);
-    if (copies_) fill_slots(layer, earlier.uses[i]);
+    if (copies_) fill(layer, by_popularity(earlier.uses[i]));
     orders.push_back(by_popularity(earlier.uses[i]));
     records.push_back(layer.records);
   }
@@ -196,12 +221,14 @@ void ExpertStore::make_lanes() {
   const CostLine alone{memory, memory / kFirstTokensOfRead},
       slower{alone.fixed * copies_->host_slower, alone.per_token * copies_->host_slower};
   lanes_ = std::make_unique<LaneDecider>(
-      std::move(deciding), LaneDecider::Costs{CostLaw(alone), CostLaw(slower), CostLaw({link, 0}), kFirstHandOver});
+      std::move(deciding), LaneDecider::Costs{CostLaw(alone), CostLaw(slower), CostLaw({link, 0}), kFirstHandOver},
+      tier_.get());
   size_t parity = 0;
   for (const Layer& layer : layers_) {
     MovingExperts& moving = moving_[static_cast<size_t>(layer.records.layer)];
     moving.lanes = lanes_.get();
     moving.count = layer.records.count, moving.places = places;
+    moving.in_host = tier_ ? std::min(tier_->places(), moving.count) : moving.count;
     moving.inserts_misses = copies_->insert_misses;
     moving.host = {layer.host, 0};
     for (int64_t t = 0; t < turns; ++t) moving.landings.push_back({landings_[static_cast<size_t>(t)], 0});
@@ -216,6 +243,7 @@ ExpertStore::~ExpertStore() {
   abandon_reading_ahead();
   for (const Layer& layer : layers_) {
     pool_.release(*layer.memory);
+    if (tier_) sync::Pool::discard(*layer.host);
     if (layer.host != nullptr) pool_.release(*layer.host);
   }
   for (sync::Slot* landing : landings_) pool_.release(*landing);
@@ -267,7 +295,7 @@ void ExpertStore::fetch(const WaveRequest& request, std::span<int32_t> places) {
   const std::vector<ResidentExperts::Load> loads = begin_wave(layer, request.wave);
   try {
     if (ahead_.layer == &layer) end_reading_ahead();
-    if (!loads.empty()) copies_ ? copy(layer, loads) : read(layer, loads, layer.memory->data());
+    if (!loads.empty()) copies_ ? copy(layer, loads) : read(layer.records, loads, layer.memory->data());
   } catch (...) {
     drop(layer, loads);
     throw;
@@ -311,7 +339,7 @@ void ExpertStore::read_ahead(size_t index, const WaveRequest& request, Totals& t
   if (loads.empty()) return;
   count(loads, *of, totals);
   ahead_ = {of, loads};
-  start_reading(*of, std::move(loads), of->memory->data());
+  start_reading(of->records, std::move(loads), of->memory->data());
 }
 
 // A pass that failed may have left reads behind. If they fail too, who needs those experts will meet the reason.
@@ -336,16 +364,16 @@ void ExpertStore::end_reading_ahead() {
 
 // Returns while blocks are read in the background. Each record is checked against its checksum when it has arrived,
 // beside the reads of the others.
-void ExpertStore::start_reading(const Layer& layer, std::vector<ResidentExperts::Load> loads, std::byte* to) {
-  const size_t bytes = layer.records.bytes;
+void ExpertStore::start_reading(const ExpertRecords& records, std::vector<ResidentExperts::Load> loads, std::byte* to) {
+  const size_t bytes = records.bytes;
   std::vector<sync::BlockRead> blocks;
   for (const auto& [expert, slot] : loads)
-    blocks.push_back({file_.offset_of(layer.records, expert), to + static_cast<size_t>(slot) * bytes, bytes});
+    blocks.push_back({file_.offset_of(records, expert), to + static_cast<size_t>(slot) * bytes, bytes});
   // A modelled disk serves its reads one after another, so a read ends behind all earlier ones.
   if (disk_bytes_per_second_ > 0)
     reads_end_ =
         std::max(reads_end_, now_seconds()) + static_cast<double>(blocks.size() * bytes) / disk_bytes_per_second_;
-  reader_.start(std::move(blocks), [this, to, bytes, number = layer.records.layer, loads = std::move(loads)](size_t i) {
+  reader_.start(std::move(blocks), [this, to, bytes, number = records.layer, loads = std::move(loads)](size_t i) {
     const std::byte* const record = to + static_cast<size_t>(loads[i].slot) * bytes;
     if (!is_intact({record, bytes}, number, loads[i].expert))
       throw Error("an expert's weights are damaged",
@@ -354,8 +382,8 @@ void ExpertStore::start_reading(const Layer& layer, std::vector<ResidentExperts:
   });
 }
 
-void ExpertStore::read(const Layer& layer, std::vector<ResidentExperts::Load> loads, std::byte* to) {
-  start_reading(layer, std::move(loads), to);
+void ExpertStore::read(const ExpertRecords& records, std::vector<ResidentExperts::Load> loads, std::byte* to) {
+  start_reading(records, std::move(loads), to);
   wait_for_reads();
 }
 
@@ -370,13 +398,19 @@ void ExpertStore::wait_for_reads() {
   }
 }
 
-// The host waits for these copies: plans without lanes fetch before they compute.
-void ExpertStore::copy(const Layer& layer, std::span<const ResidentExperts::Load> loads) const {
+// The host waits for these copies: plans without lanes fetch before they compute. Experts that the host's memory does
+// not hold are read into their slots, and the host's memory stays as it is.
+void ExpertStore::copy(const Layer& layer, std::span<const ResidentExperts::Load> loads) {
   const double start = now_seconds();
   const size_t bytes = layer.records.bytes;
-  for (const auto& [expert, slot] : loads)
+  std::vector<ResidentExperts::Load> absent, held;
+  for (const ResidentExperts::Load& load : loads)
+    (tier_ && !tier_->holds(index_of(layer), load.expert) ? absent : held).push_back(load);
+  if (!absent.empty()) start_reading(layer.records, std::move(absent), layer.memory->data());
+  for (const auto& [expert, slot] : held)
     std::memcpy(layer.memory->data() + static_cast<size_t>(slot) * bytes,
                 layer.host->data() + static_cast<size_t>(expert) * bytes, bytes);
+  wait_for_reads();
   if (copies_->gbps > 0) sync::wait_until(start + static_cast<double>(loads.size() * bytes) / (copies_->gbps * 1e9));
 }
 

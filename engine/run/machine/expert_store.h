@@ -8,8 +8,9 @@
 // A store may begin with the experts that earlier runs used most (begin_with()). It reads them in the background, as
 // long as no pass runs. A pass never waits for such a read.
 //
-// With copies (ExpertCopies) the host's memory holds all experts, and slots stand for the memory of a GPU. Missing
-// experts are then copied from the host's memory. Plans may divide experts between lanes instead (LaneDecider).
+// With copies (ExpertCopies) slots stand for the memory of a GPU. The host's memory holds all experts, or as many as a
+// budget allows (HostTier). Missing experts are then copied from the host's memory, or read if they are not there.
+// Plans may divide experts between lanes instead (LaneDecider).
 //
 // Contract
 //   Budget: all layers have the same number of slots. The memory of all slots is in the pool from the constructor on.
@@ -33,6 +34,7 @@
 #include "engine/moe/hot_experts.h"
 #include "engine/moe/resident_experts.h"
 #include "engine/moe/routing_counts.h"
+#include "engine/run/machine/host_tier.h"
 #include "engine/run/machine/hot_loading.h"
 #include "engine/run/machine/lane_decider.h"
 #include "engine/tensor/expert_source.h"
@@ -42,11 +44,13 @@
 namespace tandem {
 
 // Experts that are copied from the host's memory into slots. gbps: a fetch copies no faster, in 1e9 bytes a second; 0:
-// it is not slowed down. host_slower: as in MachineOptions; both only for the first guess of costs.
+// it is not slowed down. host_slower: as in MachineOptions; both only for the first guess of costs. in_host: experts of
+// each layer that the host's memory holds; 0: all of them.
 struct ExpertCopies {
   double gbps = 0, host_slower = 1;
   std::string policy = "auto";
   bool insert_misses = false;  // as in ModelOptions
+  int64_t in_host = 0;
 };
 
 class ExpertStore final : public ExpertSource, private HotTaker {
@@ -71,7 +75,10 @@ class ExpertStore final : public ExpertSource, private HotTaker {
   std::span<const MovingExperts> moving() const { return moving_; }  // one for each layer of the model
   void fetch(const WaveRequest& request, std::span<int32_t> places) override;
 
-  LaneDecider* lanes() const { return lanes_.get(); }  // nullptr: without copies
+  LaneDecider* lanes() const { return lanes_.get(); }        // nullptr: without copies
+  const HostTier* host_tier() const { return tier_.get(); }  // nullptr: the host's memory holds all experts, or none
+  // With copies, before the first pass: slots begin with the first experts.
+  void begin_with_first();
   // With copies, before the first pass: slots begin with the experts of the highest counts.
   void hold_most_used(const RoutingCounts& counts);
   // Before the first pass: begins with the most used experts. With copies they have slots at once. Otherwise they are
@@ -108,17 +115,20 @@ class ExpertStore final : public ExpertSource, private HotTaker {
     ExpertRecords records;
     ResidentExperts residents;
     sync::Slot* memory = nullptr;
-    sync::Slot* host = nullptr;  // with copies: all experts
+    sync::Slot* host = nullptr;  // with copies: addresses of all experts
   };
-  void hold_all_experts();
-  void fill_slots(Layer& layer, std::span<const int64_t> counts);
+  void take_host_memory();
+  void fill(Layer& layer, std::span<const int64_t> order);
   bool needs(const HotExpert& hot) override;
   bool take(const HotExpert& hot, std::span<const std::byte> record) override;
   void make_lanes();
-  void copy(const Layer& layer, std::span<const ResidentExperts::Load> loads) const;
+  void copy(const Layer& layer, std::span<const ResidentExperts::Load> loads);
   // Into the slots that begin at `to`. A read that was started is waited for.
-  void read(const Layer& layer, std::vector<ResidentExperts::Load> loads, std::byte* to);
-  void start_reading(const Layer& layer, std::vector<ResidentExperts::Load> loads, std::byte* to);
+  void read(const ExpertRecords& records, std::vector<ResidentExperts::Load> loads, std::byte* to);
+  void start_reading(const ExpertRecords& records, std::vector<ResidentExperts::Load> loads, std::byte* to);
+  size_t index_of(const Layer& layer) const {
+    return static_cast<size_t>(index_of_[static_cast<size_t>(layer.records.layer)]);
+  }
   void wait_for_reads();
   std::vector<ResidentExperts::Load> begin_wave(Layer& layer, int64_t wave);
   void drop(Layer& layer, std::span<const ResidentExperts::Load> loads);
@@ -150,6 +160,7 @@ class ExpertStore final : public ExpertSource, private HotTaker {
   Ahead ahead_;
   sync::BlockReader reader_;
   std::vector<sync::Slot*> landings_;
+  std::unique_ptr<HostTier> tier_;
   std::unique_ptr<LaneDecider> lanes_;
   std::mutex mutex_;  // protects the residents and the memory of empty slots from the background
   std::unique_ptr<HotLoading> hot_;

@@ -41,8 +41,8 @@ void count_loads(std::span<const int32_t> ids, size_t experts, std::vector<int64
 
 }  // namespace
 
-LaneDecider::LaneDecider(std::vector<Layer> layers, Costs costs)
-    : layers_(std::move(layers)), costs_(std::move(costs)), divisions_(expert_costs()) {
+LaneDecider::LaneDecider(std::vector<Layer> layers, Costs costs, HostTier* host)
+    : layers_(std::move(layers)), host_(host), costs_(std::move(costs)), divisions_(expert_costs()) {
   int64_t slots = 0;
   std::vector<int64_t> experts;
   for (const Layer& layer : layers_)
@@ -79,7 +79,7 @@ ExpertCosts LaneDecider::expert_costs() const {
 // A decision goes from choices to lists. The tokens at each expert are counted, and the layer's guess ends. A schedule
 // divides the active experts, and the lanes' tables are written. Text also keeps what it copies.
 void LaneDecider::decide(const LaneRequest& request, const LaneTables& tables) {
-  const double start = now_seconds();
+  double start = now_seconds();
   const std::scoped_lock lock(mutex_);
   Layer& layer = layer_of(request.layer);
   const bool keeps = request.keeps && request.sizes.turns > 0;
@@ -92,9 +92,15 @@ void LaneDecider::decide(const LaneRequest& request, const LaneTables& tables) {
   find_cached(layer, request.sizes.ahead);
   find_active(loads_, cached_at_, active_);
   const bool of_text = pass_is_text_ = is_text_pass(std::ssize(request.ids) / request.k);
-  if (plans_.is_open()) plans_.add(active_, divisions_, of_text, on_gpu_[static_cast<size_t>(&layer - layers_.data())]);
+  if (host_ != nullptr) {
+    const double reads = now_seconds();
+    bring(layer, of_text);
+    start += now_seconds() - reads;  // no part of the decision
+  }
+  if (plans_.is_open()) plans_.add(active_, divisions_, of_text, on_gpu_[index_of(layer)]);
   const LaneDivision& division = this->division(request, rule);
   decide_lanes(active_, division, slot_of, request.sizes, decision_, ahead_at_);
+  if (host_ != nullptr) compute_where_they_are(layer, slot_of);
   write_decision(decision_, request.ids, request.sizes.turns, tables);
   if (keeps && of_text) keep(layer, request, tables);
   LaneTotals& totals = of_text ? of_text_ : of_prompts_;
@@ -102,6 +108,25 @@ void LaneDecider::decide(const LaneRequest& request, const LaneTables& tables) {
   decided_ = layer.layer;  // its guesses hold from here until the next decision
   const double took = now_seconds() - start;
   totals.deciding_seconds += took, pass_.deciding_seconds += took;
+}
+
+// Experts on the landing of copies ahead are with the GPU too, so nothing is read for them.
+void LaneDecider::bring(const Layer& layer, bool of_text) {
+  needed_.clear();
+  for (const int32_t expert : active_.ids)
+    if (cached_at_[static_cast<size_t>(expert)] < 0) needed_.push_back(expert);
+  host_->bring(index_of(layer), needed_, layer.residents->slot_of(), of_text);
+}
+
+// A schedule may give the host an expert that has a slot. If the host's memory does not hold it, the GPU computes it.
+void LaneDecider::compute_where_they_are(const Layer& layer, std::span<const int32_t> slot_of) {
+  for (const int32_t expert : active_.ids) {
+    const auto at = static_cast<size_t>(expert);
+    if (decision_.place[at] != ExpertPlace::host || host_->holds(index_of(layer), expert)) continue;
+    TANDEM_CHECK(slot_of[at] >= 0, "an expert that is in a slot or in the host's memory");
+    decision_.place[at] = ExpertPlace::slot;
+    decision_.at[at] = slot_of[at];
+  }
 }
 
 // The policy sees a token's experts by falling weight, of equals the lower id first.
@@ -253,19 +278,30 @@ std::optional<CopyAhead> LaneDecider::next_ahead(const GuessRequest& guess) {
       for (const int32_t expert : next.ahead) slot_of[static_cast<size_t>(expert)] = 0;
     }
   }
-  const std::vector<int64_t> loads =
-      guessed_loads(guess.scores, guess.stride, guess.tokens, std::ssize(slot_of), guess.k);
+  std::vector<int64_t> loads = guessed_loads(guess.scores, guess.stride, guess.tokens, std::ssize(slot_of), guess.k);
+  leave_out_absent(guess.next, loads);
   const auto best = best_prefetch(loads, slot_of, costs(), named_rule(guess.schedule));
   if (!best) return std::nullopt;
   const std::scoped_lock lock(mutex_);
   if (!holds_guess_of(guess.layer)) return std::nullopt;
   Layer& next = layer_of(guess.next);
+  if (host_ != nullptr && !host_->begin_copy(index_of(next), best->expert)) return std::nullopt;
   if (!of_text) return CopyAhead{best->expert, static_cast<int32_t>(next.ahead.size())};
   if (next.ahead.empty()) next.of_prompt = false;
   find_free_slots(next, loads);
-  const std::optional<int32_t> slot = take_slot(next);
-  if (!slot) return std::nullopt;
-  return CopyAhead{best->expert, *slot};
+  if (const std::optional<int32_t> slot = take_slot(next)) return CopyAhead{best->expert, *slot};
+  if (host_ != nullptr) host_->end_copy(index_of(next));
+  return std::nullopt;
+}
+
+// Nothing can be copied of experts that are neither in a slot nor in the host's memory.
+void LaneDecider::leave_out_absent(int64_t of_layer, std::span<int64_t> loads) {
+  if (host_ == nullptr) return;
+  const std::scoped_lock lock(mutex_);
+  const Layer& layer = layer_of(of_layer);
+  const std::span<const int32_t> slot_of = layer.residents->slot_of();
+  for (size_t e = 0; e < loads.size(); ++e)
+    if (slot_of[e] < 0 && !host_->holds(index_of(layer), static_cast<int32_t>(e))) loads[e] = 0;
 }
 
 bool LaneDecider::may_go_on(int64_t next) const {
@@ -277,6 +313,7 @@ bool LaneDecider::may_go_on(int64_t next) const {
 void LaneDecider::copied_ahead(int64_t next, const CopyAhead& copy, size_t done_bytes, size_t bytes) {
   const std::scoped_lock lock(mutex_);
   Layer& layer = layer_of(next);
+  if (host_ != nullptr) host_->end_copy(index_of(layer));
   if (done_bytes < bytes || !is_guessed(next)) {
     totals_of(layer).late_bytes += done_bytes;
     return;

@@ -7,8 +7,12 @@
 // begins only if the next decision is expected later than its end. It takes the place of an expert that is not guessed.
 // The next decision, whichever layer it is of, ends all copies ahead: the copies that it asks for come first.
 //
+// Y6: the host's memory may hold some of the experts alone (HostTier). A decision then first reads the chosen experts
+// that neither a slot nor the host's memory has. The link copies ahead only what the host's memory holds.
+//
 // Contract: decide() and kept() run on device threads while a pass runs; kept() of one layer ends before the next
-// pass decides about that layer. Other methods are called while no pass runs. Ownership: borrows the residents.
+// pass decides about that layer. Other methods are called while no pass runs. Ownership: borrows the residents and the
+// host's memory. Errors of decide(): those of HostTier::bring().
 #pragma once
 
 #include <array>
@@ -26,6 +30,7 @@
 #include "engine/moe/lane_decision.h"
 #include "engine/moe/link_choice.h"
 #include "engine/moe/resident_experts.h"
+#include "engine/run/machine/host_tier.h"
 #include "engine/run/machine/lane_plans.h"
 #include "engine/tensor/expert_lanes.h"
 
@@ -97,7 +102,8 @@ class LaneDecider final : public ExpertLanes {
     double hand_over = 0;  // to the link, in seconds
   };
 
-  LaneDecider(std::vector<Layer> layers, Costs costs);
+  // host: the memory of experts without a slot, by layers as here; nullptr: it holds all experts.
+  LaneDecider(std::vector<Layer> layers, Costs costs, HostTier* host = nullptr);
 
   void decide(const LaneRequest& request, const LaneTables& tables) override;
   void kept(int64_t layer, int32_t expert, int32_t slot) override;
@@ -131,11 +137,15 @@ class LaneDecider final : public ExpertLanes {
   Layer& layer_of(int64_t layer);
   bool holds_guess_of(int64_t layer) const { return layer >= 0 && layer == decided_; }
   bool is_guessed(int64_t next) const;
+  void leave_out_absent(int64_t of_layer, std::span<int64_t> loads);
   ExpertCosts expert_costs() const;
   void take_tokens(Layer& layer, const LaneRequest& request);
   const LaneDivision& division(const LaneRequest& request, const ScheduleRule* rule);
   void end_guess(Layer& layer);
+  size_t index_of(const Layer& layer) const { return static_cast<size_t>(&layer - layers_.data()); }
   void find_cached(Layer& layer, bool ahead);
+  void bring(const Layer& layer, bool of_text);
+  void compute_where_they_are(const Layer& layer, std::span<const int32_t> slot_of);
   void keep(Layer& layer, const LaneRequest& request, const LaneTables& tables);
   void insert(Layer& layer, std::span<int32_t> table);
   void find_free_slots(const Layer& layer, std::span<const int64_t> loads);
@@ -151,6 +161,7 @@ class LaneDecider final : public ExpertLanes {
   ExpectedExperts expected_of_even_loads(int64_t tokens, int64_t used) const;
 
   std::vector<Layer> layers_;
+  HostTier* const host_;
   Costs costs_;
   LaneDivisions divisions_;
   std::map<int, LinkChoice> links_;  // by length class: 0 is text
@@ -166,7 +177,7 @@ class LaneDecider final : public ExpertLanes {
   std::vector<int64_t> loads_;
   ActiveExperts active_;
   LaneDecision decision_;
-  std::vector<int32_t> token_ids_, empty_, may_leave_, cached_at_, ahead_at_;
+  std::vector<int32_t> token_ids_, empty_, may_leave_, cached_at_, ahead_at_, needed_;
   std::vector<float> token_weights_;
 };
 

@@ -39,19 +39,24 @@ std::unique_ptr<Tokenizer> make_tokenizer_for(const GgufFile& file, const ModelC
 }
 
 // Experts are copied only on a machine with a link for them.
-std::optional<ExpertCopies> copies_of(const Machine& machine, const ModelOptions& options) {
+std::optional<ExpertCopies> copies_of(const Machine& machine, const ModelOptions& options, int64_t in_host) {
   if (!machine.copies_experts()) return std::nullopt;
-  return ExpertCopies{machine.link_gbps(), machine.host_slower(), options.expert_policy, options.insert_misses};
+  return ExpertCopies{machine.link_gbps(), machine.host_slower(), options.expert_policy, options.insert_misses,
+                      in_host};
 }
 
 std::string note_on_copies(const Machine& machine, const ExpertStore& store) {
   constexpr double kMebibyte = 1 << 20;
   std::string note = fmt::format(
       "{} of {} experts of each layer have slots on the GPU ({:.1f} MiB, and landings of {:.1f} MiB); the host's "
-      "memory "
-      "has all of them",
+      "memory has ",
       store.slots(), store.experts(), static_cast<double>(store.bytes()) / kMebibyte,
       static_cast<double>(store.landing_bytes()) / kMebibyte);
+  if (const HostTier* tier = store.host_tier())
+    note += fmt::format("{} of them ({:.1f} MiB), and others are read when they are needed ({})", tier->places(),
+                        static_cast<double>(tier->bytes()) / kMebibyte, store.how());
+  else
+    note += "all of them";
   if (machine.link_gbps() > 0) note += fmt::format("; the link is slowed down to {:g} GB/s", machine.link_gbps());
   return note;
 }
@@ -67,12 +72,12 @@ struct LoadedModel::State {
   void load(const ModelOptions& options);
   void require_npu_for(const ModelOptions& options) const;
   void make_graph_memory(const ModelOptions& options, std::span<const size_t> slot_bytes);
-  std::optional<int64_t> slots_of_experts(const ModelOptions& options, const ModelLoading& loading);
-  void load_with_moving_experts(const ModelOptions& options, ModelLoading& loading, int64_t slots);
+  std::optional<CopiedExperts> slots_of_experts(const ModelOptions& options, const ModelLoading& loading);
+  void load_with_moving_experts(const ModelOptions& options, ModelLoading& loading, const CopiedExperts& experts);
   void open_packed(const ModelOptions& options, std::span<const size_t> slot_bytes);
   void pack_records(const ModelOptions& options, ModelLoading& loading);
   HotExperts uses() const;
-  void begin_with_hot_experts();
+  bool begin_with_hot_experts();
   void keep_hot_experts();
   std::optional<MemoryRoom> room() const;
   void fit_experts();
@@ -134,9 +139,9 @@ void LoadedModel::State::load(const ModelOptions& options) {
     if (!machine_->is_open()) machine_->open_devices();
     require_npu_for(options);
   };
-  if (const auto slots = slots_of_experts(options, loading)) {
+  if (const auto experts = slots_of_experts(options, loading)) {
     auto made = std::async(std::launch::async, make);
-    load_with_moving_experts(options, loading, *slots);
+    load_with_moving_experts(options, loading, *experts);
     made.get();
     return;
   }
@@ -169,25 +174,28 @@ void LoadedModel::State::load(const ModelOptions& options) {
   if (options.npu_memory_bytes > 0) make_graph_memory(options, slot_bytes);
 }
 
-// How many slots the budgets leave to each layer; nothing: all experts stay in memory. Budgets that contradict other
-// flags are errors.
-std::optional<int64_t> LoadedModel::State::slots_of_experts(const ModelOptions& options, const ModelLoading& loading) {
+// How many slots the budgets leave to each layer; nothing: all experts stay in memory. Without copies the host's memory
+// has the slots alone. Budgets that contradict other flags are errors.
+std::optional<CopiedExperts> LoadedModel::State::slots_of_experts(const ModelOptions& options,
+                                                                  const ModelLoading& loading) {
   const PackedSizes sizes = packed_sizes(loading.records(), loading.slot_bytes());
   if (!sizes.records.empty()) first_room_ = room();
-  const auto slots = expert_slots(options.expert_budget, options.host_budget, sizes, first_room_);
+  std::optional<CopiedExperts> experts;
+  if (machine_->copies_experts())
+    experts = copied_experts(options.expert_budget, options.host_budget, sizes, first_room_);
+  else if (const auto slots = expert_slots(options.expert_budget, options.host_budget, sizes, first_room_))
+    experts = CopiedExperts{*slots, *slots};
   constexpr auto kAutomatic = ExpertBudget::Unit::automatic;
   if (options.expert_budget.unit != kAutomatic || options.host_budget.unit != kAutomatic) first_room_.reset();
-  if (slots && machine_->copies_experts() && options.host_budget.unit != ExpertBudget::Unit::automatic)
-    throw Error("the host's memory holds all experts that are copied to slots", "--host-budget with --expert-copies",
-                "Leave out --host-budget");
-  if (slots && options.npu_memory_bytes > 0)
+  if (experts && options.npu_memory_bytes > 0)
     throw Error("experts that move have no graphs on the NPU", "--npu-memory with a budget for experts",
                 "Leave out --npu-memory, or the budget");
-  return slots;
+  return experts;
 }
 
 // The devices come first: a machine whose devices do not fit needs no packed file.
-void LoadedModel::State::load_with_moving_experts(const ModelOptions& options, ModelLoading& loading, int64_t slots) {
+void LoadedModel::State::load_with_moving_experts(const ModelOptions& options, ModelLoading& loading,
+                                                  const CopiedExperts& experts) {
   if (!machine_->is_open()) machine_->open_devices("it fetches experts");
   if (!machine_->zero_copy())
     throw Error("experts cannot move to a device with memory of its own", machine_->device_names(),
@@ -197,20 +205,21 @@ void LoadedModel::State::load_with_moving_experts(const ModelOptions& options, M
                 "Add the host: --device " + machine_->device_names() + ",host");
   pack_records(options, loading);
   expert_store_ = std::make_unique<ExpertStore>(machine_->pool(), *packed_, loading.records(), loading.config().layers,
-                                                slots, copies_of(*machine_, options), machine_->disk_gbps());
+                                                experts.slots, copies_of(*machine_, options, experts.in_host),
+                                                machine_->disk_gbps());
   loading.take(*packed_, machine_->maps_files() ? PackedUse::mapped : PackedUse::read, expert_store_->moving());
   model_ = loading.finish(1);
   if (machine_->disk_gbps() > 0)
     diagnostics_.push_back(fmt::format("reads of experts are slowed down to {:g} GB/s", machine_->disk_gbps()));
   if (machine_->copies_experts()) {
     diagnostics_.push_back(note_on_copies(*machine_, *expert_store_));
-    if (options.hot_experts) begin_with_hot_experts();
+    if (!options.hot_experts || !begin_with_hot_experts()) expert_store_->begin_with_first();
     return;
   }
   diagnostics_.push_back(
       fmt::format("{} of {} experts of each layer are in memory ({:.1f} MiB); the others are read from "
                   "{} when they are needed ({})",
-                  slots, expert_store_->experts(), static_cast<double>(expert_store_->bytes()) / (1 << 20),
+                  experts.slots, expert_store_->experts(), static_cast<double>(expert_store_->bytes()) / (1 << 20),
                   packed_->path(), expert_store_->how()));
   if (options.hot_experts) begin_with_hot_experts();
 }
@@ -221,17 +230,18 @@ HotExperts LoadedModel::State::uses() const {
   return uses;
 }
 
-// The next pass may begin at once, whatever is read in the background.
-void LoadedModel::State::begin_with_hot_experts() {
+// False: no earlier run has left counts. The next pass may begin at once, whatever is read in the background.
+bool LoadedModel::State::begin_with_hot_experts() {
   keeps_hot_experts_ = true;
   std::string why;
   const auto earlier = read_hot_file(hot_file_of(packed_->path()), uses(), why);
   if (!why.empty()) diagnostics_.push_back("counts of the experts that earlier runs used are ignored (" + why + ")");
-  if (!earlier) return;
+  if (!earlier) return false;
   expert_store_->begin_with(*earlier);
   diagnostics_.push_back(machine_->copies_experts()
                              ? "slots begin with the experts that earlier runs used most"
                              : "the experts that earlier runs used most are read in the background");
+  return true;
 }
 
 std::optional<MemoryRoom> LoadedModel::State::room() const {

@@ -21,18 +21,27 @@ struct MemoryNeeds {
   uint64_t token_bytes = 0;   // the weights that a token reads, experts included
   uint64_t token_expert_bytes = 0;
   int64_t experts = 0, slots = 0;  // of a layer: all, and those in memory; 0: no experts
-  int64_t context = 0;             // tokens
-  uint64_t context_bytes = 0;      // keys and values of one text of so many tokens
+  // With copies the slots are a GPU's: experts of a layer in the host's memory beside them; without copies 0.
+  int64_t in_host = 0;
+  int64_t context = 0;         // tokens
+  uint64_t context_bytes = 0;  // keys and values of one text of so many tokens
   std::optional<MemoryRoom> room;
 
   bool experts_move() const { return slots < experts; }
-  uint64_t resident_bytes() const;  // weights that are in memory
+  int64_t held() const;             // experts of a layer in a slot or in the host's memory
+  uint64_t resident_bytes() const;  // weights that are in memory, copies too
 };
 
-MemoryNeeds memory_needs(const GgufFile& file, const ExpertBudget& device, const ExpertBudget& host, int64_t context,
-                         KvType kv_type, const std::optional<MemoryRoom>& room);
+// Budgets of experts. copies: as MachineOptions::expert_copies.
+struct ExpertBudgets {
+  ExpertBudget device, host;
+  bool copies = false;
+};
 
-// The least time of a token's weights, in seconds. `storage` is for the share of experts that is not in memory, if
+MemoryNeeds memory_needs(const GgufFile& file, const ExpertBudgets& budgets, int64_t context, KvType kv_type,
+                         const std::optional<MemoryRoom>& room);
+
+// The least time of a token's weights, in seconds. `storage` is for the share of experts that no memory holds, if
 // every expert is asked for equally often. Texts that ask for some experts more often read less.
 struct TokenTime {
   double memory = 0, storage = 0;

@@ -86,8 +86,8 @@ Json schema_of(const char* example, const Reader& read) {
 Json schema_of_responses() {
   Json schema = schema_of(kChat, [](const Json& body) { read_chat(body, any_rules()); });
   for (const std::string_view name : members_of_chats_alone()) schema["properties"].erase(std::string(name));
-  for (const std::string_view name : own_members_of_responses())
-    if (!schema["properties"].contains(std::string(name))) schema["properties"][std::string(name)] = Json::object();
+  for (const OwnMember& own : own_members_of_responses())
+    schema["properties"][std::string(own.name)] = Json::parse(own.schema);
   schema["required"] = Json::array({"input"});
   return schema;
 }

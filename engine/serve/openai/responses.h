@@ -18,8 +18,12 @@ namespace tandem::serve {
 // The body of a chat that asks the same. Refusal: a member that needs a state ("previous_response_id", "store": true),
 // or is unknown, or has another form.
 OrderedJson chat_body_of_response(const OrderedJson& body);
-// Members that only a response's request has, and those of a chat's that it has not. It shares the others with a chat.
-std::span<const std::string_view> own_members_of_responses();
+// A member of a response's request with a meaning of its own. schema: a JSON schema.
+struct OwnMember {
+  std::string_view name, schema;
+};
+// Those members, and the members of a chat that a response's request has not. It shares the others with a chat.
+std::span<const OwnMember> own_members_of_responses();
 std::span<const std::string_view> members_of_chats_alone();
 
 struct ResponseHead {

@@ -149,17 +149,31 @@ void refuse_state(const OrderedJson& body) {
     throw Refusal("\"include\" is expected to be an empty list.", "include", "unsupported_value");
 }
 
-constexpr std::string_view kOwn[] = {
-    "input",          "instructions",      "text",        "tools",        "tool_choice", "store",
-    "background",     "truncation",        "include",     "conversation", "prompt",      "previous_response_id",
-    "max_tool_calls", "max_output_tokens", "top_logprobs"};
+// What refuse_state() refuses has a schema of the one value that is taken.
+constexpr OwnMember kOwn[] = {
+    {"input", R"({"description": "a text, or a list of items: messages, calls and their outputs"})"},
+    {"instructions", R"({"type": "string"})"},
+    {"text", R"({"type": "object", "description": "format: as response_format of a chat"})"},
+    {"tools", R"({"type": "array", "description": "functions, with a name and parameters each"})"},
+    {"tool_choice", R"({"description": "none, auto, required, or {type: function, name}"})"},
+    {"store", R"({"type": "boolean", "enum": [false]})"},
+    {"background", R"({"type": "boolean", "enum": [false]})"},
+    {"truncation", R"({"type": "string", "enum": ["disabled"]})"},
+    {"include", R"({"type": "array", "maxItems": 0})"},
+    {"conversation", R"({"type": "null"})"},
+    {"prompt", R"({"type": "null"})"},
+    {"previous_response_id", R"({"type": "null"})"},
+    {"max_tool_calls", R"({"type": "null"})"},
+    {"max_output_tokens", R"({"type": "integer", "minimum": 1})"},
+    {"top_logprobs", R"({"type": "integer", "minimum": 0, "maximum": 0})"},
+};
 // These belong to a chat alone.
 constexpr std::string_view kOfChats[] = {"messages",        "n",        "max_tokens",    "max_completion_tokens",
                                          "response_format", "logprobs", "stream_options"};
 
 }  // namespace
 
-std::span<const std::string_view> own_members_of_responses() { return kOwn; }
+std::span<const OwnMember> own_members_of_responses() { return kOwn; }
 std::span<const std::string_view> members_of_chats_alone() { return kOfChats; }
 
 // Translates a request of the Responses API into that of a chat. Names that only one of the two has are translated or
@@ -172,7 +186,7 @@ OrderedJson chat_body_of_response(const OrderedJson& body) {
       if (value.is_null()) continue;
       throw Refusal("The member \"" + name + "\" is not known here.", name, "unknown_parameter");
     }
-    if (std::ranges::find(kOwn, name) == std::end(kOwn)) chat[name] = value;
+    if (std::ranges::find(kOwn, name, &OwnMember::name) == std::end(kOwn)) chat[name] = value;
   }
   if (const OrderedJson* most = member(body, "max_output_tokens")) {
     if (!most->is_number_integer() || *most < 1) refuse("max_output_tokens", "a whole number from 1");

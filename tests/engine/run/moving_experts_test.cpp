@@ -11,6 +11,7 @@
 #include "engine/run/machine/expert_budget.h"
 #include "engine/run/machine/expert_store.h"
 #include "engine/tensor/expert_source.h"
+#include "tests/engine/run/expert_file.h"
 #include "tests/engine/run/golden.h"
 #include "tests/engine/run/host_engine.h"
 #include "tests/engine/run/made_models.h"
@@ -57,11 +58,7 @@ class MovingExpertsTest : public ::testing::Test {
   }
   static Way host() { return {"host-only", {}, "", ActType::f32, KvType::f16, false, "predict", {"host"}}; }
   static const ExpertStore& store_of(const Engine& engine) { return *engine.model().expert_store(); }
-  std::string packed() const {
-    for (const auto& entry : fs::directory_iterator(folder_.file("packed")))
-      if (entry.path().extension() == ".packed") return entry.path();
-    return "";
-  }
+  std::string packed() const { return packed_file_in(folder_.file("packed")); }
 
   // Logits of all tokens of a prompt, then of passes of so many tokens.
   static std::vector<float> logits_of(Engine& engine) {
@@ -212,11 +209,6 @@ TEST_F(MovingExpertsTest, are_counted_for_prompts_and_text_apart) {
   EXPECT_EQ(store.bytes(), 3 * 4 * (prompt.read_bytes / static_cast<uint64_t>(prompt.loads)));
 }
 
-std::string content(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 TEST_F(MovingExpertsTest, read_the_file_that_another_engine_kept_from_its_memory) {
   const std::string file = kMixtures[1].file();
   const std::vector<float> expected = logits_of(*open(file));
@@ -232,29 +224,6 @@ TEST_F(MovingExpertsTest, read_the_file_that_another_engine_kept_from_its_memory
   EXPECT_EQ(different_bits(logits_of(*Engine::open(keeping)), expected), 0u) << "mapped";
 }
 
-// Flips a byte of the file, without the file's date.
-void flip(const std::string& path, uint64_t at) {
-  const auto date = fs::last_write_time(path);
-  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
-  file.seekg(static_cast<std::streamoff>(at));
-  const char was = static_cast<char>(file.get());
-  file.seekp(static_cast<std::streamoff>(at));
-  file.put(static_cast<char>(was ^ 16));
-  file.close();
-  fs::last_write_time(path, date);
-}
-
-// The offset of a layer's records in the packed file of a model.
-uint64_t first_record(const std::string& model, const std::string& packed, const ExpertRecords& layer) {
-  std::string why;
-  sync::Pool pool;
-  const GgufFile file = GgufFile::open(model);
-  const std::vector<size_t> slots = ModelLoading(file, pool).slot_bytes();
-  const auto opened = PackedFile::open(packed, file.identity().value(), slots, why);
-  if (!opened) throw Error("a packed file cannot be used", why);
-  return opened->offset_of(layer, 0);
-}
-
 TEST_F(MovingExpertsTest, that_are_damaged_end_their_pass_by_name_and_leave_the_text) {
   const std::string file = kMixtures[0].file();
   const auto engine = open(file, {percent, 50}), plain = open(file);
@@ -265,16 +234,13 @@ TEST_F(MovingExpertsTest, that_are_damaged_end_their_pass_by_name_and_leave_the_
   extend(*engine, text, some_ids(1));
   extend(*plain, other, some_ids(1));
   const std::string whole = content(packed());
-  const ExpertRecords& layer = records[1];
-  const uint64_t first = first_record(file, packed(), layer);
-  for (int64_t expert = 0; expert < layer.count; ++expert)
-    flip(packed(), first + static_cast<uint64_t>(expert) * layer.bytes + 100);
+  const uint64_t first = first_record(file, packed(), records[1]);
+  flip_experts(packed(), first, records[1]);
   const std::string message = message_of([&] { extend(*engine, text, some_ids(50)); });
   EXPECT_THAT(message, HasSubstr(packed() + ": layer 1, expert"));
   EXPECT_THAT(message, HasSubstr("damaged"));
   EXPECT_EQ(text.position(), 1);
-  for (int64_t expert = 0; expert < layer.count; ++expert)
-    flip(packed(), first + static_cast<uint64_t>(expert) * layer.bytes + 100);
+  flip_experts(packed(), first, records[1]);
   ASSERT_EQ(content(packed()), whole);
   const Logits logits = extend(*engine, text, some_ids(50)), expected = extend(*plain, other, some_ids(50));
   EXPECT_EQ(different_bits(logits, expected), 0u);

@@ -9,6 +9,7 @@
 #include "engine/serve/api/ask.h"
 #include "engine/serve/api/metrics.h"
 #include "engine/serve/api/routes.h"
+#include "engine/serve/openai/responses.h"
 #include "tests/engine/serve/served.h"
 
 namespace tandem::testing {
@@ -97,10 +98,41 @@ TEST(OpenApi, excludes_what_requests_may_not_have) {
   EXPECT_GT(refused, 15);
 }
 
+// Members that only one value is taken for say which one it is.
+TEST(OpenApi, describes_the_members_of_responses_as_their_reader_takes_them) {
+  const Json properties = properties_of("/v1/responses");
+  const auto is_taken = [](const std::string& name, const Json& value) {
+    serve::OrderedJson body = {{"input", "Once"}};
+    body[name] = serve::OrderedJson::parse(value.dump());
+    try {
+      serve::chat_body_of_response(body);
+    } catch (const serve::Refusal& refusal) {
+      EXPECT_THAT(refusal.what(), HasSubstr(name));
+      return false;
+    }
+    return true;
+  };
+  for (const char* name : {"store", "background", "truncation"}) {
+    EXPECT_TRUE(is_taken(name, properties.at(name).at("enum").at(0))) << name;
+    EXPECT_FALSE(is_taken(name, name == std::string("truncation") ? Json("auto") : Json(true))) << name;
+  }
+  EXPECT_EQ(properties.at("top_logprobs").at("maximum"), 0);
+  EXPECT_TRUE(is_taken("top_logprobs", 0));
+  EXPECT_FALSE(is_taken("top_logprobs", 1));
+  EXPECT_EQ(properties.at("include").at("maxItems"), 0);
+  EXPECT_TRUE(is_taken("include", Json::array()));
+  EXPECT_FALSE(is_taken("include", Json::array({"reasoning.encrypted_content"})));
+  for (const char* name : {"previous_response_id", "conversation", "prompt", "max_tool_calls"}) {
+    EXPECT_EQ(properties.at(name).at("type"), "null") << name;
+    EXPECT_TRUE(is_taken(name, nullptr)) << name;
+    EXPECT_FALSE(is_taken(name, "x")) << name;
+  }
+}
+
 // No member is without a type, a form or a word about it.
 TEST(OpenApi, says_something_of_each_member) {
-  for (const char* path :
-       {"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/tokenize", "/detokenize", "/apply-template"}) {
+  for (const char* path : {"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings", "/tokenize",
+                           "/detokenize", "/apply-template"}) {
     const Json properties = properties_of(path);
     for (const auto& [name, schema] : properties.items()) EXPECT_FALSE(schema.empty()) << path << " " << name;
   }

@@ -252,6 +252,7 @@ void add_info(CLI::App& app, Action& action) {
   add_ctx_size_flag(app, flags->common);
   add_cache_type_flag(app, flags->common);
   add_expert_budget_flags(app, flags->common);
+  add_expert_copies_flag(app, flags->common);
   app.add_flag("--speed", flags->own.speed,
                "measure memory and storage for about a second, and say how long a token takes at least");
   add_output_flags(app, flags->common);

@@ -27,6 +27,7 @@ json experts_json(const MemoryNeeds& needs) {
   return {{"bytes", needs.expert_bytes},
           {"per_layer", needs.experts},
           {"in_memory_per_layer", needs.slots},
+          {"in_host_memory_per_layer", needs.in_host == 0 ? json() : json(needs.in_host)},
           {"token_bytes", needs.token_expert_bytes}};
 }
 
@@ -52,10 +53,10 @@ MemoryNeeds needs_of(const GgufFile& file, const CommonFlags& flags, std::string
   TextOptions text;
   text.context = flags.ctx_size;
   const int64_t context = context_of(text, read_config(file));
-  const ExpertBudget &device = flags.engine.expert_budget, &host = flags.engine.host_budget;
+  const ExpertBudgets budgets{flags.engine.expert_budget, flags.engine.host_budget, flags.engine.expert_copies};
   const std::optional<MemoryRoom> room = memory_room();
   const auto needs = [&](const std::optional<MemoryRoom>& counted) {
-    return memory_needs(file, device, host, context, kv_type_of(flags), counted);
+    return memory_needs(file, budgets, context, kv_type_of(flags), counted);
   };
   MemoryNeeds result;
   try {
@@ -76,7 +77,12 @@ double mebibytes(const json& bytes) { return bytes.get<double>() / (1 << 20); }
 void print_experts(const json& experts) {
   const auto all = experts["per_layer"].get<long long>(), inside = experts["in_memory_per_layer"].get<long long>();
   const double bytes = mebibytes(experts["bytes"]);
-  if (inside == all)
+  if (!experts["in_host_memory_per_layer"].is_null())
+    std::printf(
+        "  experts       %lld of %lld of each layer in slots of the GPU, %lld in the host's memory beside them, "
+        "%.1f MiB for all\n",
+        inside, all, experts["in_host_memory_per_layer"].get<long long>(), bytes);
+  else if (inside == all)
     std::printf("  experts       all %lld of each layer in memory, %.1f MiB\n", all, bytes);
   else
     std::printf(

@@ -69,6 +69,12 @@ TEST(Info, tells_what_weights_experts_and_context_need_of_the_memory) {
   EXPECT_EQ(floats.at("experts").at("in_memory_per_layer"), 4);
   EXPECT_THAT(tandem(info + Arguments{"--expert-budget", "25%"}).out, HasSubstr("2 of 8 of each layer in memory"));
   EXPECT_EQ(tandem({"info", "-m", stories(), "--device", "host", "--expert-budget", "25%"}).status, 1);
+  const Arguments copies{"--expert-copies", "--expert-budget", "25%", "--host-budget", "50%"};
+  const json tiers = json_of(info + copies).at("memory").at("experts");
+  EXPECT_EQ(tiers.at("in_memory_per_layer"), 2);
+  EXPECT_EQ(tiers.at("in_host_memory_per_layer"), 4);
+  EXPECT_THAT(tandem(info + copies).out, HasSubstr("2 of 8 of each layer in slots of the GPU, 4 in the host's memory"));
+  EXPECT_TRUE(quarter.at("experts").at("in_host_memory_per_layer").is_null());
 }
 
 // The memory and the storage give different rates on every machine, so the parts of a sum are compared.

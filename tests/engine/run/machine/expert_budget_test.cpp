@@ -82,6 +82,43 @@ TEST(ExpertBudget, that_is_automatic_needs_memory_for_one_expert_of_each_layer) 
   EXPECT_EQ(expert_slots({}, {}, sizes(), room(17)), 1);  // 14.45 MiB
 }
 
+// Eight experts of each layer take 32 MiB, and the other weights 10 MiB.
+TEST(ExpertBudget, of_copies_gives_slots_to_the_gpu_and_what_is_asked_for_or_fits_to_the_host) {
+  const auto copied = [](const ExpertBudget& device, const ExpertBudget& host, uint64_t free) {
+    return copied_experts(device, host, sizes(), room(free));
+  };
+  EXPECT_EQ(copied({percent, 25}, {percent, 50}, 100), (CopiedExperts{2, 4}));
+  EXPECT_EQ(copied({percent, 25}, {bytes, 12.0 * kMebibyte}, 100), (CopiedExperts{2, 3}));
+  EXPECT_EQ(copied({percent, 25}, {bytes, 1e15}, 100), (CopiedExperts{2, 8}));
+  EXPECT_EQ(copied({percent, 25}, {}, 100), (CopiedExperts{2, 8}));
+  // 85 % of 41 MiB hold six experts of each layer beside the other weights, and two of them have slots.
+  EXPECT_EQ(copied({percent, 25}, {}, 41), (CopiedExperts{2, 4}));
+  EXPECT_EQ(copied_experts({percent, 25}, {}, sizes(), std::nullopt), (CopiedExperts{2, 8}));
+  EXPECT_EQ(copied({percent, 100}, {percent, 50}, 100), std::nullopt) << "all have slots";
+  EXPECT_EQ(copied({}, {}, 42), std::nullopt) << "all fit";
+  EXPECT_EQ(copied({}, {}, 41), (CopiedExperts{1, 5})) << "a quarter of six";
+}
+
+TEST(ExpertBudget, of_copies_is_refused_for_the_host_alone_and_where_nothing_fits) {
+  EXPECT_THAT(message_of([] {
+                copied_experts({}, {percent, 50}, sizes(), room(100));
+              }),
+              HasSubstr("--host-budget with --expert-copies"));
+  EXPECT_THAT(message_of([] {
+                copied_experts({percent, 25}, {bytes, 1}, sizes(), room(100));
+              }),
+              HasSubstr("--host-budget of 1 MiB"));
+  // 85 % of 21 MiB hold one expert of each layer beside the other weights, which the slots need already.
+  EXPECT_THAT(message_of([] {
+                copied_experts({percent, 25}, {}, sizes(), room(21));
+              }),
+              HasSubstr("too little memory for one expert of each layer"));
+  EXPECT_THAT(message_of([] {
+                copied_experts({percent, 50}, {}, {{}, 10 * kMebibyte}, room(100));
+              }),
+              HasSubstr("has no experts"));
+}
+
 TEST(ExpertBudget, is_refused_for_a_model_without_experts) {
   const PackedSizes none{{}, 10 * kMebibyte};
   EXPECT_EQ(expert_slots({}, {}, none, room(1)), std::nullopt);

@@ -11,9 +11,13 @@ namespace {
 
 using enum ExpertBudget::Unit;
 
+MemoryNeeds needs_with(const std::string& file, const ExpertBudgets& budgets,
+                       const std::optional<MemoryRoom>& room = std::nullopt, int64_t context = 512) {
+  return memory_needs(GgufFile::open(testing::repository_data(file)), budgets, context, KvType::f16, room);
+}
 MemoryNeeds needs_of(const std::string& file, const ExpertBudget& device = {},
                      const std::optional<MemoryRoom>& room = std::nullopt, int64_t context = 512) {
-  return memory_needs(GgufFile::open(testing::repository_data(file)), device, {}, context, KvType::f16, room);
+  return needs_with(file, {device, {}, false}, room, context);
 }
 const std::string kMixture = "arch-models/qwen3moe-F32.gguf";  // 3 layers of 8 experts, 2 for each token
 
@@ -54,6 +58,23 @@ TEST(MemoryNeeds, count_what_the_file_of_a_mixture_holds) {
   EXPECT_EQ(quarter.resident_bytes(), all.weight_bytes - all.expert_bytes / 4 * 3);
   // The embedding of 512 x 64 floats is read row by row.
   EXPECT_LE(all.token_bytes + 512 * 64 * 4, all.weight_bytes - all.expert_bytes + all.token_expert_bytes);
+}
+
+// Slots and the host's memory hold different experts, so two eighths are read from storage: 20 bytes at 20 bytes/s.
+TEST(MemoryNeeds, of_copies_count_the_slots_and_the_host_s_memory) {
+  MemoryNeeds copied = by_hand(2);
+  copied.in_host = 4;
+  EXPECT_EQ(copied.held(), 6);
+  EXPECT_EQ(copied.resident_bytes(), 100u + 4 * 6 * 10);
+  EXPECT_DOUBLE_EQ(least_token_time(copied, 90, 20).storage, 1);
+  copied.in_host = 8;
+  EXPECT_EQ(copied.resident_bytes(), 100u + 4 * 10 * 10) << "experts in slots are in the host's memory too";
+  EXPECT_DOUBLE_EQ(least_token_time(copied, 90, 20).storage, 0);
+
+  const MemoryNeeds mixture = needs_with(kMixture, {{percent, 25}, {percent, 50}, true});
+  EXPECT_EQ(mixture.slots, 2);
+  EXPECT_EQ(mixture.in_host, 4);
+  EXPECT_EQ(needs_with(kMixture, {{percent, 100}, {}, true}).in_host, 0);
 }
 
 TEST(MemoryNeeds, follow_the_free_memory_if_no_budget_is_given) {

@@ -1,0 +1,75 @@
+#include "engine/run/machine/host_tier.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sync/clock.h"
+
+namespace tandem {
+
+HostTier::HostTier(std::span<const Layer> layers, int64_t places, Read read) : places_(places), read_(std::move(read)) {
+  for (const Layer& each : layers) {
+    const int64_t own = std::min(places, each.records.count);
+    layers_.push_back({each, HostExperts(each.records.count, own)});
+    bytes_ += static_cast<uint64_t>(own) * each.records.bytes;
+  }
+}
+
+void HostTier::bring(size_t index, std::span<const int32_t> needed, std::span<const int32_t> slot_of, bool of_text) {
+  const double start = now_seconds();
+  const int64_t reads = change(index, needed, slot_of);
+  Totals& totals = of_text ? of_text_ : of_prompts_;
+  totals.asked += std::ssize(needed);
+  if (reads == 0) return;
+  totals.reads += reads;
+  totals.read_bytes += static_cast<uint64_t>(reads) * layers_[index].layer.records.bytes;
+  totals.waited_seconds += now_seconds() - start;
+}
+
+void HostTier::hold(size_t index, std::span<const int32_t> needed, std::span<const int32_t> slot_of) {
+  change(index, needed, slot_of);
+}
+
+// Returns how many experts were read. Memory is given back before experts are read, so that the places never have more
+// pages than the budget says.
+int64_t HostTier::change(size_t index, std::span<const int32_t> needed, std::span<const int32_t> slot_of) {
+  Held& held = layers_[index];
+  const size_t bytes = held.layer.records.bytes;
+  std::vector<ResidentExperts::Load> loads;
+  {
+    const std::scoped_lock lock(mutex_);
+    const HostExperts::Changes& changes = held.experts.ask(needed, slot_of, held.copied);
+    for (const int32_t expert : changes.leave)
+      sync::Pool::discard(*held.layer.memory, static_cast<size_t>(expert) * bytes, bytes);
+    for (const int32_t expert : changes.read) loads.push_back({expert, expert});
+  }
+  if (loads.empty()) return 0;
+  try {
+    read_(held.layer.records, loads, held.layer.memory->data());
+  } catch (...) {
+    const std::scoped_lock lock(mutex_);
+    for (const ResidentExperts::Load& each : loads) held.experts.drop(each.expert);
+    throw;
+  }
+  return std::ssize(loads);
+}
+
+bool HostTier::holds(size_t index, int32_t expert) const {
+  const std::scoped_lock lock(mutex_);
+  return layers_[index].experts.holds(expert);
+}
+
+bool HostTier::begin_copy(size_t index, int32_t expert) {
+  const std::scoped_lock lock(mutex_);
+  Held& held = layers_[index];
+  if (!held.experts.holds(expert)) return false;
+  held.copied = expert;
+  return true;
+}
+
+void HostTier::end_copy(size_t index) {
+  const std::scoped_lock lock(mutex_);
+  layers_[index].copied = -1;
+}
+
+}  // namespace tandem
