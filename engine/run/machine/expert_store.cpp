@@ -27,6 +27,7 @@ constexpr int64_t kChoicesOfMostExperts = 4;
 // as long as reading the weights once. Both are first guesses of costs.
 constexpr int64_t kLeastPlaces = 4;
 constexpr double kFirstBytesPerSecond = 8e9, kFirstTokensOfRead = 4;
+constexpr std::string_view kStaticSlots = "static";
 constexpr double kFirstHandOver = 30e-6;  // seconds, also a first guess: a thread that sleeps is woken
 
 // Gives whole pages back to the system. Records are whole pages. If the system refuses, the memory only stays in use.
@@ -207,16 +208,18 @@ void ExpertStore::make_lanes() {
   landing_bytes_ = landings_.size() * static_cast<size_t>(places) * record;
   const double memory = static_cast<double>(record) / kFirstBytesPerSecond;
   const double link = copies_->gbps > 0 ? static_cast<double>(record) / (copies_->gbps * 1e9) : memory;
-  const PolicyKind* const policy = expert_policy(copies_->policy);
-  if (policy == nullptr || policy->knows_future)
-    throw Error("no policy of experts in an engine has this name", copies_->policy, "auto, mrs, lru, lfu and ema do");
+  const PolicyKind* const policy = copies_->policy == kStaticSlots ? nullptr : expert_policy(copies_->policy);
+  if (copies_->policy != kStaticSlots && (policy == nullptr || policy->knows_future))
+    throw Error("no policy of experts in an engine has this name", copies_->policy,
+                "auto, mrs, lru, lfu, ema and static do");
   std::vector<LaneDecider::Layer> deciding;
   for (Layer& layer : layers_) {
     LayerRequests requests;
     requests.experts = layer.records.count;
     // The policies see the weights that the router gives, and all of them count.
     const PolicySettings settings{.top = layer.records.count, .slots = layer.residents.slots()};
-    deciding.push_back({layer.records.layer, &layer.residents, policy->make(settings, requests), places});
+    deciding.push_back({layer.records.layer, &layer.residents,
+                        policy != nullptr ? policy->make(settings, requests) : nullptr, places});
   }
   const CostLine alone{memory, memory / kFirstTokensOfRead},
       slower{alone.fixed * copies_->host_slower, alone.per_token * copies_->host_slower};

@@ -83,7 +83,7 @@ void LaneDecider::decide(const LaneRequest& request, const LaneTables& tables) {
   const std::scoped_lock lock(mutex_);
   Layer& layer = layer_of(request.layer);
   const bool keeps = request.keeps && request.sizes.turns > 0;
-  if (keeps) take_tokens(layer, request);
+  if (keeps && layer.policy != nullptr) take_tokens(layer, request);
   const ScheduleRule* rule = named_rule(request.schedule);
   const std::span<const int32_t> slot_of = layer.residents->slot_of();
   count_loads(request.ids, slot_of.size(), loads_);
@@ -180,7 +180,7 @@ void LaneDecider::find_free_slots(const Layer& layer, std::span<const int64_t> l
 // An empty slot, or that of the policy's victim.
 std::optional<int32_t> LaneDecider::take_slot(Layer& layer) {
   if (empty_.empty()) {
-    if (may_leave_.empty()) return std::nullopt;
+    if (may_leave_.empty() || layer.policy == nullptr) return std::nullopt;
     const int32_t victim = layer.policy->victim(may_leave_);
     std::erase(may_leave_, victim);
     empty_.push_back(layer.residents->slot_of()[static_cast<size_t>(victim)]);

@@ -84,7 +84,7 @@ class LaneDecider final : public ExpertLanes {
   struct Layer {
     int64_t layer = 0;
     ResidentExperts* residents = nullptr;
-    std::unique_ptr<ExpertPolicy> policy;
+    std::unique_ptr<ExpertPolicy> policy;  // nullptr: no expert leaves its slot
     int64_t places = 0;  // of the landing for copies ahead of prompts
     int64_t tokens = 0;  // that the policy has seen
     // Y3. The guesses of a layer hold until the next decision.

@@ -102,6 +102,20 @@ TEST_F(ExpertLanesTest, change_no_bit_where_the_plan_is_chosen) {
   EXPECT_FALSE(lanes_of(*Engine::open(options(file, "hybrimoe", {"host"}, 3, 8))).plans().is_open());
 }
 
+TEST_F(ExpertLanesTest, stay_in_their_slots_where_the_policy_is_static) {
+  const std::string file = kDivided[0].file();
+  EngineOptions still = options(file, "moe-lru", {"host"}, 3, 8);
+  still.expert_policy = "static";
+  still.expert_prefetch = ExpertPrefetching::on;
+  still.insert_misses = true;
+  const auto engine = Engine::open(still), plain = Engine::open(options(file, "host-only", {"host"}, 0, 1));
+  EXPECT_EQ(different_bits(logits_of(*engine), logits_of(*plain)), 0u);
+  for (int64_t layer = 0; layer < 3; ++layer)
+    EXPECT_THAT(engine->model().expert_store()->in_slots(layer), ::testing::ElementsAre(0, 1, 2)) << layer;
+  EXPECT_EQ(lanes_of(*engine).of_text().evictions, 0);
+  EXPECT_GT(lanes_of(*engine).of_text().landed, 0) << "misses are copied all the same";
+}
+
 TEST_F(ExpertLanesTest, copy_nothing_ahead_where_that_is_off_or_slots_never_change) {
   const auto totals = [&](const char* plan, ExpertPrefetching mode) {
     EngineOptions options = this->options(kDivided[0].file(), plan, {"host"}, 3, 8);

@@ -84,6 +84,7 @@ TEST_F(HostTierTest, divides_passes_whose_experts_fit_and_fetches_those_of_other
   EXPECT_GT(store.host_tier()->of_text().asked, 0);
   EXPECT_LE(store.host_tier()->of_text().reads, store.host_tier()->of_text().asked);
   EXPECT_EQ(store.host_tier()->of_prompts().asked, 0);
+  EXPECT_EQ(lanes_of(*engine).of_prompts().passes_without, 0) << "no sample for the choice of the link";
 
   // Seven experts have no slot, and all of them fit.
   const auto all = Engine::open(mixtral("hybrimoe", 1, 7));
