@@ -418,11 +418,26 @@ nlohmann::json bits_json(const Engine& engine) {
 
 // The machine records only if there is a file for it.
 TraceFile::TraceFile(const CommonFlags& flags, Engine& engine) : path_(flags.trace), engine_(engine) {
-  if (!path_.empty()) engine_.machine().record(&timeline_);
+  if (path_.empty()) return;
+  engine_.machine().record(&timeline_);
+  if (ExpertStore* store = engine_.model().expert_store()) store->record_reads(true);
 }
 
+// Reads of experts run beside the devices, so they have a lane of their own.
 void TraceFile::stop() {
-  if (!path_.empty()) engine_.machine().record(nullptr);
+  if (path_.empty()) return;
+  engine_.machine().record(nullptr);
+  ExpertStore* const store = engine_.model().expert_store();
+  if (store == nullptr) return;
+  store->record_reads(false);
+  for (const ExpertStore::FileRead& read : store->take_reads()) {
+    if (read.end == 0) continue;  // its pass has failed
+    Span span{"disk", std::to_string(read.experts) + " experts of layer " + std::to_string(read.layer), read.start,
+              read.end};
+    span.bytes = static_cast<double>(read.bytes);
+    span.device = span.track;
+    timeline_.add(std::move(span));
+  }
 }
 
 // Recording stops before the file is written: the timeline must not change meanwhile. The ending of the path decides

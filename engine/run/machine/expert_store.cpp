@@ -376,8 +376,11 @@ void ExpertStore::start_reading(const ExpertRecords& records, std::vector<Reside
   if (disk_bytes_per_second_ > 0)
     reads_end_ =
         std::max(reads_end_, now_seconds()) + static_cast<double>(blocks.size() * bytes) / disk_bytes_per_second_;
+  if (records_reads_)
+    file_reads_.push_back({records.layer, std::ssize(blocks), blocks.size() * bytes, now_seconds(), 0});
   reader_.start(std::move(blocks), [this, to, bytes, number = records.layer, loads = std::move(loads)](size_t i) {
     const std::byte* const record = to + static_cast<size_t>(loads[i].slot) * bytes;
+    arrived_.store(now_seconds(), std::memory_order_relaxed);
     if (!is_intact({record, bytes}, number, loads[i].expert))
       throw Error("an expert's weights are damaged",
                   file_.path() + ": layer " + std::to_string(number) + ", expert " + std::to_string(loads[i].expert),
@@ -395,10 +398,18 @@ void ExpertStore::wait_for_reads() {
   try {
     reader_.wait();
     sync::wait_until(reads_end_);
+    end_recorded_read();
   } catch (const Error&) {
     file_.require_unchanged();
     throw;
   }
+}
+
+// A read ahead ends before it is waited for. A disk that is slowed down is busy until the end of the wait.
+void ExpertStore::end_recorded_read() {
+  if (file_reads_.empty() || file_reads_.back().end > 0) return;
+  FileRead& read = file_reads_.back();
+  read.end = std::max({read.start, arrived_.load(std::memory_order_relaxed), reads_end_});
 }
 
 // The host waits for these copies: plans without lanes fetch before they compute. Experts that the host's memory does

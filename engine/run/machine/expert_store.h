@@ -21,6 +21,7 @@
 //   Threads: fetch() on one thread at a time; totals() while no pass runs. Ownership: borrows pool and file.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -28,6 +29,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/model/packed_file.h"
@@ -63,6 +65,13 @@ class ExpertStore final : public ExpertSource, private HotTaker {
     uint64_t read_bytes = 0;
     double waited_seconds = 0;  // for reads
     double hit_rate() const { return choices == 0 ? 0 : static_cast<double>(hits) / static_cast<double>(choices); }
+  };
+
+  // C11: reads of one layer's experts that were asked for together. Times are those of now_seconds().
+  struct FileRead {
+    int64_t layer = 0, experts = 0;
+    uint64_t bytes = 0;
+    double start = 0, end = 0;
   };
 
   // layers: of the model. slots: of each layer that has experts.
@@ -107,6 +116,9 @@ class ExpertStore final : public ExpertSource, private HotTaker {
   size_t landing_bytes() const { return landing_bytes_; }
   int64_t evictions() const;
   std::string how() const { return reader_.how(); }
+  // For traces, while no pass runs: whether reads are recorded from now on, and what was recorded since the last call.
+  void record_reads(bool on) { records_reads_ = on; }
+  std::vector<FileRead> take_reads() { return std::exchange(file_reads_, {}); }
   const Totals& of_text() const { return of_text_; }  // passes of at most kSmallBatch tokens
   const Totals& of_prompts() const { return of_prompts_; }
 
@@ -130,6 +142,7 @@ class ExpertStore final : public ExpertSource, private HotTaker {
     return static_cast<size_t>(index_of_[static_cast<size_t>(layer.records.layer)]);
   }
   void wait_for_reads();
+  void end_recorded_read();
   std::vector<ResidentExperts::Load> begin_wave(Layer& layer, int64_t wave);
   void drop(Layer& layer, std::span<const ResidentExperts::Load> loads);
   void read_ahead(size_t index, const WaveRequest& request, Totals& totals);
@@ -158,6 +171,9 @@ class ExpertStore final : public ExpertSource, private HotTaker {
     std::vector<ResidentExperts::Load> loads;
   };
   Ahead ahead_;
+  bool records_reads_ = false;
+  std::vector<FileRead> file_reads_;
+  std::atomic<double> arrived_{0};  // when the last record of a read was there
   sync::BlockReader reader_;
   std::vector<sync::Slot*> landings_;
   std::unique_ptr<HostTier> tier_;

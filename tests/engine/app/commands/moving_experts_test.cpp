@@ -64,6 +64,29 @@ TEST_F(MovingExpertsCommands, write_the_same_text_with_every_budget_and_say_what
   EXPECT_THAT(text.err, HasSubstr("experts of the text: "));
 }
 
+// C11: the disk has a lane of its own, with all bytes that were read.
+TEST_F(MovingExpertsCommands, draw_the_reads_of_experts_in_a_trace) {
+  const std::string trace = folder_.file("trace.json"), picture = folder_.file("trace.svg");
+  const Arguments budget{"--expert-budget", "25%", "--hot-experts", "off"};
+  const json store = answer(budget + Arguments{"--trace", trace}).at("expert_store");
+  int disk = -1;
+  double bytes = 0;
+  const json events = json::parse(content_of(trace)).at("traceEvents");
+  for (const json& event : events)
+    if (event.at("name") == "thread_name" && event.at("args").at("name") == "disk") disk = event.at("tid");
+  ASSERT_GE(disk, 0);
+  for (const json& event : events) {
+    if (event.value("tid", 0) != disk || event.at("ph") != "X") continue;
+    EXPECT_GE(event.at("dur").get<double>(), 0);
+    EXPECT_THAT(event.at("name").get<std::string>(), HasSubstr("experts of layer"));
+    bytes += event.at("args").at("bytes").get<double>();
+  }
+  EXPECT_EQ(bytes,
+            store.at("prompts").at("read_bytes").get<double>() + store.at("text").at("read_bytes").get<double>());
+  EXPECT_EQ(tandem(run(budget + Arguments{"--trace", picture}), caches_).status, 0);
+  EXPECT_THAT(content_of(picture), HasSubstr(">disk<"));
+}
+
 TEST_F(MovingExpertsCommands, give_eval_its_bits_and_bench_its_rows) {
   const Arguments eval = Arguments{"eval", "-m", model_, "-p", "Once upon a time there was a small dog"} + on_host();
   const std::string plain = folder_.file("plain"), moved = folder_.file("moved");
