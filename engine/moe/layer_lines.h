@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/moe/recorded_routing.h"
@@ -14,6 +15,9 @@
 namespace tandem {
 
 inline constexpr int64_t kMostRecordedExperts = 4096, kMostRecordedLayers = 4096;
+
+// A line that says nothing. A file with CRLF has a carriage return on each of its empty lines.
+inline bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
 
 struct LayerLine {
   int64_t line = 0;      // number in the file

@@ -24,7 +24,7 @@ class VllmReader {
     read_meta(parse(first), routing.trace);
     for (std::string text; std::getline(lines, text);) {
       ++line_;
-      if (!text.empty()) read_token(parse(text));
+      if (!is_blank(text)) read_token(parse(text));
     }
     collected_.put_together(routing, told_, hints);
   }
