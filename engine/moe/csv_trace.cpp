@@ -21,7 +21,7 @@ std::string_view without_blanks(std::string_view cell) {
   return cell;
 }
 
-// Where the quoted text ends that begins behind `begin`. Two quotes in it are one quote of the text (RFC 4180).
+// The end of the quoted text that begins at `begin`. Two quotes in it are one quote of the text (RFC 4180).
 size_t closing_quote(std::string_view line, size_t begin) {
   size_t quote = line.find('"', begin);
   while (quote != std::string_view::npos && quote + 1 < line.size() && line[quote + 1] == '"')
