@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <future>
 #include <numeric>
 #include <optional>
@@ -174,8 +175,10 @@ void LoadedModel::State::load(const ModelOptions& options) {
 std::optional<int64_t> LoadedModel::State::slots_of_experts(const ModelOptions& options, const ModelLoading& loading) {
   const PackedSizes sizes = packed_sizes(loading.records(), loading.slot_bytes());
   if (!sizes.records.empty()) first_room_ = room();
-  const auto slots = expert_slots(options.expert_budget, options.host_budget, sizes, first_room_);
+  auto slots = expert_slots(options.expert_budget, options.host_budget, sizes, first_room_);
   constexpr auto kAutomatic = ExpertBudget::Unit::automatic;
+  // Plans with lanes want slots of the GPU, even if there are as many as experts.
+  if (!slots && machine_->copies_experts() && options.expert_budget.unit != kAutomatic) slots = sizes.experts();
   if (options.expert_budget.unit != kAutomatic || options.host_budget.unit != kAutomatic) first_room_.reset();
   if (slots && machine_->copies_experts() && options.host_budget.unit != ExpertBudget::Unit::automatic)
     throw Error("the host's memory holds all experts that are copied to slots", "--host-budget with --expert-copies",
@@ -266,8 +269,11 @@ void LoadedModel::State::open_packed(const ModelOptions& options, std::span<cons
     packed_ = PackedFile::open(options.packed_file, *identity, slot_bytes, why);
   if (packed_) return;
   if (why.empty()) why = "there is no such file";
-  throw Error("a packed file cannot be used (" + why + ")", options.packed_file,
-              "Make it again: tandem pack -m " + file_.path() + " -o " + options.packed_file);
+  std::error_code ignored;
+  const bool is_model = std::filesystem::equivalent(options.packed_file, file_.path(), ignored);
+  throw Error("a packed file cannot be used (" + (is_model ? "it is the model itself" : why) + ")", options.packed_file,
+              is_model ? "Leave out --packed, or name a file of tandem pack"
+                       : "Make it again: tandem pack -m " + file_.path() + " -o " + options.packed_file);
 }
 
 // Finds the packed file of an earlier start, or writes it piece by piece.
