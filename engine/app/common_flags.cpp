@@ -344,8 +344,8 @@ void add_lane_flags(CLI::App& app, CommonFlags& flags) {
       ->check(finite_range(0.001, 1000));
   app.add_option("--expert-policy", flags.engine.expert_policy,
                  "Y4: which expert leaves a slot, with --expert-copies: auto (as the policy that missed least lately), "
-                 "mrs, lru, lfu or ema")
-      ->check(CLI::IsMember({"auto", "mrs", "lru", "lfu", "ema"}))
+                 "mrs, lru, lfu, ema or static (none: slots stay as they begin)")
+      ->check(CLI::IsMember({"auto", "mrs", "lru", "lfu", "ema", "static"}))
       ->capture_default_str();
   app.add_option_function<std::string>(
          "--insert", [&flags](const std::string& which) { flags.engine.insert_misses = which == "miss"; },

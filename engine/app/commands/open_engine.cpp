@@ -15,6 +15,8 @@
 #include "engine/app/trace_picture.h"
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/registry.h"
+#include "engine/plan/lane_steps.h"
+#include "engine/plan/strategy.h"
 #include "engine/run/machine/expert_store.h"
 #include "engine/run/machine/graph_memory.h"
 #include "engine/run/pass_plans.h"
@@ -22,6 +24,12 @@
 #include "sync/output_file.h"
 
 namespace tandem::app {
+namespace {
+
+// The name of --expert-policy for slots that stay as they begin, and the plan that does so.
+constexpr const char *kStaticPolicy = "static", *kStaticPlan = "moe-schedule";
+
+}  // namespace
 
 // Names of flags become values here, because the parser has checked them already.
 Submit submit_of(const CommonFlags& flags) {
@@ -59,9 +67,27 @@ std::vector<std::string> devices_to_open(const CommonFlags& flags) {
 // Adds the command's needs to the flags' options. A flag takes precedence over the command's needs, except for
 // the context. The context is an exception because a command knows how many tokens it will run. `progress` lives until
 // loading has ended, so its bar is wiped even after an error.
+namespace {
+
+// Y4: slots that stay as they begin are a plan of their own, moe-schedule. hybrimoe and `auto` become that plan. No
+// other plan but moe-lru changes slots.
+void choose_static_slots(EngineOptions& options) {
+  if (options.expert_policy != kStaticPolicy) return;
+  options.expert_policy = EngineOptions().expert_policy;
+  if (!options.expert_copies && options.link_gbps <= 0) return;  // a note says that the flag has no use
+  if (options.plan == "auto" || options.plan == "hybrimoe") options.plan = kStaticPlan;
+  const Strategy& plan = find_strategy(options.plan);
+  if (plan.lanes != nullptr && plan.lanes->keeps)
+    throw Error("the plan changes slots", options.plan + " with --expert-policy static",
+                "Take --plan hybrimoe, or another policy");
+}
+
+}  // namespace
+
 std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds& needs) {
   Progress progress("loading", ProgressUnit::bytes, !flags.quiet() && Progress::stderr_is_terminal());
   EngineOptions options = flags.engine;
+  choose_static_slots(options);
   options.model_path = flags.model;
   options.devices = devices_to_open(flags);
   // -1 asks for measured shares, which is what an engine without a split does.
@@ -178,6 +204,8 @@ void print_notes(const CommonFlags& flags, const Engine& engine, int64_t tokens)
     notes.push_back("only the text part of this model runs: " + std::to_string(media) +
                     " tensors that read pictures or sound are left out");
   notes.push_back(note_on_idle_flags(flags, engine));
+  if (flags.engine.expert_policy == kStaticPolicy && engine.options().plan == kStaticPlan)
+    notes.push_back("slots stay as they begin: the plan is " + engine.options().plan);
   notes.push_back(note_on_length(engine.model().config(), tokens > 0 ? tokens : engine.sizes().context));
   if (flags.ctx_size > 0 && engine.sizes().context > flags.ctx_size)
     notes.push_back("the context holds " + std::to_string(engine.sizes().context) +
@@ -261,7 +289,7 @@ nlohmann::json lanes_json(const Engine& engine, const ExpertStore& store) {
     }
     return rows;
   };
-  return {{"policy", store.policy()},
+  return {{"policy", engine.options().plan == kStaticPlan ? std::string(kStaticPolicy) : store.policy()},
           {"insert", store.inserts_misses() ? "miss" : "transfer"},
           {"link_gbps", engine.machine().link_gbps()},
           {"host_slower", engine.machine().host_slower()},

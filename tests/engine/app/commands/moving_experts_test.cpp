@@ -131,6 +131,27 @@ TEST_F(MovingExpertsCommands, divide_experts_with_a_budget_that_holds_all_of_the
     }
 }
 
+TEST_F(MovingExpertsCommands, keep_their_slots_with_a_static_policy) {
+  const Arguments fixed{"--expert-copies", "--expert-budget", "38%", "--expert-policy", "static"};
+  const json plain = answer({});
+  for (const char* plan : {"auto", "hybrimoe", "moe-fixed", "moe-on-demand"}) {
+    const json kept = json_of(divided_run(fixed + Arguments{"--plan", plan, "--insert", "miss"}), caches_);
+    EXPECT_EQ(kept.at("text"), plain.at("text")) << plan;
+    const json& lanes = kept.at("expert_store").at("lanes");
+    for (const char* phase : {"prompts", "text"}) {
+      EXPECT_EQ(lanes.at(phase).at("experts_kept"), 0) << plan;
+      EXPECT_EQ(lanes.at(phase).at("evictions"), 0) << plan;
+    }
+    EXPECT_EQ(lanes.at("policy") == "static", plan == std::string("auto") || plan == std::string("hybrimoe")) << plan;
+  }
+  EXPECT_THAT(tandem(divided_run(fixed + Arguments{"--plan", "hybrimoe"}), caches_).err,
+              HasSubstr("slots stay as they begin: the plan is moe-schedule"));
+  const Ended refused = tandem(divided_run(fixed + Arguments{"--plan", "moe-lru"}), caches_);
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.err, HasSubstr("the plan changes slots: moe-lru with --expert-policy static"));
+  EXPECT_THAT(tandem(run({"--expert-policy", "static"}), caches_).err, HasSubstr("no use here for --expert-policy"));
+}
+
 TEST_F(MovingExpertsCommands, name_flags_that_have_no_use) {
   const auto notes = [&](const Arguments& flags) { return tandem(divided_run(flags), caches_).err; };
   EXPECT_THAT(notes({"--expert-copies", "--disk-gbps", "5"}),
