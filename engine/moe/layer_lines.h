@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
@@ -18,6 +19,9 @@ inline constexpr int64_t kMostRecordedExperts = 4096, kMostRecordedLayers = 4096
 
 // A line that says nothing. A file with CRLF has a carriage return on each of its empty lines.
 inline bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
+
+// The key that an object of this line has twice, if it is one of `keys`; "" without one. A parser takes the last value.
+std::string key_twice(std::string_view line, std::initializer_list<std::string_view> keys);
 
 struct LayerLine {
   int64_t line = 0;      // number in the file

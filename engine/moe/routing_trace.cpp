@@ -34,6 +34,9 @@ class TraceReader {
       if (is_blank(line)) continue;
       const Json json = parse_json(line);
       if (!json.is_object()) fail("no JSON object");
+      const std::string twice =
+          key_twice(line, {"seq", "pos", "experts", "weights", "scores", "top_k", "moe_layers", "type"});
+      if (!twice.empty()) fail(twice + " is there twice");
       has_meta_ ? read_token(json) : read_meta(json);
     }
     if (!has_meta_) fail("no line of type meta");

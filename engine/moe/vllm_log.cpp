@@ -35,6 +35,9 @@ class VllmReader {
   LogLine parse(const std::string& text) const {
     LogLine json = parse_json(text);
     if (!json.is_object()) fail("no JSON object");
+    const std::string twice = key_twice(text, {"layer", "row", "token_idx", "req_id", "seq", "topk_ids", "topk_weights",
+                                               "num_experts", "top_k", "layers_logged"});
+    if (!twice.empty()) fail(twice + " is there twice");
     return json;
   }
 

@@ -170,7 +170,7 @@ std::string note_on_length(const ModelConfig& config, int64_t tokens) {
 
 namespace {
 
-// Flags of experts that move have no use where all experts are in memory. Those of lanes have none without copies.
+// Flags of experts that move have no use where all experts are in memory. Flags of lanes have no use without copies.
 std::string note_on_idle_flags(const CommonFlags& flags, const Engine& engine) {
   const EngineOptions defaults, &given = flags.engine;
   const ExpertStore* store = engine.model().expert_store();

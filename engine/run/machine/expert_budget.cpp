@@ -22,8 +22,7 @@ constexpr double kLittleFree = 0.05, kEnoughFree = 0.10, kMuchFree = 0.20;
 
 std::string mebibytes(uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
 
-// In tenths of a unit. What is given is rounded down, and what is needed is rounded up, so a budget that is too small
-// looks too small.
+// In tenths of a unit. Messages round a budget down and a need up, so a budget that is too small looks too small.
 enum class Rounding { down, up };
 std::string in_units(double bytes, Rounding rounding) {
   constexpr std::pair<double, const char*> kUnits[] = {{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}};

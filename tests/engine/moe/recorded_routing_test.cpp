@@ -193,6 +193,18 @@ TEST(RecordedRouting, may_have_blank_lines_of_any_kind) {
             "");
 }
 
+TEST(RecordedRouting, has_each_key_once) {
+  const std::string meta = "{\"type\":\"meta\",\"experts\":4,\"top_k\":1,\"moe_layers\":[1]}\n";
+  EXPECT_THAT(refusal_of(meta + R"({"seq":0,"pos":0,"seq":1,"experts":[[3]]})"),
+              HasSubstr("seq is there twice: file, line 2"));
+  EXPECT_THAT(refusal_of(R"({"type":"meta","experts":4,"top_k":1,"moe_layers":[1],"experts":8})"),
+              HasSubstr("experts is there twice: file, line 1"));
+  EXPECT_EQ(refusal_of(meta + R"({"seq":0,"pos":0,"experts":[[3]],"piece":"seq","more":{"seq":1}})"), "")
+      << "a value of that name, and a key of another object";
+  EXPECT_THAT(refusal_of(vllm({R"({"layer":0,"topk_ids":[5,1],"layer":2})"})),
+              HasSubstr("layer is there twice: file, line 2"));
+}
+
 TEST(RecordedRouting, that_is_compressed_is_called_so) {
   EXPECT_THAT(refusal_of("\x1F\x8B\x08 packed\n", {.used = 1}), HasSubstr("is compressed: file. Unpack it first"));
   EXPECT_THAT(refusal_of("\x28\xB5\x2F\xFD packed\n", {.used = 1}), HasSubstr("is compressed"));
