@@ -3,6 +3,7 @@
 #include "engine/moe/card_speed.h"
 
 #include <charconv>
+#include <set>
 #include <sstream>
 
 #include "engine/moe/mixture_shape.h"
@@ -18,10 +19,12 @@ Card parse_card(const std::string& text) {
                 "Write it as gbps=960,memory=16,link=63, in GB and GB/s");
   };
   Card card{text.substr(0, 80), 0, 0, 0};
+  std::set<std::string> seen;
   std::istringstream parts(text);
   for (std::string part; std::getline(parts, part, ',');) {
     const size_t equals = part.find('=');
     const std::string key = part.substr(0, equals), value = equals == std::string::npos ? "" : part.substr(equals + 1);
+    if (!seen.insert(key).second) refuse(key.substr(0, 40) + " is there twice");
     if (key == "name") {
       card.name = value;
       continue;

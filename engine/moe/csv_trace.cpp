@@ -14,16 +14,34 @@
 namespace tandem {
 namespace {
 
-// The parts between commas, without blanks and quotes around them.
-std::vector<std::string_view> cells_of(std::string_view line) {
-  constexpr std::string_view kAround = " \t\r\"";
+std::string_view without_blanks(std::string_view cell) {
+  constexpr std::string_view kBlanks = " \t\r";
+  cell.remove_prefix(std::min(cell.find_first_not_of(kBlanks), cell.size()));
+  cell.remove_suffix(cell.size() - (cell.find_last_not_of(kBlanks) + 1));
+  return cell;
+}
+
+// The end of the quoted text that begins at `begin`. Two quotes in it are one quote of the text (RFC 4180).
+size_t closing_quote(std::string_view line, size_t begin) {
+  size_t quote = line.find('"', begin);
+  while (quote != std::string_view::npos && quote + 1 < line.size() && line[quote + 1] == '"')
+    quote = line.find('"', quote + 2);
+  return quote;
+}
+
+// The parts between commas, without blanks and quotes around them. A comma between quotes is part of its cell. Nothing:
+// a quote is not closed on the line, or something follows it.
+std::optional<std::vector<std::string_view>> cells_of(std::string_view line) {
   std::vector<std::string_view> cells;
   for (size_t begin = 0; begin <= line.size();) {
-    const size_t end = std::min(line.find(',', begin), line.size());
-    std::string_view cell = line.substr(begin, end - begin);
-    cell.remove_prefix(std::min(cell.find_first_not_of(kAround), cell.size()));
-    cell.remove_suffix(cell.size() - (cell.find_last_not_of(kAround) + 1));
-    cells.push_back(cell);
+    const size_t first = line.find_first_not_of(" \t\r", begin);
+    const bool quoted = first != std::string_view::npos && line[first] == '"';
+    const size_t closing = quoted ? closing_quote(line, first + 1) : begin;
+    if (closing == std::string_view::npos) return std::nullopt;
+    const size_t end = std::min(line.find(',', closing), line.size());
+    if (quoted && without_blanks(line.substr(closing + 1, end - closing - 1)) != "") return std::nullopt;
+    cells.push_back(
+        without_blanks(quoted ? line.substr(first + 1, closing - first - 1) : line.substr(begin, end - begin)));
     begin = end + 1;
   }
   return cells;
@@ -52,7 +70,7 @@ class CsvReader {
       throw Error("a CSV file does not say how many experts a token has", collected_.source(), "Say it: --top-k N");
     for (std::string text; std::getline(lines, text);) {
       ++line_;
-      if (!text.empty() && text != "\r") read_line(text);
+      if (!is_blank(text)) read_line(text);
     }
     for (const auto& [layer, begun] : begun_)
       if (!begun.ids.empty())
@@ -65,9 +83,18 @@ class CsvReader {
  private:
   [[noreturn]] void fail(const std::string& problem) const { collected_.fail(problem, line_); }
 
+  std::vector<std::string_view> cells_in(std::string_view line) const {
+    auto cells = cells_of(line);
+    if (!cells) fail("a quoted cell does not end where its quote does");
+    return *std::move(cells);
+  }
+
   void read_names(const std::string& line) {
-    const auto names = cells_of(line);
-    for (size_t i = 0; i < names.size(); ++i) columns_.emplace(names[i], i);
+    const auto names = cells_in(line);
+    count_ = names.size();
+    for (size_t i = 0; i < names.size(); ++i)
+      if (!columns_.emplace(names[i], i).second && !names[i].empty())
+        fail("the first line names the column '" + std::string(names[i]) + "' twice");
     for (const char* name : {"layer", "expert"})
       if (!columns_.contains(name)) fail("the first line names no column '" + std::string(name) + "'");
   }
@@ -89,7 +116,9 @@ class CsvReader {
 
   // A layer's token is complete with its k-th line.
   void read_line(const std::string& text) {
-    const auto cells = cells_of(text);
+    const auto cells = cells_in(text);
+    if (cells.size() > count_ && !(cells.size() == count_ + 1 && cells.back().empty()))
+      fail("the line has " + std::to_string(cells.size()) + " cells, and the first line " + std::to_string(count_));
     const int64_t layer = whole(cells, "layer", kMostRecordedLayers - 1);
     LayerLine& token = begun_[layer];
     const auto name = cell(cells, "seq");
@@ -108,6 +137,7 @@ class CsvReader {
 
   LayerLines collected_;
   const size_t used_;                                   // k
+  size_t count_ = 0;                                    // columns
   std::map<std::string, size_t, std::less<>> columns_;  // of each name
   std::map<int64_t, LayerLine> begun_;                  // the incomplete token of each layer
   int64_t line_ = 0;

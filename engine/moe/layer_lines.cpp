@@ -7,8 +7,20 @@
 #include <utility>
 
 #include "sync/error.h"
+#include "sync/json_text.h"
 
 namespace tandem {
+
+// Only a line in which a key's name stands more than once is parsed a second time.
+std::string key_twice(std::string_view line, std::initializer_list<std::string_view> keys) {
+  const auto stands_twice = [line](std::string_view key) {
+    const std::string quoted = '"' + std::string(key) + '"';
+    return line.find(quoted) != line.rfind(quoted);
+  };
+  if (std::ranges::none_of(keys, stands_twice)) return "";
+  const JsonFlaw flaw = json_flaw(line, kMostJsonDepth);
+  return flaw.kind == JsonFlaw::Kind::twice ? flaw.detail : "";
+}
 
 // Every failure names the line of the file, since such files are long and come from elsewhere.
 void LayerLines::fail(const std::string& problem, int64_t line) const {

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/moe/recorded_routing.h"
@@ -14,6 +16,12 @@
 namespace tandem {
 
 inline constexpr int64_t kMostRecordedExperts = 4096, kMostRecordedLayers = 4096;
+
+// A line that says nothing. A file with CRLF has a carriage return on each of its empty lines.
+inline bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
+
+// The key that an object of this line has twice, if it is one of `keys`; "" without one. A parser takes the last value.
+std::string key_twice(std::string_view line, std::initializer_list<std::string_view> keys);
 
 struct LayerLine {
   int64_t line = 0;      // number in the file

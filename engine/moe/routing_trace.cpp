@@ -11,6 +11,7 @@
 #include <ostream>
 #include <set>
 
+#include "engine/moe/layer_lines.h"
 #include "sync/error.h"
 #include "sync/json_text.h"
 
@@ -30,9 +31,12 @@ class TraceReader {
   RoutingTrace read(std::istream& lines) {
     for (std::string line; std::getline(lines, line);) {
       ++number_;
-      if (line.empty()) continue;
+      if (is_blank(line)) continue;
       const Json json = parse_json(line);
       if (!json.is_object()) fail("no JSON object");
+      const std::string twice =
+          key_twice(line, {"seq", "pos", "experts", "weights", "scores", "top_k", "moe_layers", "type"});
+      if (!twice.empty()) fail(twice + " is there twice");
       has_meta_ ? read_token(json) : read_meta(json);
     }
     if (!has_meta_) fail("no line of type meta");

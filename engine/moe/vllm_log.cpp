@@ -24,7 +24,7 @@ class VllmReader {
     read_meta(parse(first), routing.trace);
     for (std::string text; std::getline(lines, text);) {
       ++line_;
-      if (!text.empty()) read_token(parse(text));
+      if (!is_blank(text)) read_token(parse(text));
     }
     collected_.put_together(routing, told_, hints);
   }
@@ -35,6 +35,9 @@ class VllmReader {
   LogLine parse(const std::string& text) const {
     LogLine json = parse_json(text);
     if (!json.is_object()) fail("no JSON object");
+    const std::string twice = key_twice(text, {"layer", "row", "token_idx", "req_id", "seq", "topk_ids", "topk_weights",
+                                               "num_experts", "top_k", "layers_logged"});
+    if (!twice.empty()) fail(twice + " is there twice");
     return json;
   }
 

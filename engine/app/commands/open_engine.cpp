@@ -142,6 +142,34 @@ std::string note_on_length(const ModelConfig& config, int64_t tokens) {
          " that the model was trained for: behind those its text may make no sense";
 }
 
+namespace {
+
+// Flags of experts that move have no use where all experts are in memory. Flags of lanes have no use without copies.
+std::string note_on_idle_flags(const CommonFlags& flags, const Engine& engine) {
+  const EngineOptions defaults, &given = flags.engine;
+  const ExpertStore* store = engine.model().expert_store();
+  std::string idle;
+  const auto list = [&idle](bool is_given, const char* flag) {
+    if (is_given) idle += (idle.empty() ? "" : ", ") + std::string(flag);
+  };
+  if (store == nullptr) {
+    list(given.expert_copies, "--expert-copies");
+    list(given.link_gbps > 0, "--link-gbps");
+    list(given.disk_gbps > 0, "--disk-gbps");
+  }
+  if (store == nullptr || store->lanes() == nullptr) {
+    list(given.expert_policy != defaults.expert_policy, "--expert-policy");
+    list(given.insert_misses, "--insert");
+    list(given.expert_prefetch != defaults.expert_prefetch, "--expert-prefetch");
+    list(given.prefetch_layers != defaults.prefetch_layers, "--prefetch-layers");
+  }
+  if (idle.empty()) return "";
+  return "no use here for " + idle +
+         (store == nullptr ? ": no experts move (--expert-budget)" : ": no experts are copied (--expert-copies)");
+}
+
+}  // namespace
+
 // The engine's own notes, then those on the length of the context.
 void print_notes(const CommonFlags& flags, const Engine& engine, int64_t tokens) {
   if (flags.quiet()) return;
@@ -149,6 +177,7 @@ void print_notes(const CommonFlags& flags, const Engine& engine, int64_t tokens)
   if (const int64_t media = engine.model().config().media_tensors; media > 0)
     notes.push_back("only the text part of this model runs: " + std::to_string(media) +
                     " tensors that read pictures or sound are left out");
+  notes.push_back(note_on_idle_flags(flags, engine));
   notes.push_back(note_on_length(engine.model().config(), tokens > 0 ? tokens : engine.sizes().context));
   if (flags.ctx_size > 0 && engine.sizes().context > flags.ctx_size)
     notes.push_back("the context holds " + std::to_string(engine.sizes().context) +

@@ -8,6 +8,7 @@
 #include "engine/model/shapes.h"
 #include "engine/plan/model_clock/soc_costs.h"
 #include "engine/plan/strategy.h"
+#include "sync/error.h"
 
 namespace tandem {
 namespace {
@@ -67,13 +68,17 @@ std::vector<Operator> ShapeModel::operators(int64_t S) const {
 // adds queues, crossings and the shared memory.
 ModelledPass modelled_pass(std::span<const Operator> operators, int64_t tokens, const SocProfile& profile,
                            const std::string& strategy, const ClockOptions& options, const ExpertRequest* experts) {
+  const Strategy& chosen = find_strategy(strategy);
+  if (chosen.lanes != nullptr || chosen.near_memory != nullptr)
+    throw Error("a chip's clock has no slots for experts and no near-memory units", strategy,
+                "Leave out --soc, or take another plan");
   const std::vector<DeviceTraits> traits = traits_of(profile);
   PlanRequest request{operators, traits, {}};
   request.experts = experts;
   const Dominant dominant = dominant_in(profile, tokens);
   request.costs = costs_of(profile, options, dominant);
   ModelledPass pass;
-  pass.plan = find_strategy(strategy).make(request);
+  pass.plan = chosen.make(request);
   pass.plan.dominant = dominant;
   pass.run = run_model_clock(pass.plan, profile, options);
   return pass;

@@ -1,9 +1,13 @@
 #include "engine/run/machine/expert_budget.h"
 
+#include <spdlog/fmt/fmt.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "sync/error.h"
 
@@ -19,6 +23,17 @@ constexpr int64_t kPartsOfSlots = 4;
 constexpr double kLittleFree = 0.05, kEnoughFree = 0.10, kMuchFree = 0.20;
 
 std::string mebibytes(uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
+
+// In tenths of a unit. Messages round a budget down and a need up, so a budget that is too small looks too small.
+enum class Rounding { down, up };
+std::string in_units(double bytes, Rounding rounding) {
+  constexpr std::pair<double, const char*> kUnits[] = {{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}};
+  const auto* unit = std::ranges::find_if(kUnits, [&](const auto& each) { return bytes >= each.first; });
+  if (unit == std::end(kUnits)) --unit;
+  const double tenths = bytes / unit->first * 10;
+  return fmt::format("{:.15g} {}", (rounding == Rounding::up ? std::ceil(tenths) : std::floor(tenths)) / 10,
+                     unit->second);
+}
 
 // A limit keeps a huge budget from overflowing the number of slots.
 int64_t slots_in(double bytes, const PackedSizes& sizes) {
@@ -43,8 +58,11 @@ int64_t experts_that_fit(const PackedSizes& sizes, const MemoryRoom& room, int64
   return std::min(sizes.experts(), experts);
 }
 
-// Whether there are experts at all. Error if only a budget says so.
-bool has_experts(const PackedSizes& sizes, const ExpertBudget& device, const ExpertBudget& host) {
+// Whether there are experts at all. Error if only a budget says so, or if a budget is above the machine's memory.
+bool has_experts(const PackedSizes& sizes, const ExpertBudget& device, const ExpertBudget& host,
+                 uint64_t machine_bytes) {
+  require_budget_of_machine(device, "--expert-budget", machine_bytes);
+  require_budget_of_machine(host, "--host-budget", machine_bytes);
   if (sizes.records.empty() && (is_given(device) || is_given(host)))
     throw Error("the model has no experts that could move", "--expert-budget, --host-budget",
                 "Leave the budget out: all weights of this model are needed for every token");
@@ -92,16 +110,28 @@ std::optional<int64_t> slots_of_budget(const ExpertBudget& budget, const PackedS
   const int64_t slots = slots_in(budget.amount, sizes);
   if (slots < 1)
     throw Error("the budget holds less than one expert of each layer",
-                std::string(flag) + " of " + mebibytes(static_cast<uint64_t>(budget.amount)),
-                "Give at least " + mebibytes(sizes.layer_bytes()));
+                std::string(flag) + " of " + in_units(budget.amount, Rounding::down),
+                "Give at least " + in_units(static_cast<double>(sizes.layer_bytes()), Rounding::up));
   return slots;
+}
+
+void require_budget_of_machine(const ExpertBudget& budget, const char* flag, uint64_t machine_bytes) {
+  const auto machine = static_cast<double>(machine_bytes);
+  if (budget.unit != ExpertBudget::Unit::bytes || machine <= 0 || budget.amount <= machine) return;
+  throw Error("the budget is above what there is", std::string(flag) + " of " + in_units(budget.amount, Rounding::up),
+              "This machine has " + in_units(machine, Rounding::down) + " of memory. Give less, or a share (25%)");
+}
+
+uint64_t machine_memory() {
+  const int64_t pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+  return pages > 0 && page_bytes > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes) : 0;
 }
 
 // A budget of the user's counts as it is. Without one, experts move only if the model does not fit the free memory, of
 // which a part stays free.
 std::optional<int64_t> expert_slots(const ExpertBudget& device, const ExpertBudget& host, const PackedSizes& sizes,
-                                    const std::optional<MemoryRoom>& room) {
-  if (!has_experts(sizes, device, host)) return std::nullopt;
+                                    const std::optional<MemoryRoom>& room, uint64_t machine_bytes) {
+  if (!has_experts(sizes, device, host, machine_bytes)) return std::nullopt;
   int64_t slots = sizes.experts();
   if (is_given(device) || is_given(host)) {
     slots = std::min({slots, slots_of_budget(device, sizes, "--expert-budget").value_or(slots),
@@ -115,8 +145,9 @@ std::optional<int64_t> expert_slots(const ExpertBudget& device, const ExpertBudg
 
 // Copies take memory beside what they are copies of.
 std::optional<CopiedExperts> copied_experts(const ExpertBudget& device, const ExpertBudget& host,
-                                            const PackedSizes& sizes, const std::optional<MemoryRoom>& room) {
-  if (!has_experts(sizes, device, host)) return std::nullopt;
+                                            const PackedSizes& sizes, const std::optional<MemoryRoom>& room,
+                                            uint64_t machine_bytes) {
+  if (!has_experts(sizes, device, host, machine_bytes)) return std::nullopt;
   const int64_t all = sizes.experts();
   if (is_given(host) && !is_given(device))
     throw Error("the host's budget does not say how many experts the GPU holds", "--host-budget with --expert-copies",
@@ -126,11 +157,12 @@ std::optional<CopiedExperts> copied_experts(const ExpertBudget& device, const Ex
     slots = std::min(all, *slots_of_budget(device, sizes, "--expert-budget"));
   else if (!fits(sizes, room))
     slots = std::max<int64_t>(1, experts_that_fit(sizes, *room) / kPartsOfSlots);
-  if (slots >= all) return std::nullopt;
+  else
+    return std::nullopt;
   int64_t in_host = all;
   if (is_given(host))
     in_host = std::min(all, *slots_of_budget(host, sizes, "--host-budget"));
-  else if (room)
+  else if (room && slots < all)  // otherwise the host's memory is asked for no expert
     in_host = experts_that_fit(sizes, *room, slots);
   return CopiedExperts{slots, in_host};
 }

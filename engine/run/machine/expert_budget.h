@@ -29,12 +29,18 @@ PackedSizes packed_sizes(std::span<const ExpertRecords> records, std::span<const
 // each layer. flag: for the message.
 std::optional<int64_t> slots_of_budget(const ExpertBudget& budget, const PackedSizes& sizes, const char* flag);
 
+// Of the whole machine; 0: the system does not say.
+uint64_t machine_memory();
+
+// Error: a budget in bytes above machine_bytes. 0 is no limit. flag: for the message.
+void require_budget_of_machine(const ExpertBudget& budget, const char* flag, uint64_t machine_bytes);
+
 // Slots of each layer; nothing: all experts stay in memory. `device` and `host` are --expert-budget and --host-budget,
 // and the smaller one counts, because both name one memory. If both are automatic, experts move only if the weights do
 // not fit `room`. A part of the room stays free for the context and for other buffers. Error: a budget for a model
-// without experts; no room for one expert of each layer.
+// without experts; one above machine_bytes; no room for one expert of each layer.
 std::optional<int64_t> expert_slots(const ExpertBudget& device, const ExpertBudget& host, const PackedSizes& sizes,
-                                    const std::optional<MemoryRoom>& room);
+                                    const std::optional<MemoryRoom>& room, uint64_t machine_bytes = machine_memory());
 
 // Experts that are copied from the host's memory to slots of a GPU. in_host: experts of each layer that the host's
 // memory holds.
@@ -42,11 +48,12 @@ struct CopiedExperts {
   int64_t slots = 0, in_host = 0;
   bool operator==(const CopiedExperts&) const = default;
 };
-// nullopt: all experts have slots. The slots are those of `device`. Without `host` the memory holds as many experts
-// beside them as fit `room`. If both are automatic and the weights do not fit, slots get a quarter of what fits.
-// Errors: as above; `host` without `device`.
+// nullopt: nothing moves, because no budget is given and all experts fit. The slots are those of `device`, even if they
+// are as many as experts. Without `host` the memory holds as many experts beside them as fit `room`. If both are
+// automatic and the weights do not fit, slots get a quarter of what fits. Errors: as above; `host` without `device`.
 std::optional<CopiedExperts> copied_experts(const ExpertBudget& device, const ExpertBudget& host,
-                                            const PackedSizes& sizes, const std::optional<MemoryRoom>& room);
+                                            const PackedSizes& sizes, const std::optional<MemoryRoom>& room,
+                                            uint64_t machine_bytes = machine_memory());
 
 // A look at the free memory while texts run. now: slots of each layer at present; most: at the start. first_bytes: what
 // was free before the model was loaded. layer_bytes: of one slot of every layer.

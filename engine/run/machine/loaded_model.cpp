@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <future>
 #include <numeric>
 #include <optional>
@@ -276,8 +277,11 @@ void LoadedModel::State::open_packed(const ModelOptions& options, std::span<cons
     packed_ = PackedFile::open(options.packed_file, *identity, slot_bytes, why);
   if (packed_) return;
   if (why.empty()) why = "there is no such file";
-  throw Error("a packed file cannot be used (" + why + ")", options.packed_file,
-              "Make it again: tandem pack -m " + file_.path() + " -o " + options.packed_file);
+  std::error_code ignored;
+  const bool is_model = std::filesystem::equivalent(options.packed_file, file_.path(), ignored);
+  throw Error("a packed file cannot be used (" + (is_model ? "it is the model itself" : why) + ")", options.packed_file,
+              is_model ? "Leave out --packed, or name a file of tandem pack"
+                       : "Make it again: tandem pack -m " + file_.path() + " -o " + options.packed_file);
 }
 
 // Finds the packed file of an earlier start, or writes it piece by piece.

@@ -21,7 +21,7 @@ uint64_t context_bytes(const ModelConfig& config, int64_t context, KvType type) 
 int64_t MemoryNeeds::held() const { return std::min(experts, slots + in_host); }
 
 uint64_t MemoryNeeds::resident_bytes() const {
-  if (!experts_move()) return weight_bytes;
+  if (!experts_move() && in_host == 0) return weight_bytes;
   return weight_bytes - expert_bytes +
          expert_bytes / static_cast<uint64_t>(experts) * static_cast<uint64_t>(slots + in_host);
 }

@@ -125,7 +125,11 @@ void PackCache::write(const std::function<void(PackedFileWriter&)>& fill) {
                 std::to_string(bytes) + " bytes of " + std::to_string(most_bytes_));
   std::error_code problem;
   fs::create_directories(folder_, problem);
-  if (problem) throw Error("cannot make a folder for packed weights (" + problem.message() + ")", folder_);
+  if (problem)
+    throw Error(
+        "cannot make a folder for packed weights (" + problem.message() + ")", folder_,
+        "Set XDG_CACHE_HOME to a folder that can be written, or name a file: tandem pack -o FILE, then --packed "
+        "FILE");
   const std::string path = (fs::path(folder_) / PackedFile::name(wanted.model)).string();
   remove_packed(path);  // a file that cannot be used does not count
   remove_abandoned(folder_);

@@ -53,8 +53,9 @@ TEST(CardSpeed, of_a_card_is_read_from_its_description) {
   EXPECT_EQ(card.name, "small");
   EXPECT_EQ(card.memory_bytes, 16e9);
   EXPECT_EQ(card.link_bytes_per_second, 63.5e9);
-  for (const char* bad : {"", "gbps=1", "gbps=1,memory=1", "gbps=0,memory=1,link=1", "gbps=-1,memory=1,link=1",
-                          "gbps=x,memory=1,link=1", "gbps=1,memory=1,link=1,cores=2", "gbps=nan,memory=1,link=1"})
+  for (const char* bad :
+       {"", "gbps=1", "gbps=1,memory=1", "gbps=0,memory=1,link=1", "gbps=-1,memory=1,link=1", "gbps=x,memory=1,link=1",
+        "gbps=1,memory=1,link=1,cores=2", "gbps=1,gbps=1,memory=1,link=1", "gbps=nan,memory=1,link=1"})
     EXPECT_THROW(parse_card(bad), Error) << bad;
 }
 

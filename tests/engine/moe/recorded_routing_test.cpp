@@ -164,5 +164,63 @@ TEST(RecordedRouting, of_csv_names_the_line_that_is_wrong) {
   EXPECT_THAT(refusal_of("\n \n"), HasSubstr("empty"));
 }
 
+TEST(RecordedRouting, of_csv_may_have_quoted_cells_with_commas) {
+  const RecordedRouting routing = recorded(
+      "\"piece\", \"layer\" ,expert\n\"1,0\",1,2\n\"a \"\"b\"\", c\" ,1,\"3\"\nd\"e,1,0\n\"\",1,1,\n", {.used = 2});
+  EXPECT_THAT(routing.trace.layers, ElementsAre(1));
+  ASSERT_EQ(routing.trace.tokens.size(), 2u);
+  EXPECT_THAT(routing.trace.tokens[0].experts[0], ElementsAre(2, 3));
+  EXPECT_THAT(routing.trace.tokens[1].experts[0], ElementsAre(0, 1));
+  const std::string names = "piece,layer,expert\n";
+  for (const char* open : {"\"a,1,2\n", "\"a\"b,1,2\n", "\"a\"\",1,2\n"})
+    EXPECT_THAT(refusal_of(names + open, {.used = 1}), HasSubstr("a quoted cell does not end")) << open;
+}
+
+TEST(RecordedRouting, of_csv_has_each_column_once_and_no_cells_beside_them) {
+  EXPECT_THAT(refusal_of("layer,expert,layer\n0,1,5\n", {.used = 1}), HasSubstr("names the column 'layer' twice"));
+  EXPECT_THAT(refusal_of("layer,expert\n0,1,5\n", {.used = 1}), HasSubstr("has 3 cells, and the first line 2"));
+  EXPECT_EQ(refusal_of("layer,expert,,\n0,1,,,\n", {.used = 1}), "") << "columns without a name, and a last comma";
+}
+
+TEST(RecordedRouting, may_have_blank_lines_of_any_kind) {
+  const std::string blank = "\r\n  \r\n\t\n\n";
+  EXPECT_EQ(refusal_of(blank + "layer,expert\r\n" + blank + "0,1\r\n" + blank, {.used = 1}), "");
+  EXPECT_EQ(refusal_of(kVllmMeta + ("\r\n" + blank) + R"({"layer":0,"topk_ids":[5,1]})" + "\r\n" + blank +
+                       R"({"layer":2,"topk_ids":[5,1]})" + blank),
+            "");
+  EXPECT_EQ(refusal_of(blank + R"({"type":"meta","experts":4,"top_k":2,"moe_layers":[1]})" + "\r\n" + blank +
+                       R"({"seq":0,"pos":0,"experts":[[0,3]]})" + "\r\n" + blank),
+            "");
+}
+
+TEST(RecordedRouting, has_each_key_once) {
+  const std::string meta = "{\"type\":\"meta\",\"experts\":4,\"top_k\":1,\"moe_layers\":[1]}\n";
+  EXPECT_THAT(refusal_of(meta + R"({"seq":0,"pos":0,"seq":1,"experts":[[3]]})"),
+              HasSubstr("seq is there twice: file, line 2"));
+  EXPECT_THAT(refusal_of(R"({"type":"meta","experts":4,"top_k":1,"moe_layers":[1],"experts":8})"),
+              HasSubstr("experts is there twice: file, line 1"));
+  EXPECT_EQ(refusal_of(meta + R"({"seq":0,"pos":0,"experts":[[3]],"piece":"seq","more":{"seq":1}})"), "")
+      << "a value of that name, and a key of another object";
+  EXPECT_THAT(refusal_of(vllm({R"({"layer":0,"topk_ids":[5,1],"layer":2})"})),
+              HasSubstr("layer is there twice: file, line 2"));
+}
+
+TEST(RecordedRouting, that_is_compressed_is_called_so) {
+  EXPECT_THAT(refusal_of("\x1F\x8B\x08 packed\n", {.used = 1}), HasSubstr("is compressed: file. Unpack it first"));
+  EXPECT_THAT(refusal_of("\x28\xB5\x2F\xFD packed\n", {.used = 1}), HasSubstr("is compressed"));
+}
+
+TEST(RecordedRouting, with_fewer_tokens_than_its_first_line_says_has_a_note) {
+  const auto notes_of = [](const std::string& counts) {
+    return recorded(R"({"type":"meta","experts":4,"top_k":1,"moe_layers":[1])" + counts + "}\n" +
+                    "{\"seq\":0,\"pos\":0,\"experts\":[[3]]}\n{\"seq\":2,\"pos\":4,\"experts\":[[1]]}\n")
+        .notes;
+  };
+  EXPECT_THAT(notes_of(R"(,"sequences":2,"tokens_per_sequence":5)"), ElementsAre());
+  EXPECT_THAT(notes_of(R"(,"sequences":1,"tokens_per_sequence":"many")"), ElementsAre()) << "more is no cut file";
+  EXPECT_THAT(notes_of(R"(,"sequences":3)"), ElementsAre(HasSubstr("says 3 sequences, and the file has 2")));
+  EXPECT_THAT(notes_of(R"(,"tokens_per_sequence":6)"), ElementsAre(HasSubstr("says 6 tokens for the longest of them")));
+}
+
 }  // namespace
 }  // namespace tandem

@@ -86,7 +86,7 @@ ExpertCosts costs_in(const std::string& text) {
     const std::string name = element.substr(0, sign);
     const std::optional<double> cost = read_number(element.substr(sign + 1), 0, kMostCost);
     const NamedCost& known = cost_named(name, element);
-    if (!cost) refuse(element, "a cost is a number from 0 on");
+    if (!cost) refuse(element, "a cost is a number from 0 to 1e15");
     if (!seen.insert(name).second) refuse(element, "a cost is given once");
     costs.*known.field = *cost;
   }

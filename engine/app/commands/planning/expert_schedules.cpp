@@ -202,17 +202,20 @@ UnitFlags add_unit_flags(CLI::App& app, ScheduleFlags& flags) {
   const auto time = [&](const char* name, double& field, const char* explains) {
     return add_positive(app, name, field, kMostTime, explains);
   };
+  const auto time_from_0 = [&](const char* name, double& field, const char* explains) {
+    return app.add_option(name, field, explains)->check(finite_range(0, kMostTime));
+  };
   const auto rate = [&](const char* name, double& field, const char* explains) {
     return add_positive(app, name, field, kMostRate, explains);
   };
   UnitFlags added;
   added.units = whole_number("--ndp", flags.times.units, kUnitsRange, "near-memory units beside the GPU (N)");
-  added.needed = {time("--t-g", flags.times.gpu_expert, "seconds of an expert on the GPU (T_g)"),
+  // Memory that is shared moves nothing. T_n stays above 0, because equations divide by sums with it.
+  added.needed = {time_from_0("--t-g", flags.times.gpu_expert, "seconds of an expert on the GPU (T_g)"),
                   time("--t-n", flags.times.unit_expert, "seconds of an expert on all units together (T_n)"),
-                  time("--t-w", flags.times.move_expert, "seconds to move an expert to the GPU (T_w)"),
-                  app.add_option("--t-a", flags.times.move_activation,
-                                 "seconds to move a token's activations to or from a unit (T_a)")
-                      ->check(finite_range(0, kMostTime)),
+                  time_from_0("--t-w", flags.times.move_expert, "seconds to move an expert to the GPU (T_w)"),
+                  time_from_0("--t-a", flags.times.move_activation,
+                              "seconds to move a token's activations to or from a unit (T_a)"),
                   whole_number("--top-k", flags.top_k, kActiveRange, "experts of a token"),
                   whole_number("--prompt", flags.prompt, kPromptRange, "tokens of the prompt (S)")};
   added.rates = {rate("--expert-bytes", flags.rates.expert_bytes, "for --loads: bytes of an expert"),

@@ -219,9 +219,12 @@ void add_bench(CLI::App& app, Action& action) {
 // none on the NPU. Without --soc: those of a chip's clock. The lists are kept by hand. A flag counts only if it stands
 // on the command line, since variables of the environment are meant for all commands.
 std::vector<std::string> idle_flags(const CLI::App& app, const CommonFlags& flags) {
-  static const char* const kMeasured[] = {"--ctx-size",   "--threads",   "--device",      "--strict-device",
-                                          "--split",      "--act",       "--sync",        "--submit",
-                                          "--cache-type", "--ndp-split", "--ndp-prompts", "--ndp-prefetch"};
+  static const char* const kMeasured[] = {
+      "--ctx-size",      "--threads",    "--device",        "--strict-device",   "--split",           "--act",
+      "--sync",          "--submit",     "--cache-type",    "--ndp-split",       "--ndp-prompts",     "--ndp-prefetch",
+      "--packed",        "--pack-cache", "--expert-budget", "--host-budget",     "--expert-copies",   "--link-gbps",
+      "--expert-policy", "--insert",     "--hot-experts",   "--expert-prefetch", "--prefetch-layers", "--disk-gbps",
+      "--host-slower"};
   static const char* const kOfExperts[] = {"--moe-tiers", "--moe-tier-rule", "--moe-group",      "--moe-residency",
                                            "--overflow",  "--moe-graphs",    "--moe-graph-limit"};
   static const char* const kModelled[] = {"--weights", "--slow-sync", "--beside-load"};

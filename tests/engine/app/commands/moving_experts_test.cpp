@@ -140,6 +140,58 @@ TEST_F(MovingExpertsCommands, divide_experts_between_lanes_and_write_the_same_te
   }
 }
 
+// The GPU then has a slot for each expert, and the link has nothing to copy.
+TEST_F(MovingExpertsCommands, divide_experts_with_a_budget_that_holds_all_of_them) {
+  const json plain = answer({});
+  for (const char* plan : {"auto", "hybrimoe", "moe-fixed-transfer", "moe-on-demand"})
+    for (const char* budget : {"100%", "64MiB"}) {
+      const json divided =
+          json_of(divided_run({"--expert-copies", "--expert-budget", budget, "--plan", plan}), caches_);
+      EXPECT_EQ(divided.at("text"), plain.at("text")) << plan << " " << budget;
+      const json& store = divided.at("expert_store");
+      EXPECT_EQ(store.at("slots_per_layer"), 8) << plan << " " << budget;
+      EXPECT_EQ(store.at("lanes").at("text").at("copied"), 0) << plan << " " << budget;
+    }
+}
+
+TEST_F(MovingExpertsCommands, keep_their_slots_with_a_static_policy) {
+  const Arguments fixed{"--expert-copies", "--expert-budget", "38%", "--expert-policy", "static"};
+  const json plain = answer({});
+  for (const char* plan : {"auto", "hybrimoe", "moe-lru", "moe-on-demand"}) {
+    const json kept = json_of(divided_run(fixed + Arguments{"--plan", plan, "--insert", "miss"}), caches_);
+    EXPECT_EQ(kept.at("text"), plain.at("text")) << plan;
+    const json& lanes = kept.at("expert_store").at("lanes");
+    EXPECT_EQ(lanes.at("policy"), "static");
+    for (const char* phase : {"prompts", "text"}) {
+      EXPECT_EQ(lanes.at(phase).at("experts_kept"), 0) << plan;
+      EXPECT_EQ(lanes.at(phase).at("evictions"), 0) << plan;
+    }
+  }
+  EXPECT_THAT(tandem(run({"--expert-policy", "static"}), caches_).err, HasSubstr("no use here for --expert-policy"));
+}
+
+TEST_F(MovingExpertsCommands, name_flags_that_have_no_use) {
+  const auto notes = [&](const Arguments& flags) { return tandem(divided_run(flags), caches_).err; };
+  EXPECT_THAT(notes({"--expert-copies", "--disk-gbps", "5"}),
+              HasSubstr("no use here for --expert-copies, --disk-gbps: no experts move (--expert-budget)"));
+  EXPECT_THAT(notes({"--expert-budget", "25%", "--expert-policy", "lru", "--insert", "miss"}),
+              HasSubstr("no use here for --expert-policy, --insert: no experts are copied (--expert-copies)"));
+  EXPECT_THAT(notes({"--expert-budget", "25%", "--expert-prefetch", "on", "--prefetch-layers", "1"}),
+              HasSubstr("no use here for --expert-prefetch, --prefetch-layers: "));
+  EXPECT_THAT(notes({"--expert-budget", "25%", "--disk-gbps", "5"}), Not(HasSubstr("no use")));
+  EXPECT_THAT(notes({"--expert-budget", "38%", "--expert-copies", "--expert-policy", "lru", "--insert", "miss",
+                     "--expert-prefetch", "on", "--link-gbps", "5"}),
+              Not(HasSubstr("no use")));
+}
+
+TEST_F(MovingExpertsCommands, refuse_budgets_above_the_memory_of_the_machine) {
+  for (const char* flag : {"--expert-budget", "--host-budget"}) {
+    const Ended ended = tandem(run({flag, "100000GiB"}), caches_);
+    EXPECT_EQ(ended.status, 1);
+    EXPECT_THAT(ended.err, HasSubstr("the budget is above what there is: " + std::string(flag)));
+  }
+}
+
 TEST_F(MovingExpertsCommands, copy_experts_ahead_and_insert_misses_without_another_text) {
   const Arguments copies{"--expert-copies", "--expert-budget", "38%", "--plan", "moe-lru"};
   const json plain = answer({});
@@ -243,6 +295,13 @@ TEST_F(MovingExpertsCommands, read_the_file_that_pack_wrote) {
   answer({"--expert-budget", "25%"});
   fs::remove(file);
   EXPECT_EQ(content_of(kept()).size(), packed.at("bytes").get<size_t>());
+}
+
+TEST_F(MovingExpertsCommands, do_not_advise_to_write_over_the_model) {
+  const Ended ended = tandem(run({"--packed", model_}), caches_);
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_THAT(ended.err, HasSubstr("it is the model itself"));
+  EXPECT_THAT(ended.err, Not(HasSubstr("Make it again")));
 }
 
 TEST_F(MovingExpertsCommands, refuse_packed_files_of_other_models_and_targets_that_are_no_files) {

@@ -52,6 +52,20 @@ TEST(PlanExperts, draws_lanes_as_text) {
   EXPECT_THAT(ended.out, HasSubstr("best: greedy"));
 }
 
+// Source: memory that is shared (T_w), and an expert that takes no time there (T_g).
+TEST(PlanExperts, gives_the_gpu_everything_where_nothing_has_to_move) {
+  const Arguments free{"plan-experts", "--ndp", "2",       "--t-g", "0",        "--t-n", "4", "--t-w", "0",
+                       "--t-a",        "0.5",   "--top-k", "4",     "--prompt", "2"};
+  const json answer = json_of(free);
+  EXPECT_EQ(answer["decode"], json::parse(R"({"E_g": 4.0, "E_n": 0.0})"));
+  EXPECT_EQ(answer["E_max"]["real"], (4 * 4 + 3 * 0.5) / 4);
+  EXPECT_EQ(answer["E_max"]["used"], 4);
+  const Ended refused = tandem({"plan-experts", "--ndp", "2", "--t-g", "0", "--t-n", "0", "--t-w", "0", "--t-a", "0.5",
+                                "--top-k", "4", "--prompt", "2"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--t-n: '0'")) << "a sum of all three is divided by";
+}
+
 // The values are those of tests/engine/moe/near_memory_test.cpp. Eq. 1: 3 + 4 + 1/2 = 7.5; m = 2: (1.5 + 8 - 6) / 7.5.
 TEST(PlanExperts, balances_near_memory_units_and_a_gpu) {
   const json answer = json_of(kUnits);

@@ -147,6 +147,16 @@ TEST(PlanOnAChip, says_which_flags_say_nothing) {
   EXPECT_EQ(idle.status, 0);
   EXPECT_THAT(idle.err, HasSubstr("note: --split says nothing with --soc"));
   EXPECT_THAT(idle.err, HasSubstr("note: --device says nothing with --soc"));
+  const Ended experts = tandem(base + Arguments{"--expert-budget", "25%", "--expert-copies", "--disk-gbps", "1"});
+  EXPECT_EQ(experts.status, 0);
+  for (const char* flag : {"--expert-budget", "--expert-copies", "--disk-gbps"})
+    EXPECT_THAT(experts.err, HasSubstr("note: " + std::string(flag) + " says nothing with --soc"));
+  for (const char* plan : {"hybrimoe", "moe-fixed", "gpu-ndp", "ndp-monde"}) {
+    const Ended refused = tandem({"plan", "--shape", "olmoe-1b-7b", "--soc", "m2-ultra", "--plan", plan});
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.err, HasSubstr("a chip's clock has no slots for experts and no near-memory units: " +
+                                       std::string(plan) + ". Leave out --soc"));
+  }
   EXPECT_THAT(idle.err, HasSubstr("fixes a weight at"));
   EXPECT_THAT(idle.err, Not(HasSubstr("--act")));
   EXPECT_THAT(tandem(base + Arguments{"--split", "0.5", "-q"}).err, IsEmpty());

@@ -22,7 +22,7 @@ PackedSizes sizes() { return {kRecords, 10 * kMebibyte}; }
 MemoryRoom room(double mebibytes) { return {static_cast<uint64_t>(mebibytes * kMebibyte), "the test"}; }
 
 std::optional<int64_t> slots(const ExpertBudget& device, const ExpertBudget& host = {}) {
-  return expert_slots(device, host, sizes(), room(1000));
+  return expert_slots(device, host, sizes(), room(1000), 0);
 }
 
 TEST(ExpertBudget, counts_what_experts_take) {
@@ -57,8 +57,24 @@ TEST(ExpertBudget, in_bytes_holds_one_expert_of_each_layer_for_every_four_mebiby
   EXPECT_EQ(slots({bytes, 32.0 * kMebibyte}), std::nullopt);
   EXPECT_EQ(slots({bytes, 1e15}), std::nullopt);
   const std::string text = message_of([] { slots({bytes, 4.0 * kMebibyte - 1}); });
-  EXPECT_THAT(text, HasSubstr("less than one expert of each layer: --expert-budget of 4 MiB"));
+  EXPECT_THAT(text, HasSubstr("less than one expert of each layer: --expert-budget of 3.9 MiB"));
   EXPECT_THAT(text, HasSubstr("at least 4 MiB"));
+  EXPECT_THAT(message_of([] { slots({bytes, 200.0 * 1024}); }), HasSubstr("--expert-budget of 200 KiB"));
+  EXPECT_THAT(message_of([] { slots({bytes, 7}); }), HasSubstr("--expert-budget of 0 KiB"));
+}
+
+TEST(ExpertBudget, above_the_memory_of_the_machine_is_refused) {
+  constexpr double kMachine = 1000.0 * kMebibyte;
+  const auto slots_of = [](const ExpertBudget& device, const ExpertBudget& host) {
+    return expert_slots(device, host, sizes(), room(1000), static_cast<uint64_t>(kMachine));
+  };
+  EXPECT_EQ(slots_of({bytes, kMachine}, {}), std::nullopt);
+  EXPECT_EQ(slots_of({percent, 25}, {}), 2) << "a share is below what there is";
+  const std::string text = message_of([&] { slots_of({bytes, kMachine + 1}, {}); });
+  EXPECT_THAT(text, HasSubstr("the budget is above what there is: --expert-budget of 1000.1 MiB"));
+  EXPECT_THAT(text, HasSubstr("This machine has 1000 MiB of memory"));
+  EXPECT_THAT(message_of([&] { slots_of({percent, 25}, {bytes, 1e15}); }), HasSubstr("--host-budget of 931322.6 GiB"));
+  EXPECT_GT(machine_memory(), uint64_t{1} << 20);
 }
 
 TEST(ExpertBudget, of_device_and_host_is_the_smaller_one) {
@@ -94,7 +110,8 @@ TEST(ExpertBudget, of_copies_gives_slots_to_the_gpu_and_what_is_asked_for_or_fit
   // 85 % of 41 MiB hold six experts of each layer beside the other weights, and two of them have slots.
   EXPECT_EQ(copied({percent, 25}, {}, 41), (CopiedExperts{2, 4}));
   EXPECT_EQ(copied_experts({percent, 25}, {}, sizes(), std::nullopt), (CopiedExperts{2, 8}));
-  EXPECT_EQ(copied({percent, 100}, {percent, 50}, 100), std::nullopt) << "all have slots";
+  EXPECT_EQ(copied({percent, 100}, {}, 100), (CopiedExperts{8, 8})) << "all have slots";
+  EXPECT_EQ(copied({percent, 100}, {}, 41), (CopiedExperts{8, 8})) << "nothing is asked of the host's memory";
   EXPECT_EQ(copied({}, {}, 42), std::nullopt) << "all fit";
   EXPECT_EQ(copied({}, {}, 41), (CopiedExperts{1, 5})) << "a quarter of six";
 }
