@@ -72,6 +72,18 @@ INSTANTIATE_TEST_SUITE_P(
                       Way{"tensor", {0.5}, "simt", {}, KvType::f32, false, "blocking", {"vulkan:0", "npu:0"}}),
     test_name);
 
+// The pass has as many tokens as the engine has room for, so a buffer that is too small for a layer ends it.
+TEST(ReferenceBuffers, hold_a_pass_of_as_many_tokens_as_an_engine_takes) {
+  const std::vector<int32_t> ids = reference_ids();
+  const Way host{"host-only", {}};
+  for (const MadeModel& made : made_models()) {
+    SCOPED_TRACE(made.name);
+    const auto engine = open_engine(made.file(), host, kReferenceTokens);
+    EXPECT_LE(largest_difference(all_logits(*engine, ids), reference_logits(GgufFile::open(made.file()), ids)),
+              promised(rounded_by(host)));
+  }
+}
+
 // Texts of other lengths are beginnings of the same text, so the reference knows their logits.
 class ReferenceTexts : public ReferenceModels {};
 
