@@ -46,8 +46,8 @@ TEST(PreTokenizer, llama_bpe_takes_three_digits_and_a_leading_symbol_and_line_en
 }
 
 TEST(PreTokenizer, qwen2_takes_digits_one_by_one) {
-  for (const char* name :
-       {"qwen2", "deepseek-r1-qwen", "megrez", "kormo", "f2llmv2", "stablelm2", "hunyuan", "bailingmoe", "llada-moe"}) {
+  for (const char* name : {"qwen2", "deepseek-r1-qwen", "megrez", "kormo", "f2llmv2", "stablelm2", "hunyuan",
+                           "bailingmoe", "llada-moe", "solar-open"}) {
     EXPECT_THAT(cut(name, "We'Ve 33 \n\n y"), ElementsAre("We", "'Ve", " ", "3", "3", " \n\n", " y"));
   }
 }
@@ -98,6 +98,8 @@ TEST(PreTokenizer, kimi_k2_keeps_han_characters_out_of_words) {
               ElementsAre("foo", "Bar", " ", "我想在", "apple", "工作", "131", "415", "1", "天", " don't", " WE'LL",
                           " a", "/b", "//\n"));
   EXPECT_THAT(cut("kimi-k2", "Ελλάδα中文ABC 々x"), ElementsAre("Ελλάδα", "中文", "ABC", " ", "々", "x"));
+  // The script has this punctuation in common with others.
+  EXPECT_THAT(cut("kimi-k2", "中。'lx、「b」〇"), ElementsAre("中", "。'", "lx", "、「", "b", "」", "〇"));
 }
 
 TEST(PreTokenizer, youtu_isolates_scripts_of_east_asia_and_their_punctuation) {
