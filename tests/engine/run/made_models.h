@@ -255,6 +255,13 @@ inline std::span<const MadeModel> made_models() {
          config.rope.frequency_factors = {1, 1.1f, 1.2f, 1.3f, 1.4f, 1.5f};
          config.rope.long_factors = {1, 2, 3, 5, 8, 13};
        }},
+      {"granite-biases",
+       R"({"schema": 1, "architecture": "granite", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256})",
+       [](ModelConfig& config) {
+         config.given_attention_scale = 0.1f;
+         config.qkv_bias = config.output_bias = config.ffn_bias = true;
+       }},
   };
   return kModels;
 }
