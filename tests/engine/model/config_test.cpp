@@ -19,9 +19,9 @@
 namespace tandem {
 namespace {
 
+using test::message_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using test::message_of;
 using namespace tandem::testing;
 
 TEST(ModelConfig, has_the_shapes_that_the_file_says) {
@@ -176,7 +176,7 @@ TEST(ModelConfig, of_minicpm_has_the_published_scales_where_a_file_says_nothing)
 // Nothing but the name is read, so files of these architectures need no key of their own here.
 // A text's tokens have one position in all three dimensions.
 TEST(ModelConfig, takes_positions_of_three_dimensions_as_one) {
-  for (const char* name : {"qwen2vl", "qwen3vl"}) {
+  for (const char* name : {"qwen2vl", "qwen3vl", "glm4"}) {
     const bool norms = std::string(name) == "qwen3vl";
     GgufWriter writer = tiny_writer({.architecture = name, .heads = 4, .head_dim = 32, .qk_norm = norms});
     const std::string key = std::string(name) + ".rope.dimension_sections";
@@ -189,6 +189,8 @@ TEST(ModelConfig, takes_positions_of_three_dimensions_as_one) {
                      },
                      "found 14 pairs"}},
                    [&] { return writer; });
+    writer.set(key, std::vector<int32_t>{0, 0, 0, 0});
+    EXPECT_EQ(config_of(writer).rope.halves, std::string(name) != "glm4") << "no dimensions";
   }
 }
 
