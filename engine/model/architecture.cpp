@@ -123,7 +123,7 @@ ModelConfig read_config(const GgufFile& file) {
   architecture.describe(config);
   require_known_keys(file, config, architecture.keys);
   check_expert_weights(keys, config);
-  if (architecture.may_have_choice_bias) read_choice_bias(file, config);
+  if (architecture.may_have_choice_bias && config.experts) read_choice_bias(file, config);
   if (architecture.read != nullptr) architecture.read(file, config);
   return config;
 }
