@@ -111,6 +111,19 @@ ModelSpec model_spec(const Architecture& architecture, const ModelConfig& config
   return spec;
 }
 
+// Converters of Jina Embeddings 2 wrote gate and up apart until 2025. Since then they write one tensor, whose first
+// half is the gate, with the name of the second.
+ModelSpec model_spec(const Architecture& architecture, const ModelConfig& config, const GgufFile& file) {
+  ModelSpec spec = model_spec(architecture, config);
+  if (!config.sees_all || !config.gated) return spec;
+  for (LayerSpec& layer : spec.layers) {
+    std::vector<MatrixSpec>& weights = layer.gate_up.weights;
+    if (weights.size() != 2 || file.find(weights.front().name) != nullptr) continue;
+    weights = {{weights.back().name, weights.front().rows + weights.back().rows, weights.back().columns}};
+  }
+  return spec;
+}
+
 // The order matters. Common keys give the numbers, and describe() adds what the architecture fixes. Only then can
 // require_known_keys() compare values with what is computed.
 ModelConfig read_config(const GgufFile& file) {
