@@ -83,6 +83,7 @@ const std::vector<PreTokenizerSpec>& table() {
       {{"gpt-2", "phi-2", "mpt", "olmo", "gigachat", "a.x-4.0", "mellum", "trillion", "granite-docling", "exaone4",
         "jina-v2-es", "jina-v2-de"},
        {kGpt2}},
+      {{kRoberta}, {kGpt2}, false, true},
       {{"llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral", "midm-2.0"}, {kLlama3}, true, true},
       {{"dbrx", "smaug-bpe", "chatglm-bpe", "glm4"}, {kLlama3}},
       {{"smollm", "starcoder", "refact", "minerva-7b", "exaone", "command-r", "codeshell"}, {R"(\p{N})", kGpt2}},

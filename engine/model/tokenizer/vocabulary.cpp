@@ -274,7 +274,8 @@ Vocabulary load_vocabulary(const GgufFile& file) {
   find_ends_by_text(vocabulary);
   find_stripping_tokens(file, vocabulary);
   vocabulary.add_bos = read_add(file, vocabulary, "add_bos_token", vocabulary.bos, adds_bos);
-  vocabulary.add_eos = read_add(file, vocabulary, "add_eos_token", vocabulary.eos, bert || unigram);
+  vocabulary.add_eos = read_add(file, vocabulary, "add_eos_token", vocabulary.eos,
+                                bert || unigram || vocabulary.pre_tokenizer == kRoberta);
   return vocabulary;
 }
 

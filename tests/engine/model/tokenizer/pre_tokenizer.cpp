@@ -113,13 +113,17 @@ TEST(PreTokenizer, youtu_isolates_scripts_of_east_asia_and_their_punctuation) {
 TEST(PreTokenizer, of_a_name_say_whether_whole_pieces_skip_the_merges_and_whether_a_bos_is_added) {
   for (const PreTokenizerSpec& spec : pre_tokenizers()) {
     const std::set<std::string_view> names(spec.names.begin(), spec.names.end());
-    const bool adds_bos = names.contains("llama-bpe") || names.contains("tekken");
-    EXPECT_EQ(spec.adds_bos, adds_bos) << spec.names[0];
-    EXPECT_EQ(spec.ignore_merges, adds_bos || names.contains("youtu")) << spec.names[0];
+    const bool whole = names.contains("llama-bpe") || names.contains("tekken");
+    EXPECT_EQ(spec.adds_bos, whole || names.contains("roberta-bpe")) << spec.names[0];
+    EXPECT_EQ(spec.ignore_merges, whole || names.contains("youtu")) << spec.names[0];
   }
   EXPECT_EQ(&find_pre_tokenizer("", "test"), &find_pre_tokenizer("default", "test"));
   for (const char* name : {"falcon3", "pixtral", "midm-2.0"}) EXPECT_TRUE(find_pre_tokenizer(name, "test").adds_bos);
   for (const char* name : {"dbrx", "smaug-bpe"}) EXPECT_FALSE(find_pre_tokenizer(name, "test").ignore_merges);
+}
+
+TEST(PreTokenizer, of_roberta_has_gpt2s_words) {
+  EXPECT_THAT(cut("roberta-bpe", "It's 12 a"), ElementsAre("It", "'s", " 12", " a"));
 }
 
 TEST(PreTokenizer, of_every_name_is_there_once) {
