@@ -111,15 +111,29 @@ ModelSpec model_spec(const Architecture& architecture, const ModelConfig& config
   return spec;
 }
 
-// Converters of Jina Embeddings 2 wrote gate and up apart until 2025. Since then they write one tensor, whose first
-// half is the gate, with the name of the second.
+namespace {
+
+// The first half of such a tensor is the gate.
+void join(const GgufFile& file, std::vector<MatrixSpec>& weights) {
+  if (weights.size() != 2 || file.find(weights.front().name) != nullptr) return;
+  weights = {{weights.back().name, weights.front().rows + weights.back().rows, weights.back().columns}};
+}
+
+void join_experts(const GgufFile& file, const std::string& name, std::vector<StackedSpec>& weights) {
+  if (weights.size() != 2 || file.find(name) == nullptr) return;
+  weights = {{name, weights.front().rows + weights.back().rows, weights.back().columns}};
+}
+
+}  // namespace
+
+// Converters of Jina Embeddings 2 wrote gate and up apart until 2025. Since then they write one tensor with the name of
+// the second. Converters of mixtures write one tensor for gates and ups of all experts if they are asked to.
 ModelSpec model_spec(const Architecture& architecture, const ModelConfig& config, const GgufFile& file) {
   ModelSpec spec = model_spec(architecture, config);
-  if (!config.sees_all || !config.gated) return spec;
-  for (LayerSpec& layer : spec.layers) {
-    std::vector<MatrixSpec>& weights = layer.gate_up.weights;
-    if (weights.size() != 2 || file.find(weights.front().name) != nullptr) continue;
-    weights = {{weights.back().name, weights.front().rows + weights.back().rows, weights.back().columns}};
+  for (size_t i = 0; i < spec.layers.size(); ++i) {
+    LayerSpec& layer = spec.layers[i];
+    if (config.sees_all && config.gated) join(file, layer.gate_up.weights);
+    join_experts(file, "blk." + std::to_string(i) + ".ffn_gate_up_exps.weight", layer.expert_gate_up.weights);
   }
   return spec;
 }

@@ -1,12 +1,8 @@
 // Vectors of texts: encoders beside their double-precision reference on every kind of plan, and decoders' states.
 #include "tandem/embed.h"
 
-#include <algorithm>
-#include <fstream>
-#include <iterator>
-
-#include "engine/model/gguf_writer.h"
 #include "tests/engine/run/golden.h"
+#include "tests/engine/run/joined_file.h"
 #include "tests/engine/run/made_encoders.h"
 #include "tests/engine/run/reference_encoders.h"
 #include "tests/support/message_of.h"
@@ -72,38 +68,15 @@ INSTANTIATE_TEST_SUITE_P(
                       Way{"gpu-only", {}, "simd", {}, KvType::f32, false, "predict", {"vulkan:0"}}),
     test_name);
 
-// The same file with each gate in front of its up, as converters of Jina Embeddings 2 write them since 2025.
-std::vector<std::byte> with_joined_gates(const GgufFile& file) {
-  GgufWriter writer;
-  for (const std::string& key : file.keys()) {
-    const GgufStored value = file.require_stored(key);
-    writer.raw(key, value.type, {value.bytes.begin(), value.bytes.end()});
-  }
-  for (const GgufTensor& tensor : file.tensors()) {
-    const auto bytes_of = [](const GgufTensor& one) { return std::vector<std::byte>(one.data, one.data + one.bytes); };
-    const size_t gate = tensor.name.find("ffn_gate."), up = tensor.name.find("ffn_up.");
-    if (gate != std::string::npos) continue;
-    std::vector<int64_t> shape(tensor.shape.begin(), tensor.shape.end());
-    std::vector<std::byte> data = bytes_of(tensor);
-    if (up != std::string::npos) {
-      data = bytes_of(file.require(tensor.name.substr(0, up) + "ffn_gate.weight"));
-      std::ranges::copy(bytes_of(tensor), std::back_inserter(data));
-      shape[1] *= 2;
-    }
-    writer.tensor(tensor.name, shape, tensor.type, data);
-  }
-  return writer.bytes();
-}
-
+// Converters write one tensor since 2025. The file with two tensors is checked above.
 TEST(JinaEncoder, may_have_gate_and_up_in_one_tensor) {
   const Way host{"host-only", {}};
   const ScratchFolder folder;
+  const std::string joined = folder.file("joined.gguf");
   for (const MadeModel& made : made_encoders()) {
     if (std::string_view(made.name) != "jina-bert-v2") continue;
-    const std::string path = made.file(StorageType::q8_0), joined = folder.file("joined.gguf");
-    const std::vector<std::byte> bytes = with_joined_gates(GgufFile::open(path));
-    std::ofstream(joined, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    const std::string path = made.file(StorageType::q8_0);
+    write_joined(path, "ffn_gate.weight", "ffn_up.weight", "ffn_up.weight", joined);
     const Texts texts = eight_texts();
     EXPECT_EQ(embed(*embedding_engine(joined, host), texts), embed(*embedding_engine(path, host), texts));
     return;
