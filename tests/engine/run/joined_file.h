@@ -13,7 +13,7 @@
 namespace tandem::testing {
 
 // Writes the file at `from` to `to`, with the rows of each tensor `first` in front of those of `second`, under the name
-// `joined`. The names follow a layer's prefix. Of several experts, each one's rows are together.
+// `joined`. The names follow a layer's prefix. Each of several experts has its rows together.
 inline void write_joined(const std::string& from, const std::string& first, const std::string& second,
                          const std::string& joined, const std::string& to) {
   const GgufFile file = GgufFile::open(from);

@@ -38,7 +38,7 @@ TEST(SpecialTokens, the_longer_token_wins_wherever_it_stands) {
   EXPECT_THAT(pieces(*tokenizer, "<a<b>!<a>"), ElementsAre("<", "a", "<", "b", ">", "!", "<a>"));
 }
 
-// Phi-3's marks strip the text to their right. What is written in parts is stripped as if it were one text.
+// Phi-3's marks strip the text to their right. They strip a text of parts as if it were one.
 TEST(SpecialTokens, of_phi3_strip_the_white_space_behind_them) {
   VocabularyFile file = small_spm();
   file.add("<|user|>", 3);
