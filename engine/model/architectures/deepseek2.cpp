@@ -1,7 +1,7 @@
 // DeepSeek-V2, V3 and R1: latent attention, and experts as in DeepSeek-MoE. In V3 a bias enters the choice of experts,
 // which lie in groups. All but V2-Lite compute queries from latents of their own. The rotation pairs neighbouring
-// values. YaRN's magnitude applies to the attention scores instead of cos and sin. Youtu-LLM is a dense model of this
-// architecture.
+// values. YaRN's magnitude applies to the attention scores instead of cos and sin. One model of this architecture,
+// Youtu-LLM, has no experts.
 // Files store the matrices that turn a latent into keys and values in one of two ways. Either one tensor has both, head
 // by head. Or there are two tensors: one for the keys, transposed, and one for the values.
 #include <cmath>
