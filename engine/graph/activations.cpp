@@ -13,8 +13,10 @@ namespace {
 
 // Widest I of the feed-forward networks that every token uses; 0 if there is none.
 int64_t widest_feed_forward(const ModelConfig& c) {
-  if (!c.experts) return c.feed_forward;
-  return std::max(c.experts->dense_layers > 0 ? c.feed_forward : 0, c.experts->shared_feed_forward);
+  int64_t widest = c.experts ? c.experts->shared_feed_forward : 0;
+  for (int64_t layer = 0; layer < c.layers; ++layer)
+    if (!c.has_experts(layer)) widest = std::max(widest, c.feed_forward);
+  return widest;
 }
 
 }  // namespace

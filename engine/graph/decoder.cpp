@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/model/ffn_biases.h"
 #include "packed/act_i8.h"
 #include "sync/error.h"
 
@@ -248,7 +249,7 @@ class Builder {
     const int64_t width = (c_.gated ? 2 : 1) * I;
     const std::string up = (c_.gated ? "ffn_gate_up" : "ffn_up") + suffix;
     matmul(up, layer.gate_up, x, S_, b_.gate_up);
-    if (c_.ffn_bias && !c_.gated) add_bias(up, layer.gate_up, S_, b_.gate_up);
+    if (first_products_have_biases(c_)) add_bias(up, layer.gate_up, S_, b_.gate_up);
     glu(suffix, {S_, I, b_.gate_up, c_.gated ? column(b_.gate_up, I) : Operand{}, width, width, b_.activated, I});
     matmul("ffn_down" + suffix, layer.down, b_.activated, S_, y);
     if (c_.ffn_bias) add_bias("ffn_down" + suffix, layer.down, S_, y);

@@ -111,6 +111,33 @@ ModelSpec model_spec(const Architecture& architecture, const ModelConfig& config
   return spec;
 }
 
+namespace {
+
+// The first half of such a tensor is the gate.
+void join(const GgufFile& file, std::vector<MatrixSpec>& weights) {
+  if (weights.size() != 2 || file.find(weights.front().name) != nullptr) return;
+  weights = {{weights.back().name, weights.front().rows + weights.back().rows, weights.back().columns}};
+}
+
+void join_experts(const GgufFile& file, const std::string& name, std::vector<StackedSpec>& weights) {
+  if (weights.size() != 2 || file.find(name) == nullptr) return;
+  weights = {{name, weights.front().rows + weights.back().rows, weights.back().columns}};
+}
+
+}  // namespace
+
+// Converters of Jina Embeddings 2 wrote gate and up apart until 2025. Since then they write one tensor with the name of
+// the second. Converters of mixtures write one tensor for gates and ups of all experts if they are asked to.
+ModelSpec model_spec(const Architecture& architecture, const ModelConfig& config, const GgufFile& file) {
+  ModelSpec spec = model_spec(architecture, config);
+  for (size_t i = 0; i < spec.layers.size(); ++i) {
+    LayerSpec& layer = spec.layers[i];
+    if (config.sees_all && config.gated) join(file, layer.gate_up.weights);
+    join_experts(file, "blk." + std::to_string(i) + ".ffn_gate_up_exps.weight", layer.expert_gate_up.weights);
+  }
+  return spec;
+}
+
 // The order matters. Common keys give the numbers, and describe() adds what the architecture fixes. Only then can
 // require_known_keys() compare values with what is computed.
 ModelConfig read_config(const GgufFile& file) {
@@ -123,7 +150,7 @@ ModelConfig read_config(const GgufFile& file) {
   architecture.describe(config);
   require_known_keys(file, config, architecture.keys);
   check_expert_weights(keys, config);
-  if (architecture.may_have_choice_bias) read_choice_bias(file, config);
+  if (architecture.may_have_choice_bias && config.experts) read_choice_bias(file, config);
   if (architecture.read != nullptr) architecture.read(file, config);
   return config;
 }

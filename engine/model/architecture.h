@@ -90,5 +90,7 @@ const Architecture& architecture_named(const std::string& name, const std::strin
 // The architecture that the file names. Error if it is not supported; the text lists the supported ones.
 const Architecture& find_architecture(const GgufFile& file);
 ModelSpec model_spec(const Architecture& architecture, const ModelConfig& config);
+// The same for a file, which may have gate and up of an encoder or of experts in one tensor.
+ModelSpec model_spec(const Architecture& architecture, const ModelConfig& config, const GgufFile& file);
 
 }  // namespace tandem

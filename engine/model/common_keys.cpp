@@ -183,7 +183,7 @@ ModelConfig read_common_keys(const GgufFile& file, std::span<const char* const> 
   config.norm_eps = epsilon(keys, has_mean ? kLayerNorm : kRmsNorm);
   read_heads(keys, config);
   read_vocabulary(file, keys, config);
-  read_rope(keys, config);
+  read_rope(file, keys, config);
   read_scales(keys, is_known, config);
   config.pooling = pooling(keys);
   if (is_known("attention.sliding_window"))

@@ -108,7 +108,7 @@ struct ModelConfig {
   bool attention_sinks = false;  // each head has a score that takes weight from the others and has no value
   bool output_bias = false;      // of attention's output
   bool logits_bias = false;
-  bool ffn_bias = false;       // of the feed-forward network's products; with a gate, of the last one alone
+  bool ffn_bias = false;       // of the feed-forward network's products; in gated encoders of the last one
   bool joined_qkv = false;     // one tensor of the file has q, k and v
   bool qk_norm = false;        // RMSNorm per head on q and k
   bool qk_norm_whole = false;  // one norm over all heads together instead

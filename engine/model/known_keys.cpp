@@ -64,6 +64,11 @@ struct Known {
 
 double no_number(const ModelConfig&) { return 0; }
 double always_one(const ModelConfig&) { return 1; }
+// The key is read for YaRN alone. It states the whole magnitude, or 1 for what the factor implies.
+double yarn_magnitude(const ModelConfig& config) {
+  const bool is_given = config.rope.scaling == RopeScaling::yarn && !config.rope.yarn_magnitude;
+  return is_given ? static_cast<double>(config.rope.attention_factor) : 1.0;
+}
 double window_base(const ModelConfig& config) { return (config.window_rope ? *config.window_rope : config.rope).base; }
 // Two keys state the distance between layers with experts. It is 1 if every layer has experts. All other models have 0,
 // because no other regular distance is computed here.
@@ -89,7 +94,7 @@ constexpr Known kComputed[] = {
     {"rope.local.freq_base", window_base},
     {"rope.global.freq_base", [](const ModelConfig& config) { return static_cast<double>(config.rope.base); }},
     {"rope.scaling.alpha", always_one},
-    {"rope.scaling.yarn_attn_factor", always_one},
+    {"rope.scaling.yarn_attn_factor", yarn_magnitude},
     {"expert_group_scale", always_one},
     {"moe_every_n_layers", experts_each},
     {"interleave_moe_layer_step", experts_each},

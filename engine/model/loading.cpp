@@ -592,7 +592,7 @@ void ModelLoading::State::list(int64_t most_layers) {
   }
   const bool whole = most_layers <= 0 || most_layers >= config.layers;
   if (!whole) config.layers = most_layers;
-  spec_ = model_spec(architecture, config);
+  spec_ = model_spec(architecture, config, file_);
   const ModelSpec& spec = spec_;
   ModelWeights& weights = model_.weights;
   loader_.add(spec.embedding, weights.embedding);

@@ -120,7 +120,9 @@ void set_rotation(GgufWriter& writer, const std::string& prefix, const ModelConf
   if (!yarn) return;
   if (config.rope.yarn_log_multiplier > 0)
     writer.set(prefix + "rope.scaling.yarn_log_multiplier", config.rope.yarn_log_multiplier);
-  writer.set(prefix + "rope.scaling.attn_factor", config.rope.attention_factor);
+  const bool whole = !config.rope.yarn_magnitude && config.rope.attention_factor != 1.0f;
+  writer.set(prefix + (whole ? "rope.scaling.yarn_attn_factor" : "rope.scaling.attn_factor"),
+             config.rope.attention_factor);
   writer.set(prefix + "rope.scaling.yarn_beta_fast", config.rope.yarn_beta_fast);
   writer.set(prefix + "rope.scaling.yarn_beta_slow", config.rope.yarn_beta_slow);
 }

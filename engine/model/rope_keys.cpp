@@ -22,8 +22,29 @@ double ranged(const ConfigKeys& keys, const char* key, double fallback, double l
   return value;
 }
 
+// LongRoPE is no factor but two tensors, which the architectures that have it read later.
+void require_long_factors(const GgufFile& file, const ConfigKeys& keys, double factor) {
+  if (file.find(kShortRopeFactors) == nullptr || file.find(kLongRopeFactors) == nullptr)
+    keys.fail("rope.scaling.type", std::string("found 'longrope' without the tensors '") + kShortRopeFactors +
+                                       "' and '" + kLongRopeFactors + "'");
+  if (factor != 1.0)
+    keys.fail("rope.scaling.factor", "found " + printed(factor) + " beside 'longrope', whose factors are tensors");
+}
+
+// Published configurations state YaRN's whole magnitude, and converters write it in this key. 1 and 0 leave the
+// magnitude to the factor, as files without the key do.
+void read_yarn_magnitude(const ConfigKeys& keys, RopeConfig& rope) {
+  const double magnitude = ranged(keys, "rope.scaling.yarn_attn_factor", 1.0, 0.0, 1e3);
+  if (magnitude == 0.0 || magnitude == 1.0) return;
+  const auto whole = static_cast<float>(magnitude);
+  if (rope.attention_factor != 1.0f && rope.attention_factor != whole)
+    keys.fail("rope.scaling.yarn_attn_factor", "found " + printed(magnitude) + " beside another attn_factor");
+  rope.yarn_magnitude = false;
+  rope.attention_factor = whole;
+}
+
 // Sets the kind of scaling and its factor. yarn_ext_factor must state the extrapolation that the kind implies.
-void read_scaling(const ConfigKeys& keys, ModelConfig& config) {
+void read_scaling(const GgufFile& file, const ConfigKeys& keys, ModelConfig& config) {
   // Older files have only scale_linear. A factor without a type means linear, too.
   const double legacy = ranged(keys, "rope.scale_linear", 1.0, 0.0, kMaxFactor);
   double factor = ranged(keys, "rope.scaling.factor", legacy, 0.0, kMaxFactor);
@@ -36,6 +57,7 @@ void read_scaling(const ConfigKeys& keys, ModelConfig& config) {
               std::string("a partial extrapolation mix is not supported, expected ") + (type == "yarn" ? "1" : "0"));
   }
   if (type == "none") return;
+  if (type == "longrope") return require_long_factors(file, keys, factor);
   if (type == "linear") {
     if (factor == 1.0) return;
     config.rope.scaling = RopeScaling::linear;
@@ -45,7 +67,7 @@ void read_scaling(const ConfigKeys& keys, ModelConfig& config) {
         static_cast<float>(ranged(keys, "rope.scaling.yarn_beta_fast", 32.0, 1e-3, kMaxFactor));
     config.rope.yarn_beta_slow = static_cast<float>(ranged(keys, "rope.scaling.yarn_beta_slow", 1.0, 1e-3, kMaxFactor));
   } else {
-    keys.fail("rope.scaling.type", "found '" + type + "', expected none, linear or yarn");
+    keys.fail("rope.scaling.type", "found '" + type + "', expected none, linear, yarn or longrope");
   }
   config.rope.scale_factor = static_cast<float>(factor);
 }
@@ -78,7 +100,7 @@ void take_factors(RopeConfig& rope) {
 }  // namespace
 
 // Without keys the rotation covers whole heads with base 10000, and the original context is the trained one.
-void read_rope(const ConfigKeys& keys, ModelConfig& config) {
+void read_rope(const GgufFile& file, const ConfigKeys& keys, ModelConfig& config) {
   config.rope.dim = keys.size("rope.dimension_count", config.head_dim).value_or(config.head_dim);
   if (config.rope.dim % 2 != 0) {
     keys.fail("rope.dimension_count", "found " + std::to_string(config.rope.dim) + ", expected an even number");
@@ -88,10 +110,11 @@ void read_rope(const ConfigKeys& keys, ModelConfig& config) {
     keys.fail("rope.freq_base",
               "found " + std::to_string(config.rope.base) + ", expected more than 1 and at most 1e12");
   }
-  read_scaling(keys, config);
+  read_scaling(file, keys, config);
   config.rope.original_context =
       keys.size("rope.scaling.original_context_length", int64_t{1} << 30).value_or(config.context_length);
   config.rope.attention_factor = static_cast<float>(ranged(keys, "rope.scaling.attn_factor", 1.0, 1e-3, 1e3));
+  if (config.rope.scaling == RopeScaling::yarn) read_yarn_magnitude(keys, config.rope);
   config.rope.yarn_log_multiplier = static_cast<float>(ranged(keys, "rope.scaling.yarn_log_multiplier", 0.0, 0.0, 1e3));
 }
 

@@ -8,7 +8,7 @@
 namespace tandem {
 
 // Reads the rotation's keys. `config` has heads and context length already.
-void read_rope(const ConfigKeys& keys, ModelConfig& config);
+void read_rope(const GgufFile& file, const ConfigKeys& keys, ModelConfig& config);
 // Reads the frequency factors of this tensor, if the file has it.
 inline constexpr const char* kRopeFactors = "rope_freqs.weight";
 void read_rope_factors(const GgufFile& file, ModelConfig& config);

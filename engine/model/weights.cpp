@@ -42,7 +42,7 @@ std::vector<PackedFormat> matrix_formats(const ModelWeights& weights) {
 std::vector<PackedFormat> matrix_formats(const GgufFile& file, const ModelConfig& config) {
   std::vector<PackedFormat> formats;
   const auto add = [&](const std::string& name) { formats.push_back(packed_format(file.require(name).type)); };
-  const ModelSpec spec = model_spec(architecture_named(config.architecture, config.name), config);
+  const ModelSpec spec = model_spec(architecture_named(config.architecture, config.name), config, file);
   for (const LayerSpec& layer : spec.layers) {
     const Overloaded each{[&](const GroupSpec& group) {
                             if (&group == &layer.router) return;

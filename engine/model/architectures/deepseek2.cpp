@@ -1,6 +1,7 @@
 // DeepSeek-V2, V3 and R1: latent attention, and experts as in DeepSeek-MoE. In V3 a bias enters the choice of experts,
 // which lie in groups. All but V2-Lite compute queries from latents of their own. The rotation pairs neighbouring
-// values. YaRN's magnitude applies to the attention scores instead of cos and sin.
+// values. YaRN's magnitude applies to the attention scores instead of cos and sin. One model of this architecture,
+// Youtu-LLM, has no experts.
 // Files store the matrices that turn a latent into keys and values in one of two ways. Either one tensor has both, head
 // by head. Or there are two tensors: one for the keys, transposed, and one for the values.
 #include <cmath>
@@ -64,7 +65,6 @@ const Architecture deepseek2_architecture = {.name = "deepseek2",
                                              .describe = describe,
                                              .layer = layer,
                                              .read = read,
-                                             .has_experts = true,
                                              .has_latent = true,
                                              .may_have_choice_bias = true};
 

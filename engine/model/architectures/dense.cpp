@@ -3,6 +3,7 @@
 #include <span>
 #include <utility>
 
+#include "engine/model/ffn_biases.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -129,7 +130,10 @@ LayerSpec dense_layer(const ModelConfig& config, int64_t index) {
   layer.gate_up.weights.push_back({prefix + "ffn_up.weight", I, H});
   layer.down.weights = {{prefix + "ffn_down.weight", H, I}};
   if (config.ffn_bias) {
-    if (!config.gated) layer.gate_up.biases = {{prefix + "ffn_up.bias", I}};
+    if (first_products_have_biases(config)) {
+      if (config.gated) layer.gate_up.biases = {{prefix + "ffn_gate.bias", I}};
+      layer.gate_up.biases.push_back({prefix + "ffn_up.bias", I});
+    }
     layer.down.biases = {{prefix + "ffn_down.bias", H}};
   }
   return layer;

@@ -10,6 +10,6 @@ void describe(ModelConfig& config) { config.rope.halves = false; }
 
 extern const Architecture ernie4_5_architecture;
 const Architecture ernie4_5_architecture = {
-    .name = "ernie4_5", .keys = {}, .describe = describe, .layer = dense_layer, .read = read_attention_biases};
+    .name = "ernie4_5", .keys = {}, .describe = describe, .layer = dense_layer, .read = read_biases};
 
 }  // namespace tandem

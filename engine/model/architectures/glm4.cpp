@@ -1,9 +1,12 @@
 // GLM-4-0414: a part of each head is rotated, one tensor holds gate and up, and a block's result is normed before it is
-// added to the residual stream.
+// added to the residual stream. GLM-4.1V has the same text part.
 #include "engine/model/architectures/dense.h"
+#include "engine/model/architectures/text_sections.h"
 
 namespace tandem {
 namespace {
+
+constexpr const char* kKeys[] = {kSections};
 
 void describe(ModelConfig& config) {
   config.rope.halves = false;
@@ -16,10 +19,18 @@ LayerSpec layer(const ModelConfig& config, int64_t index) {
   return layer;
 }
 
+// The converter of GLM-4.1V reorders the rows of q and k, so that the rotation turns halves.
+void read(const GgufFile& file, ModelConfig& config) {
+  require_text_sections(file, config);
+  for (const double pairs : ConfigKeys(file, config.architecture).numbers(kSections))
+    if (pairs > 0) config.rope.halves = true;
+  read_attention_biases(file, config);
+}
+
 }  // namespace
 
 extern const Architecture glm4_architecture;
 const Architecture glm4_architecture = {
-    .name = "glm4", .keys = {}, .describe = describe, .layer = layer, .read = read_attention_biases};
+    .name = "glm4", .keys = kKeys, .describe = describe, .layer = layer, .read = read};
 
 }  // namespace tandem

@@ -1,12 +1,14 @@
 // GLM-4.5, 4.6 and 4.7: experts beside a shared one, behind dense layers. Their scores are sigmoids, and a bias enters
 // the choice. A part of each head is rotated. The large sizes norm every head of q and k. Layers that draft more tokens
-// are not computed. Files have another name for the norm before the feed-forward network.
+// are not computed. Files have another name for the norm before the feed-forward network. The text part of GLM-4.5V is
+// the same.
 #include "engine/model/architectures/dense.h"
+#include "engine/model/architectures/text_sections.h"
 
 namespace tandem {
 namespace {
 
-constexpr const char* kKeys[] = {"expert_count", "expert_group_count", "nextn_predict_layers"};
+constexpr const char* kKeys[] = {"expert_count", "expert_group_count", "nextn_predict_layers", kSections};
 
 void describe(ModelConfig& config) {
   config.rope.halves = true;
@@ -21,6 +23,7 @@ LayerSpec layer(const ModelConfig& config, int64_t index) {
 }
 
 void read(const GgufFile& file, ModelConfig& config) {
+  require_text_sections(file, config);
   read_attention_biases(file, config);
   config.qk_norm = file.find("blk.0.attn_q_norm.weight") != nullptr;
 }

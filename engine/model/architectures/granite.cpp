@@ -12,6 +12,6 @@ void describe(ModelConfig& config) { config.rope.halves = false; }
 
 extern const Architecture granite_architecture;
 const Architecture granite_architecture = {
-    .name = "granite", .keys = kKeys, .describe = describe, .layer = dense_layer, .read = read_attention_biases};
+    .name = "granite", .keys = kKeys, .describe = describe, .layer = dense_layer, .read = read_biases};
 
 }  // namespace tandem

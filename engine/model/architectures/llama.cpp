@@ -17,7 +17,7 @@ void describe(ModelConfig& config) {
 
 void read(const GgufFile& file, ModelConfig& config) {
   read_rope_factors(file, config);
-  read_attention_biases(file, config);
+  read_biases(file, config);
 }
 
 }  // namespace

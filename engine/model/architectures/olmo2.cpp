@@ -12,6 +12,8 @@ void describe(ModelConfig& config) {
   config.rope.halves = true;
   config.pre_norms = false;
   config.post_norms = config.qk_norm = config.qk_norm_whole = true;
+  // Files of OLMo 3 state YaRN's whole magnitude, as the published configuration does.
+  if (config.rope.attention_factor != 1) config.rope.yarn_magnitude = false;
   if (config.window == 0) return;
   config.has_window = all_but_every(config.layers, kPeriod);
   config.window_rope = unscaled(config.rope, config.rope.base);

@@ -26,18 +26,18 @@ const std::string kQwen2 =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
 // Words that are cut where capitals begin. `behind` is a pattern for what may follow a word.
-std::string words_by_capitals(const std::string& behind) {
-  const std::string before = R"([^\r\n\p{L}\p{N}]?)", upper = R"([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])",
-                    lower = R"([\p{Ll}\p{Lm}\p{Lo}\p{M}])";
+std::string words_by_capitals(const std::string& upper, const std::string& lower, const std::string& behind) {
+  const std::string before = R"([^\r\n\p{L}\p{N}]?)";
   return before + upper + "*" + lower + "+" + behind + "|" + before + upper + "+" + lower + "*" + behind;
 }
 
+const std::string kCapital = R"([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])", kSmall = R"([\p{Ll}\p{Lm}\p{Lo}\p{M}])";
 const std::string kContraction = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?";
 const std::string kSymbolsAndBlanks = R"(| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-const std::string kGpt4o = words_by_capitals(kContraction) + R"(|\p{N}{1,3})" + kSymbolsAndBlanks;
-const std::string kTekken = words_by_capitals("") + R"(|\p{N})" + kSymbolsAndBlanks;
-const std::string kYoutu = words_by_capitals(kContraction) + R"(|\p{N})" + kSymbolsAndBlanks;
+const std::string kGpt4o = words_by_capitals(kCapital, kSmall, kContraction) + R"(|\p{N}{1,3})" + kSymbolsAndBlanks;
+const std::string kTekken = words_by_capitals(kCapital, kSmall, "") + R"(|\p{N})" + kSymbolsAndBlanks;
+const std::string kYoutu = words_by_capitals(kCapital, kSmall, kContraction) + R"(|\p{N})" + kSymbolsAndBlanks;
 
 const std::string kSeedCoder =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+)";
@@ -48,14 +48,12 @@ const std::string kDeepSeekV3 =
     R"( ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
 // Runs of Han characters are pieces of their own and never part of a word. The published pattern intersects classes.
-// PCRE2 needs a look-ahead at each character for that.
+// PCRE2 needs a look-ahead at each character for that. A script without `sc` has its shared punctuation too in PCRE2.
+const std::string kNotHan = R"((?!\p{sc:Han}))";
 const std::string kKimi =
-    R"(\p{Han}+|)"
-    R"([^\r\n\p{L}\p{N}]?(?:(?!\p{Han})[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])*(?:(?!\p{Han})[\p{Ll}\p{Lm}\p{Lo}\p{M}])+)"
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
-    R"([^\r\n\p{L}\p{N}]?(?:(?!\p{Han})[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])+(?:(?!\p{Han})[\p{Ll}\p{Lm}\p{Lo}\p{M}])*)"
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
-    R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+    R"(\p{sc:Han}+|)" +
+    words_by_capitals("(?:" + kNotHan + kCapital + ")", "(?:" + kNotHan + kSmall + ")", kContraction) +
+    R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
 // The letters with case, as DeepSeek LLM lists them. They are code points here, because many look alike and an editor
 // may normalise them.
@@ -85,10 +83,12 @@ const std::vector<PreTokenizerSpec>& table() {
       {{"gpt-2", "phi-2", "mpt", "olmo", "gigachat", "a.x-4.0", "mellum", "trillion", "granite-docling", "exaone4",
         "jina-v2-es", "jina-v2-de"},
        {kGpt2}},
+      {{kRoberta}, {kGpt2}, false, true},
       {{"llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral", "midm-2.0"}, {kLlama3}, true, true},
       {{"dbrx", "smaug-bpe", "chatglm-bpe", "glm4"}, {kLlama3}},
       {{"smollm", "starcoder", "refact", "minerva-7b", "exaone", "command-r", "codeshell"}, {R"(\p{N})", kGpt2}},
-      {{"qwen2", "deepseek-r1-qwen", "megrez", "kormo", "f2llmv2", "stablelm2", "hunyuan", "bailingmoe", "llada-moe"},
+      {{"qwen2", "deepseek-r1-qwen", "megrez", "kormo", "f2llmv2", "stablelm2", "hunyuan", "bailingmoe", "llada-moe",
+        "solar-open"},
        {kQwen2}},
       {{"tekken"}, {kTekken}, true, true},
       {{"seed-coder"}, {kSeedCoder}},

@@ -14,6 +14,9 @@
 
 namespace tandem {
 
+// Encoders like RoBERTa. Their texts stand between BOS and EOS, as those of other encoders do.
+inline constexpr const char* kRoberta = "roberta-bpe";
+
 struct PreTokenizerSpec {
   std::vector<std::string_view> names;  // values of tokenizer.ggml.pre
   std::vector<std::string> patterns;

@@ -24,6 +24,9 @@ struct Fragment {
 // chat template (<start_of_turn>, [INST]), as in what the people of a chat wrote.
 enum class SpecialKinds { all, user_defined, no_marks };
 
+// The text from its first character on that is no White_Space of Unicode.
+std::string_view without_leading_white_space(std::string_view text);
+
 class SpecialTokens {
  public:
   explicit SpecialTokens(const Vocabulary& vocabulary);

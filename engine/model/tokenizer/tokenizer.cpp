@@ -114,10 +114,14 @@ class GgufTokenizer : public Tokenizer {
     for (const Fragment& fragment : fragments) {
       if (fragment.id >= 0) {
         ids.push_back(fragment.id);
-      } else {
-        model_->encode(fragment.text, at_start, ids);
+        at_start = true;
+        continue;
       }
-      at_start = fragment.id >= 0;
+      const bool is_stripped = at_start && !ids.empty() && vocabulary_.strips.contains(ids.back());
+      const std::string_view text = is_stripped ? without_leading_white_space(fragment.text) : fragment.text;
+      if (text.empty()) continue;  // the next text counts as a beginning, too
+      model_->encode(text, at_start, ids);
+      at_start = false;
     }
     return at_start;
   }

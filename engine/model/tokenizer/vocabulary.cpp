@@ -227,6 +227,15 @@ void find_ends_by_text(Vocabulary& vocabulary) {
   }
 }
 
+// Phi-3 publishes that its added tokens strip the text to their right, but for three. Files do not say it.
+void find_stripping_tokens(const GgufFile& file, Vocabulary& vocabulary) {
+  if (vocabulary.model != TokenizerModel::spm || file.get_string("general.architecture") != "phi3") return;
+  constexpr std::string_view kKeeping[] = {"<unk>", "<s>", "<|endoftext|>"};
+  for (int32_t id = 0; id < vocabulary.size(); ++id)
+    if (vocabulary.stands_alone(id) && std::ranges::find(kKeeping, vocabulary.texts[id]) == std::end(kKeeping))
+      vocabulary.strips.insert(id);
+}
+
 // Whether a token is added at the begin or end of a text. A file may not ask for a token that it does not name.
 bool read_add(const GgufFile& file, const Vocabulary& vocabulary, std::string_view key, int32_t id, bool otherwise) {
   const std::optional<bool> add = file.get_bool(key_of(key));
@@ -263,8 +272,10 @@ Vocabulary load_vocabulary(const GgufFile& file) {
   }
   read_ids(file, vocabulary);
   find_ends_by_text(vocabulary);
+  find_stripping_tokens(file, vocabulary);
   vocabulary.add_bos = read_add(file, vocabulary, "add_bos_token", vocabulary.bos, adds_bos);
-  vocabulary.add_eos = read_add(file, vocabulary, "add_eos_token", vocabulary.eos, bert || unigram);
+  vocabulary.add_eos = read_add(file, vocabulary, "add_eos_token", vocabulary.eos,
+                                bert || unigram || vocabulary.pre_tokenizer == kRoberta);
   return vocabulary;
 }
 

@@ -37,6 +37,7 @@ struct Vocabulary {
   bool add_bos = false, add_eos = false;
   bool add_space_prefix = false;          // not bpe
   bool remove_extra_whitespaces = false;  // spm and unigram only
+  std::unordered_set<int32_t> strips;     // special tokens; white space of the text behind them is left out
   std::string charsmap;                   // unigram only: how characters are changed (charsmap.h); may be empty
 
   int64_t size() const { return static_cast<int64_t>(texts.size()); }

@@ -7,16 +7,19 @@
 #include <functional>
 #include <limits>
 
+#include "engine/model/rope.h"
 #include "engine/model/shapes.h"
 #include "engine/model/weights.h"
 #include "sync/error.h"
 #include "tests/engine/model/refused_files.h"
 #include "tests/support/data.h"
 #include "tests/support/gguf_writer.h"
+#include "tests/support/message_of.h"
 
 namespace tandem {
 namespace {
 
+using test::message_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using namespace tandem::testing;
@@ -89,6 +92,54 @@ TEST(ModelConfig, reads_every_rope_scaling) {
   EXPECT_THAT(factors.rope.frequency_factors, ElementsAre(1.0f, 8.0f));
 }
 
+// OLMo 3 publishes YaRN's whole magnitude, 1 + 0.1 ln 8. Converters of 2025 write it in the first key, later ones in
+// the second. Elsewhere the first key is a factor on the magnitude.
+TEST(ModelConfig, reads_the_whole_magnitude_of_yarn) {
+  const auto magnitude = [](const std::string& architecture, const std::vector<std::string>& keys) {
+    GgufWriter writer = tiny_writer({.architecture = architecture});
+    const std::string scaling = architecture + ".rope.scaling.";
+    writer.set(scaling + "type", "yarn").set(scaling + "factor", 8.0f);
+    for (const std::string& key : keys) writer.set(scaling + key, 1.25f);
+    return rope_magnitude(config_of(writer).rope);
+  };
+  const double of_factor = 1 + 0.1 * std::log(8.0);
+  EXPECT_DOUBLE_EQ(magnitude("olmo2", {}), of_factor);
+  EXPECT_DOUBLE_EQ(magnitude("olmo2", {"attn_factor"}), 1.25);
+  EXPECT_DOUBLE_EQ(magnitude("olmo2", {"yarn_attn_factor"}), 1.25);
+  EXPECT_DOUBLE_EQ(magnitude("olmo2", {"attn_factor", "yarn_attn_factor"}), 1.25);
+  EXPECT_DOUBLE_EQ(magnitude("llama", {"attn_factor"}), 1.25 * of_factor);
+  EXPECT_DOUBLE_EQ(magnitude("llama", {"yarn_attn_factor"}), 1.25);
+}
+
+// 1 is what files say that leave the magnitude to the factor.
+TEST(ModelConfig, keeps_the_magnitude_of_the_factor_where_a_file_states_1) {
+  GgufWriter writer = tiny_writer({});
+  writer.set("llama.rope.scaling.type", "yarn").set("llama.rope.scaling.factor", 8.0f);
+  writer.set("llama.rope.scaling.yarn_attn_factor", 1.0f);
+  EXPECT_DOUBLE_EQ(rope_magnitude(config_of(writer).rope), 1 + 0.1 * std::log(8.0));
+  writer.set("llama.rope.scaling.yarn_attn_factor", 1.25f).set("llama.rope.scaling.attn_factor", 1.5f);
+  EXPECT_THAT(message_of([&] { config_of(writer); }), HasSubstr("found 1.25 beside another attn_factor"));
+}
+
+// Converters of 2025 and later name the scaling whose factors are tensors.
+TEST(ModelConfig, reads_longrope_by_its_tensors) {
+  GgufWriter writer = tiny_writer({.architecture = "phi3", .context_length = 128});
+  writer.set("phi3.rope.scaling.type", "longrope");
+  EXPECT_THAT(message_of([&] { config_of(writer); }),
+              HasSubstr("found 'longrope' without the tensors 'rope_factors_short.weight'"));
+  for (const char* name : {"rope_factors_short.weight", "rope_factors_long.weight"}) {
+    ByteSink factors;
+    for (int i = 0; i < 8; ++i) factors.put(1.0f + static_cast<float>(i));
+    writer.tensor(name, {8}, StorageType::f32, factors.bytes());
+  }
+  const RopeConfig rope = config_of(writer).rope;
+  EXPECT_EQ(rope.scaling, RopeScaling::frequency_factors);
+  EXPECT_EQ(rope.scale_factor, 1.0f);
+  EXPECT_EQ(rope.long_factors.back(), 8.0f);
+  writer.set("phi3.rope.scaling.factor", 4.0f);
+  EXPECT_THAT(message_of([&] { config_of(writer); }), HasSubstr("found 4 beside 'longrope'"));
+}
+
 // The first files of this model name neither window nor caps.
 TEST(ModelConfig, of_gemma2_is_as_published_where_a_file_says_nothing) {
   GgufWriter writer = tiny_writer({.architecture = "gemma2"});
@@ -125,7 +176,7 @@ TEST(ModelConfig, of_minicpm_has_the_published_scales_where_a_file_says_nothing)
 // Nothing but the name is read, so files of these architectures need no key of their own here.
 // A text's tokens have one position in all three dimensions.
 TEST(ModelConfig, takes_positions_of_three_dimensions_as_one) {
-  for (const char* name : {"qwen2vl", "qwen3vl"}) {
+  for (const char* name : {"qwen2vl", "qwen3vl", "glm4"}) {
     const bool norms = std::string(name) == "qwen3vl";
     GgufWriter writer = tiny_writer({.architecture = name, .heads = 4, .head_dim = 32, .qk_norm = norms});
     const std::string key = std::string(name) + ".rope.dimension_sections";
@@ -138,6 +189,8 @@ TEST(ModelConfig, takes_positions_of_three_dimensions_as_one) {
                      },
                      "found 14 pairs"}},
                    [&] { return writer; });
+    writer.set(key, std::vector<int32_t>{0, 0, 0, 0});
+    EXPECT_EQ(config_of(writer).rope.halves, std::string(name) != "glm4") << "no dimensions";
   }
 }
 
@@ -321,8 +374,10 @@ TEST(ModelConfig, refuses_what_it_would_have_to_guess) {
       {"base 0", [](auto& w) { w.set("llama.rope.freq_base", 0.0f); }, "'llama.rope.freq_base'"},
       {"no epsilon", [](auto& w) { w.remove("llama.attention.layer_norm_rms_epsilon"); }, "layer_norm_rms_epsilon"},
       {"negative epsilon", [](auto& w) { w.set("llama.attention.layer_norm_rms_epsilon", -1e-5f); }, "between 0 and 1"},
-      {"unknown scaling", [](auto& w) { w.set("llama.rope.scaling.type", "longrope"); },
-       "found 'longrope', expected none, linear or yarn"},
+      {"unknown scaling", [](auto& w) { w.set("llama.rope.scaling.type", "dynamic"); },
+       "found 'dynamic', expected none, linear, yarn or longrope"},
+      {"scaling without its tensors", [](auto& w) { w.set("llama.rope.scaling.type", "longrope"); },
+       "found 'longrope' without the tensors"},
       {"negative factor", [](auto& w) { w.set("llama.rope.scaling.factor", -2.0f); }, "'llama.rope.scaling.factor'"},
       {"experts", [](auto& w) { w.set("llama.expert_count", uint32_t{8}); }, "'llama.expert_used_count'"},
       {"logit scale", [](auto& w) { w.set("llama.logit_scale", 0.5f); }, "'llama.logit_scale'"},

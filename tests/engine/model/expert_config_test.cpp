@@ -335,6 +335,25 @@ TEST(ExpertConfig, refuses_groups_that_tokens_cannot_choose_among) {
 }
 
 // Two layers in the file, of which the last one drafts.
+// Youtu-LLM is one. Its converter writes how wide experts would be, and that all layers are dense.
+TEST(ExpertConfig, of_deepseek2_may_be_a_dense_model) {
+  GgufWriter writer = expert_writer({.architecture = "deepseek2", .head_dim = 24}, {});
+  for (const char* key : {"expert_count", "expert_used_count"}) writer.remove("deepseek2." + std::string(key));
+  writer.set("deepseek2.attention.kv_lora_rank", uint32_t{32}).set("deepseek2.rope.dimension_count", uint32_t{8});
+  writer.set("deepseek2.leading_dense_block_count", uint32_t{2}).set("deepseek2.expert_shared_count", uint32_t{0});
+  const ModelConfig config = config_of(writer);
+  EXPECT_FALSE(config.experts);
+  EXPECT_EQ(config.kv_heads, 1) << "latent attention";
+}
+
+TEST(ExpertConfig, of_glm4_takes_positions_of_three_dimensions_as_one) {
+  GgufWriter writer = expert_writer({.architecture = "glm4moe", .heads = 4, .head_dim = 32}, {});
+  writer.set("glm4moe.rope.dimension_sections", std::vector<int32_t>{4, 6, 6, 0});
+  EXPECT_TRUE(config_of(writer).rope.halves);
+  writer.set("glm4moe.rope.dimension_sections", std::vector<int32_t>{4, 6, 4, 2});
+  EXPECT_THROW(config_of(writer), Error);
+}
+
 TEST(ExpertConfig, counts_no_layers_that_draft) {
   GgufWriter writer = expert_writer({.architecture = "glm4moe"}, {});
   writer.set("glm4moe.nextn_predict_layers", uint32_t{1});

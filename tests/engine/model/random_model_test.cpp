@@ -96,6 +96,9 @@ TEST(RandomModel, keeps_the_scaling_of_the_rotation) {
   EXPECT_EQ(read.rope.attention_factor, 1.25f);
   EXPECT_EQ(read.rope.yarn_beta_fast, 16);
   EXPECT_EQ(read.rope.yarn_beta_slow, 2);
+  yarn.rope.yarn_magnitude = false;  // the factor is the whole magnitude
+  const std::vector<std::byte> whole = bytes_of(RandomModel(yarn, StorageType::f16, 1));
+  EXPECT_EQ(read_config(GgufFile::parse(whole, "whole")).rope, yarn.rope);
 
   ModelConfig factors = small_shape("llama-3.2-1b");
   factors.rope.scaling = RopeScaling::frequency_factors;

@@ -2,9 +2,11 @@
 #include "tandem/embed.h"
 
 #include "tests/engine/run/golden.h"
+#include "tests/engine/run/joined_file.h"
 #include "tests/engine/run/made_encoders.h"
 #include "tests/engine/run/reference_encoders.h"
 #include "tests/support/message_of.h"
+#include "tests/support/scratch_folder.h"
 
 namespace tandem::testing {
 namespace {
@@ -65,6 +67,22 @@ INSTANTIATE_TEST_SUITE_P(
                       Way{"tensor", {0.5}}, Way{"staggered", {}}, Way{"sequence", {}},
                       Way{"gpu-only", {}, "simd", {}, KvType::f32, false, "predict", {"vulkan:0"}}),
     test_name);
+
+// Converters write one tensor since 2025. The file with two tensors is checked above.
+TEST(JinaEncoder, may_have_gate_and_up_in_one_tensor) {
+  const Way host{"host-only", {}};
+  const ScratchFolder folder;
+  const std::string joined = folder.file("joined.gguf");
+  for (const MadeModel& made : made_encoders()) {
+    if (std::string_view(made.name) != "jina-bert-v2") continue;
+    const std::string path = made.file(StorageType::q8_0);
+    write_joined(path, "ffn_gate.weight", "ffn_up.weight", "ffn_up.weight", joined);
+    const Texts texts = eight_texts();
+    EXPECT_EQ(embed(*embedding_engine(joined, host), texts), embed(*embedding_engine(path, host), texts));
+    return;
+  }
+  FAIL() << "no such encoder";
+}
 
 class EncoderBits : public Encoders {};
 

@@ -255,6 +255,18 @@ inline std::span<const MadeModel> made_models() {
          config.rope.frequency_factors = {1, 1.1f, 1.2f, 1.3f, 1.4f, 1.5f};
          config.rope.long_factors = {1, 2, 3, 5, 8, 13};
        }},
+      {"youtu",
+       R"({"schema": 1, "architecture": "deepseek2", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 4, "vocabulary": 300, "context_length": 256, "tied_output": true, "kv_lora_rank": 32,
+         "nope_dim": 16, "rope_dim": 8, "value_dim": 24, "q_lora_rank": 48})",
+       [](ModelConfig&) {}},
+      {"granite-biases",
+       R"({"schema": 1, "architecture": "granite", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
+         "kv_heads": 2, "vocabulary": 300, "context_length": 256})",
+       [](ModelConfig& config) {
+         config.given_attention_scale = 0.1f;
+         config.qkv_bias = config.output_bias = config.ffn_bias = true;
+       }},
   };
   return kModels;
 }

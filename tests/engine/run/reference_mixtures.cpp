@@ -75,7 +75,7 @@ Rows routed(const Weights& w, const std::string& layer, const Rows& x, const Rou
 
 Router router_of(const Weights& w) {
   Router router;
-  router.used = static_cast<size_t>(w.number("expert_used_count"));
+  router.used = static_cast<size_t>(w.number("expert_used_count", 0));
   router.groups = static_cast<size_t>(w.number("expert_group_count", 1));
   router.groups_used = static_cast<size_t>(w.number("expert_group_used_count", 1));
   router.scale = w.number("expert_weights_scale", 1);

@@ -1,6 +1,7 @@
 // Architectures without golden files from elsewhere. Made-up models run on every kind of plan. The reference is a
 // forward pass in double precision, written from the model's description (tests/engine/run/reference_forward.h).
 #include "tests/engine/run/golden.h"
+#include "tests/engine/run/joined_file.h"
 #include "tests/engine/run/made_models.h"
 #include "tests/engine/run/reference_forward.h"
 
@@ -71,6 +72,33 @@ INSTANTIATE_TEST_SUITE_P(
                       Way{"gpu-only", {}, "simd", {}, KvType::f32, false, "predict", {"vulkan:0"}},
                       Way{"tensor", {0.5}, "simt", {}, KvType::f32, false, "blocking", {"vulkan:0", "npu:0"}}),
     test_name);
+
+// The pass has as many tokens as the engine has room for, so a buffer that is too small for a layer ends it.
+TEST(ReferenceBuffers, hold_a_pass_of_as_many_tokens_as_an_engine_takes) {
+  const std::vector<int32_t> ids = reference_ids();
+  const Way host{"host-only", {}};
+  for (const MadeModel& made : made_models()) {
+    SCOPED_TRACE(made.name);
+    const auto engine = open_engine(made.file(), host, kReferenceTokens);
+    EXPECT_LE(largest_difference(all_logits(*engine, ids), reference_logits(GgufFile::open(made.file()), ids)),
+              promised(rounded_by(host)));
+  }
+}
+
+// Converters write such files if they are asked to. A layer without experts is among them.
+TEST(ReferenceFiles, may_have_gates_and_ups_of_experts_in_one_tensor) {
+  const std::vector<int32_t> ids = reference_ids();
+  const ScratchFolder folder;
+  const Way host{"host-only", {}};
+  for (const char* name : {"qwen3vlmoe", "glm4moe", "llama4"}) {
+    SCOPED_TRACE(name);
+    const std::string path = made_model(name).file(StorageType::q8_0),
+                      joined = folder.file(std::string(name) + ".gguf");
+    write_joined(path, "ffn_gate_exps.weight", "ffn_up_exps.weight", "ffn_gate_up_exps.weight", joined);
+    const std::vector<float> expected = all_logits(*open_engine(path, host), ids);
+    EXPECT_EQ(different_bits(all_logits(*open_engine(joined, host), ids), expected), 0u);
+  }
+}
 
 // Texts of other lengths are beginnings of the same text, so the reference knows their logits.
 class ReferenceTexts : public ReferenceModels {};

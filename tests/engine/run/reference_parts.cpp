@@ -194,8 +194,7 @@ Projected projected(const Weights& w, const std::string& layer, const Rows& x) {
 }
 
 Rows feed_forward(const Weights& w, const std::string& layer, const Rows& x, double (*activation)(double)) {
-  const Rows active =
-      gated(w.multiply(layer + "ffn_gate.weight", x), w.multiply(layer + "ffn_up.weight", x), activation);
+  const Rows active = gated(w.project(layer + "ffn_gate", x), w.project(layer + "ffn_up", x), activation);
   return w.project(layer + "ffn_down", active);
 }
 

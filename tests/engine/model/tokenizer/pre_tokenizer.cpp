@@ -46,8 +46,8 @@ TEST(PreTokenizer, llama_bpe_takes_three_digits_and_a_leading_symbol_and_line_en
 }
 
 TEST(PreTokenizer, qwen2_takes_digits_one_by_one) {
-  for (const char* name :
-       {"qwen2", "deepseek-r1-qwen", "megrez", "kormo", "f2llmv2", "stablelm2", "hunyuan", "bailingmoe", "llada-moe"}) {
+  for (const char* name : {"qwen2", "deepseek-r1-qwen", "megrez", "kormo", "f2llmv2", "stablelm2", "hunyuan",
+                           "bailingmoe", "llada-moe", "solar-open"}) {
     EXPECT_THAT(cut(name, "We'Ve 33 \n\n y"), ElementsAre("We", "'Ve", " ", "3", "3", " \n\n", " y"));
   }
 }
@@ -98,6 +98,8 @@ TEST(PreTokenizer, kimi_k2_keeps_han_characters_out_of_words) {
               ElementsAre("foo", "Bar", " ", "我想在", "apple", "工作", "131", "415", "1", "天", " don't", " WE'LL",
                           " a", "/b", "//\n"));
   EXPECT_THAT(cut("kimi-k2", "Ελλάδα中文ABC 々x"), ElementsAre("Ελλάδα", "中文", "ABC", " ", "々", "x"));
+  // The script has this punctuation in common with others.
+  EXPECT_THAT(cut("kimi-k2", "中。'lx、「b」〇"), ElementsAre("中", "。'", "lx", "、「", "b", "」", "〇"));
 }
 
 TEST(PreTokenizer, youtu_isolates_scripts_of_east_asia_and_their_punctuation) {
@@ -111,13 +113,17 @@ TEST(PreTokenizer, youtu_isolates_scripts_of_east_asia_and_their_punctuation) {
 TEST(PreTokenizer, of_a_name_say_whether_whole_pieces_skip_the_merges_and_whether_a_bos_is_added) {
   for (const PreTokenizerSpec& spec : pre_tokenizers()) {
     const std::set<std::string_view> names(spec.names.begin(), spec.names.end());
-    const bool adds_bos = names.contains("llama-bpe") || names.contains("tekken");
-    EXPECT_EQ(spec.adds_bos, adds_bos) << spec.names[0];
-    EXPECT_EQ(spec.ignore_merges, adds_bos || names.contains("youtu")) << spec.names[0];
+    const bool whole = names.contains("llama-bpe") || names.contains("tekken");
+    EXPECT_EQ(spec.adds_bos, whole || names.contains("roberta-bpe")) << spec.names[0];
+    EXPECT_EQ(spec.ignore_merges, whole || names.contains("youtu")) << spec.names[0];
   }
   EXPECT_EQ(&find_pre_tokenizer("", "test"), &find_pre_tokenizer("default", "test"));
   for (const char* name : {"falcon3", "pixtral", "midm-2.0"}) EXPECT_TRUE(find_pre_tokenizer(name, "test").adds_bos);
   for (const char* name : {"dbrx", "smaug-bpe"}) EXPECT_FALSE(find_pre_tokenizer(name, "test").ignore_merges);
+}
+
+TEST(PreTokenizer, of_roberta_has_gpt2s_words) {
+  EXPECT_THAT(cut("roberta-bpe", "It's 12 a"), ElementsAre("It", "'s", " 12", " a"));
 }
 
 TEST(PreTokenizer, of_every_name_is_there_once) {

@@ -38,6 +38,24 @@ TEST(SpecialTokens, the_longer_token_wins_wherever_it_stands) {
   EXPECT_THAT(pieces(*tokenizer, "<a<b>!<a>"), ElementsAre("<", "a", "<", "b", ">", "!", "<a>"));
 }
 
+// Phi-3's marks strip the text to their right. They strip a text of parts as if it were one.
+TEST(SpecialTokens, of_phi3_strip_the_white_space_behind_them) {
+  VocabularyFile file = small_spm();
+  file.add("<|user|>", 3);
+  file.add("<|endoftext|>", 3);
+  const std::string text = "<|user|>\n \xe3\x80\x80 b<|endoftext|> b";
+  const auto of_others = file.tokenizer();
+  file.set_architecture("phi3");
+  const auto tokenizer = file.tokenizer();
+  const std::vector<int32_t> ids = tokenizer->encode(text, {});
+  EXPECT_EQ(tokenizer->decode(ids, true), "<s><|user|>b<|endoftext|> b");
+  const TextPart parts[] = {{"<|user|>\n", true}, {" \xe3\x80\x80 b", false}, {"<|endoftext|> b", true}};
+  EXPECT_EQ(tokenizer->encode(parts), ids);
+  EXPECT_EQ(tokenizer->encode("<|user|>\n", {}), tokenizer->encode("<|user|>", {}));
+  EXPECT_EQ(tokenizer->encode("\nb", {}), of_others->encode("\nb", {}));
+  EXPECT_EQ(of_others->decode(of_others->encode("<|user|>\nb", {}), true), "<s><|user|>\nb");
+}
+
 TEST(SpecialTokens, special_texts_are_output_only_on_request) {
   VocabularyFile file = small_bpe();
   const auto tokenizer = file.tokenizer();

@@ -10,6 +10,7 @@
 namespace tandem::testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 void expect_error(const VocabularyFile& file, const std::string& first, const std::string& second) {
@@ -83,6 +84,15 @@ TEST(Vocabulary, asking_for_a_token_that_is_not_named_is_an_error) {
   VocabularyFile file = small_bpe();
   file["add_bos_token"] = true;
   expect_error(file, "tokenizer.ggml.add_bos_token", "does not name");
+}
+
+TEST(Vocabulary, of_roberta_puts_texts_between_bos_and_eos) {
+  VocabularyFile file = small_bpe("roberta-bpe");
+  file["bos_token_id"] = static_cast<uint32_t>(file.add("<s>", 3));
+  file["eos_token_id"] = static_cast<uint32_t>(file.add("</s>", 3));
+  EXPECT_THAT(pieces(*file.tokenizer(), "he", {.add_bos_eos = true}), ElementsAre("<s>", "he", "</s>"));
+  file["add_eos_token"] = false;
+  EXPECT_THAT(pieces(*file.tokenizer(), "he", {.add_bos_eos = true}), ElementsAre("<s>", "he"));
 }
 
 TEST(Vocabulary, ends_are_found_by_id_and_by_text) {

@@ -23,6 +23,7 @@ class VocabularyFile {
       std::variant<bool, uint32_t, std::string, std::vector<std::string>, std::vector<float>, std::vector<int32_t>>;
 
   Value& operator[](const std::string& key) { return values_["tokenizer.ggml." + key]; }
+  void set_architecture(const std::string& name) { values_["general.architecture"] = name; }
   void erase(const std::string& key) { values_.erase("tokenizer.ggml." + key); }
   std::vector<std::string>& texts() { return std::get<std::vector<std::string>>((*this)["tokens"]); }
   std::vector<int32_t>& kinds() { return std::get<std::vector<int32_t>>((*this)["token_type"]); }
