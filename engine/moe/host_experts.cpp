@@ -33,6 +33,21 @@ const HostExperts::Changes& HostExperts::ask(std::span<const int32_t> needed, st
   return changes_;
 }
 
+// It counts as asked for before the last ask(), so it leaves before what that one needed.
+std::optional<int32_t> HostExperts::take_back(int32_t expert, std::span<const int32_t> slot_of, int32_t stays) {
+  if (holds(expert) || held_ > places_) return std::nullopt;
+  int32_t leaves = -1;
+  if (held_ == places_) {
+    leaves = next_to_leave(slot_of, stays);
+    if (leaves < 0) return std::nullopt;
+    drop(leaves);
+  }
+  holds_[static_cast<size_t>(expert)] = true;
+  last_[static_cast<size_t>(expert)] = asked_ - 1;
+  ++held_;
+  return leaves;
+}
+
 void HostExperts::drop(int32_t expert) {
   TANDEM_CHECK(holds(expert), "an expert in the host's memory");
   holds_[static_cast<size_t>(expert)] = false;

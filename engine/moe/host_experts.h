@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,6 +27,9 @@ class HostExperts {
   // or -1. The result holds until the next call. `read` counts as held from now on.
   const Changes& ask(std::span<const int32_t> needed, std::span<const int32_t> slot_of, int32_t stays = -1);
   void drop(int32_t expert);  // it could not be read
+  // A place for an expert that leaves its slot. nullopt: there is none, or the expert is here. Experts that the last
+  // ask() needed do not leave for it, nor does one that has a slot get it. Otherwise the one that leaves, or -1.
+  std::optional<int32_t> take_back(int32_t expert, std::span<const int32_t> slot_of, int32_t stays = -1);
 
   bool holds(int32_t expert) const { return holds_[static_cast<size_t>(expert)]; }
   int64_t places() const { return places_; }

@@ -76,6 +76,8 @@ class ExpertLanes {
   virtual ~ExpertLanes() = default;
   virtual void decide(const LaneRequest& request, const LaneTables& tables) = 0;
   virtual void kept(int64_t layer, int32_t expert, int32_t slot) = 0;
+  // Before a copy overwrites a slot: where the caller copies the expert that has left the slot, or nullptr.
+  virtual std::byte* take_back(int64_t /*layer*/, int32_t /*slot*/) { return nullptr; }
   virtual std::optional<CopyAhead> next_ahead(const GuessRequest& guess) = 0;
   virtual bool may_go_on(int64_t next) const = 0;
   virtual void copied_ahead(int64_t next, const CopyAhead& copy, size_t done_bytes, size_t bytes) = 0;

@@ -260,6 +260,7 @@ nlohmann::json lanes_json(const Engine& engine, const ExpertStore& store) {
     };
     host = {{"experts_per_layer", tier->places()},
             {"bytes", tier->bytes()},
+            {"taken_back", tier->taken_back()},
             {"prompts", reads(tier->of_prompts())},
             {"text", reads(tier->of_text())}};
   }
@@ -334,6 +335,9 @@ void print_lanes(const ExpertStore& store) {
   };
   print_reads("prompts", tier->of_prompts());
   print_reads("the text", tier->of_text());
+  if (tier->taken_back() > 0)
+    std::fprintf(stderr, "  %lld experts went from slots back to the host's memory\n",
+                 static_cast<long long>(tier->taken_back()));
 }
 
 }  // namespace

@@ -264,8 +264,10 @@ size_t run_expert_move(const ExpertMove& op) {
   for (int32_t i = 0; i < n; ++i) {
     const int32_t from = table[1 + 3 * i], to = table[2 + 3 * i], expert = table[3 + 3 * i];
     TANDEM_CHECK(from >= 0 && from < op.from_count && to >= 0 && to < op.to_count, "places of a copy");
-    std::memcpy(op.to.as<std::byte>() + static_cast<size_t>(to) * op.expert_bytes,
-                op.from.as<const std::byte>() + static_cast<size_t>(from) * op.expert_bytes, op.expert_bytes);
+    std::byte* const place = op.to.as<std::byte>() + static_cast<size_t>(to) * op.expert_bytes;
+    std::byte* const back = op.keeper != nullptr ? op.keeper->take_back(op.layer, to) : nullptr;
+    if (back != nullptr) std::memcpy(back, place, op.expert_bytes);
+    std::memcpy(place, op.from.as<const std::byte>() + static_cast<size_t>(from) * op.expert_bytes, op.expert_bytes);
     if (op.keeper != nullptr) op.keeper->kept(op.layer, expert, to);
   }
   return static_cast<size_t>(n) * op.expert_bytes;

@@ -1,6 +1,7 @@
 #include "engine/run/machine/host_tier.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "sync/clock.h"
@@ -65,6 +66,17 @@ bool HostTier::begin_copy(size_t index, int32_t expert) {
   if (!held.experts.holds(expert)) return false;
   held.copied = expert;
   return true;
+}
+
+std::byte* HostTier::take_back(size_t index, int32_t expert, std::span<const int32_t> slot_of) {
+  const std::scoped_lock lock(mutex_);
+  Held& held = layers_[index];
+  const size_t bytes = held.layer.records.bytes;
+  const std::optional<int32_t> leaves = held.experts.take_back(expert, slot_of, held.copied);
+  if (!leaves) return nullptr;
+  ++taken_back_;
+  if (*leaves >= 0) sync::Pool::discard(*held.layer.memory, static_cast<size_t>(*leaves) * bytes, bytes);
+  return held.layer.memory->data() + static_cast<size_t>(expert) * bytes;
 }
 
 void HostTier::end_copy(size_t index) {

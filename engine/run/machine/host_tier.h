@@ -54,6 +54,10 @@ class HostTier {
   // While a copy of the expert runs beside bring(), the expert stays. False: it is not there. One copy at a time.
   bool begin_copy(size_t index, int32_t expert);
   void end_copy(size_t index);
+  // A place for an expert that leaves its slot, which counts as held from now on; nullptr: there is none. Not beside
+  // bring() of that layer.
+  std::byte* take_back(size_t index, int32_t expert, std::span<const int32_t> slot_of);
+  int64_t taken_back() const { return taken_back_; }
 
   const Totals& of_text() const { return of_text_; }
   const Totals& of_prompts() const { return of_prompts_; }
@@ -70,6 +74,7 @@ class HostTier {
   const Read read_;
   std::vector<Held> layers_;
   Totals of_text_, of_prompts_;
+  int64_t taken_back_ = 0;
   mutable std::mutex mutex_;  // protects the layers' bookkeeping
 };
 

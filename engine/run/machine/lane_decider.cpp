@@ -179,6 +179,7 @@ void LaneDecider::find_free_slots(const Layer& layer, std::span<const int64_t> l
 
 // An empty slot, or that of the policy's victim.
 std::optional<int32_t> LaneDecider::take_slot(Layer& layer) {
+  int32_t left = -1;
   if (empty_.empty()) {
     if (may_leave_.empty() || layer.policy == nullptr) return std::nullopt;
     const int32_t victim = layer.policy->victim(may_leave_);
@@ -186,10 +187,30 @@ std::optional<int32_t> LaneDecider::take_slot(Layer& layer) {
     empty_.push_back(layer.residents->slot_of()[static_cast<size_t>(victim)]);
     layer.residents->clear(empty_.back());
     ++of_text_.evictions;
+    left = victim;
   }
   const int32_t slot = empty_.back();
   empty_.pop_back();
+  note_leaving(layer, slot, left);
   return slot;
+}
+
+// Only the host's memory of a part of the experts wants them back.
+void LaneDecider::note_leaving(Layer& layer, int32_t slot, int32_t expert) const {
+  if (host_ == nullptr) return;
+  layer.leaving.resize(static_cast<size_t>(layer.residents->slots()), -1);
+  layer.leaving[static_cast<size_t>(slot)] = expert;
+}
+
+// An expert that left its slot for a copy goes back to the host's memory, if there is a place: copying it is faster
+// than reading it again.
+std::byte* LaneDecider::take_back(int64_t layer, int32_t slot) {
+  if (host_ == nullptr) return nullptr;
+  const std::scoped_lock lock(mutex_);
+  Layer& of = layer_of(layer);
+  if (of.leaving.empty()) return nullptr;
+  const int32_t expert = std::exchange(of.leaving[static_cast<size_t>(slot)], -1);
+  return expert < 0 ? nullptr : host_->take_back(index_of(of), expert, of.residents->slot_of());
 }
 
 // Copied experts get slots, and then those that the host computed, if they are inserted too.
@@ -289,7 +310,10 @@ std::optional<CopyAhead> LaneDecider::next_ahead(const GuessRequest& guess) {
   if (!of_text) return CopyAhead{best->expert, static_cast<int32_t>(next.ahead.size())};
   if (next.ahead.empty()) next.of_prompt = false;
   find_free_slots(next, loads);
-  if (const std::optional<int32_t> slot = take_slot(next)) return CopyAhead{best->expert, *slot};
+  if (const std::optional<int32_t> slot = take_slot(next)) {
+    note_leaving(next, *slot, -1);  // the next decision may come while the slot is overwritten
+    return CopyAhead{best->expert, *slot};
+  }
   if (host_ != nullptr) host_->end_copy(index_of(next));
   return std::nullopt;
 }

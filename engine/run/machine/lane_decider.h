@@ -85,8 +85,8 @@ class LaneDecider final : public ExpertLanes {
     int64_t layer = 0;
     ResidentExperts* residents = nullptr;
     std::unique_ptr<ExpertPolicy> policy;  // nullptr: no expert leaves its slot
-    int64_t places = 0;  // of the landing for copies ahead of prompts
-    int64_t tokens = 0;  // that the policy has seen
+    int64_t places = 0;                    // of the landing for copies ahead of prompts
+    int64_t tokens = 0;                    // that the policy has seen
     // Y3. The guesses of a layer hold until the next decision.
     double guess_began = 0;  // when the link began with guesses of this layer; 0: it did not
     // Seconds from there to the next decision, a running mean, of prompts and of text; -1: unknown.
@@ -96,6 +96,8 @@ class LaneDecider final : public ExpertLanes {
     std::vector<int32_t> ahead{};
     bool of_prompt = false;
     uint64_t ahead_bytes = 0;  // of each of them
+    // Y6, by slot: the expert that left it in this pass, and whose weights are still in it; -1: none.
+    std::vector<int32_t> leaving{};
   };
   struct Costs {
     CostLaw gpu, host, link;
@@ -107,6 +109,7 @@ class LaneDecider final : public ExpertLanes {
 
   void decide(const LaneRequest& request, const LaneTables& tables) override;
   void kept(int64_t layer, int32_t expert, int32_t slot) override;
+  std::byte* take_back(int64_t layer, int32_t slot) override;
   std::optional<CopyAhead> next_ahead(const GuessRequest& guess) override;
   bool may_go_on(int64_t next) const override;
   void copied_ahead(int64_t next, const CopyAhead& copy, size_t done_bytes, size_t bytes) override;
@@ -150,6 +153,7 @@ class LaneDecider final : public ExpertLanes {
   void insert(Layer& layer, std::span<int32_t> table);
   void find_free_slots(const Layer& layer, std::span<const int64_t> loads);
   std::optional<int32_t> take_slot(Layer& layer);
+  void note_leaving(Layer& layer, int32_t slot, int32_t expert) const;
   bool tries_variant(const LanePass& pass);
   void choose_link(const LanePass& pass, double seconds);
   void choose_prefetch(const LanePass& pass, double seconds);

@@ -55,6 +55,23 @@ TEST(HostExperts, of_a_pass_that_needs_more_than_all_places_stay_until_the_next_
   EXPECT_EQ(experts.held(), 2);
 }
 
+TEST(HostExperts, come_back_from_slots_where_another_may_leave_for_them) {
+  HostExperts experts(6, 3);
+  EXPECT_EQ(experts.take_back(5, kNoSlots), -1) << "there is a free place";
+  EXPECT_EQ(experts.take_back(5, kNoSlots), std::nullopt) << "it is here";
+  experts.ask(std::vector{0, 1}, kNoSlots);
+  EXPECT_EQ(experts.take_back(4, kNoSlots), 5) << "it was not asked for";
+  EXPECT_TRUE(experts.holds(4));
+  experts.ask(std::vector{0, 1, 2}, kNoSlots);
+  EXPECT_EQ(experts.take_back(5, kNoSlots), std::nullopt) << "all were asked for last";
+  EXPECT_EQ(experts.held(), 3);
+  // The next ask() needs two experts: the one that came back is older than those that were asked for.
+  HostExperts others(6, 2);
+  others.ask(std::vector{0}, kNoSlots);
+  others.take_back(3, kNoSlots);
+  EXPECT_THAT(others.ask(std::vector{1}, kNoSlots).leave, ElementsAre(3));
+}
+
 TEST(HostExperts, are_asked_for_again_when_they_could_not_be_read) {
   HostExperts experts(6, 2);
   experts.ask(std::vector{0, 1}, kNoSlots);

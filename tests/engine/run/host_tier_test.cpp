@@ -112,6 +112,20 @@ TEST_F(HostTierTest, has_no_more_memory_than_its_places) {
   }
 }
 
+// Every miss is copied to a slot, and takes the place of another expert there. All experts fit both memories together.
+TEST_F(HostTierTest, takes_experts_back_that_leave_their_slots) {
+  const auto engine = Engine::open(mixtral("moe-lru", 3, 6));
+  const auto plain = Engine::open(options(kDivided[0].file(), "host-only", {"host"}, 0, 1));
+  EXPECT_EQ(different_bits(logits_of(*engine), logits_of(*plain)), 0u);
+  EXPECT_GT(store_of(*engine).host_tier()->taken_back(), 0);
+  Sequence text = engine->cache().new_sequence(), other = plain->cache().new_sequence();
+  for (int pass = 0; pass < 60; ++pass) {
+    const std::vector<int32_t> ids{17 + 3 * pass};
+    const Logits logits = extend(*engine, text, ids), expected = extend(*plain, other, ids);
+    ASSERT_EQ(different_bits(logits, expected), 0u) << pass;
+  }
+}
+
 TEST_F(HostTierTest, begins_with_experts_that_slots_do_not_hold) {
   const auto engine = Engine::open(mixtral("hybrimoe", 2, 3));
   for (int64_t layer = 0; layer < 3; ++layer) {
