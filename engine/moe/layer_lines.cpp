@@ -15,7 +15,8 @@ namespace tandem {
 std::string key_twice(std::string_view line, std::initializer_list<std::string_view> keys) {
   const auto stands_twice = [line](std::string_view key) {
     const std::string quoted = '"' + std::string(key) + '"';
-    return line.find(quoted) != line.rfind(quoted);
+    const size_t first = line.find(quoted);
+    return first != std::string_view::npos && line.find(quoted, first + 1) != std::string_view::npos;
   };
   if (std::ranges::none_of(keys, stands_twice)) return "";
   const JsonFlaw flaw = json_flaw(line, kMostJsonDepth);
