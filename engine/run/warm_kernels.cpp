@@ -16,6 +16,7 @@ namespace {
 // Attention and matmuls of many tokens work in tiles of up to 16 tokens. The rest of a longer pass has one of
 // these numbers of tokens.
 constexpr int64_t kTokens[] = {1, 2, 3, 4, 5, 6, 7, 8, 16, 33, 64};
+constexpr int64_t kContext = 512;
 // So many texts that a pass with one token of each is too long for a list.
 constexpr int64_t kTexts = kListedTokens + 1;
 
@@ -61,10 +62,12 @@ EngineOptions options_to_warm(const std::string& model, const std::string& gpu, 
   options.plan = "gpu-only";
   options.act = act;
   options.kv_type = kv_type;
-  options.context = 512;
-  options.logit_rows = *std::ranges::max_element(kTokens);
+  const ModelConfig config = read_config(GgufFile::open(model));
+  options.context = kContext;
+  if (config.position_rows > 0) options.context = std::min(kContext, config.position_rows);
+  options.logit_rows = std::min(options.context, *std::ranges::max_element(kTokens));
   options.only_layers_of_every_kind = true;
-  options.hidden_states = read_config(GgufFile::open(model)).sees_all;  // an encoder has no logits
+  options.hidden_states = config.sees_all;  // an encoder has no logits
   options.program_folder = gpu::default_cache_folder();
   options.measurements = "";  // the model is not whole, so its times are not kept
   return options;
@@ -73,9 +76,12 @@ EngineOptions options_to_warm(const std::string& model, const std::string& gpu, 
 // Runs each number of tokens without and with recording, which may need other kernels. Logits for all tokens are what
 // drafts need.
 void warm_kernels(Engine& engine, const WarmProgress& progress) {
+  std::vector<int64_t> lengths(std::begin(kTokens), std::end(kTokens));
+  if (const int64_t most = engine.model().config().position_rows; most > 0)
+    std::erase_if(lengths, [most](int64_t S) { return S > most; });
   int64_t done = 0;
-  const auto total = static_cast<int64_t>(2 * std::size(kTokens));
-  for (const int64_t S : kTokens) {
+  const auto total = 2 * std::ssize(lengths);
+  for (const int64_t S : lengths) {
     const std::vector<int32_t> ids(static_cast<size_t>(S), 0);
     engine.plans().prepare_kernels(std::vector<Batch>{{S, 1}, {S, S}});
     for (const bool recorded : {false, true}) {
@@ -97,16 +103,19 @@ EngineOptions options_to_warm_many(const std::string& model, const std::string& 
   return options;
 }
 
-// Every round begins with new sequences, so both rounds run the same passes: first without and then with recording.
+// Every round begins with new sequences, so both rounds run the same passes: first without and then with recording. An
+// encoder reads each text as a whole, so its passes begin with new ones too.
 void warm_kernels_of_many(Engine& engine, const WarmProgress& progress) {
-  const std::vector<Pass> passes = passes_of_many(engine.machine().zero_copy());
+  const bool whole = engine.model().config().sees_all;
+  const std::vector<Pass> passes = passes_of_many(engine.machine().zero_copy() && !whole);
   int64_t done = 0;
   const int64_t total = 2 * std::ssize(passes);
   for (const bool recorded : {false, true}) {
     Timeline timeline;
     std::vector<Sequence> texts;
-    for (int64_t text = 0; text < kTexts; ++text) texts.push_back(engine.cache().new_sequence());
     for (const Pass& pass : passes) {
+      if (whole) texts.clear();
+      while (std::ssize(texts) < kTexts) texts.push_back(engine.cache().new_sequence());
       engine.machine().record(recorded ? &timeline : nullptr);
       run(engine, texts, pass);
       engine.machine().record(nullptr);

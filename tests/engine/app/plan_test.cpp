@@ -103,6 +103,12 @@ TEST(PlanProgram, shows_what_slow_synchronisation_and_a_rendering_program_cost) 
   EXPECT_GT(with("--beside-load"), with(""));
 }
 
+TEST(PlanProgram, declines_an_encoder_by_name) {
+  const Outcome outcome = tandem_program({"plan", "--shape", "bge-small", "--soc", "snapdragon-8gen3"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("the passes of an encoder have no model clock: bge-small (bert)"));
+}
+
 TEST(PlanProgram, names_what_it_does_not_know) {
   const auto fails = [](const std::vector<std::string>& arguments, const std::string& says) {
     const Outcome outcome = tandem_program(arguments);

@@ -3,6 +3,7 @@
 
 #include "engine/run/pass/timeline.h"
 #include "tests/engine/run/golden.h"
+#include "tests/engine/run/made_encoders.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/small_shape.h"
@@ -54,6 +55,27 @@ TEST(WarmKernels, leave_nothing_to_compile_whatever_the_plan_the_length_and_the_
   const std::string model = folder.file("model.gguf");
   write_file(model, write_gguf(shape));
   expect_nothing_to_compile(model, ActType::f16, folder);
+}
+
+// Each pass of an encoder begins with new texts, and none is longer than there are embeddings of positions.
+TEST(WarmKernels, of_encoders_end) {
+  const ScratchFolder folder;
+  for (const MadeModel& made : made_encoders()) {
+    SCOPED_TRACE(made.name);
+    EngineOptions one = options_to_warm(made.file(), "opencl:0", KvType::f16, ActType::f32);
+    EngineOptions many = options_to_warm_many(made.file(), "opencl:0", KvType::f16, ActType::f32);
+    for (EngineOptions* options : {&one, &many}) {
+      options->devices = {"host"};
+      options->plan = "host-only";
+      options->program_folder = folder.file("programs");
+      int64_t last = 0, of = 0;
+      const auto tell = [&](int64_t done, int64_t total) { return last = done, of = total, true; };
+      const auto engine = Engine::open(*options);
+      options == &one ? warm_kernels(*engine, tell) : warm_kernels_of_many(*engine, tell);
+      EXPECT_GT(of, 0);
+      EXPECT_EQ(last, of);
+    }
+  }
 }
 
 TEST(WarmKernels, leave_nothing_to_compile_for_8_bit_activations) {

@@ -14,6 +14,9 @@ namespace {
 
 ShapeModel shape_model(const SocRequest& request, const SocProfile& profile, const std::string& strategy) {
   const ModelConfig config = model_shape(request.shape);
+  if (config.sees_all)
+    throw Error("the passes of an encoder have no model clock", request.shape + " (" + config.architecture + ")",
+                "take a model that writes text");
   return {config,
           packed_format(request.weights),
           request.tokens,
