@@ -1,5 +1,5 @@
-// The least recently used expert leaves, as in other caches. What slots hold comes first, so that slots and the host's
-// memory together hold as many different experts as they can.
+// The least recently used expert leaves, as in other caches. Experts with a slot leave before all others. So slots and
+// the host's memory together hold as many different experts as they can.
 #include "engine/moe/host_experts.h"
 
 #include <tuple>

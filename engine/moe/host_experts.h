@@ -1,7 +1,7 @@
 // Y6: which experts of a layer the host's memory holds, if it holds some of them and slots of the GPU hold others.
 //
 // Layers ask here for the chosen experts without a slot. If there is no place, others leave. Experts with a slot
-// leave first, because the GPU has them. Then come those that were asked for longest ago, of equals the lower id.
+// leave first, because the GPU holds them. Then come those that were asked for longest ago, of equals the lower id.
 //
 // Contract: pure bookkeeping of one layer. A pass that needs more experts than places gets all of them, and the next
 // ask() ends this. Threads: one at a time.
@@ -19,7 +19,7 @@ class HostExperts {
   // Places for at least one expert.
   HostExperts(int64_t experts, int64_t places);
 
-  // What the owner of the memory has to do, in this order.
+  // The owner of the memory first gives the places of some experts back, and then reads others.
   struct Changes {
     std::vector<int32_t> leave, read;
   };

@@ -16,7 +16,7 @@ namespace {
 
 // This part of the free memory stays free if the budget is automatic.
 constexpr double kKeptFree = 0.15;
-// Of the experts that fit the memory, copies on a GPU get this part if no budget says another.
+// Without a budget, copies on a GPU get one of so many parts of the experts that fit the memory.
 constexpr int64_t kPartsOfSlots = 4;
 // With less free memory than the first of these parts a model returns slots, until the second one is free. With more
 // than the third one it takes them again, until kKeptFree is free.

@@ -48,7 +48,7 @@ struct CopiedExperts {
   int64_t slots = 0, in_host = 0;
   bool operator==(const CopiedExperts&) const = default;
 };
-// nullopt: nothing moves, because no budget is given and all experts fit. The slots are those of `device`, even if they
+// nullopt: nothing moves, because there is no budget and all experts fit. The slots are those of `device`, even if they
 // are as many as experts. Without `host` the memory holds as many experts beside them as fit `room`. If both are
 // automatic and the weights do not fit, slots get a quarter of what fits. Errors: as above; `host` without `device`.
 std::optional<CopiedExperts> copied_experts(const ExpertBudget& device, const ExpertBudget& host,

@@ -31,7 +31,7 @@ void HostTier::hold(size_t index, std::span<const int32_t> needed, std::span<con
   change(index, needed, slot_of);
 }
 
-// Returns how many experts were read. Memory is given back before experts are read, so that the places never have more
+// Returns how many experts were read. Pages return to the system before experts are read. So the places never have more
 // pages than the budget says.
 int64_t HostTier::change(size_t index, std::span<const int32_t> needed, std::span<const int32_t> slot_of) {
   Held& held = layers_[index];

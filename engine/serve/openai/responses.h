@@ -22,7 +22,7 @@ OrderedJson chat_body_of_response(const OrderedJson& body);
 struct OwnMember {
   std::string_view name, schema;
 };
-// Those members, and the members of a chat that a response's request has not. It shares the others with a chat.
+// Returns those members, and the members of a chat that a response's request lacks. It shares the others with a chat.
 std::span<const OwnMember> own_members_of_responses();
 std::span<const std::string_view> members_of_chats_alone();
 

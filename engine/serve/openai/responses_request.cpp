@@ -149,7 +149,7 @@ void refuse_state(const OrderedJson& body) {
     throw Refusal("\"include\" is expected to be an empty list.", "include", "unsupported_value");
 }
 
-// What refuse_state() refuses has a schema of the one value that is taken.
+// If refuse_state() takes one value of a member, the schema names that value.
 constexpr OwnMember kOwn[] = {
     {"input", R"({"description": "a text, or a list of items: messages, calls and their outputs"})"},
     {"instructions", R"({"type": "string"})"},
