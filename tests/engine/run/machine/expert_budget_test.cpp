@@ -101,7 +101,7 @@ TEST(ExpertBudget, that_is_automatic_needs_memory_for_one_expert_of_each_layer) 
 // Eight experts of each layer take 32 MiB, and the other weights 10 MiB.
 TEST(ExpertBudget, of_copies_gives_slots_to_the_gpu_and_what_is_asked_for_or_fits_to_the_host) {
   const auto copied = [](const ExpertBudget& device, const ExpertBudget& host, uint64_t free) {
-    return copied_experts(device, host, sizes(), room(free));
+    return copied_experts(device, host, sizes(), room(free), 0);
   };
   EXPECT_EQ(copied({percent, 25}, {percent, 50}, 100), (CopiedExperts{2, 4}));
   EXPECT_EQ(copied({percent, 25}, {bytes, 12.0 * kMebibyte}, 100), (CopiedExperts{2, 3}));
@@ -124,7 +124,7 @@ TEST(ExpertBudget, of_copies_is_refused_for_the_host_alone_and_where_nothing_fit
   EXPECT_THAT(message_of([] {
                 copied_experts({percent, 25}, {bytes, 1}, sizes(), room(100));
               }),
-              HasSubstr("--host-budget of 1 MiB"));
+              HasSubstr("--host-budget of 0 KiB. Give at least 4 MiB"));
   // 85 % of 21 MiB hold one expert of each layer beside the other weights, which the slots need already.
   EXPECT_THAT(message_of([] {
                 copied_experts({percent, 25}, {}, sizes(), room(21));
