@@ -44,6 +44,7 @@ void InputFile::await() {
     const int found = ::poll(&ready, 1, static_cast<int>(kLookEvery.count()));
     if (found > 0) break;
     if (found < 0 && errno != EINTR) fail();
+    if (found < 0) continue;  // what comes together with a signal, such as the end of the input, is read first
     if (!is_persons_)
       wait_.look();
     else if (interrupted())
