@@ -44,10 +44,22 @@ std::vector<Mapping> mappings(const char* table) {
   return found;
 }
 
+// A mapping has the code of this program if it contains this address.
+const char kOwnAddress = 0;
+bool is_own(const Mapping& mapping) {
+  const auto address = reinterpret_cast<uintptr_t>(&kOwnAddress);
+  return mapping.begin <= address && address < mapping.end;
+}
+
 }  // namespace
 
 DriverPages::DriverPages() {
-  for (const Mapping& mapping : mappings("/proc/self/maps")) known_.insert(mapping.file);
+  std::string own;
+  for (const Mapping& mapping : mappings("/proc/self/maps")) {
+    known_.insert(mapping.file);
+    if (is_own(mapping)) own = mapping.file;
+  }
+  known_.erase(own);
 }
 
 // Reads the cheap table first, and smaps only when maps shows a mapping that may be dropped. A mapping with pages of

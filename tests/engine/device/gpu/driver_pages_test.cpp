@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <filesystem>
 #include <numeric>
 #include <string>
 
@@ -58,6 +60,21 @@ TEST(DriverPages, drops_a_read_only_file_mapped_since_and_reads_it_again) {
   EXPECT_GE(pages.give_back(), kBytes);
   EXPECT_EQ(0u, file.resident_bytes());
   file.touch();
+}
+
+// Names of the linker: the whole code lies between them.
+extern "C" const char __executable_start, etext;
+
+TEST(DriverPages, drops_code_of_this_program_and_runs_it_again) {
+  const DriverPages pages;
+  const volatile char* const begin = &__executable_start;
+  ASSERT_GT(&etext - &__executable_start, 2 << 20) << "the engine is linked into this program";
+  int sum = 0;
+  for (std::ptrdiff_t i = 0; i < &etext - &__executable_start; i += 4096) sum += begin[i];
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe");
+  const size_t before = testing::resident_bytes_of(program);
+  EXPECT_GE(pages.give_back(), size_t{1} << 20) << sum;
+  EXPECT_LT(testing::resident_bytes_of(program), before - (size_t{1} << 20));
 }
 
 TEST(DriverPages, keeps_what_was_mapped_before) {
