@@ -73,7 +73,8 @@ TEST(Memory, of_a_run_without_a_driver_peaks_at_1_3_times_weights_and_touched_ca
   EXPECT_GE(peak, needed) << "the weights are read whole, so all of them are in memory";
   EXPECT_LE(peak, 1.3 * needed) << run.dump(1);
   EXPECT_GE(run["peak_without_libraries_bytes"].get<double>(), needed);
-  EXPECT_LE(run["peak_without_libraries_bytes"].get<double>(), peak);
+  // Mappings are read one after another while the program gives pages of its code back, so some may count twice.
+  EXPECT_LE(run["peak_without_libraries_bytes"].get<double>(), 1.02 * peak);
   EXPECT_LE(run["model_file_bytes"].get<double>(), 0.01 * needed) << "its pages are given back";
 }
 
