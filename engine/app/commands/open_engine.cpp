@@ -215,6 +215,22 @@ void print_experts(const CommonFlags& flags, const Engine& engine) {
 
 namespace {
 
+// Reads into the host's memory, for prompts and text apart; null: it holds all experts.
+nlohmann::json host_memory_json(const HostTier* tier) {
+  if (tier == nullptr) return nullptr;
+  const auto of = [](const HostTier::Totals& totals) -> nlohmann::json {
+    return {{"asked", totals.asked},
+            {"reads", totals.reads},
+            {"read_bytes", totals.read_bytes},
+            {"waited_ms", totals.waited_seconds * 1e3}};
+  };
+  return {{"experts_per_layer", tier->places()},
+          {"bytes", tier->bytes()},
+          {"taken_back", tier->taken_back()},
+          {"prompts", of(tier->of_prompts())},
+          {"text", of(tier->of_text())}};
+}
+
 // Counts of lanes that divide experts (Y1 to Y4), for prompts and text apart: where experts ran, what the link copied,
 // and what a measured pass took beside what its schedule expected.
 nlohmann::json lanes_json(const Engine& engine, const ExpertStore& store) {
@@ -250,20 +266,6 @@ nlohmann::json lanes_json(const Engine& engine, const ExpertStore& store) {
               {"link_ms", totals.measured.link * 1e3},
               {"stalls_ms", totals.measured.stalls * 1e3}}}};
   };
-  nlohmann::json host = nullptr;
-  if (const HostTier* tier = store.host_tier()) {
-    const auto reads = [](const HostTier::Totals& totals) -> nlohmann::json {
-      return {{"asked", totals.asked},
-              {"reads", totals.reads},
-              {"read_bytes", totals.read_bytes},
-              {"waited_ms", totals.waited_seconds * 1e3}};
-    };
-    host = {{"experts_per_layer", tier->places()},
-            {"bytes", tier->bytes()},
-            {"taken_back", tier->taken_back()},
-            {"prompts", reads(tier->of_prompts())},
-            {"text", reads(tier->of_text())}};
-  }
   const ExpertCosts& costs = lanes.costs();
   const auto plans = [&](bool of_text) {
     nlohmann::json rows = nlohmann::json::array();
@@ -280,7 +282,7 @@ nlohmann::json lanes_json(const Engine& engine, const ExpertStore& store) {
           {"link_gbps", engine.machine().link_gbps()},
           {"host_slower", engine.machine().host_slower()},
           {"landing_bytes", store.landing_bytes()},
-          {"host_memory", std::move(host)},
+          {"host_memory", host_memory_json(store.host_tier())},
           {"costs_us",
            {{"cpu_fixed", costs.cpu_fixed * 1e6},
             {"cpu_per_token", costs.cpu_per_token * 1e6},
@@ -292,6 +294,21 @@ nlohmann::json lanes_json(const Engine& engine, const ExpertStore& store) {
           {"text", of(lanes.of_text())},
           {"plans_of_prompts", plans(false)},
           {"plans_of_text", plans(true)}};
+}
+
+void print_host_memory(const HostTier& tier) {
+  const auto print = [](const char* what, const HostTier::Totals& totals) {
+    if (totals.asked == 0) return;
+    std::fprintf(stderr,
+                 "  %s: of %lld experts without a slot, %lld were read (%.1f MiB), for which passes waited %.1f ms\n",
+                 what, static_cast<long long>(totals.asked), static_cast<long long>(totals.reads),
+                 static_cast<double>(totals.read_bytes) / (1 << 20), totals.waited_seconds * 1e3);
+  };
+  print("prompts", tier.of_prompts());
+  print("the text", tier.of_text());
+  if (tier.taken_back() > 0)
+    std::fprintf(stderr, "  %lld experts went from slots back to the host's memory\n",
+                 static_cast<long long>(tier.taken_back()));
 }
 
 // Prompts and text apart, as for experts that move.
@@ -324,20 +341,7 @@ void print_lanes(const ExpertStore& store) {
   };
   print("prompts", store.lanes()->of_prompts());
   print("the text", store.lanes()->of_text());
-  const HostTier* const tier = store.host_tier();
-  if (tier == nullptr) return;
-  const auto print_reads = [](const char* what, const HostTier::Totals& totals) {
-    if (totals.asked == 0) return;
-    std::fprintf(stderr,
-                 "  %s: of %lld experts without a slot, %lld were read (%.1f MiB), for which passes waited %.1f ms\n",
-                 what, static_cast<long long>(totals.asked), static_cast<long long>(totals.reads),
-                 static_cast<double>(totals.read_bytes) / (1 << 20), totals.waited_seconds * 1e3);
-  };
-  print_reads("prompts", tier->of_prompts());
-  print_reads("the text", tier->of_text());
-  if (tier->taken_back() > 0)
-    std::fprintf(stderr, "  %lld experts went from slots back to the host's memory\n",
-                 static_cast<long long>(tier->taken_back()));
+  if (store.host_tier() != nullptr) print_host_memory(*store.host_tier());
 }
 
 }  // namespace

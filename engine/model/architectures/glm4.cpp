@@ -21,9 +21,7 @@ LayerSpec layer(const ModelConfig& config, int64_t index) {
 
 // The converter of GLM-4.1V reorders the rows of q and k, so that the rotation turns halves.
 void read(const GgufFile& file, ModelConfig& config) {
-  require_text_sections(file, config);
-  for (const double pairs : ConfigKeys(file, config.architecture).numbers(kSections))
-    if (pairs > 0) config.rope.halves = true;
+  config.rope.halves = has_text_sections(file, config);
   read_attention_biases(file, config);
 }
 

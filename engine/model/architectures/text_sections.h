@@ -9,8 +9,9 @@ namespace tandem {
 
 constexpr const char* kSections = "rope.dimension_sections";  // pairs of values for each dimension
 
-// Error unless the three dimensions have all pairs of a head's rotation, or none. A fourth one would not rotate.
-inline void require_text_sections(const GgufFile& file, ModelConfig& config) {
+// Whether a file has sections. Error unless the three dimensions have all pairs of a head's rotation, or none. A fourth
+// one would not rotate.
+inline bool has_text_sections(const GgufFile& file, ModelConfig& config) {
   const ConfigKeys keys(file, config.architecture);
   const std::vector<double> sections = keys.numbers(kSections);
   double pairs = 0, all = 0;
@@ -21,6 +22,8 @@ inline void require_text_sections(const GgufFile& file, ModelConfig& config) {
   if (all != 0 && 2 * pairs != static_cast<double>(config.rope.dim))
     keys.fail(kSections, "found " + std::to_string(static_cast<int64_t>(pairs)) +
                              " pairs in three sections, expected " + std::to_string(config.rope.dim / 2));
+  return all != 0;
 }
+inline void require_text_sections(const GgufFile& file, ModelConfig& config) { has_text_sections(file, config); }
 
 }  // namespace tandem

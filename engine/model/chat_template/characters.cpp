@@ -155,10 +155,7 @@ std::vector<size_t> places_of(std::string_view text) {
 }
 
 // The characters that Python's str.isspace() knows, which include the four separators from 0x1C on.
-bool is_space(char32_t c) {
-  return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
-}
+bool is_space(char32_t c) { return utf8::is_white_space(c) || (c >= 0x1C && c <= 0x1F); }
 
 // The characters at which str.splitlines() cuts.
 bool ends_line(char32_t c) {

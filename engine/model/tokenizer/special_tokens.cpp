@@ -18,18 +18,13 @@ bool looks_like_mark(std::string_view text) {
          ((text.front() == '<' && text.back() == '>') || (text.front() == '[' && text.back() == ']'));
 }
 
-bool is_white_space(char32_t c) {
-  return (c >= 0x09 && c <= 0x0d) || c == 0x20 || c == 0x85 || c == 0xa0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
-}
-
 }  // namespace
 
 std::string_view without_leading_white_space(std::string_view text) {
   while (!text.empty()) {
     const utf8::Step first = utf8::step(text);
     const bool is_blank =
-        first.kind == utf8::Kind::character && is_white_space(utf8::code_point(text.substr(0, first.length)));
+        first.kind == utf8::Kind::character && utf8::is_white_space(utf8::code_point(text.substr(0, first.length)));
     if (!is_blank) break;
     text.remove_prefix(first.length);
   }

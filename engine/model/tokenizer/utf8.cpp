@@ -41,6 +41,11 @@ char32_t code_point(std::string_view character) {
   return value;
 }
 
+bool is_white_space(char32_t c) {
+  return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
 // The lead byte of n bytes begins with n ones and a zero. Each further byte begins with 10 and holds 6 bits.
 void append(std::string& text, char32_t code_point) {
   const auto tail = [&](int shift) { return static_cast<char>(0x80 | (code_point >> shift & 0x3F)); };

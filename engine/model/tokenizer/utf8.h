@@ -22,6 +22,7 @@ Step step(std::string_view bytes);
 // The code point of one whole character.
 char32_t code_point(std::string_view character);
 void append(std::string& text, char32_t code_point);
+bool is_white_space(char32_t c);  // Unicode's property White_Space
 
 // A copy of the same length, in which every byte outside a character is `stand_in`.
 std::string masked(std::string_view bytes, char stand_in);

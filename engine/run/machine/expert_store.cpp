@@ -1,7 +1,5 @@
 #include "engine/run/machine/expert_store.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -29,11 +27,6 @@ constexpr int64_t kLeastPlaces = 4;
 constexpr double kFirstBytesPerSecond = 8e9, kFirstTokensOfRead = 4;
 constexpr std::string_view kStaticSlots = "static";
 constexpr double kFirstHandOver = 30e-6;  // seconds, also a first guess: a thread that sleeps is woken
-
-// Gives whole pages back to the system. Records are whole pages. If the system refuses, the memory only stays in use.
-void discard_from(const sync::Slot& slot, size_t offset) {
-  madvise(slot.data() + offset, slot.size_bytes() - offset, MADV_DONTNEED);
-}
 
 // A pass waits no longer than for a copy of so many bytes of a hot expert.
 constexpr size_t kPieceOfHot = size_t{256} << 10;
@@ -263,7 +256,8 @@ void ExpertStore::use_slots(int64_t slots) {
     const int64_t own = std::min(slots, moving.slots);
     moving.given_back = moving.slots - own;
     layer.residents.use_slots(own);
-    if (slots < slots_) discard_from(*layer.memory, static_cast<size_t>(own) * moving.slot_bytes);
+    const size_t used = static_cast<size_t>(own) * moving.slot_bytes;
+    if (slots < slots_) sync::Pool::discard(*layer.memory, used, layer.memory->size_bytes() - used);
   }
   (slots < slots_ ? changes_.given_back : changes_.taken_again) += std::abs(slots - slots_);
   ++changes_.version;

@@ -35,13 +35,11 @@ void HostTier::hold(size_t index, std::span<const int32_t> needed, std::span<con
 // pages than the budget says.
 int64_t HostTier::change(size_t index, std::span<const int32_t> needed, std::span<const int32_t> slot_of) {
   Held& held = layers_[index];
-  const size_t bytes = held.layer.records.bytes;
   std::vector<ResidentExperts::Load> loads;
   {
     const std::scoped_lock lock(mutex_);
     const HostExperts::Changes& changes = held.experts.ask(needed, slot_of, held.copied);
-    for (const int32_t expert : changes.leave)
-      sync::Pool::discard(*held.layer.memory, static_cast<size_t>(expert) * bytes, bytes);
+    for (const int32_t expert : changes.leave) give_back(held, expert);
     for (const int32_t expert : changes.read) loads.push_back({expert, expert});
   }
   if (loads.empty()) return 0;
@@ -49,10 +47,18 @@ int64_t HostTier::change(size_t index, std::span<const int32_t> needed, std::spa
     read_(held.layer.records, loads, held.layer.memory->data());
   } catch (...) {
     const std::scoped_lock lock(mutex_);
-    for (const ResidentExperts::Load& each : loads) held.experts.drop(each.expert);
+    for (const ResidentExperts::Load& each : loads) {
+      held.experts.drop(each.expert);
+      give_back(held, each.expert);
+    }
     throw;
   }
   return std::ssize(loads);
+}
+
+void HostTier::give_back(const Held& held, int32_t expert) {
+  const size_t bytes = held.layer.records.bytes;
+  sync::Pool::discard(*held.layer.memory, static_cast<size_t>(expert) * bytes, bytes);
 }
 
 bool HostTier::holds(size_t index, int32_t expert) const {
@@ -71,12 +77,11 @@ bool HostTier::begin_copy(size_t index, int32_t expert) {
 std::byte* HostTier::take_back(size_t index, int32_t expert, std::span<const int32_t> slot_of) {
   const std::scoped_lock lock(mutex_);
   Held& held = layers_[index];
-  const size_t bytes = held.layer.records.bytes;
   const std::optional<int32_t> leaves = held.experts.take_back(expert, slot_of, held.copied);
   if (!leaves) return nullptr;
   ++taken_back_;
-  if (*leaves >= 0) sync::Pool::discard(*held.layer.memory, static_cast<size_t>(*leaves) * bytes, bytes);
-  return held.layer.memory->data() + static_cast<size_t>(expert) * bytes;
+  if (*leaves >= 0) give_back(held, *leaves);
+  return held.layer.memory->data() + static_cast<size_t>(expert) * held.layer.records.bytes;
 }
 
 void HostTier::end_copy(size_t index) {

@@ -69,6 +69,7 @@ class HostTier {
     HostExperts experts;
     int32_t copied = -1;  // the expert that stays
   };
+  static void give_back(const Held& held, int32_t expert);
   const int64_t places_;
   uint64_t bytes_ = 0;
   const Read read_;

@@ -166,6 +166,8 @@ TEST_F(HostTierTest, names_a_damaged_expert_and_goes_on_without_it) {
     const std::vector<int32_t> ids{id};
     const Logits logits = extend(*engine, text, ids), expected = extend(*plain, other, ids);
     ASSERT_EQ(different_bits(logits, expected), 0u) << id;
+    for (const MovingExperts& moving : store_of(*engine).moving())
+      ASSERT_LE(resident_bytes(moving), 3 * moving.slot_bytes) << "what failed has given its memory back";
   }
 }
 

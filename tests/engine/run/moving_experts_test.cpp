@@ -11,6 +11,7 @@
 #include "engine/run/machine/expert_budget.h"
 #include "engine/run/machine/expert_store.h"
 #include "engine/tensor/expert_source.h"
+#include "tests/engine/run/divided_experts.h"
 #include "tests/engine/run/expert_file.h"
 #include "tests/engine/run/golden.h"
 #include "tests/engine/run/host_engine.h"
@@ -23,17 +24,10 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using enum ExpertBudget::Unit;
 
-// Experts alone; shared experts behind a gate; a dense first layer, shared experts and latent attention.
+// Those of the plans with lanes; a dense first layer, shared experts and latent attention.
 const MadeModel kMixtures[] = {
-    {"mixtral",
-     R"({"schema": 1, "architecture": "llama", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4, "kv_heads": 2,
-         "vocabulary": 320, "context_length": 256, "experts": 8, "experts_used": 2, "expert_feed_forward": 96})",
-     [](ModelConfig&) {}},
-    {"qwen2moe",
-     R"({"schema": 1, "architecture": "qwen2moe", "layers": 2, "hidden": 64, "feed_forward": 96, "heads": 4,
-         "kv_heads": 2, "vocabulary": 320, "context_length": 256, "experts": 12, "experts_used": 4,
-         "expert_feed_forward": 32, "shared_feed_forward": 128})",
-     [](ModelConfig&) {}},
+    kDivided[0],
+    kDivided[1],
     {"deepseek2",
      R"({"schema": 1, "architecture": "deepseek2", "layers": 3, "hidden": 64, "feed_forward": 96, "heads": 4,
          "vocabulary": 320, "context_length": 256, "experts": 8, "experts_used": 3, "expert_feed_forward": 32,
