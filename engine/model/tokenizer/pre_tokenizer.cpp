@@ -76,6 +76,15 @@ const std::string kCasedLetters =
 // Runs of Chinese, Japanese and Korean characters, as DeepSeek published their ranges.
 const std::string kCjk = R"([\x{4E00}-\x{9FA5}\x{0800}-\x{4E00}\x{AC00}-\x{D7FF}]+)";
 
+// Digits in threes from the right, if no letter and no other number follows. Published as \d{1,3}(?=(?:\d{3})*\b),
+// which looks to the end of the digits from each of their groups. Here only the first group does so.
+const std::string kThousands = R"((?<!\d)\d{1,3}(?=(?:\d{3})*+(?![\p{L}\p{M}\p{N}\p{Pc}]))|\G(?<=\d)\d{3})";
+
+// Pieces of a run of numbers. Published as borders of no width, in front of each three digits from the right:
+// (?=(\d{3})+(?!\d)). Numbers that are no digits stay with what is in front of them.
+const std::string kThousandsOfNumbers = R"(^\d{1,2}(?=(?:\d{3})++(?!\d))|\d{3}(?=\d)|)"
+                                        R"(\d{0,3}(?!\d)(?:\D++(?:\d{1,2}(?!\d))?)*(?:\d{1,2}(?=(?:\d{3})++(?!\d)))?)";
+
 // Each entry: names, patterns, ignore_merges, adds_bos.
 const std::vector<PreTokenizerSpec>& table() {
   static const std::vector<PreTokenizerSpec> specs = {
@@ -112,6 +121,8 @@ const std::vector<PreTokenizerSpec>& table() {
        true},
       {{"falcon"}, {R"([\p{P}\$\+<=>\^~\|`]+)", kGpt2, "[0-9][0-9][0-9]"}},
       {{"gpt-4o", "llama4", "kanana2"}, {kGpt4o}},
+      {{"tiny_aya"}, {kThousands, kGpt4o}},
+      {{"superbpe"}, {R"(\p{N}+)", kThousandsOfNumbers}},
   };
   return specs;
 }

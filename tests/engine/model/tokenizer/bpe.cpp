@@ -27,8 +27,9 @@ TEST(Bpe, the_lower_rank_goes_first_even_when_it_stands_further_right) {
 TEST(Bpe, any_bytes_come_back) {
   std::string all = "\xE1\xA0\x8E";
   for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
-  for (const char* pre : {"default", "gpt-2", "llama-bpe", "smollm", "qwen2", "deepseek-llm", "deepseek-coder",
-                          "falcon", "gpt-4o", "tekken", "seed-coder", "deepseek-v3", "viking", "kimi-k2", "youtu"}) {
+  for (const char* pre :
+       {"default", "gpt-2", "llama-bpe", "smollm", "qwen2", "deepseek-llm", "deepseek-coder", "falcon", "gpt-4o",
+        "tekken", "seed-coder", "deepseek-v3", "viking", "kimi-k2", "youtu", "tiny_aya", "superbpe"}) {
     const auto tokenizer = small_bpe(pre).tokenizer();
     for (const std::string& text :
          {all, std::string("h\xFF\xFE he"), std::string("\xF0\x9F\xA6"), std::string("🦙\xC3")}) {

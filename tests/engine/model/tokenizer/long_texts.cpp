@@ -42,7 +42,7 @@ TEST_P(LongTexts, of_one_megabyte_encode_and_come_back) {
 INSTANTIATE_TEST_SUITE_P(Bpe, LongTexts,
                          ::testing::Values("default", "gpt-2", "llama-bpe", "smollm", "qwen2", "deepseek-llm",
                                            "deepseek-coder", "falcon", "gpt-4o", "tekken", "seed-coder", "deepseek-v3",
-                                           "viking", "kimi-k2", "youtu"));
+                                           "viking", "kimi-k2", "youtu", "tiny_aya", "superbpe"));
 
 TEST(LongTexts, of_one_megabyte_encode_and_come_back_through_spm) {
   expect_round_trips("llama", *small_spm().tokenizer());

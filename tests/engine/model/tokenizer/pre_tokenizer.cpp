@@ -109,6 +109,24 @@ TEST(PreTokenizer, youtu_isolates_scripts_of_east_asia_and_their_punctuation) {
   EXPECT_THAT(cut("youtu", "WE'LL かな！ok"), ElementsAre("WE'LL", " ", "かな", "！", "ok"));
 }
 
+TEST(PreTokenizer, tiny_aya_cuts_digits_in_threes_from_the_right_unless_letters_follow) {
+  EXPECT_THAT(cut("tiny_aya", "Numbers like 1,234,567 and 89000."),
+              ElementsAre("Numbers", " like", " ", "1", ",", "234", ",", "567", " and", " ", "89", "000", "."));
+  EXPECT_THAT(cut("tiny_aya", "CamelCaseIDENTifier_v2 12345678x 1234_ 1234-5"),
+              ElementsAre("Camel", "Case", "IDENTifier", "_v", "2", " ", "123", "456", "78", "x", " ", "123", "4", "_",
+                          " ", "1", "234", "-", "5"));
+  EXPECT_THAT(cut("tiny_aya", "1234½ don't"), ElementsAre("123", "4½", " don't"));
+}
+
+// A word is no border here, so one piece may hold many words. Expected: what the published patterns give in the
+// tokenizers library of Hugging Face (0.23.3).
+TEST(PreTokenizer, superbpe_cuts_numbers_alone) {
+  EXPECT_THAT(cut("superbpe", "It was 12345678 by the way, 1234 and 123."),
+              ElementsAre("It was ", "12", "345", "678", " by the way, ", "1", "234", " and ", "123", "."));
+  EXPECT_THAT(cut("superbpe", "10² 1000² ½1234 ½123 12½123456"),
+              ElementsAre("10²", " ", "1", "000²", " ", "½1", "234", " ", "½", "123", " ", "12½", "123", "456"));
+}
+
 // Several names may share a pattern and differ in their other properties.
 TEST(PreTokenizer, of_a_name_say_whether_whole_pieces_skip_the_merges_and_whether_a_bos_is_added) {
   for (const PreTokenizerSpec& spec : pre_tokenizers()) {
