@@ -14,7 +14,7 @@
 //   matmul_gemm: tile t of 8 tokens belongs to the groups y of the grid with t % (groups along y) == y.
 //   grouped_small_batch, grouped_gemm: the same with a stack of matrices, in tiles of 8 (matmul_args.glsl).
 // Limits: rows from row_end on are padding and are never written. On drivers that count loops K <= TANDEM_MAX_K, and a
-//   group has one tile (engine/device/gpu/lower_matmul.cpp). For the same reason the tokens are written out below
+//   group has one tile (engine/device/gpu/product_kernels.cpp). For the same reason the tokens are written out below
 //   instead of looped over.
 layout(local_size_x = 8) in;
 #ifdef FEW

@@ -5,6 +5,7 @@
 #include "engine/device/gpu/fused.h"
 #include "engine/device/gpu/lower_support.h"
 #include "engine/device/gpu/product_end.h"
+#include "engine/device/gpu/product_kernels.h"
 
 namespace tandem::gpu {
 namespace {

@@ -1,7 +1,8 @@
 #include "engine/device/gpu/kernel_notes.h"
 
-#include "engine/device/gpu/lower_support.h"
-#include "engine/device/gpu/row_pieces.h"
+#include "engine/device/gpu/product_kernels.h"
+#include "engine/tensor/packed.h"
+#include "packed/format.h"
 
 namespace tandem::gpu {
 namespace {
@@ -30,44 +31,68 @@ std::string how(PackedDot dot) {
   return "products of bytes one by one: no instruction for four was proven";
 }
 
-std::string how(MatrixUnits units) {
-  switch (units) {
-    case MatrixUnits::ptx:
-      return "matrix units (mma m16n8k32 by PTX)";
-    case MatrixUnits::emulated:
-      return "matrix units, emulated for tests";
-    case MatrixUnits::none:
-      break;
+bool has_row_pieces(const LoweringContext& context) {
+  return context.family == KernelFamily::simt && context.has_row_pieces != nullptr;
+}
+
+// Token counts that one kernel takes, ascending.
+struct Range {
+  const ProductKernel* kernel;
+  int64_t first, last;  // kAnyTokens: and more
+};
+std::vector<Range> ranges_of(ProductShape shape, const LoweringContext& context) {
+  std::vector<Range> ranges;
+  for (int64_t tokens = 1; tokens <= kSmallBatch + 1; ++tokens) {
+    shape.tokens = tokens > kSmallBatch ? kAnyTokens : tokens;
+    const ProductKernel* kernel = &product_kernel(shape, context);
+    if (ranges.empty() || ranges.back().kernel != kernel) ranges.push_back({kernel, tokens, tokens});
+    ranges.back().last = shape.tokens;
   }
-  return "no matrix units: no kernel knows any of this device, or they were not proven";
+  return ranges;
 }
 
-std::vector<std::string> of_vectors(const LoweringContext& context) {
-  std::vector<std::string> notes = {"weights in panels of " + std::to_string(kPanelRows) + " rows, with vectors of 16"};
-  // Shaders have no instructions of their own for bytes, but the extension.
-  notes.push_back("8-bit activations: " + (context.shaders ? how(context.packed_dot) : how(context.byte_products)));
-  if (context.listed_tokens == 1) notes.emplace_back("a pass of one token is one launch");
-  if (context.listed_tokens > 1)
-    notes.push_back("passes of 1 to " + std::to_string(context.listed_tokens) + " tokens are one launch");
-  return notes;
+std::string to_string(const Range& range) {
+  const std::string first = std::to_string(range.first);
+  if (range.last == kAnyTokens) return range.first == 1 ? "any number of tokens" : first + " tokens and more";
+  return range.first == range.last ? first + (range.first == 1 ? " token" : " tokens")
+                                   : first + " to " + std::to_string(range.last) + " tokens";
 }
 
-std::vector<std::string> of_threads(const LoweringContext& context) {
-  const bool pieces = context.has_row_pieces != nullptr;
-  const std::string few = "products of 1 to " + std::to_string(kSmallBatch) + " tokens: ";
-  return {pieces ? "weights in pieces of rows, rearranged behind their upload"
-                 : "weights in panels of " + std::to_string(kPanelRows) + " rows, shared with the host",
-          few + "work-groups of " + std::to_string(pieces ? kRowsOfGroup : kPanelRows) + " rows",
-          "products of more tokens: tiles of " + std::to_string(kPanelRows) + " rows and " +
-              std::to_string(kTokensOfTile) + " tokens",
-          "8-bit activations: " + how(context.packed_dot),
-          "8-bit activations of many tokens: " + how(context.matrix_units)};
+// The kernels of products with weights of 4 bits. Faster ones follow, with what the device lacks for them.
+void add_products(bool act_i8, const LoweringContext& context, std::vector<std::string>& notes) {
+  const std::string sums = act_i8 ? "8-bit activations, " : "exact sums, ";
+  const ProductShape shape{
+      .format = packed_format(StorageType::q4_0), .act_i8 = act_i8, .row_pieces = has_row_pieces(context)};
+  for (const Range& range : ranges_of(shape, context)) {
+    notes.push_back(sums + to_string(range) + ": " + range.kernel->name);
+    ProductShape least = shape;
+    least.tokens = range.first;
+    for (const ProductKernel* faster = product_kernels().data(); faster != range.kernel; ++faster) {
+      const char* lacks = faster->is_for(least, context) ? faster->lacks(least, context) : "";
+      if (*lacks != '\0') notes.push_back("no " + std::string(faster->name) + ": the device lacks " + lacks);
+    }
+  }
+}
+
+std::string weights_note(const LoweringContext& context) {
+  if (has_row_pieces(context)) return "weights in pieces of rows, rearranged behind their upload";
+  const std::string panels = "weights in panels of " + std::to_string(kPanelRows) + " rows";
+  return panels + (context.family == KernelFamily::simt ? ", shared with the host" : ", with vectors of 16");
 }
 
 }  // namespace
 
 std::vector<std::string> kernel_notes(const LoweringContext& context) {
-  return context.family == KernelFamily::simt ? of_threads(context) : of_vectors(context);
+  std::vector<std::string> notes = {weights_note(context)};
+  add_products(false, context, notes);
+  add_products(true, context, notes);
+  // simd kernels of OpenCL have instructions of the processor; all others have those of their interface.
+  const bool is_simd = context.family == KernelFamily::simd && !context.shaders;
+  notes.push_back("8-bit activations: " + (is_simd ? how(context.byte_products) : how(context.packed_dot)));
+  if (context.listed_tokens == 1) notes.emplace_back("a pass of one token is one launch");
+  if (context.listed_tokens > 1)
+    notes.push_back("passes of 1 to " + std::to_string(context.listed_tokens) + " tokens are one launch");
+  return notes;
 }
 
 }  // namespace tandem::gpu

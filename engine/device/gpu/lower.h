@@ -54,23 +54,17 @@ std::vector<KernelLaunch> lower(const Operator& op, const LoweringContext& conte
 
 // One function per operator, each in its own lower_<operator>.cpp; lower() dispatches.
 std::vector<KernelLaunch> lower_matmul(const MatMul& op, const LoweringContext& context);
-KernelLaunch lower_matmul_simt(const MatMul& op, const LoweringContext& context);  // family simt, op within reach
-void require_matmul_groups(const LoweringContext& context);  // simt: Error when the device's groups are too small
-// Sets work-group and grid of a simt launch of few tokens over `rows` rows, and writes the choice of its form into the
-// kernel's name and options. Dimension 1 of the grid is one group; the caller multiplies it.
-//   Weights in pieces of rows: a group has 8 rows and all 16 runs of K (matmul_rows_simt.cl).
-//   Otherwise: 64 rows and 4 runs at once; 16 runs for few enough tokens, if the device allows such large groups and
-//   has the local memory for the sums of 16 runs.
-void set_small_batch_grid(int64_t rows, int64_t tokens, bool row_pieces, const LoweringContext& context,
-                          KernelLaunch& launch);
-// Tells a launch that its weights lie in pieces of rows.
-void read_row_pieces(KernelLaunch& launch);
-// Sets dimensions 1 and 2 of the grid for kernels that know their tile of `size` choices by its
-// number (kernels/grouped_gemm.cl).
-void set_tiles(const GroupedMatMul& op, int64_t size, KernelLaunch& launch);
-// For 8-bit activations. few: a matrix-vector product for each choice.
+// Products with 8-bit activations. small_batch: a matrix-vector product for each choice.
 std::vector<KernelLaunch> lower_act_i8(const MatMul& op, const LoweringContext& context);  // op within reach
-std::vector<KernelLaunch> lower_act_i8(const GroupedMatMul& op, bool few, const LoweringContext& context);
+std::vector<KernelLaunch> lower_act_i8(const GroupedMatMul& op, bool small_batch, const LoweringContext& context);
+// Dimensions 1 and 2 of the grid of a product's launch (product_kernels.h). tokens: that a choice's matrix is
+// multiplied with at once, by kernels of small batches.
+struct ProductKernel;
+void set_tiles(const MatMul& op, const ProductKernel& kernel, KernelLaunch& launch);
+void set_tiles(const GroupedMatMul& op, const ProductKernel& kernel, int64_t tokens, KernelLaunch& launch);
+// Build options that say how a grouped product knows its choices: by ids or by lists.
+void name_choices(const GroupedMatMul& op, const ProductKernel& kernel, const LoweringContext& context,
+                  KernelLaunch& launch);
 std::vector<KernelLaunch> lower_embed(const Embed& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_rms_norm(const RmsNorm& op, const LoweringContext& context);
 std::vector<KernelLaunch> lower_rope(const Rope& op, const LoweringContext& context);

@@ -25,7 +25,7 @@ KernelLaunch look_up(const Embed& op, int64_t begin, int64_t tokens, int64_t row
   // The kind says all about a dense format; packed formats also have groups, scales and minima.
   launch.options = define("KIND", static_cast<int>(op.w.format.kind));
   if (!op.w.format.dense()) launch.options.append(" ").append(packed_options(op.w.format));
-  if (in_row_pieces(op.w, context)) read_row_pieces(launch);
+  if (in_row_pieces(op.w, context)) launch.options += " -DROW_PIECES=1";
   launch.args = {BufferArg{op.w.data.advanced(static_cast<size_t>(row_begin / kPanelRows) * panel)},
                  BufferArg{op.ids.advanced(static_cast<size_t>(begin) * sizeof(int32_t))},
                  BufferArg{op.y.advanced(static_cast<size_t>(begin * op.H) * sizeof(float)), true},

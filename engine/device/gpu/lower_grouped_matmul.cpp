@@ -1,10 +1,11 @@
 // GroupedMatMul: a matrix-vector product for each choice when they are few. Otherwise matrix products over the choices
 // of each expert, or over all tokens of each head.
-#include <array>
+#include <algorithm>
 #include <utility>
 
 #include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/lower_support.h"
+#include "engine/device/gpu/product_kernels.h"
 #include "engine/device/gpu/row_pieces.h"
 #include "packed/act_i8.h"
 
@@ -67,53 +68,31 @@ int64_t most_tiles(const GroupedMatMul& op, int64_t size) {
   return (choices + experts * (size - 1)) / size;
 }
 
-// Dimension 0 has blocks of rows. If the batch is not small, dimension 1 has tiles of choices (shaders) or matrices,
-// whose choices an OpenCL work-item goes through in turn.
-void set_simd_grid(const GroupedMatMul& op, const ChoiceBatch& batch, const LoweringContext& context,
-                   KernelLaunch& launch) {
-  // Blocks of 16 rows, as for a single matrix (lower_matmul.cpp).
-  const int64_t blocks = context.shaders || (batch.is_small && batch.tokens <= 4) ? 4 : 2;
-  launch.options += " " + define("BLOCKS", blocks);
-  if (!context.shaders) launch.options += " " + define("REGISTERS", context.vector_registers);
-  launch.global[0] = ceil_div(op.w.rows, 16 * blocks);
-  if (batch.is_small) return;
-  if (context.shaders)
-    set_tiles(op, kSmallBatch, launch);
-  else  // a matrix for each work-group; at most this many matrices are chosen
-    launch.global[1] = static_cast<size_t>(std::min(op.w.count, op.S * op.slots));
-}
-
-// With few choices, a work-item computes runs of one row. Otherwise 128 work-items multiply a panel with a tile of
-// choices. Both are as for a single matrix (lower_matmul_simt.cpp).
-void set_simt_grid(const GroupedMatMul& op, const ChoiceBatch& batch, const LoweringContext& context,
-                   KernelLaunch& launch) {
-  require_matmul_groups(context);
-  const bool row_pieces = in_row_pieces(op.w.matrix(0), context);
-  if (batch.is_small) {
-    const std::array<size_t, 3> choices = launch.global;
-    set_small_batch_grid(op.w.rows, batch.tokens, row_pieces, context, launch);
-    launch.global[1] *= choices[1];
-    launch.global[2] = choices[2];
-    if (row_pieces && rows_are_aligned(op.x, op.x_stride, op.x_slot)) launch.options += " -DALIGNED_X=1";
-    return;
-  }
-  if (row_pieces) read_row_pieces(launch);
-  launch.local = {kExactTileGroup, 1, 1};
-  launch.global[0] = static_cast<size_t>(panel_count(op.w.rows)) * kExactTileGroup;
-  set_tiles(op, kTokensOfTile, launch);
-}
-
 }  // namespace
 
-// Routed: dimension 1 has the tiles of all matrices, one matrix behind the other. There are as many groups as there can
-// be tiles, and groups past the last tile do nothing. Not routed: every matrix has the same tiles, and dimension 2
-// counts the matrices.
-void set_tiles(const GroupedMatMul& op, int64_t size, KernelLaunch& launch) {
-  launch.global[1] = op.routed ? static_cast<size_t>(most_tiles(op, size)) : ceil_div(op.S, size);
-  launch.global[2] = op.routed ? 1 : static_cast<size_t>(op.slots);
+// GROUPED belongs to kernels/, whose files hold the kernels of both operators.
+void name_choices(const GroupedMatMul& op, const ProductKernel& kernel, const LoweringContext& context,
+                  KernelLaunch& launch) {
+  if (!context.shaders) launch.options += " -DGROUPED=1";
+  launch.options += " " + define(kernel.is_small_batch() ? "HAS_IDS" : "HAS_LISTS", op.routed);
 }
 
-// Few choices take the kernel that reads ids; many take the one that reads lists.
+// Tiles, routed: dimension 1 has the tiles of all matrices, one matrix behind the other. There are as many groups as
+// there can be tiles, and groups past the last tile do nothing. Tiles, not routed: every matrix has the same tiles, and
+// dimension 2 counts the matrices. No tiles: a matrix for each group; at most so many matrices are chosen.
+void set_tiles(const GroupedMatMul& op, const ProductKernel& kernel, int64_t tokens, KernelLaunch& launch) {
+  if (kernel.is_small_batch()) {
+    launch.global[1] *= static_cast<size_t>(op.slots);
+    launch.global[2] = static_cast<size_t>(op.S / tokens);
+  } else if (const int64_t size = kernel.cut.tokens; size > 0) {
+    launch.global[1] = op.routed ? static_cast<size_t>(most_tiles(op, size)) : ceil_div(op.S, size);
+    launch.global[2] = op.routed ? 1 : static_cast<size_t>(op.slots);
+  } else {
+    launch.global[1] = static_cast<size_t>(std::min(op.w.count, op.S * op.slots));
+  }
+}
+
+// A small batch of choices takes the kernel that reads ids. More choices take the one that reads lists.
 std::vector<KernelLaunch> lower_grouped_matmul(const GroupedMatMul& op, const LoweringContext& context) {
   validate(op);
   if (op.S == 0) return {};
@@ -122,14 +101,13 @@ std::vector<KernelLaunch> lower_grouped_matmul(const GroupedMatMul& op, const Lo
   require_within_reach(op, context);
   const ChoiceBatch batch = batch_of(op);
   if (op.act_i8) return lower_act_i8(op, op.routed ? batch.is_small : op.S <= kTokensOfHeads, context);
-  KernelLaunch launch;
-  launch.source = in_family(matmul_stem(op.w.format.kind), context.family);
-  launch.kernel = batch.is_small ? "grouped_small_batch" : "grouped_gemm";
-  launch.options = packed_options(op.w.format);
-  if (!context.shaders) launch.options += " -DGROUPED=1";
-  launch.options += " " + define(batch.is_small ? "HAS_IDS" : "HAS_LISTS", op.routed);
-  if (batch.is_small) launch.options += " " + define("TOKENS", batch.tokens);
-  if (batch.is_small && context.family == KernelFamily::simd) launch.options += offsets_option(op.w.format, context);
+  const ProductShape shape{.format = op.w.format,
+                           .grouped = true,
+                           .tokens = batch.is_small ? batch.tokens : kAnyTokens,
+                           .row_pieces = in_row_pieces(op.w.matrix(0), context)};
+  const ProductKernel& kernel = product_kernel(shape, context);
+  KernelLaunch launch = product_launch(kernel, shape, op.w.rows, context);
+  name_choices(op, kernel, context, launch);
   launch.args = {BufferArg{op.w.data},
                  BufferArg{op.x},
                  BufferArg{op.y, true},
@@ -141,14 +119,10 @@ std::vector<KernelLaunch> lower_grouped_matmul(const GroupedMatMul& op, const Lo
   if (!batch.is_small) launch.args.push_back(narrow(op.w.count));
   launch.args.insert(launch.args.end(), {narrow(op.slots), narrow(op.x_stride), narrow(op.x_slot), narrow(op.y_stride),
                                          narrow(op.y_slot)});
-  if (batch.is_small)
-    launch.global = {1, static_cast<size_t>(op.slots), static_cast<size_t>(op.S / batch.tokens)};
-  else
-    launch.args.push_back(narrow(op.S));
-  if (context.family == KernelFamily::simt)
-    set_simt_grid(op, batch, context, launch);
-  else
-    set_simd_grid(op, batch, context, launch);
+  if (!batch.is_small) launch.args.push_back(narrow(op.S));
+  set_tiles(op, kernel, batch.tokens, launch);
+  if (batch.is_small && shape.row_pieces && rows_are_aligned(op.x, op.x_stride, op.x_slot))
+    launch.options += " -DALIGNED_X=1";
   return only(std::move(launch));
 }
 

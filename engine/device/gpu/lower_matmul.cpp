@@ -1,8 +1,11 @@
-// MatMul: validation, cuts to the reach of kernel arguments, and the simd launches.
+// MatMul: validation, cuts to the reach of kernel arguments, and launches with exact sums.
 #include <limits>
 
 #include "engine/device/gpu/lower.h"
 #include "engine/device/gpu/lower_support.h"
+#include "engine/device/gpu/product_end.h"
+#include "engine/device/gpu/product_kernels.h"
+#include "engine/device/gpu/row_pieces.h"
 #include "packed/act_i8.h"
 #include "shaders/limits.h"
 #include "sync/error.h"
@@ -91,40 +94,31 @@ std::vector<MatMul> within_reach(const MatMul& op, const LoweringContext& contex
   return parts;
 }
 
-// Few tokens (up to kSmallBatch) get a kernel with their number as a constant; more tokens get a matrix product.
-KernelLaunch lower_simd(const MatMul& op, const LoweringContext& context) {
-  KernelLaunch launch;
-  launch.source = in_family(matmul_stem(op.w.format.kind), KernelFamily::simd);
-  const bool small_batch = op.S <= kSmallBatch;
-  // Blocks of 16 rows. With few tokens, 4 blocks hide the latency of fma. With more of them, the sums of 4 blocks leave
-  // no registers for scales and minima, which dense weights lack. In shaders, a lane has four rows anyway.
-  const bool four = op.S <= 4 || (op.w.format.dense() && context.vector_registers >= 32);
-  const int64_t blocks = context.shaders || (small_batch && four) ? 4 : 2;
-  launch.kernel = small_batch ? "matmul_small_batch" : "matmul_gemm";
-  launch.options = packed_options(op.w.format).append(" ").append(define("BLOCKS", blocks));
-  if (small_batch)
-    launch.options.append(" ").append(define("TOKENS", op.S)).append(offsets_option(op.w.format, context));
-  if (!context.shaders) launch.options.append(" ").append(define("REGISTERS", context.vector_registers));
-  launch.args = {BufferArg{op.w.data},
-                 BufferArg{op.x},
-                 BufferArg{op.y, true},
-                 uint64_t{panel_bytes(op.w.format, op.K)},
-                 static_cast<int32_t>(op.K),
-                 static_cast<int32_t>(op.row_begin),
-                 static_cast<int32_t>(op.row_end),
-                 static_cast<int32_t>(op.x_stride),
-                 static_cast<int32_t>(op.y_stride)};
-  if (!small_batch) launch.args.push_back(static_cast<int32_t>(op.S));
-  const int64_t rows = 16 * blocks;
-  launch.global[0] = ceil_div(op.row_end - op.row_begin, rows);
-  // Each group of a shader takes one tile of tokens; OpenCL kernels loop over the tiles.
-  if (!small_batch && context.shaders) launch.global[1] = ceil_div(op.S, kSmallBatch);
+// The launch of a part with exact sums.
+KernelLaunch lower_exact(const MatMul& op, const LoweringContext& context) {
+  const ProductShape shape{.format = op.w.format, .tokens = op.S, .row_pieces = in_row_pieces(op.w, context)};
+  const ProductKernel& kernel = product_kernel(shape, context);
+  KernelLaunch launch = product_launch(kernel, shape, op.row_end - op.row_begin, context);
+  launch.args = {
+      BufferArg{op.w.data}, BufferArg{op.x},      BufferArg{op.y, true}, uint64_t{panel_bytes(op.w.format, op.K)},
+      narrow(op.K),         narrow(op.row_begin), narrow(op.row_end),    narrow(op.x_stride),
+      narrow(op.y_stride)};
+  if (!kernel.is_small_batch()) launch.args.push_back(narrow(op.S));
+  set_tiles(op, kernel, launch);
+  if (takes_end(op, launch, context)) {
+    add_no_end(op, launch);
+    if (rows_are_aligned(op.x, op.x_stride, 0)) launch.options += " -DALIGNED_X=1";
+  }
   return launch;
 }
 
 }  // namespace
 
-// Lowers each part that the arguments reach: by 8-bit activations, for a list's kernel, or by the family of kernels.
+void set_tiles(const MatMul& op, const ProductKernel& kernel, KernelLaunch& launch) {
+  if (kernel.cut.tokens > 0) launch.global[1] *= ceil_div(op.S, kernel.cut.tokens);
+}
+
+// Lowers each part that the arguments reach: with 8-bit activations, for a list's kernel, or with exact sums.
 std::vector<KernelLaunch> lower_matmul(const MatMul& op, const LoweringContext& context) {
   validate(op);
   if (op.S == 0 || op.row_begin == op.row_end) return {};
@@ -139,11 +133,10 @@ std::vector<KernelLaunch> lower_matmul(const MatMul& op, const LoweringContext& 
     // as long as compiling all of these.
     if (part.S > kSmallBatch && part.S <= context.listed_tokens) {
       for (int64_t begin = 0; begin < part.S; begin += kSmallBatch)
-        launches.push_back(lower_simd(tokens_of(part, begin, std::min(part.S, begin + kSmallBatch)), context));
+        launches.push_back(lower_exact(tokens_of(part, begin, std::min(part.S, begin + kSmallBatch)), context));
       continue;
     }
-    launches.push_back(context.family == KernelFamily::simt ? lower_matmul_simt(part, context)
-                                                            : lower_simd(part, context));
+    launches.push_back(lower_exact(part, context));
   }
   return launches;
 }

@@ -23,12 +23,6 @@ namespace tandem::gpu {
 
 // Elements that one simd work-item of an element-wise operator takes: about 50 ns.
 inline constexpr int64_t kRowChunk = 512;
-inline constexpr int64_t kTokensOfTile = 64;    // the largest tile of tokens that a matmul kernel takes
-inline constexpr size_t kMatMulGroup = 256;     // simt: 64 rows x 4 runs of K, or 16 x 16 tiles of 4 x 4
-inline constexpr size_t kExactTileGroup = 128;  // simt, f32 activations of many tokens: 8 x 16 tiles of 8 x 4
-inline constexpr size_t kWideGroup = 1024;      // simt, few tokens, if the device allows such groups: 64 rows x 16 runs
-// simt, few tokens, weights in pieces of rows: the rows of a group, which has a work-item for each of their runs.
-inline constexpr size_t kRowsOfGroup = 8;
 // simt: fixed, because the shape of the reduction trees is part of the bit rules.
 inline constexpr size_t kWorkGroup = 64;
 
