@@ -296,6 +296,13 @@ TensorInfo read_tensor_info(Cursor& cursor, uint64_t index, uint64_t alignment) 
   return info;
 }
 
+// A way out if a tensor has fewer bytes than its type says.
+std::string way_out_of_size(StorageType type, const std::string& usual) {
+  return type != StorageType::q2_0 ? usual
+                                   : "the blocks of Q2_0 have 64 values in llama.cpp and here; some programs write "
+                                     "blocks of 128 under the same number. Convert the model with llama.cpp";
+}
+
 // Error if the data of two tensors overlap. Sorted by offset, it is enough to compare neighbours.
 void check_overlap(const Cursor& cursor, const std::vector<TensorInfo>& infos) {
   std::vector<const TensorInfo*> ordered;
@@ -306,7 +313,8 @@ void check_overlap(const Cursor& cursor, const std::vector<TensorInfo>& infos) {
     if (ordered[i]->offset - before.offset < before.tensor.bytes) {
       cursor.fail(
           "tensor " + in_quotes(ordered[i]->tensor.name) + ": offset",
-          "the data overlaps that of " + in_quotes(before.tensor.name) + ", expected separate data for every tensor");
+          "the data overlaps that of " + in_quotes(before.tensor.name) + ", expected separate data for every tensor",
+          way_out_of_size(before.tensor.type, ""));
     }
   }
 }
@@ -334,7 +342,7 @@ void read_tensors(Cursor& cursor, uint64_t count, GgufContents& contents) {
                   "bytes " + std::to_string(info.offset) + " + " + std::to_string(info.tensor.bytes) +
                       " of the data section, expected them to end inside its " + std::to_string(cursor.left()) +
                       " bytes: the file is truncated or its table is wrong",
-                  "download it again");
+                  way_out_of_size(info.tensor.type, "download it again"));
     }
     info.tensor.data = cursor.place() + info.offset;
   }

@@ -30,10 +30,10 @@ void fill(std::span<std::byte> bytes, std::mt19937_64& random) {
   }
 }
 
-// Random codes of whole blocks. No file has the fourth code of TQ2_0, which would be 2; here it becomes 0.
+// Random codes of whole blocks. No file has the fourth code of TQ2_0 and Q2_0, which would be 2; here it becomes 0.
 void fill_blocks(std::span<std::byte> blocks, StorageType type, std::mt19937_64& random) {
   fill(blocks, random);
-  if (type != StorageType::tq2_0) return;
+  if (type != StorageType::tq2_0 && type != StorageType::q2_0) return;
   for (std::byte& four : blocks) four &= ~((four & std::byte{0x55}) << 1);
 }
 

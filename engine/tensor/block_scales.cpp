@@ -35,6 +35,8 @@ constexpr BlockScales kBlockScales[] = {
     {StorageType::iq1_m, 48, {}, ScaleForm::nibbles},
     {StorageType::tq1_0, 52},
     {StorageType::tq2_0, 64},
+    {StorageType::q1_0, 0},
+    {StorageType::q2_0, 0},
     {StorageType::mxfp4, 0, {}, ScaleForm::exponent},
     {StorageType::nvfp4, 0, {}, ScaleForm::four_bytes},
 };

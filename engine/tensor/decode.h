@@ -86,6 +86,12 @@ void decode_iq1_m(const uint8_t* block, float* out);
 void decode_tq1_0(const uint8_t* block, float* out);
 void decode_tq2_0(const uint8_t* block, float* out);
 
+// Blocks of very small codes:
+//   Q2_0: half d, 16 bytes with four 2-bit values each.
+//   Q1_0: half d, 16 bytes with a bit for each of 128 signs.
+void decode_q2_0(const uint8_t* block, float* out);
+void decode_q1_0(const uint8_t* block, float* out);
+
 // The half of IQ1_M: its four bits i lie at the top of half word i.
 inline uint16_t iq1_m_half(const uint8_t* block) {
   return static_cast<uint16_t>(block[49] >> 4 | (block[51] & 0xf0) | (block[53] & 0xf0) << 4 | (block[55] & 0xf0) << 8);

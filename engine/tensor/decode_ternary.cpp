@@ -31,4 +31,16 @@ void decode_tq2_0(const uint8_t* block, float* out) {
       out[i / 32 * 128 + 32 * j + i % 32] = d * static_cast<float>((block[i] >> 2 * j & 3) - 1);
 }
 
+// Four values in each byte, in their order. Codes as those of TQ2_0.
+void decode_q2_0(const uint8_t* block, float* out) {
+  const float d = half_to_float(read_u16(block));
+  for (int k = 0; k < 64; ++k) out[k] = d * static_cast<float>((block[2 + k / 4] >> 2 * (k % 4) & 3) - 1);
+}
+
+// A bit for each value: 1 is the scale, 0 its negative.
+void decode_q1_0(const uint8_t* block, float* out) {
+  const float d = half_to_float(read_u16(block));
+  for (int k = 0; k < 128; ++k) out[k] = (block[2 + k / 8] >> k % 8 & 1) != 0 ? d : -d;
+}
+
 }  // namespace tandem::blocks

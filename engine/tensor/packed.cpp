@@ -218,6 +218,8 @@ PackedFormat packed_format(StorageType type) {
       return {PackedKind::i8, eighths, MinKind::none, 16, 0};
     case tq1_0:
     case tq2_0:
+    case q1_0:
+    case q2_0:
       return {PackedKind::i4, half, MinKind::zero_point, 32, 1};
   }
   throw Error("unknown storage type", "type number " + std::to_string(static_cast<uint32_t>(type)));

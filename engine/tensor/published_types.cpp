@@ -5,9 +5,9 @@
 namespace tandem {
 namespace {
 
-// GGMLQuantizationType of the package gguf (0.19.0), and the numbers that it no longer lists. 4 and 5 had blocks of 16
-// values. 31 to 33 and 36 to 38 were Q4_0 and IQ4_NL in the order of one processor's registers. Today programs
-// rearrange values into that order when they load them.
+// GGMLQuantizationType of the package gguf (0.19.0), and the numbers that it lists no longer or not yet. 4 and 5 had
+// blocks of 16 values. 31 to 33 and 36 to 38 were Q4_0 and IQ4_NL in the order of one processor's registers. Today
+// programs rearrange values into that order when they load them.
 constexpr PublishedType kPublished[] = {
     {0, "F32"},
     {1, "F16"},
@@ -51,6 +51,7 @@ constexpr PublishedType kPublished[] = {
     {39, "MXFP4"},
     {40, "NVFP4"},
     {41, "Q1_0"},
+    {42, "Q2_0"},
 };
 
 }  // namespace

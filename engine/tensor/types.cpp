@@ -39,6 +39,8 @@ constexpr StorageTypeInfo kTypes[] = {
     {StorageType::iq1_s, "IQ1_S", 256, 50},
     {StorageType::tq2_0, "TQ2_0", 256, 66},
     {StorageType::tq1_0, "TQ1_0", 256, 54},
+    {StorageType::q2_0, "Q2_0", 64, 18},
+    {StorageType::q1_0, "Q1_0", 128, 18},
 };
 
 using BlockDecoder = void (*)(const uint8_t* block, float* out);
@@ -92,6 +94,10 @@ BlockDecoder block_decoder(StorageType type) {
       return blocks::decode_tq2_0;
     case StorageType::tq1_0:
       return blocks::decode_tq1_0;
+    case StorageType::q2_0:
+      return blocks::decode_q2_0;
+    case StorageType::q1_0:
+      return blocks::decode_q1_0;
     case StorageType::f32:
     case StorageType::f16:
     case StorageType::bf16:

@@ -40,6 +40,8 @@ enum class StorageType : uint32_t {
   tq2_0 = 35,
   mxfp4 = 39,
   nvfp4 = 40,
+  q1_0 = 41,
+  q2_0 = 42,
 };
 
 struct StorageTypeInfo {

@@ -39,5 +39,7 @@ void unpack_iq1_m(const uint8_t* block, Unpacked& to);
 void unpack_iq1_s(const uint8_t* block, Unpacked& to);
 void unpack_tq2_0(const uint8_t* block, Unpacked& to);
 void unpack_tq1_0(const uint8_t* block, Unpacked& to);
+void unpack_q2_0(const uint8_t* block, Unpacked& to);
+void unpack_q1_0(const uint8_t* block, Unpacked& to);
 
 }  // namespace tandem::blocks

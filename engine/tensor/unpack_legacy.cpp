@@ -140,6 +140,10 @@ Unpacker unpacker(StorageType type) {
       return unpack_tq2_0;
     case StorageType::tq1_0:
       return unpack_tq1_0;
+    case StorageType::q2_0:
+      return unpack_q2_0;
+    case StorageType::q1_0:
+      return unpack_q1_0;
     case StorageType::f32:
     case StorageType::f16:
     case StorageType::bf16:

@@ -23,4 +23,14 @@ void unpack_tq2_0(const uint8_t* block, Unpacked& to) {
   split_pairs_of_bits(block, to.q);
 }
 
+void unpack_q2_0(const uint8_t* block, Unpacked& to) {
+  to.scale = read_u16(block);
+  for (int k = 0; k < 64; ++k) to.q[k] = block[2 + k / 4] >> 2 * (k % 4) & 3;
+}
+
+void unpack_q1_0(const uint8_t* block, Unpacked& to) {
+  to.scale = read_u16(block);
+  for (int k = 0; k < 128; ++k) to.q[k] = static_cast<uint8_t>(2 * (block[2 + k / 8] >> k % 8 & 1));
+}
+
 }  // namespace tandem::blocks

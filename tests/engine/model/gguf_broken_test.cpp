@@ -145,8 +145,8 @@ std::vector<Broken> corpus() {
        "at most 2^59 values"},
       {"unknown storage type", with_tensors({{.type = 15}}), "'weight': type",
        "the storage type Q8_K (type 15) is not supported, expected one of F32 F16"},
-      {"storage type that came later", with_tensors({{.type = 41}}), "'weight': type",
-       "Q1_0 (type 41) is not supported"},
+      {"storage type that came later", with_tensors({{.type = 43}}), "'weight': type",
+       "storage type number 43 is not supported"},
       {"withdrawn storage type", with_tensors({{.type = 31}}), "'weight': type",
        "Q4_0_4_4 (type 31) was withdrawn from the format: use Q4_0"},
       {"storage type from nowhere", with_tensors({{.type = 4000000000}}), "'weight': type",
@@ -186,6 +186,21 @@ TEST(BrokenGguf, every_fault_is_an_error_that_names_file_field_and_expectation) 
       EXPECT_THAT(error.object(), HasSubstr("broken.gguf"));
       EXPECT_THAT(error.object(), HasSubstr(broken.field));
       EXPECT_THAT(error.failure(), HasSubstr(broken.expected));
+    }
+  }
+}
+
+// Blocks of 128 values, 34 bytes each, have fewer bytes than those of 64 values, 18 bytes each.
+TEST(BrokenGguf, of_another_q2_0_says_which_blocks_are_meant) {
+  const Bytes too_long = with_tensors({{.shape = {1024}, .type = 42}});
+  const Bytes overlapping =
+      with_tensors({{.name = "a", .shape = {128 * 6}, .type = 42}, {.name = "b", .shape = {8}, .offset = 192}});
+  for (const Bytes& bytes : {too_long, overlapping}) {
+    try {
+      GgufFile::parse(bytes, "broken.gguf");
+      ADD_FAILURE() << "was read";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("blocks of Q2_0 have 64 values"));
     }
   }
 }

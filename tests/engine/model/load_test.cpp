@@ -314,10 +314,10 @@ TEST(LoadModel, refuses_more_layers_than_tensors_before_it_makes_up_their_names)
 }
 
 // Types of which there are no quantised models here.
-constexpr StorageType kInRandomModels[] = {StorageType::mxfp4,   StorageType::nvfp4, StorageType::iq3_s,
-                                           StorageType::iq3_xxs, StorageType::iq2_s, StorageType::iq2_xs,
-                                           StorageType::iq2_xxs, StorageType::iq1_m, StorageType::iq1_s,
-                                           StorageType::tq2_0,   StorageType::tq1_0};
+constexpr StorageType kInRandomModels[] = {
+    StorageType::mxfp4,  StorageType::nvfp4,   StorageType::iq3_s, StorageType::iq3_xxs, StorageType::iq2_s,
+    StorageType::iq2_xs, StorageType::iq2_xxs, StorageType::iq1_m, StorageType::iq1_s,   StorageType::tq2_0,
+    StorageType::tq1_0,  StorageType::q2_0,    StorageType::q1_0};
 
 TEST(LoadModel, keeps_every_value_of_every_storage_type) {
   std::set<StorageType> seen;

@@ -25,7 +25,7 @@ TEST(StorageType, every_type_is_found_by_its_gguf_number) {
     EXPECT_EQ(storage_type_from_number(static_cast<uint32_t>(entry.type)), entry.type) << entry.name;
     EXPECT_STREQ(info(entry.type).name, entry.name);
   }
-  EXPECT_EQ(storage_types().size(), 26u);
+  EXPECT_EQ(storage_types().size(), 28u);
   EXPECT_FALSE(storage_type_from_number(4).has_value()) << "Q4_2 was withdrawn from the format";
   EXPECT_FALSE(storage_type_from_number(99).has_value());
 }
@@ -38,9 +38,9 @@ TEST(StorageType, every_published_number_has_its_name) {
     EXPECT_EQ(published->instead, nullptr) << "what is supported was not withdrawn";
   }
   const std::pair<uint32_t, const char*> some[] = {
-      {9, "Q8_1"},   {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"},  {19, "IQ1_S"},
-      {21, "IQ3_S"}, {22, "IQ2_S"}, {24, "I8"},      {27, "I64"},    {28, "F64"},      {29, "IQ1_M"},
-      {34, "TQ1_0"}, {35, "TQ2_0"}, {39, "MXFP4"},   {40, "NVFP4"},  {31, "Q4_0_4_4"}, {38, "IQ4_NL_8_8"}};
+      {9, "Q8_1"},   {15, "Q8_K"},  {16, "IQ2_XXS"},  {17, "IQ2_XS"},     {18, "IQ3_XXS"}, {19, "IQ1_S"}, {21, "IQ3_S"},
+      {22, "IQ2_S"}, {24, "I8"},    {27, "I64"},      {28, "F64"},        {29, "IQ1_M"},   {34, "TQ1_0"}, {35, "TQ2_0"},
+      {39, "MXFP4"}, {40, "NVFP4"}, {31, "Q4_0_4_4"}, {38, "IQ4_NL_8_8"}, {41, "Q1_0"},    {42, "Q2_0"}};
   for (const auto& [number, name] : some) EXPECT_STREQ(published_type(number)->name, name);
   for (size_t i = 0; i < published_types().size(); ++i) EXPECT_EQ(published_types()[i].number, i) << "no gap";
   EXPECT_EQ(published_type(static_cast<uint32_t>(published_types().size())), nullptr);
@@ -293,6 +293,32 @@ TEST(DecodeRow, tq2_0_subtracts_one_from_two_bits) {
   EXPECT_EQ(out[193], 2.0f);
   EXPECT_EQ(out[225], 4.0f);
   EXPECT_EQ(out[0], 0.0f);
+}
+
+TEST(DecodeRow, q2_0_has_four_values_of_a_byte_side_by_side) {
+  std::vector<uint8_t> block(18, 0x55);
+  block[0] = 0, block[1] = kTwoHigh;
+  block[3] = 0xe4;  // values 4 to 7: 0 to 3
+  const auto out = decode(StorageType::q2_0, block, 64);
+  EXPECT_EQ(out[3], 0.0f);
+  EXPECT_EQ(out[4], -2.0f);
+  EXPECT_EQ(out[5], 0.0f);
+  EXPECT_EQ(out[6], 2.0f);
+  EXPECT_EQ(out[7], 4.0f);
+}
+
+TEST(DecodeRow, q1_0_has_a_sign_in_every_bit) {
+  std::vector<uint8_t> block(18, 0);
+  block[0] = 0, block[1] = kTwoHigh;
+  block[3] = 0x05;  // values 8 and 10
+  block[17] = 0x80;
+  const auto out = decode(StorageType::q1_0, block, 128);
+  EXPECT_EQ(out[7], -2.0f);
+  EXPECT_EQ(out[8], 2.0f);
+  EXPECT_EQ(out[9], -2.0f);
+  EXPECT_EQ(out[10], 2.0f);
+  EXPECT_EQ(out[126], -2.0f);
+  EXPECT_EQ(out[127], 2.0f);
 }
 
 }  // namespace
