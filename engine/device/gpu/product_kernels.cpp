@@ -145,7 +145,7 @@ constexpr ProductKernel kTable[] = {
     {"groups of 64 rows for each choice",
      {simd, Operators::grouped_matmul, vulkan, act_i8, panels},
      nullptr,
-     {64, 0, {64, 1}},
+     {64, 1, {64, 1}},
      {small_batch}},
 };
 
@@ -205,8 +205,10 @@ KernelLaunch product_launch(const ProductKernel& kernel, const ProductShape& sha
   launch.options = packed_options(shape.format);
   if (shape.act_i8) launch.options += " " + define("BITS", shape.format.kind == PackedKind::i4 ? 4 : 8);
   if (context.family == simd && !shape.act_i8) launch.options += " " + define("BLOCKS", kernel.cut.rows / 16);
-  if (kernel.is_small_batch()) launch.options += " " + define("TOKENS", shape.tokens);
-  if (named.names_tile) launch.options += " " + define("TOKENS", std::min(shape.tokens, kernel.cut.tokens));
+  if (kernel.is_small_batch() || named.names_tile) {
+    const int64_t most = kernel.cut.tokens > 0 ? kernel.cut.tokens : shape.tokens;
+    launch.options += " " + define("TOKENS", std::min(shape.tokens, most));
+  }
   launch.options += device_options(kernel, shape, context);
   if (!has_suffix && *named.option != '\0') launch.options.append(" ").append(named.option);
 
