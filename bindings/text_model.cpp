@@ -274,7 +274,7 @@ std::vector<int32_t> TextModel::prompt(std::string_view text) const {
 
 std::string TextModel::text(std::span<const int32_t> ids, bool special) const {
   const auto model = open();
-  require_ids(ids, 0);
+  require_tokens(ids);
   return model->engine->model().tokenizer().decode(ids, special);
 }
 
@@ -345,15 +345,20 @@ std::shared_ptr<const Constraint> TextModel::constraint(const Form& form) const 
 }
 
 // Checked in front of a pass, because an id beyond the vocabulary would read past the table of embeddings.
-void TextModel::require_ids(std::span<const int32_t> ids, int64_t position) const {
+void TextModel::require_tokens(std::span<const int32_t> ids) const {
   for (const int32_t id : ids)
     if (id < 0 || id >= vocabulary_)
       throw UsageError("an id is no token of the vocabulary", std::to_string(id),
                        "Ids are from 0 to " + std::to_string(vocabulary_ - 1));
+}
+
+// The number comes first: ids that do not fit are never read, and a wrong number of them may lie behind an array.
+void TextModel::require_ids(std::span<const int32_t> ids, int64_t position) const {
   if (position + std::ssize(ids) > context_)
     throw ContextError("the tokens do not fit the context",
                        std::to_string(position + std::ssize(ids)) + " tokens, context " + std::to_string(context_),
                        "Load the model with a larger context, or give fewer tokens");
+  require_tokens(ids);
 }
 
 // A service takes a list of texts at a time, and this list has one. The service refuses only when it is closed.
@@ -442,10 +447,12 @@ KeptLogits keep(std::vector<float> values) {
   return {*kept, kept, false};
 }
 
+// Ids are checked before memory is taken for their logits, which may be more than the machine has.
 KeptLogits TextModel::eval(std::span<const int32_t> ids, const Patience& patience) const {
+  const auto model = open();
+  require_writer();
+  require_ids(ids, 0);
   if (std::ssize(ids) <= pass_logits_ && !ids.empty()) {
-    require_writer();
-    require_ids(ids, 0);
     KeptLogits kept;
     between_passes(
         [&](Engine& engine) {

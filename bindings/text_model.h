@@ -116,8 +116,9 @@ class TextModel {
   void between_passes(const std::function<void(Engine& engine)>& work, const std::function<void()>& look = {}) const;
   // The same without waiting. The work must not throw.
   void post(std::function<void(Engine& engine)> work) const;
-  // UsageError: an id is no token. ContextError: so many tokens behind `position` do not fit.
+  // UsageError: an id is no token. ContextError: so many tokens behind `position` do not fit, which is checked first.
   void require_ids(std::span<const int32_t> ids, int64_t position) const;
+  void require_tokens(std::span<const int32_t> ids) const;  // UsageError: an id is no token
 
   // Logits of every token in a text of its own, [ids, vocabulary]. The logits of several passes
   // are copied into one piece.
@@ -170,8 +171,9 @@ class TextSequence {
   const std::shared_ptr<TextModel>& model() const { return model_; }
   int64_t position() const;
   std::vector<int32_t> ids() const;
-  // Appends tokens, and returns the last one's logits, [vocabulary].
-  KeptLogits extend(std::span<const int32_t> ids, const Patience& patience);
+  // Appends tokens, and returns the last one's logits, [vocabulary]. last: of the extension before, or null. It is
+  // emptied when this call has its turn, so that the pass may write there, and then shares the result.
+  KeptLogits extend(std::span<const int32_t> ids, const Patience& patience, KeptLogits* last = nullptr);
   std::shared_ptr<TextSequence> fork(int64_t position) const;
   void rewind(int64_t position);
   void save(const std::string& path) const;

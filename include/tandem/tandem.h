@@ -59,7 +59,7 @@ typedef struct tandem_sequence tandem_sequence;
 typedef struct tandem_cancel tandem_cancel;
 
 /* Fill option structures with their tandem_..._init() first, and change members then. `size` is the caller's
- * sizeof, so that later versions can add members. */
+ * sizeof, so that later versions can add members. A size that ends within a member is TANDEM_USAGE. */
 typedef struct tandem_load_options {
   size_t size;
   const char* devices;    /* "opencl:0,npu:0"; null or empty: those that the plan needs */
