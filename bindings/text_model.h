@@ -45,7 +45,13 @@ struct LoadOptions {
   int64_t parallel = 4;                        // texts that share a pass
   int64_t logit_rows = 0;                      // of a pass; 0: enough for drafts
   int threads = 0;
-  SharedMachine machine;  // not null: `devices` and `threads` are those of the machine
+  // Y6, as the flags of these names: "" and "auto", "25%", "2GiB"; a host_budget without a unit counts GiB. They limit
+  // the memory for experts, and the others are read from the packed file (docs/large_models.md).
+  std::string expert_budget, host_budget;
+  bool expert_copies = false;  // Y6: experts are copied into slots, which expert_budget counts
+  std::string expert_policy;   // Y4, with copies: which expert leaves a slot; "" as the program's default
+  std::string packed;          // a file of `tandem pack`; "": none
+  SharedMachine machine;       // not null: UsageError for `devices`, `threads` or `expert_copies` of the model's own
 };
 
 // UsageError: a number of the sampler's is out of its range, or is none.
