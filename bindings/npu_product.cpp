@@ -12,8 +12,10 @@
 namespace tandem::bindings {
 namespace {
 
-constexpr double kMostUpdates = 2e10;  // of cells: some seconds
+constexpr double kMostUpdates = 2e10;              // of cells: a minute or two
+constexpr int64_t kUpdatesBetweenLooks = 4 << 20;  // some hundredths of a second
 constexpr int64_t kMostSide = int64_t{1} << 20, kMostCells = 4096;
+constexpr int64_t kMostValues = int64_t{1} << 27;  // of an operand or the result: 512 MiB
 
 void require_size(const char* what, int64_t size, int64_t most) {
   if (size >= 1 && size <= most) return;
@@ -27,28 +29,44 @@ std::vector<float> in_halves(std::vector<float> values) {
   return values;
 }
 
-}  // namespace
-
-// Counts the cycles by formula first, which costs nothing, and refuses a product that would take minutes. Then the
-// stepped array computes the values.
-NpuProduct npu_product(const std::vector<float>& x, const std::vector<float>& w, int64_t m, int64_t k, int64_t n,
-                       int64_t rows, int64_t cols, const std::string& dataflow) {
+// Counts the cycles by formula, which costs nothing, and refuses a product that would take minutes.
+npu_emu::CycleCount counted(int64_t m, int64_t k, int64_t n, int64_t rows, int64_t cols, const std::string& dataflow) {
   for (const auto& [what, size] : {std::pair("M", m), {"K", k}, {"N", n}}) require_size(what, size, kMostSide);
   for (const auto& [what, size] : {std::pair("rows", rows), {"cols", cols}}) require_size(what, size, kMostCells);
+  const auto flow = npu_emu::dataflow(dataflow);
+  if (!flow) throw UsageError("the dataflow is unknown", dataflow.substr(0, 80), "Give ws, os or is");
+  const npu_emu::CycleCount count = npu_emu::count_cycles({rows, cols}, *flow, {m, k, n});
+  if (static_cast<double>(count.cycles) * static_cast<double>(rows * cols) > kMostUpdates ||
+      std::max({m * k, n * k, m * n}) > kMostValues)
+    throw UsageError("the product is too large to be moved cell by cell", std::to_string(count.cycles) + " cycles",
+                     "Take a smaller one; `tandem npu gemm` counts the cycles of any");
+  return count;
+}
+
+}  // namespace
+
+int64_t npu_cycles(int64_t m, int64_t k, int64_t n, int64_t rows, int64_t cols, const std::string& dataflow) {
+  return counted(m, k, n, rows, cols, dataflow).cycles;
+}
+
+// The stepped array computes the values of a product that counted() has found small enough.
+NpuProduct npu_product(const std::vector<float>& x, const std::vector<float>& w, int64_t m, int64_t k, int64_t n,
+                       int64_t rows, int64_t cols, const std::string& dataflow, const Patience& patience) {
+  const npu_emu::CycleCount count = counted(m, k, n, rows, cols, dataflow);
   if (std::ssize(x) != m * k || std::ssize(w) != n * k)
     throw UsageError("the operands do not fit the product",
                      std::to_string(x.size()) + " and " + std::to_string(w.size()), "Give M x K and N x K values");
-  const auto flow = npu_emu::dataflow(dataflow);
-  if (!flow) throw UsageError("the dataflow is unknown", dataflow.substr(0, 80), "Give ws, os or is");
-  const npu_emu::ArrayShape array{rows, cols};
-  const npu_emu::ProductShape shape{m, k, n};
-  const npu_emu::CycleCount count = npu_emu::count_cycles(array, *flow, shape);
-  if (static_cast<double>(count.cycles) * static_cast<double>(rows * cols) > kMostUpdates)
-    throw UsageError("the product is too large to be moved cell by cell", std::to_string(count.cycles) + " cycles",
-                     "Take a smaller one; `tandem npu gemm` counts the cycles of any");
   NpuProduct product{std::vector<float>(static_cast<size_t>(m * n)), n, count.cycles, count.folds, count.utilization};
   const std::vector<float> xh = in_halves(x), wh = in_halves(w);
-  npu_emu::SteppedArray<npu_emu::FloatMac>(array, *flow, {shape, xh.data(), wh.data(), product.values.data()}).run();
+  npu_emu::SteppedArray<npu_emu::FloatMac> array({rows, cols}, *npu_emu::dataflow(dataflow),
+                                                 {{m, k, n}, xh.data(), wh.data(), product.values.data()});
+  const int64_t between_looks = std::max<int64_t>(1, kUpdatesBetweenLooks / (rows * cols));
+  for (int64_t cycle = 1; !array.done(); ++cycle) {
+    array.step();
+    if (cycle % between_looks != 0) continue;
+    if (patience.look) patience.look();
+    if (patience.is_over && patience.is_over()) throw Interrupted();
+  }
   return product;
 }
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "bindings/text_model.h"
+
 namespace tandem::bindings {
 
 struct NpuProduct {
@@ -14,9 +16,14 @@ struct NpuProduct {
   double utilization = 0;  // useful multiply-adds / (cells * cycles)
 };
 
-// x [M, K] times w [N, K], both rounded to f16 as the array's inputs are. dataflow: "ws", "os", "is". UsageError: a
-// size or a name is none, or the product is too large to be moved cell by cell.
+// Cycles of a product, by formula. UsageError: a size or a name is none, or the product is too large to be moved cell
+// by cell.
+int64_t npu_cycles(int64_t m, int64_t k, int64_t n, int64_t rows, int64_t cols, const std::string& dataflow);
+
+// x [M, K] times w [N, K], both rounded to f16 as the array's inputs are. dataflow: "ws", "os", "is". UsageError: as
+// above, or there are too many values or too few. Interrupted: patience.is_over() was true. It and patience.look() are
+// called on this thread, every few hundredths of a second.
 NpuProduct npu_product(const std::vector<float>& x, const std::vector<float>& w, int64_t m, int64_t k, int64_t n,
-                       int64_t rows, int64_t cols, const std::string& dataflow);
+                       int64_t rows, int64_t cols, const std::string& dataflow, const Patience& patience = {});
 
 }  // namespace tandem::bindings

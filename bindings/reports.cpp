@@ -11,6 +11,7 @@
 #include "engine/lab/sync_lab.h"
 #include "engine/plan/prediction/plan_json.h"
 #include "engine/run/engine.h"
+#include "engine/run/machine/expert_store.h"
 #include "engine/run/pass/core_layout.h"
 #include "sync/affinity.h"
 #include "sync/long_wait.h"
@@ -31,6 +32,18 @@ json looked_at(const std::string& id, const DeviceOptions& options) {
   } catch (const Error& error) {
     return {{"id", id}, {"error", error.what()}};
   }
+}
+
+// Experts that move between memory and file; null: all of them stay in memory. Names as in `tandem run --json`.
+json expert_store_json(const Engine& engine) {
+  const ExpertStore* store = engine.model().expert_store();
+  if (store == nullptr) return nullptr;
+  return {{"slots_per_layer", store->slots()},
+          {"experts_per_layer", store->experts()},
+          {"bytes", store->bytes()},
+          {"policy", store->policy()},
+          {"copies", store->lanes() != nullptr},
+          {"reads", store->of_prompts().loads + store->of_text().loads}};
 }
 
 // Uses the planner of the running engine, so the report shows what the next pass would do with the measured costs
@@ -105,6 +118,7 @@ std::string model_json(const TextModel& model) {
               {"weight_bytes", engine.model().weight_bytes()},
               {"activation_bytes", engine.activation_bytes()},
               {"cache_bytes", engine.cache().bytes()},
+              {"expert_store", expert_store_json(engine)},
               {"device", engine.machine().device_names()},
               {"plan", engine.plans().name()},
               {"plan_asked", engine.options().plan},

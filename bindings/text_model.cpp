@@ -18,6 +18,7 @@
 #include "engine/plan/strategy.h"
 #include "engine/run/engine.h"
 #include "engine/run/log_levels.h"
+#include "engine/run/machine/expert_budget.h"
 #include "engine/run/serve/embedder_options.h"
 #include "engine/run/serve/extend.h"
 #include "engine/run/serve/perplexity.h"
@@ -83,6 +84,41 @@ MachineOptions machine_options(const std::vector<std::string>& devices, int thre
   options.threads = threads;
   options.program_folder = gpu::default_cache_folder();
   return options;
+}
+
+// The same texts as the program's flags. A number without a unit counts GiB where it does so there.
+ExpertBudget budget_of(const std::string& text, const char* what, bool bare_gib) {
+  if (text.empty()) return {};
+  const auto budget = read_expert_budget(text, bare_gib);
+  if (!budget)
+    throw UsageError("an option is no budget", std::string(what) + ": '" + text.substr(0, 80) + "'",
+                     bare_gib ? "Give auto, 25%, 512MiB, 2GiB or 2 (GiB)" : "Give auto, 25%, 512MiB or 2GiB");
+  return *budget;
+}
+
+// A policy without copies would be ignored, so it is refused.
+void choose_experts(EngineOptions& options, const LoadOptions& asked) {
+  options.expert_budget = budget_of(asked.expert_budget, "expert_budget", false);
+  options.host_budget = budget_of(asked.host_budget, "host_budget", true);
+  options.expert_copies = asked.expert_copies;
+  options.packed_file = asked.packed;
+  if (asked.expert_policy.empty()) return;
+  options.expert_policy = named<std::string>(
+      asked.expert_policy,
+      {{"auto", "auto"}, {"mrs", "mrs"}, {"lru", "lru"}, {"lfu", "lfu"}, {"ema", "ema"}, {"static", "static"}},
+      "expert_policy");
+  if (!asked.expert_copies && options.expert_policy != "auto")
+    throw UsageError("a policy says which expert leaves a slot, and none is copied into one",
+                     "expert_policy: '" + asked.expert_policy + "'", "Set expert_copies too, or leave the policy out");
+}
+
+// Devices of a machine that is shared are open already.
+void require_machines_own(const LoadOptions& asked) {
+  if (!asked.machine) return;
+  const char* const given = !asked.devices.empty() ? "device" : asked.threads != 0 ? "threads" : "expert_copies";
+  if (asked.devices.empty() && asked.threads == 0 && !asked.expert_copies) return;
+  throw UsageError("a shared machine has devices of its own", given,
+                   "Give it to the machine, or load the model without one");
 }
 
 // An encoder reads each text as one piece, and its passes give states in the place of logits.
@@ -180,12 +216,14 @@ struct TextModel::Open {
 std::shared_ptr<TextModel> TextModel::load(const LoadOptions& options) {
   require_no_callback();
   if (options.path.empty()) throw UsageError("there is no model to load", "path", "Name a GGUF file");
+  require_machines_own(options);
   GgufFile file = as_kind<FileError>([&] { return GgufFile::open(options.path); });
   const ModelConfig config = as_kind<FileError>([&] { return read_config(file); });
   EngineOptions all;
   static_cast<TextOptions&>(all) = text_options(options, config.vocabulary);
   if (config.sees_all) be_encoder(all, config);
   static_cast<MachineOptions&>(all) = machine_options(options.devices, options.threads);
+  choose_experts(all, options);
   all.model_path = options.path;
   if (!all.program_folder.empty()) all.expert_folder = all.program_folder + "/packed";
   try {
@@ -194,8 +232,8 @@ std::shared_ptr<TextModel> TextModel::load(const LoadOptions& options) {
                                   : Engine::open(all);
     return std::make_shared<TextModel>(std::move(engine), options.parallel, options.path);
   } catch (const Error& error) {
-    if (error.object().find(options.path) != std::string::npos)
-      throw FileError(error.failure(), error.object(), error.hint());
+    const auto names = [&](const std::string& path) { return !path.empty() && error.object().find(path) != path.npos; };
+    if (names(options.path) || names(options.packed)) throw FileError(error.failure(), error.object(), error.hint());
     if (names_a_device(error, options.devices)) throw DeviceError(error.failure(), error.object(), error.hint());
     throw;
   }
@@ -274,7 +312,7 @@ std::vector<int32_t> TextModel::prompt(std::string_view text) const {
 
 std::string TextModel::text(std::span<const int32_t> ids, bool special) const {
   const auto model = open();
-  require_ids(ids, 0);
+  require_tokens(ids);
   return model->engine->model().tokenizer().decode(ids, special);
 }
 
@@ -345,15 +383,20 @@ std::shared_ptr<const Constraint> TextModel::constraint(const Form& form) const 
 }
 
 // Checked in front of a pass, because an id beyond the vocabulary would read past the table of embeddings.
-void TextModel::require_ids(std::span<const int32_t> ids, int64_t position) const {
+void TextModel::require_tokens(std::span<const int32_t> ids) const {
   for (const int32_t id : ids)
     if (id < 0 || id >= vocabulary_)
       throw UsageError("an id is no token of the vocabulary", std::to_string(id),
                        "Ids are from 0 to " + std::to_string(vocabulary_ - 1));
+}
+
+// The number comes first: ids that do not fit are never read, and a wrong number of them may lie behind an array.
+void TextModel::require_ids(std::span<const int32_t> ids, int64_t position) const {
   if (position + std::ssize(ids) > context_)
     throw ContextError("the tokens do not fit the context",
                        std::to_string(position + std::ssize(ids)) + " tokens, context " + std::to_string(context_),
                        "Load the model with a larger context, or give fewer tokens");
+  require_tokens(ids);
 }
 
 // A service takes a list of texts at a time, and this list has one. The service refuses only when it is closed.
@@ -442,10 +485,12 @@ KeptLogits keep(std::vector<float> values) {
   return {*kept, kept, false};
 }
 
+// Ids are checked before memory is taken for their logits, which may be more than the machine has.
 KeptLogits TextModel::eval(std::span<const int32_t> ids, const Patience& patience) const {
+  const auto model = open();
+  require_writer();
+  require_ids(ids, 0);
   if (std::ssize(ids) <= pass_logits_ && !ids.empty()) {
-    require_writer();
-    require_ids(ids, 0);
     KeptLogits kept;
     between_passes(
         [&](Engine& engine) {

@@ -45,7 +45,13 @@ struct LoadOptions {
   int64_t parallel = 4;                        // texts that share a pass
   int64_t logit_rows = 0;                      // of a pass; 0: enough for drafts
   int threads = 0;
-  SharedMachine machine;  // not null: `devices` and `threads` are those of the machine
+  // Y6, as the flags of these names: "" and "auto", "25%", "2GiB"; a host_budget without a unit counts GiB. They limit
+  // the memory for experts, and the others are read from the packed file (docs/large_models.md).
+  std::string expert_budget, host_budget;
+  bool expert_copies = false;  // Y6: experts are copied into slots, which expert_budget counts
+  std::string expert_policy;   // Y4, with copies: which expert leaves a slot; "" as the program's default
+  std::string packed;          // a file of `tandem pack`; "": none
+  SharedMachine machine;       // not null: UsageError for `devices`, `threads` or `expert_copies` of the model's own
 };
 
 // UsageError: a number of the sampler's is out of its range, or is none.
@@ -116,8 +122,9 @@ class TextModel {
   void between_passes(const std::function<void(Engine& engine)>& work, const std::function<void()>& look = {}) const;
   // The same without waiting. The work must not throw.
   void post(std::function<void(Engine& engine)> work) const;
-  // UsageError: an id is no token. ContextError: so many tokens behind `position` do not fit.
+  // UsageError: an id is no token. ContextError: so many tokens behind `position` do not fit, which is checked first.
   void require_ids(std::span<const int32_t> ids, int64_t position) const;
+  void require_tokens(std::span<const int32_t> ids) const;  // UsageError: an id is no token
 
   // Logits of every token in a text of its own, [ids, vocabulary]. The logits of several passes
   // are copied into one piece.
@@ -170,8 +177,9 @@ class TextSequence {
   const std::shared_ptr<TextModel>& model() const { return model_; }
   int64_t position() const;
   std::vector<int32_t> ids() const;
-  // Appends tokens, and returns the last one's logits, [vocabulary].
-  KeptLogits extend(std::span<const int32_t> ids, const Patience& patience);
+  // Appends tokens, and returns the last one's logits, [vocabulary]. last: of the extension before, or null. It is
+  // emptied when this call has its turn, so that the pass may write there, and then shares the result.
+  KeptLogits extend(std::span<const int32_t> ids, const Patience& patience, KeptLogits* last = nullptr);
   std::shared_ptr<TextSequence> fork(int64_t position) const;
   void rewind(int64_t position);
   void save(const std::string& path) const;

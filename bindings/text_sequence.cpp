@@ -78,18 +78,20 @@ std::vector<int32_t> TextSequence::ids() const {
 
 // Positions are checked between two passes, when the sequence cannot change. Logits that are not finite show a broken
 // model or device, and so they are an error.
-KeptLogits TextSequence::extend(std::span<const int32_t> ids, const Patience& patience) {
+KeptLogits TextSequence::extend(std::span<const int32_t> ids, const Patience& patience, KeptLogits* last) {
   if (ids.empty()) throw UsageError("there is nothing to append", "ids", "Give at least one token");
-  KeptLogits last;
+  KeptLogits extended;
   between(
       [&](Engine& engine, Sequence& sequence) {
         model_->require_ids(ids, sequence.position());
+        if (last != nullptr) *last = {};
         const Logits logits = tandem::extend(engine, sequence, ids, {.interrupted = patience.is_over});
         require_finite(engine, logits, sequence.position() - 1);
-        last = keep(engine, logits);
+        extended = keep(engine, logits);
+        if (last != nullptr) *last = extended;
       },
       patience.look);
-  return last;
+  return extended;
 }
 
 // Whole pages are shared by both sequences, so a fork costs about the same at any length.
@@ -129,6 +131,11 @@ KeptLogits TextSequence::draft(std::span<const int32_t> ids, std::span<const int
     throw UsageError("a tree of drafts needs a parent for each token",
                      std::to_string(ids.size()) + " tokens, " + std::to_string(parents.size()) + " parents",
                      "Give one parent for each token; -1: it follows the text");
+  for (size_t i = 0; i < parents.size(); ++i)
+    if (parents[i] < -1 || parents[i] >= static_cast<int32_t>(i))
+      throw UsageError("the parent of a draft does not come before it",
+                       "token " + std::to_string(i) + ", its parent " + std::to_string(parents[i]),
+                       "-1 is the end of the text");
   KeptLogits all;
   between([&](Engine& engine, Sequence& sequence) {
     model_->require_ids(ids, sequence.position());
@@ -141,12 +148,14 @@ KeptLogits TextSequence::draft(std::span<const int32_t> ids, std::span<const int
 }
 
 void TextSequence::accept(std::span<const int32_t> path) {
-  between([&](Engine& engine, Sequence& sequence) { engine.cache().accept(sequence, path); });
+  between(
+      [&](Engine& engine, Sequence& sequence) { as_kind<UsageError>([&] { engine.cache().accept(sequence, path); }); });
 }
 
 // A request gives the whole text: the sequence's tokens, which do not run again, and the prompt.
 std::vector<int32_t> TextSequence::behind_own(std::span<const int32_t> prompt) const {
   if (prompt.empty()) throw UsageError("the prompt is empty", "ids", "Give at least one token");
+  model_->require_ids(prompt, sequence_.position());  // before they are copied
   std::vector<int32_t> all(sequence_.ids().begin(), sequence_.ids().end());
   all.insert(all.end(), prompt.begin(), prompt.end());
   return all;

@@ -29,6 +29,8 @@ def versions_of(root):
         versions[f"build/packages/{path.name}"] = path.name.split("_")[1].rpartition("-")[0]
     for path in sorted((root / "build" / "packages").glob("*.tar.gz")):
         versions[f"build/packages/{path.name}"] = path.name.split("-")[1]
+    for path in sorted((root / "build" / "wheel" / "new").glob("*.whl")):
+        versions[f"build/wheel/new/{path.name}"] = path.name.split("-")[1]
     return versions
 
 

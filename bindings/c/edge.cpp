@@ -119,6 +119,11 @@ void require_pointer(const void* pointer, const char* name) {
   if (pointer == nullptr) throw UsageError("an argument is null", name, "Give the address of a value");
 }
 
+// A part of a pointer would be taken for an address.
+void require_whole_members(size_t size, const char* failure, const char* hint) {
+  if (size % sizeof(size_t) != 0) throw UsageError(failure, std::to_string(size) + " bytes", hint);
+}
+
 // A count beyond this limit is a mistake of the caller's, such as a negative number in an unsigned argument.
 std::span<const int32_t> ids_of(const int32_t* ids, size_t count) {
   if (count > 0) require_pointer(ids, "ids");

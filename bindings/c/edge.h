@@ -60,16 +60,21 @@ char* given(std::string_view text);  // with a null byte behind it
 int32_t* given(std::span<const int32_t> ids);
 float* given(std::span<const float> values);
 
+// UsageError: a structure of this size is not one of any header. Each has a pointer-sized member first, so its size is
+// a multiple of that, and no such multiple lies within a member.
+void require_whole_members(size_t size, const char* failure, const char* hint);
+
 // The caller's options, which may be of an older header: members that it lacks have their defaults.
 template <typename Options>
 Options options_of(const Options* asked, void (*init)(Options*, size_t)) {
   Options all;
   init(&all, sizeof all);
   if (asked == nullptr) return all;
-  if (asked->size < sizeof(size_t) || asked->size > sizeof all)
-    throw UsageError("an option structure has the wrong size", std::to_string(asked->size) + " bytes",
-                     "Call its init function first; a larger one needs a newer library");
+  constexpr const char *kFailure = "an option structure has the wrong size",
+                       *kHint = "Call its init function first; a larger one needs a newer library";
   const size_t size = asked->size;
+  if (size < sizeof(size_t) || size > sizeof all) throw UsageError(kFailure, std::to_string(size) + " bytes", kHint);
+  require_whole_members(size, kFailure, kHint);
   std::memcpy(&all, asked, size);
   return all;
 }

@@ -56,6 +56,11 @@ tandem_status tandem_model_load(const char* path, const tandem_load_options* opt
     load.parallel = asked.parallel;
     load.logit_rows = asked.logit_rows;
     load.threads = asked.threads;
+    load.expert_budget = text_of(asked.expert_budget);
+    load.host_budget = text_of(asked.host_budget);
+    load.expert_policy = text_of(asked.expert_policy);
+    load.packed = text_of(asked.packed);
+    load.expert_copies = asked.expert_copies != 0;
     *model = reinterpret_cast<tandem_model*>(models().add(TextModel::load(load)));
   });
 }

@@ -30,14 +30,14 @@ tandem_status tandem_sequence_free(tandem_sequence* sequence) {
   return guarded([&] { sequences().remove(reinterpret_cast<uintptr_t>(sequence)); });
 }
 
-// The logits belong to the sequence. They stay until its next extension or its end, as the header says.
+// The logits belong to the sequence. They stay until its next extension or its end, as the header says. They change
+// only while this call has its turn, so a call that is refused leaves them as they were.
 tandem_status tandem_sequence_extend(tandem_sequence* sequence, const int32_t* ids, size_t count, tandem_cancel* cancel,
                                      const float** logits) {
   return guarded([&] {
     const auto of = sequence_of(sequence);
-    of->logits = {};  // so that the pass may write there
-    of->logits = of->text->extend(ids_of(ids, count), {asked_of(cancel)});
-    if (logits != nullptr) *logits = of->logits.values.data();
+    const KeptLogits last = of->text->extend(ids_of(ids, count), {asked_of(cancel)}, &of->logits);
+    if (logits != nullptr) *logits = last.values.data();
   });
 }
 

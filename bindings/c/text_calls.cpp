@@ -115,17 +115,21 @@ void give(const Generation& result, tandem_generation& generation) {
 // The structure must have room for the ids and the text, which would be lost else.
 void require_size(const tandem_generation* generation) {
   if (generation == nullptr) return;
+  constexpr const char *kFailure = "a result structure has the wrong size",
+                       *kHint = "Set its member `size` to its sizeof before the call";
+  require_whole_members(generation->size, kFailure, kHint);
   if (generation->size >= offsetof(tandem_generation, stop_reason) && generation->size <= sizeof *generation) return;
-  throw UsageError("a result structure has the wrong size", std::to_string(generation->size) + " bytes",
-                   "Set its member `size` to its sizeof before the call");
+  throw UsageError(kFailure, std::to_string(generation->size) + " bytes", kHint);
 }
 
 // Each text's ids, which lie one after the other.
-std::vector<std::vector<int32_t>> texts_of(const int32_t* ids, const size_t* counts, size_t texts) {
+std::vector<std::vector<int32_t>> texts_of(const TextModel& model, const int32_t* ids, const size_t* counts,
+                                           size_t texts) {
   if (texts > 0) require_pointer(counts, "counts");
   std::vector<std::vector<int32_t>> all;
   for (size_t i = 0; i < texts; ++i) {
     const auto some = ids_of(ids, counts[i]);
+    model.require_ids(some, 0);  // before they are copied
     all.emplace_back(some.begin(), some.end());
     ids += counts[i];
   }
@@ -190,6 +194,7 @@ tandem_status tandem_generate(tandem_model* model, const int32_t* ids, size_t co
   return guarded([&] {
     const auto of = model_of(model);
     const auto prompt = ids_of(ids, count);
+    of->require_ids(prompt, 0);  // before they are copied
     write_text(*of, options, on_piece, user, generation, [&](tandem::GenerateOptions all) {
       return of->write({prompt.begin(), prompt.end()}, std::move(all), nullptr);
     });
@@ -207,7 +212,7 @@ tandem_status tandem_embed(tandem_model* model, const int32_t* ids, const size_t
     require_pointer(vectors, "vectors");
     const auto of = model_of(model);
     const tandem_embed_options asked = options_of(options, tandem_embed_options_init);
-    const auto all = texts_of(ids, counts, texts);
+    const auto all = texts_of(*of, ids, counts, texts);
     *vectors = given(std::span<const float>(
         of->embed(all, asked.pooling == nullptr ? "" : asked.pooling, asked.plain == 0, {asked_of(asked.cancel)})));
     if (width != nullptr) *width = of->width();

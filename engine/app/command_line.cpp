@@ -52,6 +52,7 @@ constexpr const char* kFooter =
     "  TANDEM_MODEL        the model file when there is no -m\n"
     "  TANDEM_DEVICE       the devices when there is no --device\n"
     "  TANDEM_COMPILE      --compile of `tandem run`: background (default) or now\n"
+    "  TANDEM_DEADLINE     --deadline: seconds that a wait for a device may take\n"
     "  TANDEM_PORT, TANDEM_HOST, TANDEM_PARALLEL, TANDEM_QUEUE, TANDEM_CTX_SIZE, TANDEM_ALIAS, TANDEM_API_KEY,\n"
     "  TANDEM_API_KEY_FILE flags of `tandem serve`\n"
     "  TANDEM_LOG          log level: trace, debug, info, warn (default), error, off\n"
@@ -92,13 +93,19 @@ void add_npu(CLI::App& app, Action& action) {
 }
 #endif
 
+// A value with which the parser takes a flag for absent.
+bool is_off(std::string_view value) {
+  constexpr std::string_view kOff[] = {"false", "off", "no", "disable", "0", "-"};
+  return std::ranges::find(kOff, value) != std::end(kOff);
+}
+
 // Whether the user asked for machine-readable output. It must be known even if the command line could not
 // be understood.
 bool asks_for_json(int argc, const char* const* argv) {
   const bool may_name_a_form = argc > 1 && std::string_view(argv[1]) == "bench";  // elsewhere --output is a file
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
-    if (word == "--json") return true;
+    if (word == "--json" || (word.starts_with("--json=") && !is_off(word.substr(7)))) return true;
     if (!may_name_a_form) continue;
     if (word == "-ojson" || word == "--output=json") return true;
     if ((word == "-o" || word == "--output") && i + 1 < argc && std::string_view(argv[i + 1]) == "json") return true;

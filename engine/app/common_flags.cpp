@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <string_view>
 
@@ -17,6 +18,7 @@
 #include "engine/model/chat_template/model_chat.h"
 #include "engine/plan/strategy.h"
 #include "engine/plan/strategy_list.h"
+#include "sync/json_text.h"
 #include "sync/long_wait.h"
 #include "sync/waiter.h"
 
@@ -24,18 +26,30 @@ namespace tandem::app {
 
 namespace {
 
+constexpr const char* kOfAuto =
+    "the plan with the least estimated time, for prompts and for single tokens; estimates stay on disk";
+
 // Prints the plans, with the baselines of papers if `all` is true. Ends the program like --help, whatever else is on
-// the command line.
-[[noreturn]] void explain_plans(bool all) {
+// the command line. as_json: {"plans": [{"name", "explains"}]} instead of lines.
+[[noreturn]] void explain_plans(bool all, bool as_json) {
+  nlohmann::ordered_json plans = nlohmann::ordered_json::array();
+  const auto explain = [&](const char* name, const char* explains) {
+    if (as_json)
+      plans.push_back({{"name", name}, {"explains", explains}});
+    else
+      std::printf("%-14s %s\n", name, explains);
+  };
   const auto is_baseline = [](const Strategy& strategy) {
     return std::ranges::any_of(baselines(),
                                [&](const Strategy& each) { return std::string_view(each.name) == strategy.name; });
   };
   for (const Strategy& strategy : strategies())
-    if (all || !is_baseline(strategy)) std::printf("%-14s %s\n", strategy.name, strategy.explains);
-  std::printf("%-14s %s\n", "auto",
-              "the plan with the least estimated time, for prompts and for single tokens; estimates stay on disk");
-  if (!all) std::printf("`--plan list --all` lists the baselines of the papers too.\n");
+    if (all || !is_baseline(strategy)) explain(strategy.name, strategy.explains);
+  explain("auto", kOfAuto);
+  if (as_json)
+    std::printf("%s\n", json_line(nlohmann::ordered_json{{"plans", std::move(plans)}}).c_str());
+  else if (!all)
+    std::printf("`--plan list --all` lists the baselines of the papers too.\n");
   throw CLI::Success();
 }
 
@@ -225,8 +239,10 @@ void add_plan_flag(CLI::App& app, CommonFlags& flags, const std::string& explain
   // The parser checks values after it has read all words. So --all counts before and behind --plan.
   CLI::Option* all = app.add_flag("--all")->description("with --plan list: the baselines of the papers too");
   CLI::Option* plan = app.add_option("--plan", flags.engine.plan, explains + "; `list` explains them")
-                          ->each([all](const std::string& name) {
-                            if (name == "list") explain_plans(!all->empty());
+                          ->each([all, &app](const std::string& name) {
+                            if (name != "list") return;
+                            const CLI::Option* json = app.get_option_no_throw("--json");
+                            explain_plans(!all->empty(), json != nullptr && !json->empty());
                           })
                           ->check(plan_name())
                           ->capture_default_str();

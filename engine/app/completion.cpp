@@ -187,7 +187,7 @@ constexpr const char* kBash = R"(_tandem() {
   COMPREPLY=()
   while IFS=$'\t' read -r line _; do
     if [[ $line == :files ]]; then compopt -o default; else COMPREPLY+=("${line#"${word%"${word##*[:=]}"}"}"); fi
-  done < <("${words[0]}" completion words -- "${words[@]:1}" 2>/dev/null)
+  done < <("${words[0]/#\~\//$HOME/}" completion words -- "${words[@]:1}" 2>/dev/null)
 }
 complete -F _tandem tandem
 )";

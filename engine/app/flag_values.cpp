@@ -10,6 +10,7 @@
 #include "engine/model/shapes.h"
 #include "engine/plan/model_clock/soc_profile.h"
 #include "engine/plan/strategy.h"
+#include "engine/run/machine/expert_budget.h"
 #include "sync/error.h"
 
 namespace tandem::app {

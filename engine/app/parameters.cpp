@@ -1,11 +1,9 @@
 #include "engine/app/parameters.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <iterator>
 #include <random>
-#include <utility>
 
 #include "sync/parse_number.h"
 
@@ -27,26 +25,6 @@ std::optional<double> read_number(std::string_view text, double least, double mo
   // The comparison is written so that NaN, for which every comparison is false, is refused.
   if (!value || !(*value >= least && *value <= most)) return std::nullopt;
   return value;
-}
-
-// The form decides the unit: `auto`, a share of each layer's experts, or bytes. An amount that rounds to no byte, or
-// that no machine has, is refused.
-std::optional<ExpertBudget> read_expert_budget(std::string_view text, bool bare_gib) {
-  using enum ExpertBudget::Unit;
-  constexpr double kMost = 1e15;
-  if (text == "auto") return ExpertBudget{};
-  if (text.ends_with("%")) {
-    const auto share = read_number(text.substr(0, text.size() - 1), 0, 100);
-    return share && *share > 0 ? std::optional(ExpertBudget{percent, *share}) : std::nullopt;
-  }
-  constexpr std::pair<const char*, int> kUnits[] = {{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
-  for (const auto& [unit, shift] : kUnits) {
-    if (!text.ends_with(unit)) continue;
-    const auto count = read_number(text.substr(0, text.size() - 3), 0, kMost);
-    const double all = count ? std::ldexp(*count, shift) : 0;
-    return all >= 1 && all <= kMost ? std::optional(ExpertBudget{bytes, all}) : std::nullopt;
-  }
-  return bare_gib ? read_expert_budget(std::string(text) + "GiB", false) : std::nullopt;
 }
 
 // A drawn seed is marked, so that reports show it and the run can be repeated.

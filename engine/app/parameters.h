@@ -32,10 +32,6 @@ inline constexpr WholeRange kThreadsRange{0, 4096};
 inline constexpr WholeRange kTopKRange{0, std::numeric_limits<int>::max()};
 inline constexpr WholeRange kParallelRange{1, kMostSequences};
 
-// "auto", "25%", "512MiB", "2GiB", "1.5TiB". A share is above 0 and at most 100, bytes are at least 1. bare_gib: a
-// number alone counts GiB.
-std::optional<ExpertBudget> read_expert_budget(std::string_view text, bool bare_gib);
-
 struct Seed {
   uint64_t value = 0;
   bool is_drawn = false;  // the user did not choose it, so it must be shown for a second equal run

@@ -28,7 +28,7 @@ extern "C" {
 
 /* Grows when a function or a member of an option structure is added. The library's number is at least the header's;
  * a smaller one means an older library under a newer header. */
-#define TANDEM_ABI_VERSION 2
+#define TANDEM_ABI_VERSION 3
 int tandem_abi_version(void);
 const char* tandem_version(void); /* "0.1.0"; lives as long as the library */
 
@@ -59,7 +59,7 @@ typedef struct tandem_sequence tandem_sequence;
 typedef struct tandem_cancel tandem_cancel;
 
 /* Fill option structures with their tandem_..._init() first, and change members then. `size` is the caller's
- * sizeof, so that later versions can add members. */
+ * sizeof, so that later versions can add members. A size that ends within a member is TANDEM_USAGE. */
 typedef struct tandem_load_options {
   size_t size;
   const char* devices;    /* "opencl:0,npu:0"; null or empty: those that the plan needs */
@@ -71,6 +71,14 @@ typedef struct tandem_load_options {
   int64_t parallel;       /* texts that share a pass, 1 to 128; 4 */
   int64_t logit_rows;     /* tokens of a pass that get logits; 0: what fits into 64 MiB, at most 256 */
   int threads;            /* cores to use; 0: all */
+  /* Memory for a model's experts; the others are read from the packed file (docs/large_models.md). "auto", "25%",
+   * "512MiB", "2GiB"; null: "auto". A host_budget without a unit counts GiB. */
+  const char* expert_budget;
+  const char* host_budget;
+  const char* expert_policy; /* with expert_copies: which expert leaves a slot, "auto", "mrs", "lru", "lfu", "ema" or
+                                "static"; null: "auto" */
+  const char* packed;        /* a file of `tandem pack` for this model; null: the one in the user's cache */
+  int expert_copies;         /* not 0: experts are copied into slots of the GPU, which expert_budget counts */
 } tandem_load_options;
 void tandem_load_options_init(tandem_load_options* options, size_t size);
 

@@ -1,8 +1,10 @@
 // The extension module _tandem: thin functions over bindings/. The package `tandem` gives them their form.
 #include <pybind11/stl.h>
 
+#include <cstring>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "bindings/text_stream.h"
 #include "engine/run/machine/machine.h"
 #include "python/module/gil.h"
+#include "sync/output_file.h"
 
 namespace tandem::python {
 namespace {
@@ -18,7 +21,7 @@ namespace {
 using namespace bindings;
 using namespace pybind11::literals;
 using Ids = std::vector<int32_t>;
-using Unlocked = py::call_guard<py::gil_scoped_release>;
+using WithoutLock = py::call_guard<Unlocked>;
 
 // float32 values, [rows, columns], that Python reads in place.
 struct Values {
@@ -49,7 +52,7 @@ py::buffer_info view(Values& all) {
 // A function of Python's that the machine's thread calls and drops, both with the lock.
 std::function<int32_t(std::span<const float>)> sampler_of(const py::function& function) {
   const std::shared_ptr<py::function> kept(new py::function(function), [](py::function* last) {
-    const py::gil_scoped_acquire locked;
+    const Locked locked;
     delete last;
   });
   return [kept](std::span<const float> logits) {
@@ -65,7 +68,7 @@ std::function<int32_t(std::span<const float>)> sampler_of(const py::function& fu
 // as (name, kind, tokens, rows, seconds by device).
 OwnPlanner planner_of(const py::function& function) {
   const std::shared_ptr<py::function> kept(new py::function(function), [](py::function* last) {
-    const py::gil_scoped_acquire locked;
+    const Locked locked;
     delete last;
   });
   return [kept](const WorkToPlace& work) {
@@ -100,7 +103,7 @@ GenerateOptions options_of(const TextModel& model, const TextAsked& asked) {
   options.ignore_end = asked.ignore_end;
   options.logprobs = asked.logprobs ? 0 : -1;
   if (asked.choose) options.choose = sampler_of(*asked.choose);
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   options.constraint = model.constraint(asked.form);
   return options;
 }
@@ -110,6 +113,14 @@ GenerateOptions options_of(const TextModel& model, const TextAsked& asked) {
 const std::shared_ptr<TextModel>& given(const std::shared_ptr<TextModel>& model) {
   if (!model) throw py::type_error("a model is wanted, and not None");
   return model;
+}
+
+// A text of the library's for Python, with the lock. Names of files need not be UTF-8, so other bytes become "\\xff".
+// bytes: what becomes of them otherwise, a name of Python's.
+py::str shown(std::string_view text, const char* bytes = "backslashreplace") {
+  PyObject* const made = PyUnicode_DecodeUTF8(text.data(), std::ssize(text), bytes);
+  if (made == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::str>(made);
 }
 
 // Starts a text and returns at once. The package takes the pieces by next(), in plain and in async loops.
@@ -127,11 +138,11 @@ std::optional<std::tuple<int32_t, float, py::str>> next_piece(TextStream& stream
   for (;;) {
     TextStream::Got got = TextStream::Got::nothing_yet;
     {
-      const py::gil_scoped_release unlocked;
+      const Unlocked unlocked;
       got = stream.next(piece, std::chrono::milliseconds(20));
     }
     if (got == TextStream::Got::end) return std::nullopt;
-    if (got == TextStream::Got::piece) return std::tuple(piece.id, piece.logprob, py::str(piece.text));
+    if (got == TextStream::Got::piece) return std::tuple(piece.id, piece.logprob, shown(piece.text, "replace"));
     if (PyErr_CheckSignals() != 0) {
       stream.cancel();
       throw py::error_already_set();
@@ -172,7 +183,7 @@ py::dict columns_of(const Timeline& timeline) {
 // of ValueError and show its three parts.
 void raise_as(const char* kind, const Error& error) {
   const py::object type = py::module_::import("tandem._errors").attr(kind);
-  PyErr_SetObject(type.ptr(), type(error.failure(), error.object(), error.hint()).ptr());
+  PyErr_SetObject(type.ptr(), type(shown(error.failure()), shown(error.object()), shown(error.hint())).ptr());
 }
 
 // Every exception of C++ passes here on its way to Python. Special kinds stand before their base class, or the base
@@ -236,7 +247,7 @@ using ModelClass = py::class_<TextModel, std::shared_ptr<TextModel>>;
 void bind_machine(py::module_& m) {
   py::class_<Machine, SharedMachine>(m, "Machine")
       .def(py::init([](const std::vector<std::string>& devices, int threads) {
-             const py::gil_scoped_release unlocked;
+             const Unlocked unlocked;
              return ends_without_lock(open_machine(devices, threads));
            }),
            "devices"_a, "threads"_a);
@@ -246,23 +257,38 @@ void bind_machine(py::module_& m) {
 // that only read a number keep it. Long work looks for Ctrl-C by until_signal().
 void bind_model(ModelClass& model) {
   model
-      .def(py::init([](std::string path, std::vector<std::string> devices, std::string plan, std::string act,
+      .def(py::init([](const py::bytes& path, std::vector<std::string> devices, std::string plan, std::string act,
                        std::string cache_type, int64_t context, int64_t parallel, int64_t logit_rows, int threads,
-                       std::optional<SharedMachine> machine) {
-             const py::gil_scoped_release unlocked;
-             return ends_without_lock(TextModel::load({std::move(path), std::move(devices), std::move(plan),
-                                                       std::move(act), std::move(cache_type), context, parallel,
-                                                       logit_rows, threads, std::move(machine).value_or(nullptr)}));
+                       std::string expert_budget, std::string host_budget, bool expert_copies,
+                       std::string expert_policy, const py::bytes& packed, std::optional<SharedMachine> machine) {
+             LoadOptions options{path,
+                                 std::move(devices),
+                                 std::move(plan),
+                                 std::move(act),
+                                 std::move(cache_type),
+                                 context,
+                                 parallel,
+                                 logit_rows,
+                                 threads,
+                                 std::move(expert_budget),
+                                 std::move(host_budget),
+                                 expert_copies,
+                                 std::move(expert_policy),
+                                 packed,
+                                 std::move(machine).value_or(nullptr)};
+             const Unlocked unlocked;
+             return ends_without_lock(TextModel::load(options));
            }),
            "path"_a, "devices"_a, "plan"_a, "act"_a, "cache_type"_a, "context"_a, "parallel"_a, "logit_rows"_a,
-           "threads"_a, "machine"_a)
-      .def("close", &TextModel::close, Unlocked())
+           "threads"_a, "expert_budget"_a, "host_budget"_a, "expert_copies"_a, "expert_policy"_a, "packed"_a,
+           "machine"_a)
+      .def("close", &TextModel::close, WithoutLock())
       .def("is_closed", &TextModel::is_closed)
       .def("vocabulary", &TextModel::vocabulary)
       .def("context", &TextModel::context)
       .def("end_id", &TextModel::end_id)
-      .def("ids", &TextModel::ids, Unlocked(), "text"_a, "with_start"_a, "parse_special"_a)
-      .def("prompt", &TextModel::prompt, Unlocked(), "text"_a)
+      .def("ids", &TextModel::ids, WithoutLock(), "text"_a, "with_start"_a, "parse_special"_a)
+      .def("prompt", &TextModel::prompt, WithoutLock(), "text"_a)
       .def(
           "text",
           [](const TextModel& model, const Ids& ids, bool special) { return py::bytes(model.text(ids, special)); },
@@ -270,13 +296,13 @@ void bind_model(ModelClass& model) {
       .def(
           "chat_prompt",
           [](const TextModel& model, const std::string& json) {
-            const py::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             std::vector<std::string> stops;
             Ids ids = model.chat_prompt(json, &stops);
             return std::pair(std::move(ids), std::move(stops));
           },
           "conversation"_a)
-      .def("calls_of", &TextModel::calls_of, Unlocked(), "answer"_a, "tools"_a)
+      .def("calls_of", &TextModel::calls_of, WithoutLock(), "answer"_a, "tools"_a)
       .def("start", &start, "prompt"_a, "asked"_a, "sequence"_a)
       .def(
           "eval",
@@ -299,21 +325,21 @@ void bind_model(ModelClass& model) {
                 model.width());
           },
           "texts"_a, "pooling"_a, "normed"_a)
-      .def("report", &model_json, Unlocked())
-      .def("plans", &plans_json, Unlocked(), "prompt_tokens"_a)
+      .def("report", &model_json, WithoutLock())
+      .def("plans", &plans_json, WithoutLock(), "prompt_tokens"_a)
       .def(
           "plan_by",
           [](TextModel& model, const std::optional<py::function>& planner) {
             OwnPlanner own = planner ? planner_of(*planner) : OwnPlanner();
-            const py::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             model.plan_by(std::move(own));
           },
           "planner"_a)
-      .def("start_trace", &TextModel::start_trace, Unlocked())
+      .def("start_trace", &TextModel::start_trace, WithoutLock())
       .def("stop_trace", [](TextModel& model) {
         Timeline timeline;
         {
-          const py::gil_scoped_release unlocked;
+          const Unlocked unlocked;
           timeline = model.stop_trace();
         }
         return columns_of(timeline);
@@ -343,16 +369,17 @@ void bind_sequence(py::module_& m) {
   py::class_<TextSequence, std::shared_ptr<TextSequence>>(m, "Sequence")
       .def(py::init([](const std::shared_ptr<TextModel>& model) {
              given(model);
-             const py::gil_scoped_release unlocked;
+             const Unlocked unlocked;
              return std::make_shared<TextSequence>(model);
            }),
            "model"_a)
       .def_static(
           "load",
-          [](const std::shared_ptr<TextModel>& model, const std::string& path) {
+          [](const std::shared_ptr<TextModel>& model, const py::bytes& path) {
             given(model);
-            const py::gil_scoped_release unlocked;
-            return TextSequence::load(model, path);
+            const std::string name = path;
+            const Unlocked unlocked;
+            return TextSequence::load(model, name);
           },
           "model"_a, "path"_a)
       .def("position", &TextSequence::position)
@@ -364,14 +391,21 @@ void bind_sequence(py::module_& m) {
                           text.model()->vocabulary());
           },
           "ids"_a)
-      .def("fork", &TextSequence::fork, Unlocked(), "position"_a)
-      .def("rewind", &TextSequence::rewind, Unlocked(), "position"_a)
-      .def("save", &TextSequence::save, Unlocked(), "path"_a)
+      .def("fork", &TextSequence::fork, WithoutLock(), "position"_a)
+      .def("rewind", &TextSequence::rewind, WithoutLock(), "position"_a)
+      .def(
+          "save",
+          [](const TextSequence& text, const py::bytes& path) {
+            const std::string name = path;
+            const Unlocked unlocked;
+            text.save(name);
+          },
+          "path"_a)
       .def(
           "draft",
           [](TextSequence& text, const Ids& ids, const Ids& parents) {
             const auto run = [&] {
-              const py::gil_scoped_release unlocked;
+              const Unlocked unlocked;
               return text.draft(ids, parents);
             };
             return matrix(run(), text.model()->vocabulary());
@@ -380,20 +414,38 @@ void bind_sequence(py::module_& m) {
       .def(
           "accept",
           [](TextSequence& text, const Ids& path) {
-            const py::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             text.accept(path);
           },
           "path"_a);
 }
 
-// The product's values are moved out by result(), which the package calls once.
+std::vector<float> floats_of(const py::bytes& values) {
+  const std::string_view bytes = values;
+  std::vector<float> all(bytes.size() / sizeof(float));
+  std::memcpy(all.data(), bytes.data(), all.size() * sizeof(float));
+  return all;
+}
+
+// Operands are the bytes of float32 values: a list would have an object for each. The product's values are moved out
+// by result(), which the package calls once.
 void bind_npu(py::module_& m) {
   py::class_<NpuProduct>(m, "NpuProduct")
       .def_readonly("cycles", &NpuProduct::cycles)
       .def_readonly("folds", &NpuProduct::folds)
       .def_readonly("utilization", &NpuProduct::utilization)
       .def("result", [](NpuProduct& product) { return matrix(std::move(product.values), product.columns); });
-  m.def("npu_product", &npu_product, Unlocked(), "x"_a, "w"_a, "m"_a, "k"_a, "n"_a, "rows"_a, "cols"_a, "dataflow"_a);
+  m.def("npu_cycles", &npu_cycles, "m"_a, "k"_a, "n"_a, "rows"_a, "cols"_a, "dataflow"_a);
+  m.def(
+      "npu_product",
+      [](const py::bytes& x, const py::bytes& w, int64_t m, int64_t k, int64_t n, int64_t rows, int64_t cols,
+         const std::string& dataflow) {
+        const std::vector<float> left = floats_of(x), right = floats_of(w);
+        return until_signal([&](const Patience& patience) {
+          return npu_product(left, right, m, k, n, rows, cols, dataflow, patience);
+        });
+      },
+      "x"_a, "w"_a, "m"_a, "k"_a, "n"_a, "rows"_a, "cols"_a, "dataflow"_a);
 }
 
 }  // namespace
@@ -411,7 +463,15 @@ PYBIND11_MODULE(_tandem, m) {
   bind_sequence(m);
   bind_model(model);
   m.def("version", &version);
-  m.def("devices", &devices_json, Unlocked());
+  m.def("devices", &devices_json, WithoutLock());
+  m.def(
+      "write_file",
+      [](const py::bytes& path, const std::string& text) {
+        const std::string name = path;
+        const Unlocked unlocked;
+        as_kind<FileError>([&] { write_output(name, text); });
+      },
+      "path"_a, "text"_a);
   m.def(
       "sync_lab",
       [](std::vector<std::string> devices, std::vector<std::string> policies, std::vector<double> seconds, int rounds,

@@ -1,4 +1,8 @@
 """What goes wrong: one sentence with what failed, on what, and what to do next."""
+from __future__ import annotations
+
+import os
+from typing import Union
 
 
 class Error(Exception):
@@ -26,3 +30,11 @@ class DeviceError(Error):
 
 class ContextError(Error):
     """Tokens do not fit the context."""
+
+
+def path_bytes(path: Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]) -> bytes:
+    """A path as the system has it. Names of files need not be UTF-8."""
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise UsageError("a path has a null character", repr(path)[:80], "No name of a file has one")
+    return name

@@ -3,7 +3,9 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import concurrent.futures
 import json
+import operator
 import os
 import weakref
 from dataclasses import dataclass, field
@@ -12,11 +14,12 @@ from typing import Any, Callable, Iterator, Optional, Union, overload
 import numpy as np
 
 from . import _tandem
-from ._errors import UsageError
+from ._errors import UsageError, path_bytes
 from ._planner import Planner, placed_by
 from ._reports import Plan, Trace, plan_of
 
 Ids = Any  # a sequence or an array of integers
+Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 Prompt = Union[str, "list[dict[str, Any]]", Ids]
 Sampler = Callable[[Any], int]
 
@@ -29,34 +32,57 @@ def _close_all() -> None:
         model.close()
 
 
+def _array(ids: Ids, failure: str, hint: str) -> Any:
+    try:
+        return np.asarray(ids)
+    except ValueError as error:  # rows of several lengths
+        raise UsageError(failure, f"{ids!r:.80}", hint) from error
+
+
 def _ids(ids: Ids) -> list[int]:
-    array = np.asarray(ids)
+    array = _array(ids, "these are no token ids", "Give a list of integers")
     if array.ndim != 1 or (array.size > 0 and array.dtype.kind not in "iu"):
         raise UsageError("these are no token ids", f"{array.dtype} of shape {array.shape}", "Give a list of integers")
     if array.size > 0 and (int(array.min()) < 0 or int(array.max()) >= 2**31):
         raise UsageError("an id is no token of the vocabulary", f"{array.min()} to {array.max()}", "Ids begin at 0")
-    return [int(each) for each in array]
+    return list(array.tolist())
+
+
+def _text(text: str, what: str) -> str:
+    """The text as it is. A lone surrogate is half of a character, so there is no UTF-8 for it."""
+    if not isinstance(text, str):
+        raise TypeError(f"{what}: a str is wanted, and not {type(text).__name__}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError("a text has a lone surrogate, which is no character", f"{what}, at {error.start}",
+                         "Decode its bytes with errors='replace'") from error
+    return text
 
 
 def _parents(parents: Ids) -> list[int]:
-    array = np.asarray(parents)
+    array = _array(parents, "these are no parents of drafts", "Give a list of indices; -1: the draft follows the text")
     if array.ndim != 1 or (array.size > 0 and array.dtype.kind not in "iu"):
         raise UsageError("these are no parents of drafts", f"{array.dtype} of shape {array.shape}",
                          "Give a list of indices; -1: the draft follows the text")
     if array.size > 0 and (int(array.min()) < -1 or int(array.max()) >= 2**31):
         raise UsageError("a parent is no draft of the tree", f"{array.min()} to {array.max()}", "Indices begin at 0")
-    return [int(each) for each in array]
+    return list(array.tolist())
 
 
 def _token(chosen: Any) -> int:
-    token = int(chosen)
+    token = operator.index(chosen)  # TypeError: it is no whole number
     return token if 0 <= token < 2**31 else -1  # -1 is no token, which is an Error
 
 
 class Logits(np.ndarray):  # type: ignore[type-arg]  # Debian's numpy has no parameters here
     """Read-only float32 values of a pass. They are an array of numpy, and other libraries may see the same memory
     through `__dlpack__` (`torch.from_dlpack(logits)`). DLPack has no read-only memory, so such a library can write into
-    the values; no pass reads or writes them."""
+    the values; no pass reads or writes them. What is computed of them is a usual array, or a number."""
+
+    def __array_wrap__(self, made: Any, *_: Any) -> Any:
+        plain = np.asarray(made)
+        return plain if plain.ndim > 0 else plain[()]
 
     def __dlpack__(self, **options: Any) -> Any:
         return np.asarray(_Shared(self)).__dlpack__(**options)
@@ -113,12 +139,14 @@ class Stream:
     def __init__(self, text: _tandem.Text, prompt_ids: list[int],
                  calls_of: Callable[[str], list[dict[str, str]]] = lambda _: []) -> None:
         self._text, self._prompt_ids, self._calls_of = text, prompt_ids, calls_of
+        self._taken: Optional["concurrent.futures.Future[Any]"] = None  # a piece that a thread takes for `async for`
 
     def __iter__(self) -> "Stream":
         return self
 
     def __next__(self) -> Piece:
-        got = self._text.next()
+        taken, self._taken = self._taken, None
+        got = self._text.next() if taken is None else taken.result()
         if got is None:
             raise StopIteration
         return Piece(got[2], got[0], got[1])
@@ -127,10 +155,36 @@ class Stream:
         return self
 
     async def __anext__(self) -> Piece:
-        got = await asyncio.get_running_loop().run_in_executor(None, self._text.next)
-        if got is None:
-            raise StopAsyncIteration
-        return Piece(got[2], got[0], got[1])
+        while True:
+            taken = self._taken or self._take()
+            try:
+                got = await asyncio.wrap_future(taken)
+            except asyncio.CancelledError:
+                raise  # the next call gets this piece: a task that ends by a timeout loses none
+            except BaseException:
+                self._taken = None
+                raise
+            if self._taken is not taken:
+                continue  # another task has it
+            self._taken = None
+            if got is None:
+                raise StopAsyncIteration
+            return Piece(got[2], got[0], got[1])
+
+    def _take(self) -> "concurrent.futures.Future[Any]":
+        """The next piece, which a thread waits for. Cancelling a task does not cancel it."""
+        taken: "concurrent.futures.Future[Any]" = concurrent.futures.Future()
+        taken.set_running_or_notify_cancel()
+
+        def take() -> None:
+            try:
+                taken.set_result(self._text.next())
+            except BaseException as error:
+                taken.set_exception(error)
+
+        asyncio.get_running_loop().run_in_executor(None, take)
+        self._taken = taken
+        return taken
 
     def cancel(self) -> None:
         """Ends the text within one pass, with the stop reason "interrupted"."""
@@ -152,11 +206,32 @@ class Stream:
 class Machine:
     """Devices that several models share: `Model.load(path, machine=machine)`.
 
-    device: "opencl:0,npu:0" or a list of names; none: those that plans need. threads: cores to use, 0 for all.
+    device: "opencl:0,npu:0" or a list of names; none: those that plans need. threads: cores to use, 0 for all. The
+    devices are freed when the last of its models is closed, and the machine by `close()` or at the end of `with`.
     """
 
     def __init__(self, device: Union[str, list[str], None] = None, threads: int = 0) -> None:
-        self._machine = _tandem.Machine(_names(device), threads)
+        self._machine: Optional[_tandem.Machine] = _tandem.Machine(_names(device), threads)
+
+    def close(self) -> None:
+        """Lets no further model use these devices. Models that use them stay as they are."""
+        self._machine = None
+
+    def __enter__(self) -> "Machine":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open(self) -> _tandem.Machine:
+        if self._machine is None:
+            raise UsageError("the machine is closed", "machine", "Make another one")
+        return self._machine
+
+
+def _is_prompt(item: Any) -> bool:
+    """Whether an item of a list is a prompt by itself: a text, ids, or messages. A message is none."""
+    return isinstance(item, (str, list, tuple)) or isinstance(item, np.ndarray) and item.ndim == 1
 
 
 def _names(device: Union[str, list[str], None]) -> list[str]:
@@ -178,17 +253,27 @@ class Model:
         _models.add(self)
 
     @classmethod
-    def load(cls, path: Union[str, "os.PathLike[str]"], *, device: Union[str, list[str], None] = None,
-             plan: str = "auto", context: int = 0, act: str = "", cache_type: str = "", parallel: int = 4,
-             logit_rows: int = 0, threads: int = 0, machine: Optional[Machine] = None) -> "Model":
+    def load(cls, path: Path, *, device: Union[str, list[str], None] = None, plan: str = "auto", context: int = 0,
+             act: str = "", cache_type: str = "", parallel: int = 4, logit_rows: int = 0, threads: int = 0,
+             expert_budget: str = "auto", host_budget: str = "auto", expert_copies: bool = False,
+             expert_policy: str = "auto", packed: Optional[Path] = None,
+             machine: Optional[Machine] = None) -> "Model":
         """Opens the devices and loads a GGUF file.
 
         device, plan, act, cache_type: as the flags of `tandem run`; act may also be "exact". context: most tokens of a
         text; 0: as trained, but not above 4096. parallel: texts that share a pass. logit_rows: tokens of a pass that
         get logits; 0: what fits into 64 MiB. Errors: FileError, DeviceError, UsageError.
+
+        expert_budget, host_budget: memory for the experts of a mixture, "auto", "25%" or "2GiB"; a host_budget without
+        a unit counts GiB. The others are read from the packed file in the user's cache, or from `packed`, a file of
+        `tandem pack`. expert_copies: experts are copied into slots, which expert_budget counts, and expert_policy says
+        which one leaves ("mrs", "lru", "lfu", "ema", "static"). `info["expert_store"]` says what came of them.
+        machine: devices of several models; `device`, `threads` and `expert_copies` are then the machine's own.
         """
-        return cls(_tandem.Model(os.fspath(path), _names(device), plan, act, cache_type, context, parallel, logit_rows,
-                                 threads, None if machine is None else machine._machine))
+        return cls(_tandem.Model(path_bytes(path), _names(device), plan, act, cache_type, context, parallel, logit_rows,
+                                 threads, expert_budget, host_budget, expert_copies, expert_policy,
+                                 b"" if packed is None else path_bytes(packed),
+                                 None if machine is None else machine._open()))
 
     def close(self) -> None:
         """Ends the model's texts and frees its memory. A second call does nothing."""
@@ -223,7 +308,7 @@ class Model:
     def tokenize(self, text: str, start: bool = True, special: bool = True) -> list[int]:
         """The ids of a text. start: with the start token, if the model wants one. special: special tokens in the text
         become their ids."""
-        return list(self._model.ids(text, start, special))
+        return list(self._model.ids(_text(text, "text"), start, special))
 
     def detokenize(self, ids: Ids, special: bool = False) -> str:
         """The text of ids. Bytes that are no UTF-8 become U+FFFD. special: special tokens show."""
@@ -233,7 +318,7 @@ class Model:
         if isinstance(prompt, str):
             if tools:
                 raise UsageError("functions are offered to a text", "tools", "Give messages as the prompt")
-            return list(self._model.prompt(prompt)), []
+            return list(self._model.prompt(_text(prompt, "prompt"))), []
         if isinstance(prompt, (bytes, bytearray, memoryview)):
             raise UsageError("bytes are no text", f"{type(prompt).__name__}", "Decode them, or give a list of ids")
         items = list(prompt)
@@ -257,10 +342,11 @@ class Model:
         ids, stops = self._prompt(prompt, tools)
         asked = _tandem.TextAsked()
         asked.predict, asked.ignore_end, asked.logprobs = predict, ignore_end, logprobs
-        asked.stop = stops + ([stop] if isinstance(stop, str) else list(stop or []))
+        own_stops = [stop] if isinstance(stop, str) else list(stop or [])
+        asked.stop = stops + [_text(each, "stop") for each in own_stops]
         asked.sample(temperature, top_k, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty, seed)
         schema = json_schema if isinstance(json_schema, str) else "" if json_schema is None else json.dumps(json_schema)
-        asked.keep_form(schema, grammar, json_object)
+        asked.keep_form(_text(schema, "json_schema"), _text(grammar, "grammar"), json_object)
         if sampler is not None:
             choose = sampler
             asked.choose = lambda values: _token(choose(_row(values)))
@@ -271,13 +357,14 @@ class Model:
         return Stream(text, ids, lambda answer: list(json.loads(self._model.calls_of(answer, offered))))
 
     @overload  # type: ignore[misc]  # ids may be an array of any library, so the second form takes anything
-    def generate(self, prompt: Union[list[str], tuple[str, ...]], **options: Any) -> list[Generation]: ...
+    def generate(self, prompt: Union[list[str], tuple[str, ...], list[list[int]], list[list[dict[str, Any]]]],
+                 **options: Any) -> list[Generation]: ...
 
     @overload
     def generate(self, prompt: Prompt, **options: Any) -> Generation: ...
 
     def generate(self, prompt: Any, **options: Any) -> Any:
-        """Writes a text and returns a Generation; for a list of texts, a list of them, which share passes.
+        """Writes a text and returns a Generation; for a list of prompts, a list of them, which share passes.
 
         prompt: a text to continue; token ids; or messages, a list of {"role", "content"}, which are answered. The
         options have the defaults that `stream()` shows. predict: most tokens; below 0: until the model ends. temperature: 0 is greedy. top_k, top_p, min_p,
@@ -286,7 +373,7 @@ class Model:
         functions that messages offer, as the server takes them; a template without functions is a UsageError. sampler: a function from logits, float32 [vocabulary], to a token id, in place of
         the sampler; it must not call the model. sequence: continues this sequence, which has the text's beginning.
         """
-        if isinstance(prompt, (list, tuple)) and prompt and all(isinstance(each, str) for each in prompt):
+        if isinstance(prompt, (list, tuple)) and prompt and all(_is_prompt(each) for each in prompt):
             streams = [self.stream(each, **options) for each in prompt]
             return [each._drained() for each in streams]
         return self._write(prompt, **options)
@@ -325,9 +412,9 @@ class Model:
         """A new, empty sequence."""
         return Sequence(self, _tandem.Sequence(self._model))
 
-    def load_sequence(self, path: Union[str, "os.PathLike[str]"]) -> "Sequence":
+    def load_sequence(self, path: Path) -> "Sequence":
         """A sequence that `Sequence.save()` wrote."""
-        return Sequence(self, _tandem.Sequence.load(self._model, os.fspath(path)))
+        return Sequence(self, _tandem.Sequence.load(self._model, path_bytes(path)))
 
     @property
     def planner(self) -> Optional[Planner]:
@@ -417,6 +504,6 @@ class Sequence:
         """Appends the drafts of a path, indices of the tree, and drops the others."""
         self._sequence.accept(_ids(path))
 
-    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+    def save(self, path: Path) -> None:
         """Writes the sequence to a file, for `Model.load_sequence()`."""
-        self._sequence.save(os.fspath(path))
+        self._sequence.save(path_bytes(path))

@@ -9,7 +9,7 @@ from typing import Any, Iterator, Sequence, Union
 import numpy as np
 
 from . import _tandem
-from ._errors import FileError, UsageError
+from ._errors import Error, FileError, UsageError, path_bytes
 
 
 def devices() -> list[dict[str, Any]]:
@@ -125,8 +125,13 @@ class Trace:
         self._model.start_trace()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        columns = self._model.stop_trace()
+    def __exit__(self, kind: Any = None, *_: object) -> None:
+        try:
+            columns = self._model.stop_trace()
+        except Error:
+            if kind is None:
+                raise
+            return  # the block's own exception says more, such as why the model is closed
         self._json = columns.pop("json")
         for name in ("lane", "name", "kind"):
             setattr(self, name, np.array(columns[name], dtype=str))
@@ -141,14 +146,11 @@ class Trace:
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes trace events, which Perfetto opens; to a path that ends with .svg the picture of a notebook."""
-        written = self._repr_svg_() if os.fspath(path).endswith(".svg") else self._json
+        name = path_bytes(path)
+        written = self._repr_svg_() if name.endswith(b".svg") else self._json
         if not written:
-            raise UsageError("the trace has not ended", os.fspath(path), "Save it behind the `with` block")
-        try:
-            with open(path, "w", encoding="utf-8") as out:
-                out.write(written)
-        except OSError as error:
-            raise FileError("the trace cannot be written", os.fspath(path), str(error.strerror)) from error
+            raise UsageError("the trace has not ended", os.fsdecode(name), "Save it behind the `with` block")
+        _tandem.write_file(name, written)  # whole or not at all, as the program writes
 
     def _repr_svg_(self) -> str:
         """A picture for notebooks: a row for each lane, below it a scale in milliseconds, and what the colours mean."""

@@ -27,9 +27,12 @@ def gemm(a: Any, b: Any, rows: int = 64, cols: int = 64, dataflow: str = "ws") -
     Operands are rounded to float16, as the array's inputs are, and sums are float32. dataflow: what stays in the cells,
     "ws" (weights), "os" (outputs) or "is" (inputs).
     """
-    x, y = np.asarray(a, dtype=np.float32), np.asarray(b, dtype=np.float32)
+    x, y = np.asarray(a), np.asarray(b)
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0]:
         raise UsageError("the operands are no matrix product", f"{x.shape} and {y.shape}", "Give [M, K] and [K, N]")
-    product = _tandem.npu_product(x.ravel().tolist(), y.T.ravel().tolist(), x.shape[0], x.shape[1], y.shape[1], rows, cols,
-                                  dataflow)
+    if x.dtype.kind not in "fiub" or y.dtype.kind not in "fiub":
+        raise UsageError("the operands are no real numbers", f"{x.dtype} and {y.dtype}", "Give arrays of floats")
+    sizes = (x.shape[0], x.shape[1], y.shape[1], rows, cols, dataflow)
+    _tandem.npu_cycles(*sizes)  # refuses what is too large, before anything is copied
+    product = _tandem.npu_product(x.astype(np.float32).tobytes(), y.T.astype(np.float32).tobytes(), *sizes)
     return Product(np.asarray(product.result()), product.cycles, product.folds, product.utilization)

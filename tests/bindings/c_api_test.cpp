@@ -301,5 +301,69 @@ TEST(CApi, decodes_what_it_encodes) {
   tandem_free(ids);
 }
 
+TEST(CApi, gives_the_text_of_more_ids_than_the_context_holds) {
+  const CModel model;
+  const std::vector<int32_t> ids(9000, c_ids(model, " dog").back());
+  char* text = nullptr;
+  size_t bytes = 0;
+  expect_ok(tandem_detokenize(model, ids.data(), ids.size(), 0, &text, &bytes));
+  EXPECT_GE(bytes, ids.size());
+  tandem_free(text);
+}
+
+// All experts in memory, a quarter of them, and copies into slots: the ids are the same.
+TEST(CApi, takes_budgets_for_experts) {
+  const Folder folder;
+  const std::string path = toy_mixture(folder, 2, 128);
+  const auto written = [&](const tandem_load_options& options, int64_t slots) -> json {
+    tandem_model* model = nullptr;
+    expect_ok(tandem_model_load(path.c_str(), &options, &model));
+    if (model == nullptr) return nullptr;
+    tandem_generate_options eight = so_many_tokens(8);
+    eight.ignore_end = 1;
+    const json ids = c_text(model, {7, 8, 9}, eight).ids;
+    EXPECT_EQ(ids.size(), 8u);
+    char* report = nullptr;
+    expect_ok(tandem_model_json(model, &report));
+    const json store = json::parse(taken(report)).at("expert_store");
+    if (slots == 0)
+      EXPECT_EQ(store, nullptr);
+    else
+      EXPECT_EQ(store.value("slots_per_layer", int64_t{0}), slots);
+    expect_ok(tandem_model_free(model));
+    return ids;
+  };
+  tandem_load_options options = load_options_on_host();
+  const json all = written(options, 0);
+  options.expert_budget = "25%";
+  EXPECT_EQ(written(options, 2), all);
+  options.expert_budget = "auto";
+  options.host_budget = "50%";
+  EXPECT_EQ(written(options, 4), all);
+  tandem_model* none = nullptr;
+  for (const char* wrong : {"0%", "2", "2GB", "much"}) {
+    options = load_options_on_host();
+    options.expert_budget = wrong;
+    EXPECT_EQ(tandem_model_load(path.c_str(), &options, &none), TANDEM_USAGE) << wrong;
+    EXPECT_THAT(tandem_last_error(), HasSubstr("budget"));
+  }
+  options = load_options_on_host();
+  options.expert_policy = "lru";
+  EXPECT_EQ(tandem_model_load(path.c_str(), &options, &none), TANDEM_USAGE) << "it would have no use";
+  options = load_options_on_host();
+  options.packed = "/nowhere/x.packed";
+  EXPECT_EQ(tandem_model_load(path.c_str(), &options, &none), TANDEM_FILE);
+  EXPECT_EQ(none, nullptr);
+}
+
+// A program that was compiled before the budgets were members.
+TEST(CApi, loads_for_an_older_header) {
+  tandem_load_options options = load_options_on_host();
+  std::memset(&options.expert_budget, 0xff, sizeof options - offsetof(tandem_load_options, expert_budget));
+  options.size = offsetof(tandem_load_options, expert_budget);
+  const CModel model(options);
+  EXPECT_EQ(c_text(model, {5}, so_many_tokens(3)).ids.size(), 3u);
+}
+
 }  // namespace
 }  // namespace tandem::testing

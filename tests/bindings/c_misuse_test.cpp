@@ -2,7 +2,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <thread>
 
@@ -132,6 +134,83 @@ TEST(CApiMisuse, of_sizes_is_refused_and_a_smaller_structure_keeps_the_defaults)
   EXPECT_EQ(c_text(model, {kId}, old).ids.size(), 3u);
   tandem_generation result{};
   EXPECT_EQ(tandem_generate(model, &kId, 1, nullptr, nullptr, nullptr, &result), TANDEM_USAGE);
+}
+
+// Half of a pointer would be taken for an address.
+TEST(CApiMisuse, of_sizes_that_end_within_a_member_is_refused) {
+  tandem_load_options load = load_options_on_host();
+  tandem_model* made = nullptr;
+  for (const size_t size : {offsetof(tandem_load_options, devices) + 4, sizeof load - 1}) {
+    load.size = size;
+    EXPECT_EQ(tandem_model_load(stories().c_str(), &load, &made), TANDEM_USAGE) << size;
+    EXPECT_THAT(tandem_last_error(), HasSubstr("wrong size"));
+  }
+  EXPECT_EQ(made, nullptr);
+  const CModel model;
+  tandem_generation result{};
+  result.size = offsetof(tandem_generation, stop_reason) + 3;
+  EXPECT_EQ(tandem_generate(model, &kId, 1, nullptr, nullptr, nullptr, &result), TANDEM_USAGE);
+  tandem_embed_options embed;
+  tandem_embed_options_init(&embed, sizeof embed - 2);
+  const size_t count = 1;
+  float* vectors = nullptr;
+  EXPECT_EQ(tandem_embed(model, &kId, &count, 1, &embed, &vectors, nullptr), TANDEM_USAGE);
+}
+
+// The array has one id, so a run over it would read what is not the caller's.
+TEST(CApiMisuse, of_a_number_of_ids_beyond_the_context_reads_none_of_them) {
+  const CModel model;
+  constexpr size_t kTooMany = size_t{1} << 30;
+  float* logits = nullptr;
+  double perplexity = 0;
+  EXPECT_EQ(tandem_eval(model, &kId, kTooMany, nullptr, &logits), TANDEM_CONTEXT);
+  EXPECT_EQ(tandem_perplexity(model, &kId, kTooMany, nullptr, &perplexity), TANDEM_CONTEXT);
+  EXPECT_EQ(tandem_generate(model, &kId, kTooMany, nullptr, nullptr, nullptr, nullptr), TANDEM_CONTEXT);
+  tandem_sequence* text = nullptr;
+  expect_ok(tandem_sequence_new(model, &text));
+  EXPECT_EQ(tandem_sequence_extend(text, &kId, kTooMany, nullptr, nullptr), TANDEM_CONTEXT);
+  EXPECT_EQ(tandem_sequence_generate(text, &kId, kTooMany, nullptr, nullptr, nullptr, nullptr), TANDEM_CONTEXT);
+  const size_t counts[] = {kTooMany};
+  EXPECT_EQ(tandem_embed(model, &kId, counts, 1, nullptr, &logits, nullptr), TANDEM_CONTEXT);
+  expect_ok(tandem_sequence_free(text));
+}
+
+TEST(CApiMisuse, of_a_sequence_in_use_leaves_its_logits) {
+  const CModel model;
+  tandem_sequence* text = nullptr;
+  expect_ok(tandem_sequence_new(model, &text));
+  const float* logits = nullptr;
+  expect_ok(tandem_sequence_extend(text, &kId, 1, nullptr, &logits));
+  int64_t vocabulary = 0;
+  expect_ok(tandem_model_vocabulary(model, &vocabulary));
+  const std::vector<float> before(logits, logits + vocabulary);
+  std::atomic<bool> may_go_on = false, is_written = false;
+  struct Gate {
+    std::atomic<bool>&may_go_on, &is_written;
+  } gate{may_go_on, is_written};
+  std::thread writer([&] {
+    const tandem_generate_options options = so_many_tokens(2);
+    const auto wait = [](void* user, const tandem_piece*) {
+      static_cast<Gate*>(user)->is_written = true;
+      while (!static_cast<Gate*>(user)->may_go_on) std::this_thread::yield();
+      return 0;
+    };
+    EXPECT_EQ(tandem_sequence_generate(text, &kId, 1, &options, wait, &gate, nullptr), TANDEM_OK);
+  });
+  while (!is_written) std::this_thread::yield();
+  const float* others = nullptr;
+  EXPECT_EQ(tandem_sequence_extend(text, &kId, 1, nullptr, &others), TANDEM_USAGE);
+  EXPECT_THAT(tandem_last_error(), HasSubstr("in use"));
+  EXPECT_EQ(others, nullptr);
+  may_go_on = true;
+  writer.join();
+  tandem_sequence* next = nullptr;
+  expect_ok(tandem_sequence_new(model, &next));
+  expect_ok(tandem_sequence_extend(next, &kId, 1, nullptr, &others));  // takes a buffer that is free
+  EXPECT_NE(others, logits);
+  expect_ok(tandem_sequence_free(next));
+  EXPECT_EQ(std::vector<float>(logits, logits + vocabulary), before);
+  expect_ok(tandem_sequence_free(text));
 }
 
 TEST(CApiMisuse, of_a_forked_process_is_named) {

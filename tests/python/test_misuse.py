@@ -6,6 +6,8 @@ import gc
 import inspect
 import os
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -24,7 +26,8 @@ ODD = [None, True, -1, 0, 1, 5, 2**31 - 1, 2**31, 2**63, 2**64, -(2**80), 0.5, 1
 OPTIONS = ["predict", "temperature", "top_k", "top_p", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty",
            "seed", "stop", "json_schema", "grammar", "json_object", "tools", "sampler", "sequence", "logprobs", "ignore_end",
            "no_such"]
-LOADS = ["plan", "act", "cache_type", "context", "parallel", "logit_rows", "threads", "machine", "no_such"]
+LOADS = ["plan", "act", "cache_type", "context", "parallel", "logit_rows", "threads", "machine", "expert_budget",
+         "host_budget", "expert_copies", "expert_policy", "packed", "no_such"]
 
 
 def public_names():
@@ -90,6 +93,7 @@ class MadeUp:
             "Model.planner": self.plan_by, "Model.plan": lambda: self.model().plan(self.odd()),
             "Model.trace": lambda: self.model().trace().__exit__(), "Trace": self.trace,
             "Trace.save": lambda: self.trace().save(self.odd()),
+            "Machine.close": lambda: tandem.Machine("host").close(*self.some(1)),
             "Machine": lambda: tandem.Machine(self.odd(), self.odd()),
             "Chat": lambda: tandem.Chat(self.model(), self.odd(), {}).say("x"),
             "Chat.say": lambda: self.model().chat().say(self.odd()),
@@ -197,6 +201,54 @@ def test_an_exception_of_a_callback_is_raised_as_often_as_it_is_asked_for():
                 stream.result
         model.planner = None
         assert len(model.generate("Once", predict=4).ids) == 4
+
+
+class Unprintable(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize("error", [Unprintable("mine"), ValueError("\udcff"), ValueError("\0"), SystemExit(3),
+                                   KeyboardInterrupt(), GeneratorExit()])
+def test_any_exception_of_a_callback_is_raised_as_it_is(error):
+    def broken(_):
+        raise error
+
+    with tandem.Model.load(MODEL, **ON_HOST) as model:
+        stream = model.stream("Once", predict=4, sampler=broken)
+        for _ in range(3):
+            with pytest.raises(type(error)) as caught:
+                next(stream)
+            assert caught.value is error
+        model.planner = broken
+        with pytest.raises(type(error)):
+            model.eval([5, 7, 9])
+        model.planner = None
+        assert len(model.generate("Once", predict=4).ids) == 4
+
+
+DAEMONS = """
+import sys, threading, time, tandem
+model = tandem.Model.load(sys.argv[1], device="host", plan="host-only", parallel=4)
+def write(work):
+    while True:
+        try:
+            work()
+        except tandem.Error:
+            time.sleep(0.001)
+works = [lambda: list(model.stream("Once", predict=50)), lambda: model.eval([5] * 9), lambda: model.tokenize("Once " * 50),
+         lambda: model.generate("Once", predict=9, sampler=lambda logits: int(logits.argmax()))]
+for work in works:
+    threading.Thread(target=write, args=(work,), daemon=True).start()
+time.sleep(float(sys.argv[2]))
+"""
+
+
+def test_an_interpreter_ends_while_threads_still_write():
+    for i in range(6):
+        said = subprocess.run([sys.executable, "-c", DAEMONS, MODEL, str(0.05 + 0.02 * i)], capture_output=True, text=True,
+                              timeout=120)
+        assert (said.returncode, said.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("wrong", [lambda: _tandem.Sequence(None), lambda: _tandem.Sequence.load(None, "x"),

@@ -95,6 +95,48 @@ def test_a_text_keeps_its_form(model):
         model.generate("Once", grammar='root ::= "a"', json_object=True)
 
 
+def test_a_list_has_prompts_of_every_kind(model, told):
+    ids = told["prompt_ids"]
+    texts = model.generate([ids, tuple(ids), np.array(ids), "Once upon a time"], predict=8)
+    assert [text.ids for text in texts] == [told["ids"][:8]] * 4
+    with pytest.raises(tandem.UsageError, match="no chat template"):
+        model.generate([MESSAGES, MESSAGES])
+    with pytest.raises(tandem.UsageError, match="no token ids"):
+        model.generate([["Once"], [5]])
+    with pytest.raises(tandem.UsageError, match="no token ids"):
+        model.eval([[1, 2], [3]])
+
+
+def test_a_task_that_ends_by_a_timeout_loses_no_piece(model, told):
+    may_write = threading.Event()
+
+    def sampler(logits):
+        may_write.wait(60)
+        return int(logits.argmax())
+
+    stream = model.stream("Once upon a time", predict=24, sampler=sampler)
+
+    async def impatient():
+        for _ in range(3):
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(stream.__anext__(), 0.01)
+        may_write.set()
+        return [await stream.__anext__() for _ in range(3)]
+
+    pieces = asyncio.run(impatient()) + list(stream)
+    assert [piece.id for piece in pieces if piece.id >= 0] == told["ids"]
+
+    async def both():
+        shared = model.stream("Once upon a time", predict=24)
+
+        async def some():
+            return [piece.id async for piece in shared if piece.id >= 0]
+
+        return await asyncio.gather(some(), some())
+
+    assert sorted(sum(asyncio.run(both()), [])) == sorted(told["ids"])
+
+
 def test_a_stop_ends_the_text(model, told):
     word = told["text"].split()[3]
     text = model.generate("Once upon a time", predict=24, stop=word)
@@ -122,8 +164,9 @@ def test_a_sampler_sees_the_logits_and_chooses(model, told):
     for wrong in (2**80, -(2**80), 512):
         with pytest.raises(tandem.Error, match="may not come"):
             model.generate("Once", sampler=lambda logits: wrong)
-    with pytest.raises(TypeError):
-        model.generate("Once", sampler=lambda logits: None)
+    for wrong in (None, 5.0, "5", float("nan"), [5]):
+        with pytest.raises(TypeError):
+            model.generate("Once", sampler=lambda logits: wrong)
     with pytest.raises(tandem.UsageError, match="callback"):
         model.generate("Once", sampler=lambda logits: model.eval([1]) is None)
     assert model.generate("Once upon a time", predict=24).ids == told["ids"]
@@ -153,11 +196,13 @@ def test_a_chat_answers_as_the_program_does():
 
 INTERRUPTED = """
 import os, signal, sys, threading, time, tandem
+import numpy as np
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore the signal
 model = tandem.Model.load(sys.argv[1], device="host", plan="host-only")
 def stop(): os.kill(os.getpid(), signal.SIGINT)
 for work in (lambda: model.generate("Once", predict=-1, ignore_end=True, sampler=lambda logits: time.sleep(0.01) or 5),
-             lambda: [model.eval([5] * 400) for _ in range(10 ** 6)]):
+             lambda: [model.eval([5] * 400) for _ in range(10 ** 6)],
+             lambda: tandem.npu.gemm(np.ones((700, 700)), np.ones((700, 700)), rows=8, cols=8)):
     threading.Timer(0.3, stop).start()
     try:
         work()
@@ -169,4 +214,4 @@ for work in (lambda: model.generate("Once", predict=-1, ignore_end=True, sampler
 
 def test_ctrl_c_is_a_keyboard_interrupt_and_the_model_stays_usable():
     said = subprocess.run([sys.executable, "-c", INTERRUPTED, MODEL], capture_output=True, text=True, timeout=120)
-    assert said.stdout.split("\n")[:-1] == ["interrupted 3", "interrupted 3"], said.stdout + said.stderr
+    assert said.stdout.split("\n")[:-1] == ["interrupted 3"] * 3, said.stdout + said.stderr

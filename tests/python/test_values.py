@@ -1,7 +1,10 @@
 """Logits, sequences, plans and timelines, and what is refused."""
 import json
 import os
+import pathlib
 import re
+import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -171,7 +174,7 @@ def test_a_trace_has_a_column_for_each_property(model, tmp_path):
     trace.save(tmp_path / "trace.svg")
     assert (tmp_path / "trace.svg").read_text() == picture
     for path in ("/dev/full", tmp_path / "no" / "trace.json"):
-        with pytest.raises(tandem.FileError, match="cannot be written"):
+        with pytest.raises(tandem.FileError, match="cannot write"):
             trace.save(path)
     running = model.trace()
     for early in (lambda: running.lane, lambda: running._repr_svg_(), lambda: running.save(tmp_path / "early.json")):
@@ -240,7 +243,8 @@ def test_wrong_values_are_refused_and_nothing_aborts(model):
     wrong_ids = [[], [-1], [10**6], [2**40], [1.5], ["a"], [[1]], None, object(), [None], b"", [float("nan")]]
     for ids in wrong_ids:
         for call in (model.eval, model.perplexity, model.detokenize, model.sequence().extend, model.generate):
-            if ids == [] and call == model.detokenize or ids == ["a"] and call == model.generate or ids == b"":
+            is_list_of_prompts = call == model.generate and ids in (["a"], [[1]])
+            if ids == [] and call == model.detokenize or is_list_of_prompts or ids == b"":
                 continue
             with pytest.raises((tandem.Error, TypeError, ValueError)):
                 call(ids)
@@ -356,7 +360,152 @@ def test_a_closed_model_says_so_before_all_else():
         small.plan()
 
 
+def test_more_ids_than_the_context_holds_are_refused_before_memory_is_taken(model):
+    too_many = np.full(2_000_000, 5)  # their logits would take 4 GB
+    for call in (model.eval, model.perplexity, model.generate):
+        with pytest.raises(tandem.ContextError):
+            call(too_many)
+    many = model.tokenize(" dog", start=False) * 9000
+    assert len(model.detokenize(many)) >= len(many), "a text of any length has ids"
+
+
+def test_a_text_with_half_a_character_is_named(model):
+    half = "a\udcff"
+    for call in (lambda: model.tokenize(half), lambda: model.generate(half), lambda: model.generate("a", stop=half),
+                 lambda: model.generate("a", stop=["b", half]), lambda: model.generate("a", grammar=f'root ::= "{half}"'),
+                 lambda: model.generate("a", json_schema='"' + half + '"'), lambda: model.embed(half),
+                 lambda: model.perplexity(half), lambda: model.generate(["a", half])):
+        with pytest.raises(tandem.UsageError, match="surrogate"):
+            call()
+
+
+def test_what_is_computed_of_logits_is_a_usual_array_or_number(model):
+    logits = model.eval(IDS)
+    assert type(logits[0]) is tandem.Logits and type(logits[0, 0]) is np.float32
+    for number in (logits.max(), logits[0].sum(), np.mean(logits), logits[0] @ logits[0]):
+        assert isinstance(number, np.floating), type(number)
+    for array in (logits - logits.max(), np.exp(logits), logits.max(axis=1)):
+        assert type(array) is np.ndarray, type(array)
+    assert (logits + 1).flags.writeable
+
+
+def test_a_tree_of_drafts_that_is_none_is_a_wrong_call(model):
+    text = model.sequence()
+    text.extend(IDS[:4])
+    for parents in ([1, 0], [-1, 1], [-1, 7]):
+        with pytest.raises(tandem.UsageError, match="come before"):
+            text.draft([5, 6], parents)
+    with pytest.raises(tandem.UsageError, match="no tree"):
+        text.accept([0])
+    text.draft([5, 6], [-1, -1])
+    with pytest.raises(tandem.UsageError, match="leaves its tree"):
+        text.accept([0, 1])
+    assert text.ids == IDS[:4]
+
+
+def test_names_of_files_need_not_be_utf8(model, tmp_path):
+    folder = os.fsencode(tmp_path) + b"/\xff\xfe"
+    os.mkdir(folder)
+    path = folder + b"/model.gguf"
+    os.symlink(os.path.abspath(MODEL), path)
+    text = model.sequence()
+    text.extend(IDS)
+    for name in (bytes, os.fsdecode, lambda each: pathlib.Path(os.fsdecode(each))):
+        with tandem.Model.load(name(path), **ON_HOST) as other:
+            assert other.eval(IDS[:1]).shape[0] == 1
+            assert other.info["path"].endswith("model.gguf")
+        text.save(name(folder + b"/text.state"))
+        assert model.load_sequence(name(folder + b"/text.state")).ids == IDS
+        with pytest.raises(tandem.FileError, match=r"\\xff") as caught:
+            tandem.Model.load(name(folder + b"/none.gguf"))
+        str(caught.value).encode()
+    with model.trace() as trace:
+        model.eval(IDS)
+    trace.save(folder + b"/trace.svg")
+    with open(folder + b"/trace.svg") as written:
+        assert written.read() == trace._repr_svg_()
+    for call in (tandem.Model.load, model.load_sequence, text.save, trace.save):
+        with pytest.raises(tandem.UsageError, match="null character"):
+            call(MODEL + "\0.gguf")
+
+
+def test_a_trace_that_cannot_be_written_leaves_the_file_before(model, tmp_path):
+    with model.trace() as trace:
+        model.eval(IDS)
+    (tmp_path / "trace.json").write_text("before")
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limit[1]))
+    try:
+        with pytest.raises(tandem.FileError, match="cannot write"):
+            trace.save(tmp_path / "trace.json")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, before)
+    assert (tmp_path / "trace.json").read_text() == "before"
+
+
+def test_a_model_that_is_closed_while_it_is_traced_hides_no_exception():
+    with pytest.raises(KeyError, match="mine"):
+        with tandem.Model.load(MODEL, **ON_HOST) as other, other.trace():
+            other.close()
+            raise KeyError("mine")
+
+
+def test_a_machine_has_devices_of_its_own_and_is_closed():
+    with tandem.Machine("host") as machine:
+        for options, name in (({"device": "host"}, "device"), ({"threads": 1}, "threads"),
+                              ({"expert_copies": True}, "expert_copies")):
+            with pytest.raises(tandem.UsageError, match="devices of its own") as caught:
+                tandem.Model.load(MODEL, machine=machine, plan="host-only", **options)
+            assert caught.value.on == name
+        model = tandem.Model.load(MODEL, machine=machine, plan="host-only")
+    assert model.eval(IDS).shape[0] == len(IDS), "the devices are the model's until it is closed"
+    model.close()
+    machine.close()
+    with pytest.raises(tandem.UsageError, match="machine is closed"):
+        tandem.Model.load(MODEL, machine=machine)
+
+
+def test_budgets_for_experts_change_memory_and_no_id(tmp_path):
+    shape = {"schema": 1, "name": "toy", "architecture": "qwen3moe", "layers": 2, "hidden": 64, "feed_forward": 96, "heads": 2,
+             "vocabulary": 300, "context_length": 128, "experts": 8, "experts_used": 2, "expert_feed_forward": 64}
+    (tmp_path / "shape.json").write_text(json.dumps(shape))
+    path, packed = str(tmp_path / "toy.gguf"), tmp_path / "toy.packed"
+    subprocess.run([PROGRAM, "make-random", "--shape", tmp_path / "shape.json", "--type", "q8_0", "-o", path, "-q"], check=True)
+    subprocess.run([PROGRAM, "pack", "-m", path, "-o", packed, "-q"], check=True)
+
+    def written(**options):
+        with tandem.Model.load(path, **{**ON_HOST, **options}) as model:
+            return model.generate([7, 8, 9], predict=8, ignore_end=True).ids, (model.info["expert_store"] or {}).get("slots_per_layer")
+
+    alone, slots = written()
+    assert slots is None
+    assert written(expert_budget="25%") == (alone, 2)
+    assert written(host_budget="50%", packed=packed) == (alone, 4)
+    assert written(expert_copies=True, expert_budget="25%", expert_policy="lru") == (alone, 2)
+    for wrong in ({"expert_budget": "0%"}, {"expert_budget": "2"}, {"host_budget": "-1"}, {"expert_policy": "lru"},
+                  {"expert_policy": "no-such", "expert_copies": True}):
+        with pytest.raises(tandem.UsageError):
+            written(**wrong)
+    with pytest.raises(tandem.FileError):
+        written(packed=tmp_path / "none.packed")
+    with pytest.raises(tandem.Error, match="expert"):
+        tandem.Model.load(MODEL, expert_budget="25%", **ON_HOST)
+
+
+def test_a_product_that_is_too_large_is_refused_before_anything_is_copied():
+    large = np.broadcast_to(np.float32(1), (2**20, 2**20))
+    with pytest.raises(tandem.UsageError, match="too large"):
+        tandem.npu.gemm(large, large)
+    with pytest.raises(tandem.UsageError, match="too large"):
+        tandem.npu.gemm(np.ones((2**17, 1), np.float16), np.ones((1, 2**17), np.float16), rows=4096, cols=4096)
+    for wrong in (np.ones((2, 2), complex), np.array([["a", "b"]] * 2), np.ones((2, 2), object)):
+        with pytest.raises(tandem.UsageError, match="real numbers"):
+            tandem.npu.gemm(wrong, np.ones((2, 2)))
+
+
 def test_the_module_has_no_name_that_the_package_does_not_use():
     assert {name for name in vars(_tandem) if not name.startswith("_")} == {
-        "Machine", "Model", "NpuProduct", "Sequence", "Text", "TextAsked", "Values", "devices", "npu_product", "sync_lab",
-        "version"}
+        "Machine", "Model", "NpuProduct", "Sequence", "Text", "TextAsked", "Values", "devices", "npu_cycles",
+        "npu_product", "sync_lab", "version", "write_file"}

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sync/error.h"
+#include "sync/parse_number.h"
 
 namespace tandem {
 namespace {
@@ -46,6 +47,12 @@ bool fits(const PackedSizes& sizes, const std::optional<MemoryRoom>& room) {
   return !room || sizes.other_bytes + sizes.expert_bytes() <= room->bytes;
 }
 
+// From 0 to `most`. The comparison is written so that NaN, for which every comparison is false, is refused.
+std::optional<double> amount_of(std::string_view text, double most) {
+  const auto amount = parse_number<double>(text);
+  return amount && *amount >= 0 && *amount <= most ? amount : std::nullopt;
+}
+
 // Experts of each layer that fit beside the other weights and `taken` experts of each layer.
 int64_t experts_that_fit(const PackedSizes& sizes, const MemoryRoom& room, int64_t taken = 0) {
   const double free = static_cast<double>(room.bytes) * (1 - kKeptFree) - static_cast<double>(sizes.other_bytes);
@@ -70,6 +77,26 @@ bool has_experts(const PackedSizes& sizes, const ExpertBudget& device, const Exp
 }
 
 }  // namespace
+
+// The form decides the unit: `auto`, a share of each layer's experts, or bytes. An amount that rounds to no byte, or
+// that no machine has, is refused.
+std::optional<ExpertBudget> read_expert_budget(std::string_view text, bool bare_gib) {
+  using enum ExpertBudget::Unit;
+  constexpr double kMost = 1e15;
+  if (text == "auto") return ExpertBudget{};
+  if (text.ends_with("%")) {
+    const auto share = amount_of(text.substr(0, text.size() - 1), 100);
+    return share && *share > 0 ? std::optional(ExpertBudget{percent, *share}) : std::nullopt;
+  }
+  constexpr std::pair<const char*, int> kUnits[] = {{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
+  for (const auto& [unit, shift] : kUnits) {
+    if (!text.ends_with(unit)) continue;
+    const auto count = amount_of(text.substr(0, text.size() - 3), kMost);
+    const double all = count ? std::ldexp(*count, shift) : 0;
+    return all >= 1 && all <= kMost ? std::optional(ExpertBudget{bytes, all}) : std::nullopt;
+  }
+  return bare_gib ? read_expert_budget(std::string(text) + "GiB", false) : std::nullopt;
+}
 
 // All experts of all layers, packed.
 uint64_t PackedSizes::expert_bytes() const {

@@ -6,12 +6,17 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "engine/model/expert_records.h"
 #include "sync/memory_room.h"
 #include "tandem/types.h"
 
 namespace tandem {
+
+// "auto", "25%", "512MiB", "2GiB", "1.5TiB". A share is above 0 and at most 100, bytes are at least 1. bare_gib: a
+// number alone counts GiB.
+std::optional<ExpertBudget> read_expert_budget(std::string_view text, bool bare_gib);
 
 // The experts and the other weights of a model, as they are packed.
 struct PackedSizes {

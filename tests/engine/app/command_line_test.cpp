@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -30,6 +31,23 @@ TEST(CommandLine, help_is_there_for_the_program_and_for_every_command) {
     EXPECT_THAT(own.out, HasSubstr(command.explains));
     EXPECT_THAT(own.err, IsEmpty());
   }
+}
+
+TEST(CommandLine, help_names_every_variable_of_a_flag) {
+  const std::string help = tandem_program({"--help"}).out;
+  size_t variables = 0;
+  for (const app::Command& command : app::commands()) {
+    CLI::App root;
+    app::Action action;
+    CLI::App* declared = root.add_subcommand(command.name);
+    command.add(*declared, action);
+    for (const CLI::Option* option : declared->get_options())
+      if (!option->get_envname().empty()) {
+        EXPECT_THAT(help, HasSubstr(option->get_envname())) << command.name;
+        ++variables;
+      }
+  }
+  EXPECT_GT(variables, 10u);
 }
 
 TEST(CommandLine, lists_commands_on_three_shelves) {
@@ -177,6 +195,12 @@ TEST(CommandLine, with_json_an_error_is_an_object_on_stdout_too) {
   Outcome wrong = tandem_program({"info", "--json", "--nonsense"});
   EXPECT_EQ(wrong.status, 2);
   EXPECT_EQ(nlohmann::json::parse(wrong.out)["error"]["what"], "wrong usage");
+  for (const char* on : {"--json=true", "--json=1"})
+    EXPECT_TRUE(nlohmann::json::accept(tandem_program({"info", on, "--nonsense"}).out)) << on;
+  EXPECT_THAT(tandem_program({"info", "--json=false", "--nonsense"}).out, IsEmpty());
+  const nlohmann::json plans = nlohmann::json::parse(tandem_program({"run", "--plan", "list", "--json"}).out)["plans"];
+  EXPECT_EQ(plans.back()["name"], "auto");
+  EXPECT_GT(plans.front()["explains"].get<std::string>().size(), 5u);
   Outcome formats = tandem_program({"bench", "-m", "x.gguf", "--json", "-o", "csv"});
   EXPECT_EQ(formats.status, 2);
   EXPECT_THAT(formats.err, HasSubstr("--json excludes --output csv"));

@@ -66,19 +66,5 @@ TEST(Parameters, are_counted_with_a_unit_that_leaves_digits_before_the_point) {
   EXPECT_EQ(in_thousands(2e15), "2000 T");
 }
 
-TEST(Parameters, budgets_are_automatic_shares_or_bytes) {
-  using enum ExpertBudget::Unit;
-  EXPECT_EQ(read_expert_budget("auto", false), ExpertBudget{});
-  EXPECT_EQ(read_expert_budget("25%", false), (ExpertBudget{percent, 25}));
-  EXPECT_EQ(read_expert_budget("0.5%", true), (ExpertBudget{percent, 0.5}));
-  EXPECT_EQ(read_expert_budget("2GiB", false), (ExpertBudget{bytes, 2147483648.0}));
-  EXPECT_EQ(read_expert_budget("1.5KiB", false), (ExpertBudget{bytes, 1536}));
-  EXPECT_EQ(read_expert_budget("2", true), (ExpertBudget{bytes, 2147483648.0}));
-  for (const char* text : {"", "%", "0%", "-1%", "100.1%", "nan%", "2", "0GiB", "-1MiB", "infMiB", "2GB", "GiB", "25 %",
-                           "1e300TiB", "auto "})
-    EXPECT_FALSE(read_expert_budget(text, false)) << text;
-  for (const char* text : {"", "0", "-2", "nan", "x"}) EXPECT_FALSE(read_expert_budget(text, true)) << text;
-}
-
 }  // namespace
 }  // namespace tandem::app

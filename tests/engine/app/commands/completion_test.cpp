@@ -20,9 +20,10 @@ std::string output_of(const std::string& command) {
 }
 
 // The sorted answers of bash's function to a line. compopt works only while a user types, so its complaint is dropped.
-std::string bash_answers(const std::string& line) {
-  const std::string script = "source <(" + path_of_tandem() + " completion bash); COMP_LINE=\"" + path_of_tandem() +
-                             " " + line + "\" COMP_POINT=9999; _tandem 2>/dev/null; " +
+// program: as the user writes it.
+std::string bash_answers(const std::string& line, const std::string& program = path_of_tandem()) {
+  const std::string script = "source <(" + path_of_tandem() + " completion bash); COMP_LINE=\"" + program + " " + line +
+                             "\" COMP_POINT=9999; _tandem 2>/dev/null; " +
                              "printf \"%s\\n\" \"${COMPREPLY[@]}\" | sort";
   return output_of("bash -c '" + script + "'");
 }
@@ -35,6 +36,12 @@ TEST(CompletionCommand, completes_in_bash) {
   EXPECT_EQ(bash_answers("run --plan=ten"), "tensor\n") << "bash writes what follows the sign of equality";
   EXPECT_EQ(bash_answers("run --device opencl:0,npu:"), "0\n") << "and what follows the colon";
   EXPECT_EQ(bash_answers("run --device ho"), "host\n");
+  const std::filesystem::path program = path_of_tandem();
+  const char* const home = std::getenv("HOME");
+  const std::string before = home == nullptr ? "" : home;
+  ::setenv("HOME", program.parent_path().c_str(), 1);
+  EXPECT_EQ(bash_answers("tok", "~/" + program.filename().string()), "tokenize\n") << "a path below the home folder";
+  ::setenv("HOME", before.c_str(), 1);
 }
 
 // Both shells get these words for a line.

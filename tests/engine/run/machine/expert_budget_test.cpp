@@ -25,6 +25,19 @@ std::optional<int64_t> slots(const ExpertBudget& device, const ExpertBudget& hos
   return expert_slots(device, host, sizes(), room(1000), 0);
 }
 
+TEST(ExpertBudget, is_read_as_automatic_as_a_share_or_as_bytes) {
+  EXPECT_EQ(read_expert_budget("auto", false), ExpertBudget{});
+  EXPECT_EQ(read_expert_budget("25%", false), (ExpertBudget{percent, 25}));
+  EXPECT_EQ(read_expert_budget("0.5%", true), (ExpertBudget{percent, 0.5}));
+  EXPECT_EQ(read_expert_budget("2GiB", false), (ExpertBudget{bytes, 2147483648.0}));
+  EXPECT_EQ(read_expert_budget("1.5KiB", false), (ExpertBudget{bytes, 1536}));
+  EXPECT_EQ(read_expert_budget("2", true), (ExpertBudget{bytes, 2147483648.0}));
+  for (const char* text : {"", "%", "0%", "-1%", "100.1%", "nan%", "2", "0GiB", "-1MiB", "infMiB", "2GB", "GiB", "25 %",
+                           "1e300TiB", "auto "})
+    EXPECT_FALSE(read_expert_budget(text, false)) << text;
+  for (const char* text : {"", "0", "-2", "nan", "x"}) EXPECT_FALSE(read_expert_budget(text, true)) << text;
+}
+
 TEST(ExpertBudget, counts_what_experts_take) {
   EXPECT_EQ(sizes().expert_bytes(), 32 * kMebibyte);
   EXPECT_EQ(sizes().layer_bytes(), 4 * kMebibyte);
