@@ -18,9 +18,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Containers hide files of the system behind devices and folders, and then their limits are not known.
+std::optional<std::string> text_in(const std::string& path) {
+  try {
+    return read_file_if_there(path);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 // Nothing: the file holds "max" or no number.
 std::optional<uint64_t> number_in(const std::string& path) {
-  const auto text = read_file_if_there(path);
+  const auto text = text_in(path);
   uint64_t value = 0;
   if (!text || std::from_chars(text->data(), text->data() + text->size(), value).ec != std::errc()) return std::nullopt;
   return value;
@@ -29,7 +38,7 @@ std::optional<uint64_t> number_in(const std::string& path) {
 // Reads a file of lines "name value" or "name: value kB"; values in kB become bytes.
 std::map<std::string, uint64_t> numbers_in(const std::string& path) {
   std::map<std::string, uint64_t> numbers;
-  std::istringstream lines(read_file_if_there(path).value_or(""));
+  std::istringstream lines(text_in(path).value_or(""));
   std::string name;
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
@@ -84,7 +93,7 @@ std::string megabytes(uint64_t bytes) {
 std::optional<MemoryRoom> group_room(const std::string& proc, const std::string& groups) {
   constexpr uint64_t kNoLimit = uint64_t{1} << 60;  // version 1 writes a number for "no limit"
   std::optional<MemoryRoom> least;
-  std::istringstream lines(read_file_if_there(proc + "/self/cgroup").value_or(""));
+  std::istringstream lines(text_in(proc + "/self/cgroup").value_or(""));
   for (std::string line; std::getline(lines, line);) {  // "0::/box", "4:memory:/box"
     const size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;

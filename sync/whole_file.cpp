@@ -65,12 +65,19 @@ std::optional<std::string> read_file_if_there(const std::string& path) {
     close(file);
     throw Error("cannot read a file (it is a device, a pipe or a socket)", path);
   }
+  const auto refuse_large = [&] {
+    close(file);
+    throw Error("cannot read a file (it has more than " + std::to_string(kMostReadBytes >> 20) + " MiB)", path);
+  };
+  if (S_ISREG(kind.st_mode) && kind.st_size > static_cast<off_t>(kMostReadBytes)) refuse_large();
   std::string content;
   std::array<char, 4096> piece;
   // Stays -1 if the file could not be opened, so one check below reports both failures.
   ssize_t got = -1;
-  while (file >= 0 && (got = read(file, piece.data(), piece.size())) > 0)
+  while (file >= 0 && (got = read(file, piece.data(), piece.size())) > 0) {
     content.append(piece.data(), static_cast<size_t>(got));
+    if (content.size() > kMostReadBytes) refuse_large();  // it has grown meanwhile
+  }
   // Reads errno first, because close() may change it.
   const std::string reason = std::strerror(errno);
   if (file >= 0) close(file);

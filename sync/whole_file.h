@@ -31,7 +31,10 @@ class WholeFile {
 
 // Error names the path and the system's reason; no partial file remains then.
 void write_whole_file(const std::string& path, std::string_view content);
-// Returns the content, or nothing when there is no such file. Error when the file exists but cannot be read.
+// No file that is read at once is nearly as large. A damaged one may be: a sparse file has any length on any disk.
+inline constexpr size_t kMostReadBytes = size_t{256} << 20;
+// Returns the content, or nothing when there is no such file. Error when the file exists but cannot be read, or has
+// more than kMostReadBytes.
 std::optional<std::string> read_file_if_there(const std::string& path);
 
 }  // namespace tandem

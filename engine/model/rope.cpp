@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <string>
+
+#include "sync/long_wait.h"
 
 namespace tandem {
 namespace {
+
+constexpr int64_t kPositionsOfLook = 1024;  // between two looks for an interrupt: well below a millisecond
 
 // YaRN (Peng et al., 2023), "NTK-by-parts": pair i turns original_context * theta_i / (2 pi) times over the trained
 // context. Pairs with more than beta_fast turns keep their frequency. Pairs with fewer than beta_slow turns are slowed
@@ -69,13 +74,16 @@ double query_temperature(const TemperatureConfig& temperature, int64_t position)
 }
 
 // The number of positions chooses between short and long factors, once for the whole table. Angles are computed in
-// double precision: in f32 a late position times a frequency would have few exact digits.
+// double precision: in f32 a late position times a frequency would have few exact digits. A table of millions of
+// positions takes seconds, so it says so and looks for an interrupt.
 void fill_rope_table(const RopeConfig& rope, int64_t positions, float* table, const TemperatureConfig* temperature) {
   RopeConfig chosen = rope;
   if (positions > rope.original_context && !rope.long_factors.empty()) chosen.frequency_factors = rope.long_factors;
   const std::vector<double> frequencies = rope_frequencies(chosen);
   const double magnitude = rope_magnitude(rope);
+  LongWait wait("the rotations of " + std::to_string(positions) + " positions (--ctx-size)");
   for (int64_t position = 0; position < positions; ++position) {
+    if (position % kPositionsOfLook == 0) wait.look();
     const double scale = magnitude * (temperature == nullptr ? 1.0 : query_temperature(*temperature, position));
     for (double theta : frequencies) {
       const double angle = static_cast<double>(position) * theta;

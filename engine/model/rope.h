@@ -15,7 +15,8 @@ double rope_magnitude(const RopeConfig& rope);
 // The factor on the queries of a position, as TemperatureConfig says.
 double query_temperature(const TemperatureConfig& temperature, int64_t position);
 // Fills [positions, rope_dim / 2, 2]: cos, sin. Uses the long factors for more positions than the original context.
-// With a temperature they are those of queries, which the table multiplies as it turns them.
+// With a temperature they are those of queries, which the table multiplies as it turns them. An interrupt ends a long
+// table by Interrupted (sync/long_wait.h).
 void fill_rope_table(const RopeConfig& rope, int64_t positions, float* table,
                      const TemperatureConfig* temperature = nullptr);
 

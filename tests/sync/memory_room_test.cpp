@@ -34,6 +34,15 @@ TEST_F(Room, is_what_the_machine_has_left_and_what_it_may_drop) {
   EXPECT_EQ(room()->whose, "this machine");
 }
 
+// Containers hide such files behind /dev/null or a folder.
+TEST_F(Room, is_not_known_where_the_files_of_the_system_are_hidden) {
+  write("proc/meminfo/inside", "");
+  std::filesystem::create_directories(folder_.file("proc/self"));
+  std::filesystem::create_symlink("/dev/null", folder_.file("proc/self/cgroup"));
+  EXPECT_FALSE(room());
+  EXPECT_FALSE(group_room(folder_.file("proc"), folder_.file("groups")));
+}
+
 TEST_F(Room, is_the_least_of_all_groups_above) {
   write("proc/meminfo", "MemAvailable: 3000 kB\nSwapFree: 0 kB\n");
   write("proc/self/cgroup", "0::/box/inner\n");

@@ -59,5 +59,18 @@ TEST(WholeFile, tells_a_file_that_is_not_there_from_one_that_cannot_be_read) {
   EXPECT_THROW(read_file_if_there("/dev/zero"), Error) << "it has no end";
 }
 
+// A damaged file in a cache folder must not take all memory.
+TEST(WholeFile, tells_of_a_file_that_is_too_large_to_be_read) {
+  const testing::ScratchFolder folder;
+  const std::string path = folder.file("sparse");
+  write_whole_file(path, "begin");
+  std::filesystem::resize_file(path, size_t{1} << 20);
+  EXPECT_EQ(read_file_if_there(path).value().size(), size_t{1} << 20);
+  for (const uint64_t bytes : {uint64_t{kMostReadBytes} + 1, uint64_t{1} << 40}) {
+    std::filesystem::resize_file(path, bytes);
+    EXPECT_THROW(read_file_if_there(path), Error) << bytes;
+  }
+}
+
 }  // namespace
 }  // namespace tandem

@@ -34,7 +34,11 @@ void close_file(int& file) {
 // Two connected sockets. Both are CLOEXEC: no program that this process starts meanwhile inherits them. Writing to a
 // socket without a reader can be an error (MSG_NOSIGNAL), while writing to such a pipe raises a signal.
 struct Ends {
-  Ends() { TANDEM_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, both.data()) == 0, std::strerror(errno)); }
+  Ends() {
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, both.data()) != 0)
+      throw Error("no socket for a child process could be opened (" + std::string(std::strerror(errno)) + ")",
+                  "this process", errno == EMFILE ? "Allow more open files (ulimit -n)" : "Try again later");
+  }
   ~Ends() {
     for (int& file : both) close_file(file);
   }

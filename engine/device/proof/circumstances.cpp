@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <filesystem>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -18,8 +17,6 @@
 
 namespace tandem::proof {
 namespace {
-
-namespace fs = std::filesystem;
 
 // With less memory than this, a compiler and its libraries cannot work, and neither can a small model.
 constexpr uint64_t kLittleMemory = uint64_t{256} << 20;
@@ -158,8 +155,7 @@ std::string pocl_folder() {
 std::vector<std::string> written_folders() {
   std::vector<std::string> all = {pocl_folder()};
   if (const std::string own = gpu::default_cache_folder(); !own.empty()) all.push_back(own);
-  std::error_code ignored;
-  all.push_back(fs::temp_directory_path(ignored).string());
+  all.push_back(temporary_folder());
   std::erase(all, "");
   return all;
 }

@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "sync/error.h"
+#include "sync/json_text.h"
 #include "sync/whole_file.h"
 
 extern char** environ;
@@ -104,9 +105,10 @@ std::string library_of(Api api, const std::string& manifest) {
   if (is_library(api, manifest)) return manifest;
   const std::string content = content_of(manifest).value_or("");
   if (api == Api::opencl) return content.substr(0, content.find_first_of("\r\n"));
-  const auto json = nlohmann::json::parse(content, nullptr, false);
+  const nlohmann::json json = parse_json(content);
   if (!json.is_object() || !json.contains("ICD") || !json["ICD"].is_object()) return "";
-  const std::string library = json["ICD"].value("library_path", "");
+  const auto named = json["ICD"].find("library_path");
+  const std::string library = named != json["ICD"].end() && named->is_string() ? named->get<std::string>() : "";
   const bool beside = library.find('/') != std::string::npos && !library.starts_with('/');
   return beside ? (fs::path(manifest).parent_path() / library).string() : library;
 }
@@ -229,11 +231,10 @@ Environment only(Api api, const std::vector<std::string>& manifests, const std::
   fs::create_directories(folder, failed);
   for (size_t i = 0; i < manifests.size() && !failed; ++i) {
     const std::string number = folder + "/" + std::to_string(1000 + i) + ".icd";  // four digits keep the order
-    if (is_library(api, manifests[i])) {
-      if (!(std::ofstream(number) << manifests[i] << std::endl)) failed = std::make_error_code(std::errc::io_error);
-    } else {
-      fs::copy_file(manifests[i], number, failed);
-    }
+    // A manifest that is a folder or cannot be read names no driver, neither here nor for the loader.
+    const auto content = is_library(api, manifests[i]) ? manifests[i] + "\n" : content_of(manifests[i]);
+    if (content && !(std::ofstream(number) << *content << std::flush))
+      failed = std::make_error_code(std::errc::io_error);
   }
   if (failed) throw Error("the list of usable OpenCL drivers cannot be written: " + failed.message(), folder);
   return {{"OCL_ICD_VENDORS", folder}, {"OCL_ICD_FILENAMES", ""}};

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <mutex>
 #include <string>
 
@@ -15,8 +14,6 @@
 
 namespace tandem::proof {
 namespace {
-
-namespace fs = std::filesystem;
 
 // Why PoCL cannot work in the folder; "": it can.
 std::string why_not(const std::string& folder) {
@@ -39,8 +36,7 @@ bool is_ours_alone(const std::string& folder) {
 void look_for_room() {
   const std::string why = why_not(pocl_folder());
   if (why.empty()) return;
-  std::error_code failed;
-  const std::string own = (fs::temp_directory_path(failed) / ("tandem-" + std::to_string(geteuid()))).string();
+  const std::string own = temporary_folder() + "/tandem-" + std::to_string(geteuid());
   // An error shows in is_ours_alone(): the folder may exist already, or belong to another user.
   mkdir(own.c_str(), 0700);
   const std::string instead = own + "/pocl";

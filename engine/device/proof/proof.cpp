@@ -94,7 +94,7 @@ uint64_t left_out_key(size_t device) { return mixed(fmt::format("device {} is le
 
 // For lists of drivers. Each process has its own folder.
 std::string scratch_folder(Api api) {
-  return fmt::format("{}/tandem-{}-{}", fs::temp_directory_path().string(), name_of(api), getpid());
+  return fmt::format("{}/tandem-{}-{}", temporary_folder(), name_of(api), getpid());
 }
 
 void keep(Api api, Verdict& verdict, const std::string& fingerprint, const std::string& path) {
@@ -250,7 +250,8 @@ class Interface {
     }
   }
 
-  // Sets the loader's variables so that it sees the surviving drivers alone, for as long as this process lives.
+  // Sets the loader's variables so that it sees the surviving drivers alone, for as long as this process lives. If that
+  // fails, no driver is loaded.
   void hide() {
     try {
       list_folder_ = scratch_folder(api_);
@@ -262,7 +263,10 @@ class Interface {
         setenv(name.c_str(), value.c_str(), 1);
       }
     } catch (const std::exception& error) {
-      spdlog::warn("a driver that ends processes could not be hidden: {}", error.what());
+      known_->devices.clear();
+      known_->may_load = false;
+      known_->wanting = std::string("a driver that ends processes could not be hidden: ") + error.what();
+      known_->remedy = kTemporaryAdvice;
     }
   }
   // Restores the variables that hide() has set.

@@ -12,6 +12,7 @@
 #include "engine/device/proof/circumstances.h"
 #include "engine/device/proof/compiled_files.h"
 #include "engine/device/proof/driver_files.h"
+#include "engine/device/proof/room.h"
 #include "engine/device/proof/verdict_json.h"
 #include "sync/error.h"
 
@@ -130,6 +131,16 @@ class Trials {
     if (!open_all(only(api_, usable, prover_.folder))) verdict_.devices.clear();
   }
 
+  // A driver ends processes, and which one cannot be found out. So none of them may be loaded.
+  void load_none(const Error& why) {
+    verdict_.devices.clear();
+    verdict_.drivers.clear();
+    verdict_.may_load = false;
+    verdict_.wanting = "a child process that listed the devices of all drivers " + end_.in_one() +
+                       ", and which driver it was could not be found out: " + why.what();
+    verdict_.remedy = kTemporaryAdvice;
+  }
+
   Verdict result() && { return std::move(verdict_); }
 
  private:
@@ -192,7 +203,12 @@ bool may_be_spared(const std::string& step) {
 
 Verdict try_out(Api api, const std::vector<std::string>& manifests, const Prover& prover) {
   Trials trials(api, prover);
-  if (!trials.open_all({})) trials.leave_out_fatal(manifests);
+  if (trials.open_all({})) return std::move(trials).result();
+  try {
+    trials.leave_out_fatal(manifests);
+  } catch (const Error& error) {
+    trials.load_none(error);
+  }
   return std::move(trials).result();
 }
 

@@ -60,6 +60,13 @@ std::string why_not_kept(const std::string& folder) noexcept {
   }
 }
 
+// A variable that a job left behind may name a folder that is gone.
+std::string temporary_folder() noexcept {
+  std::error_code failed;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(failed);
+  return failed ? "/tmp" : folder.string();
+}
+
 std::string why_nothing_is_kept() noexcept {
   const std::string folder = gpu::default_cache_folder();
   return folder.empty() ? "neither XDG_CACHE_HOME nor HOME says where" : why_not_kept(folder);

@@ -18,6 +18,12 @@ inline constexpr uint64_t kLeastRoom = uint64_t{4} << 20;  // what is compiled f
 // The same for the user's cache folder, or that the user has none.
 std::string why_nothing_is_kept() noexcept;
 
+// The folder for files that end with the process: TMPDIR, or /tmp if TMPDIR names no folder.
+std::string temporary_folder() noexcept;
+// What helps if files cannot be written there.
+inline constexpr const char* kTemporaryAdvice =
+    "Free some space in the folder for temporary files, or name another one by TMPDIR";
+
 // Logs that `what` could not be kept. The first call of a process logs a warning, all later calls log information.
 void say_not_kept(const std::string& what, const std::string& why) noexcept;
 std::string not_kept() noexcept;  // reason of the first call of say_not_kept(); "": there was no call

@@ -5,6 +5,7 @@
 
 #include "engine/device/gpu/kept_file.h"
 #include "engine/device/proof/verdict_json.h"
+#include "sync/json_text.h"
 
 namespace tandem::proof {
 namespace {
@@ -73,7 +74,8 @@ std::string to_text(const Verdict& verdict, const std::string& fingerprint) {
 // Nothing: the text has another format, is about other drivers, is damaged, or holds a failure that is a day old.
 std::optional<Verdict> from_text(const std::string& text, const std::string& fingerprint, int64_t now) {
   try {
-    const json file = json::parse(text);
+    const json file = parse_json(text);
+    if (!file.is_object()) return std::nullopt;
     if (file.at("format") != kFormat || file.at("fingerprint") != fingerprint) return std::nullopt;
     if (file.at("checksum") != gpu::fnv1a(text_of(file.at("verdict")))) return std::nullopt;
     Verdict verdict = from_json(file.at("verdict"));

@@ -7,6 +7,7 @@
 
 #include "engine/model/hash.h"
 #include "sync/error.h"
+#include "sync/json_text.h"
 #include "sync/output_file.h"
 
 namespace tandem {
@@ -67,6 +68,13 @@ uint64_t hash_of(const GgufFile& file) {
   for (const GgufTensor& tensor : file.tensors())
     hash = hash_bytes({tensor.data, std::min(tensor.bytes, kBytesOfTensor)}, hash);
   return hash;
+}
+
+// A value of a description as text. A damaged file may have a long one.
+std::string shown(const nlohmann::json& value) {
+  constexpr size_t kMostShown = 100;  // bytes
+  const std::string text = value.dump(-1, ' ', true);
+  return text.size() <= kMostShown ? text : text.substr(0, kMostShown) + " ...";
 }
 
 }  // namespace
@@ -130,13 +138,13 @@ SavedState::SavedState(const std::string& path, const std::string& description)
   if (header.description_bytes > room || header.tokens > (room - header.description_bytes) / sizeof(int32_t))
     refuse("the saved state is cut", cut);
   const auto* text = reinterpret_cast<const char*>(bytes.data() + sizeof header);
-  const nlohmann::json made_by = nlohmann::json::parse(text, text + header.description_bytes, nullptr, false);
+  const nlohmann::json made_by = parse_json({text, header.description_bytes});
   if (!made_by.is_object()) refuse("the saved state has no description", cut);
   const nlohmann::json wanted = nlohmann::json::parse(description);
   for (const auto& [key, value] : wanted.items()) {
     const nlohmann::json had = made_by.contains(key) ? made_by.at(key) : nlohmann::json();
     if (had != value)
-      refuse("the saved state is of another kind: its " + key + " is " + had.dump() + ", here it is " + value.dump(),
+      refuse("the saved state is of another kind: its " + key + " is " + shown(had) + ", here it is " + value.dump(),
              "Load it with the model and the flags that it was saved with");
   }
   ids_.resize(header.tokens);

@@ -121,8 +121,7 @@ SavedState TextCache::open_state(const std::string& path) const {
 Sequence TextCache::load(const std::string& path) const {
   const SavedState state = open_state(path);
   Sequence sequence = new_sequence();
-  if (state.ids().empty()) return sequence;
-  sequence.make_room(std::ssize(state.ids()));
+  if (!state.ids().empty()) sequence.make_room(std::ssize(state.ids()));
   state.copy_to(activations_.caches, sequence.pages());
   sequence.append(state.ids());
   return sequence;

@@ -31,15 +31,17 @@ namespace fs = std::filesystem;
 constexpr int kNiceness = 15;
 constexpr rlim_t kUsualStack = rlim_t{8} << 20;
 
-// This process's environment, with an absolute path of the cache folder, because the program starts in another folder.
+// This process's environment, with absolute paths of the folders that say where files are kept, because the program
+// starts in another folder.
 std::vector<std::string> environment_for_any_folder() {
-  static constexpr std::string_view kCache = "XDG_CACHE_HOME=";
+  static constexpr std::string_view kFolders[] = {"XDG_CACHE_HOME=", "HOME="};
   std::vector<std::string> all;
   for (char** entry = environ; *entry; ++entry) {
     std::string text = *entry;
     std::error_code ignored;
-    if (text.starts_with(kCache) && text.size() > kCache.size())
-      text = std::string(kCache) + fs::absolute(text.substr(kCache.size()), ignored).string();
+    for (const std::string_view name : kFolders)
+      if (text.starts_with(name) && text.size() > name.size())
+        text = std::string(name) + fs::absolute(text.substr(name.size()), ignored).string();
     all.push_back(std::move(text));
   }
   return all;

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "sync/long_wait.h"
+
 namespace tandem {
 namespace {
 
@@ -132,6 +134,18 @@ TEST(Rope, the_table_holds_cosine_and_sine_of_every_position) {
   EXPECT_FLOAT_EQ(table[6], 2.0f * 0.99995f);      // cos 0.01
   EXPECT_FLOAT_EQ(table[8], 2.0f * -0.41614684f);  // cos 2
   EXPECT_EQ(table.back(), -7.0f);
+}
+
+// A context of 100 million tokens took a minute, and no signal ended it.
+TEST(Rope, table_of_many_positions_is_ended_by_an_interrupt) {
+  constexpr int64_t kPositions = 100'000;
+  std::vector<float> table(kPositions * 8);
+  static int looks = 0;
+  stop_waits_when([] { return ++looks > 3; });
+  EXPECT_THROW(fill_rope_table(rotation(8, 10000.0f), kPositions, table.data()), Interrupted);
+  stop_waits_when(nullptr);
+  EXPECT_EQ(looks, 4);
+  EXPECT_EQ(table.back(), 0) << "the rest is not computed";
 }
 
 }  // namespace

@@ -73,6 +73,38 @@ TEST(DriverFiles, fingerprint_changes_with_manifest_library_and_variables_and_wi
   EXPECT_NE(now(), updated);
 }
 
+// The loader passes over what it cannot read. Without it, one folder of that name kept all drivers from being tried.
+TEST(DriverFiles, list_for_the_loader_leaves_out_what_is_no_readable_manifest) {
+  const BrokenDrivers files;
+  std::filesystem::create_directories(files.path("vendors/folder.icd"));
+  std::filesystem::create_symlink("nowhere", files.path("vendors/link.icd"));
+  const std::vector<std::string> all = {files.path("vendors/folder.icd"), files.path("vendors/link.icd"),
+                                        files.write("vendors/good.icd", "libgood.so\n"), "liblisted.so"};
+  only(Api::opencl, all, files.path("list"));
+  std::vector<std::string> contents;
+  for (const std::string& one : {files.path("list/1002.icd"), files.path("list/1003.icd")}) {
+    std::ifstream in(one);
+    std::string line;
+    std::getline(in, line);
+    contents.push_back(line);
+  }
+  EXPECT_THAT(contents, ElementsAre("libgood.so", "liblisted.so"));
+  EXPECT_FALSE(std::filesystem::exists(files.path("list/1000.icd")));
+  EXPECT_FALSE(std::filesystem::exists(files.path("list/1001.icd")));
+}
+
+// A package that was cut or edited by hand must not end commands that need none of its drivers.
+TEST(DriverFiles, fingerprint_takes_a_vulkan_manifest_whatever_its_json_says) {
+  const BrokenDrivers files;
+  for (const char* path : {"5", "null", "[\"lib.so\"]", "{\"library_path\": 1}", "true", "\"\""})
+    for (const std::string& json : {R"({"ICD": {"library_path": )" + std::string(path) + "}}",
+                                    R"({"ICD": )" + std::string(path) + "}", std::string(path)})
+      EXPECT_FALSE(fingerprint(Api::vulkan, {files.write("vendors/a.json", json)}).empty()) << json;
+  const size_t levels = 500'000;
+  const std::string deep = R"({"ICD": )" + std::string(levels, '[') + std::string(levels, ']') + "}";
+  EXPECT_FALSE(fingerprint(Api::vulkan, {files.write("vendors/a.json", deep)}).empty());
+}
+
 TEST(DriverFiles, fingerprint_of_an_interface_is_the_same_whatever_drivers_the_other_one_has) {
   Variables variables;
   const std::string first = fingerprint(Api::vulkan, {});

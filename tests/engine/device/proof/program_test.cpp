@@ -80,6 +80,24 @@ TEST_F(ProgramTest, lists_a_driver_that_would_end_it_and_goes_on_with_the_others
   }
 }
 
+// The list of the surviving drivers needs a folder for temporary files. Without one, no driver is loaded.
+TEST_F(ProgramTest, goes_on_without_drivers_where_one_would_end_it_and_cannot_be_hidden) {
+  devices();  // what is kept says now which driver it is
+  variables_.set("TMPDIR", "/proc");
+  const json report = devices();
+  ASSERT_TRUE(report.is_object());
+  EXPECT_THAT(report.dump(), HasSubstr("could not be hidden"));
+  EXPECT_TRUE(with_id(report, "host").contains("zero_copy"));
+}
+
+TEST_F(ProgramTest, takes_another_folder_for_temporary_files_where_the_named_one_is_none) {
+  variables_.set("TMPDIR", drivers_.path("nowhere"));
+  const json report = devices();
+  ASSERT_TRUE(report.is_object());
+  EXPECT_THAT(with_id(report, "opencl:fake.icd").dump(), HasSubstr("SIGABRT"));
+  EXPECT_TRUE(with_id(report, "host").contains("zero_copy"));
+}
+
 TEST_F(ProgramTest, tries_a_driver_once_and_remembers) {
   const json first = devices();
   const int tried = children();

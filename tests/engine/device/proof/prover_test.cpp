@@ -153,6 +153,20 @@ TEST_F(ProverTest, a_vulkan_driver_that_dies_when_asked_for_its_devices_is_left_
   EXPECT_THAT(verdict.drivers[0].problem, HasSubstr("SIGABRT"));
 }
 
+// Which driver it is shows only with lists of some of them, and those need a folder.
+TEST_F(ProverTest, drivers_of_which_one_dies_are_not_loaded_where_no_list_of_them_can_be_written) {
+  drivers_.add_fake();
+  variables_.set("TANDEM_FAKE_DRIVER", "abort");
+  const std::string no_folder = drivers_.write("file", "") + "/left";
+  const Verdict verdict = try_out(Api::opencl, manifests(Api::opencl),
+                                  {::tandem::testing::prove_program(), no_folder, std::chrono::seconds(120)});
+  EXPECT_TRUE(verdict.tried);
+  EXPECT_FALSE(verdict.may_load);
+  EXPECT_THAT(verdict.devices, IsEmpty());
+  EXPECT_THAT(verdict.wanting, HasSubstr("SIGABRT"));
+  EXPECT_THAT(verdict.remedy, HasSubstr("TMPDIR"));
+}
+
 TEST_F(ProverTest, a_driver_without_devices_is_no_problem) {
   drivers_.add_fake();
   const Verdict verdict = tried();

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/device/gpu/kept_file.h"
+
 namespace tandem::proof {
 namespace {
 
@@ -79,6 +81,20 @@ TEST(KeptVerdict, with_any_letter_changed_is_none_or_the_same) {
     const auto read = from_text(other, "files", kNow);
     EXPECT_TRUE(!read || to_text(*read, "files") == text) << "at " << at;
   }
+}
+
+// Its checksum is right, so only its depth speaks against it. Printing it overran the stack.
+TEST(KeptVerdict, that_nests_deep_is_none) {
+  const size_t levels = 500'000;
+  const std::string deep = std::string(levels, '[') + std::string(levels, ']');
+  const std::string text = R"({"format": "tandem driver proof 4", "fingerprint": "files", "checksum": )" +
+                           std::to_string(gpu::fnv1a(deep)) + R"(, "verdict": )" + deep + "}";
+  EXPECT_FALSE(from_text(text, "files", kNow));
+}
+
+TEST(KeptVerdict, in_a_file_of_any_other_json_is_none) {
+  for (const char* text : {"", "null", "5", "[]", "\"text\"", "{}", R"({"format": []})"})
+    EXPECT_FALSE(from_text(text, "files", kNow)) << text;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <fstream>
 #include <iterator>
 
@@ -147,6 +148,43 @@ TEST_F(SavedStates, with_a_damaged_byte_anywhere_are_refused_and_change_nothing)
   EXPECT_EQ(engine->cache().free_pages(), free) << "a refused file takes no pages";
   EXPECT_EQ(text.position(), 300);
   EXPECT_TRUE(std::ranges::equal(extend(*engine, text, some_ids(2)), expected));
+}
+
+TEST_F(SavedStates, whose_number_of_tokens_is_damaged_to_zero_are_refused) {
+  const auto engine = open();
+  Sequence text = engine->cache().new_sequence();
+  extend(*engine, text, some_ids(300));
+  engine->cache().save(path_, text);
+  std::string damaged = content();
+  damaged.replace(24, 8, std::string(8, '\0'));
+  EXPECT_THAT(message_of([&] { engine->cache().load(with(damaged)); }), HasSubstr("the saved state has grown"));
+  Sequence empty = engine->cache().new_sequence();
+  engine->cache().save(path_, empty);
+  EXPECT_EQ(engine->cache().load(path_).position(), 0) << "a text without tokens can be kept";
+  damaged = content();
+  damaged.back() = static_cast<char>(damaged.back() ^ 1);
+  EXPECT_THAT(message_of([&] { engine->cache().load(with(damaged)); }), HasSubstr("the saved state is damaged"));
+}
+
+// A value that nests deep overran the stack when it was printed.
+TEST_F(SavedStates, whose_description_nests_deep_or_is_long_are_refused_in_a_short_message) {
+  const auto engine = open();
+  Sequence text = engine->cache().new_sequence();
+  extend(*engine, text, some_ids(3));
+  engine->cache().save(path_, text);
+  const std::string bytes = content();
+  const auto refused = [&](const std::string& description) {
+    std::string other = bytes.substr(0, 32) + description + bytes;
+    const uint64_t length = description.size();
+    std::memcpy(other.data() + 16, &length, sizeof length);
+    return message_of([&] { engine->cache().load(with(other)); });
+  };
+  const std::string brackets(500'000, '[');
+  EXPECT_THAT(refused("{\"act\":" + brackets + std::string(500'000, ']') + "}"),
+              HasSubstr("the saved state has no description"));
+  const std::string message = refused("{\"act\":\"" + std::string(1 << 20, 'x') + "\"}");
+  EXPECT_THAT(message, HasSubstr("its act is \"xxx"));
+  EXPECT_LT(message.size(), 500u);
 }
 
 }  // namespace

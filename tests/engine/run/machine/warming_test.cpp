@@ -67,6 +67,25 @@ TEST(BackgroundProcess, has_no_file_folder_session_or_signal_setting_of_the_one_
   EXPECT_EQ(session.substr(0, session.find(' ')), session.substr(session.find("of ") + 3, session.find(' ')));
 }
 
+// It starts in another folder, where a relative path would lead elsewhere.
+TEST(BackgroundProcess, keeps_files_where_the_one_that_starts_it_does) {
+  const testing::ScratchFolder folder;
+  const Variable cache("XDG_CACHE_HOME", "some"), home("HOME", "other");
+  const std::string script = folder.file("script"), report = folder.file("report");
+  std::ofstream(script) << "#!/bin/sh\necho $XDG_CACHE_HOME $HOME end >" << report << "\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  Warming warming("a set", script);
+  EXPECT_TRUE(warming.start({}));
+  const std::string here = std::filesystem::current_path(), expected = here + "/some " + here + "/other end\n";
+  std::string text;
+  for (int i = 0; i < 3000 && text != expected; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::ifstream in(report);
+    text.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  EXPECT_EQ(text, expected);
+}
+
 TEST(BackgroundProcess, has_the_limits_that_it_may_have) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
