@@ -92,8 +92,7 @@ void MoeConversion::check_blocks() const {
                     file_.path() + ": tensor '" + tensor.name + "'", "the file is damaged");
       }
     }
-    // Layers may differ in type. The values of a block are a power of two, so columns that fit the largest block fit
-    // all.
+    // Layers may differ in type. A block has a power of two of values, so columns that fit the largest block fit all.
     const StorageType down = file_.require(layer_tensor(layer, "ffn_down.weight")).type;
     block = std::max<int64_t>(block, info(down).block_values);
   }

@@ -47,9 +47,8 @@ constexpr auto exact = Sums::exact, act_i8 = Sums::act_i8, any_sums = Sums::both
 constexpr auto small_batch = ProductKernel::Form::small_batch, gemm = ProductKernel::Form::gemm;
 constexpr auto panels = Layouts::panels, row_pieces = Layouts::row_pieces;
 
-// Of kernels for the same product, the fastest one comes first. A row: name; its products {family, operators,
-// interfaces, sums, layouts, most tokens}; what it needs; its cut {rows, tokens, group}; how a launch names it
-// {form, option, suffix}.
+// The fastest kernel for a product comes first. A row has its name, its products {family, operators, interfaces, sums,
+// layouts, most tokens}, what it needs, its cut {rows, tokens, group}, and its names {form, option, suffix}.
 constexpr ProductKernel kTable[] = {
     // simt, a small batch: a work-item of a group adds a run of a row's columns, or one run after the other. With 8-bit
     // activations, a tile takes less time from 5 tokens on.
@@ -154,7 +153,7 @@ bool covers(Column column, Column asked) {
   return column == Column::both || column == asked;
 }
 
-// What the kernels of a family take from their device: vectors, and instructions that were proven.
+// Build options that name the device's vectors and proven instructions, for the kernels of its family.
 std::string device_options(const ProductKernel& kernel, const ProductShape& shape, const LoweringContext& context) {
   if (context.shaders) return "";
   if (context.family == simt) {

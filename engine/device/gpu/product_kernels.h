@@ -1,8 +1,7 @@
 // The kernels that multiply with packed weights on GPUs, as a table (product_kernels.cpp).
 //
-// A row says what a kernel is for, what it needs of a device, how it is cut, and how a launch names it. Of the rows
-// that take a product, the first one for which the device has what it needs computes it. A new kernel is a row and its
-// source.
+// A row says what a kernel is for, what it needs of a device, how it is cut, and how a launch names it. A product gets
+// the first row that takes it and for which the device has what it needs. A new kernel is a row and its source file.
 //
 // Contract: pure functions and plain values; any thread. Kernels of the same sums compute the same bits
 // (docs/numbers.md), so the choice is one of speed alone.
@@ -25,7 +24,7 @@ inline constexpr int64_t kTokensOfTile = 64;  // the largest tile of tokens that
 inline constexpr int64_t kRowsOfGroup = 8;
 inline constexpr int64_t kAnyTokens = std::numeric_limits<int32_t>::max();
 
-// What a product asks of a kernel.
+// The product that a kernel must compute.
 struct ProductShape {
   PackedFormat format;
   bool grouped = false;     // a matrix of a stack for each choice (GroupedMatMul)
@@ -51,8 +50,8 @@ struct ProductKernel {
     int64_t most_tokens = kAnyTokens;
   } products;
 
-  // What the device lacks for the kernel, in words. nullptr: nothing. "": it does not suit the format, or only tests
-  // give a device what it needs. The function is nullptr for kernels that every device computes.
+  // Says what the device lacks for the kernel. nullptr: nothing. "": the kernel does not suit the format, or only tests
+  // give a device what it needs. Kernels that every device computes have no function.
   const char* (*lacks)(const ProductShape&, const LoweringContext&);
 
   // Of one work-group. 0 tokens: all of them, in registers or one tile after the other.

@@ -23,7 +23,7 @@ extern char** environ;
 namespace tandem::proof {
 namespace {
 
-constexpr size_t kMostLastWords = 1000;  // a message may name two devices and a list of options
+constexpr size_t kMostLastWords = 1000;             // room for two devices and a list of build options
 constexpr std::chrono::microseconds kPause{20000};  // longest pause between looks at a child that is about to end
 
 void close_file(int& file) {

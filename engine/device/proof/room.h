@@ -20,7 +20,7 @@ std::string why_nothing_is_kept() noexcept;
 
 // The folder for files that end with the process: TMPDIR, or /tmp if TMPDIR names no folder.
 std::string temporary_folder() noexcept;
-// What helps if files cannot be written there.
+// The advice if files cannot be written there.
 inline constexpr const char* kTemporaryAdvice =
     "Free some space in the folder for temporary files, or name another one by TMPDIR";
 
