@@ -23,7 +23,7 @@ extern char** environ;
 namespace tandem::proof {
 namespace {
 
-constexpr size_t kMostLastWords = 500;  // a message with two long names of devices fits
+constexpr size_t kMostLastWords = 500;              // a message with two long names of devices fits
 constexpr std::chrono::microseconds kPause{20000};  // longest pause between looks at a child that is about to end
 
 void close_file(int& file) {
