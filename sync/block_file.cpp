@@ -9,7 +9,8 @@
 
 namespace tandem::sync {
 
-// A second descriptor of the same file, whatever its name is by now.
+// A second descriptor of the same file, whatever its name is by now. Without /proc it is a copy of the caller's, whose
+// mode cannot change, and blocks are read through the page cache.
 BlockFile::BlockFile(int file, std::string path) : path_(std::move(path)) {
   const std::string same = "/proc/self/fd/" + std::to_string(file);
   // Its own descriptor can read directly, while the caller's keeps its mode.
@@ -18,6 +19,7 @@ BlockFile::BlockFile(int file, std::string path) : path_(std::move(path)) {
     direct_ = false;
     file_ = ::open(same.c_str(), O_RDONLY | O_CLOEXEC);
   }
+  if (file_ < 0) file_ = ::fcntl(file, F_DUPFD_CLOEXEC, 0);
   if (file_ < 0) throw Error(std::string("cannot open a file again (") + std::strerror(errno) + ")", path_);
 }
 

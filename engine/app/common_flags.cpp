@@ -18,6 +18,7 @@
 #include "engine/model/chat_template/model_chat.h"
 #include "engine/plan/strategy.h"
 #include "engine/plan/strategy_list.h"
+#include "engine/run/serve/history_file.h"
 #include "sync/json_text.h"
 #include "sync/long_wait.h"
 #include "sync/waiter.h"
@@ -214,7 +215,7 @@ void remove_text_spec_flags(CLI::App& app) {
 // Commands that serve texts have the history's size without the flags of drafts.
 void add_history_max_flag(CLI::App& app, CommonFlags& flags) {
   app.add_option("--history-max", flags.history_mebibytes, "MiB of the history; beyond them the oldest texts leave it")
-      ->transform(whole({1, 1024}))
+      ->transform(whole({1, kMostHistoryBytes >> 20}))
       ->capture_default_str();
 }
 

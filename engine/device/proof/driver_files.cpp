@@ -148,6 +148,17 @@ std::string device_nodes() {
   return text + "\n";
 }
 
+// The parts of the system that drivers ask for cores and memory. In a container that lacks one, PoCL may end the
+// process.
+std::string seen_of_system(const std::string& root) {
+  static constexpr const char* kParts[] = {"/proc/cpuinfo", "/proc/meminfo", "/proc/self", "/sys/devices/system/cpu",
+                                           "/sys/devices/system/node"};
+  std::string text = "system";
+  for (const char* part : kParts)
+    if (access((root + part).c_str(), R_OK) == 0) text += std::string(" ") + part;
+  return text + "\n";
+}
+
 // The PCI address of a device ("0000:03:00.0"): the name of the folder to which the node's link in sysfs leads.
 std::string pci_of(const fs::path& device) {
   std::error_code ignored;
@@ -190,7 +201,7 @@ std::vector<std::string> manifests(Api api) { return api == Api::opencl ? opencl
 
 // One line for each thing that counts. The file of the verdict holds this text, and the name of the record holds
 // its hash.
-std::string fingerprint(Api api, const std::vector<std::string>& manifests) {
+std::string fingerprint(Api api, const std::vector<std::string>& manifests, const std::string& root) {
   std::vector<std::string> variables;
   for (char** entry = environ; *entry; ++entry) {
     if (read_by_drivers(api, *entry)) variables.emplace_back(*entry);
@@ -200,7 +211,7 @@ std::string fingerprint(Api api, const std::vector<std::string>& manifests) {
   for (const std::string& one : variables) text += one + "\n";
   utsname system{};
   if (uname(&system) == 0) text += std::string(system.release) + "\n";
-  text += device_nodes() + stamp("/etc/ld.so.cache");
+  text += device_nodes() + seen_of_system(root) + stamp("/etc/ld.so.cache");
   for (const std::string& manifest : manifests) {
     text += stamp(manifest);
     const std::string library = library_of(api, manifest);

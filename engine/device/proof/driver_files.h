@@ -8,6 +8,7 @@
 //   - the variables that drivers and loaders read.
 //   - the manifests, the libraries that they name, and the folders of these libraries.
 //   - the kernel's release, and its device nodes of GPUs.
+//   - which parts of /proc and /sys are there, because containers lack some.
 //   - the system's list of libraries, which the installation of a package rewrites.
 //   All is read from the file system in well under a millisecond. Threads: any, while no thread writes the environment.
 #pragma once
@@ -24,7 +25,8 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 
 std::vector<std::string> manifests(Api api);
 std::string stamp(const std::string& path);  // one line: path, size, time and inode number of the file
-std::string fingerprint(Api api, const std::vector<std::string>& manifests);
+// root: stands in front of the paths of /proc and /sys (tests).
+std::string fingerprint(Api api, const std::vector<std::string>& manifests, const std::string& root = "");
 
 // Whether the kernel offers a GPU that may be a card with memory of its own. It looks for nodes of NVIDIA's driver, for
 // the node of a virtual machine's GPU, and for render nodes of NVIDIA and AMD. Intel's render nodes count only beyond

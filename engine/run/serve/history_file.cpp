@@ -199,12 +199,21 @@ uint64_t vocabulary_hash(const Tokenizer& tokenizer) {
   return hash == HistoryFile::kAnyVocabulary ? 1 : hash;
 }
 
+// All bytes of a history. A sparse file may have more than the memory, so the size is checked before they are read.
+std::vector<std::byte> HistoryFile::bytes_of(const PlainFile& file) const {
+  const size_t size = file.size();
+  if (size > static_cast<size_t>(std::max(kMostHistoryBytes, most_bytes_)))
+    throw Error("the history is too large", path_,
+                std::to_string(size) + " bytes; at most " + std::to_string(kMostHistoryBytes) + " are read");
+  return file.first(size);
+}
+
 // Several readers may share the file, and a writer waits for them. A file that is not there is an empty history.
 HistoryRecords HistoryFile::read() const {
   const LockedFile file(path_, O_RDONLY, LOCK_SH);
   if (!file.is_open() && errno == ENOENT) return {};
   if (!file.is_open()) file.fail("open");
-  return parse_history(file.first(file.size()), vocabulary_, path_);
+  return parse_history(bytes_of(file), vocabulary_, path_);
 }
 
 // Adds a record under the file's lock, or writes a smaller file if it would grow too long. Another process may have
@@ -234,7 +243,7 @@ bool HistoryFile::append(std::span<const int32_t> record) const {
     if (begin + added.size() <= most) {
       file.write_at(begin, added);
     } else {
-      keep_newest(parse_history(file.first(size), vocabulary_, path_), record);
+      keep_newest(parse_history(bytes_of(file), vocabulary_, path_), record);
     }
     return true;
   }

@@ -23,8 +23,12 @@
 
 namespace tandem {
 
+class PlainFile;
+
 inline constexpr int64_t kMostRecordTokens = int64_t{1} << 20;
 inline constexpr int64_t kHistoryBytes = int64_t{64} << 20;  // the limit of a file, unless a user asks for another
+// The largest limit that a user may ask for. A larger file is none of ours, and is not read.
+inline constexpr int64_t kMostHistoryBytes = int64_t{1} << 30;
 
 struct HistoryRecords {
   std::vector<int32_t> tokens;  // of all records, the oldest first, each followed by kSeparator
@@ -45,7 +49,7 @@ class HistoryFile {
   HistoryFile(std::string path, uint64_t vocabulary, int64_t most_bytes = kHistoryBytes)
       : path_(std::move(path)), vocabulary_(vocabulary), most_bytes_(most_bytes) {}
 
-  HistoryRecords read() const;  // no such file: no records
+  HistoryRecords read() const;  // no such file: no records; Error if it is too large
   // Appends a record; an empty one is left out. Makes the file if there is none, for its owner alone. False: the record
   // is larger than the file may be.
   bool append(std::span<const int32_t> record) const;
@@ -60,6 +64,7 @@ class HistoryFile {
   unsigned open_mode() const;
 
  private:
+  std::vector<std::byte> bytes_of(const PlainFile& file) const;
   void keep_newest(const HistoryRecords& all, std::span<const int32_t> newest) const;
 
   const std::string path_;

@@ -107,11 +107,12 @@ Child::Child(std::vector<std::string> arguments, const ChildSettings& settings)
   signal(SIGPIPE, SIG_IGN);  // a child that ends before it has read everything does not end the test
   const char* program = TANDEM_PROGRAM;
   arguments.insert(arguments.begin(), TANDEM_PROGRAM);
-  if (!settings.limits.empty() || settings.closes_output) {
+  if (!settings.limits.empty() || settings.closes_output || settings.ignores_hangup) {
     program = "/bin/sh";
     const std::string limit = settings.limits.empty() ? "" : "ulimit " + settings.limits + " && ";
+    const std::string trap = settings.ignores_hangup ? "trap '' HUP && " : "";
     const std::string run = std::string(R"(exec "$0" "$@")") + (settings.closes_output ? " >&-" : "");
-    arguments.insert(arguments.begin(), {"sh", "-c", limit + run});
+    arguments.insert(arguments.begin(), {"sh", "-c", limit + trap + run});
   }
   std::vector<std::string> environment = environment_of_child(settings);
   const Pipe in, out, err;
@@ -127,6 +128,7 @@ Child::Child(std::vector<std::string> arguments, const ChildSettings& settings)
   sigemptyset(&defaults);
   sigaddset(&defaults, SIGPIPE);
   sigaddset(&defaults, SIGINT);
+  sigaddset(&defaults, SIGHUP);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   const int failure =

@@ -29,6 +29,7 @@ struct ChildSettings {
   bool keeps_input_open = false;                     // until close_input() is called
   std::string limits{};                              // options of the shell's ulimit: "-v 60000"
   bool closes_output = false;                        // like `>&-`
+  bool ignores_hangup = false;                       // like `nohup`
 };
 
 class Child {

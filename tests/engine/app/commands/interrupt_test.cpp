@@ -77,5 +77,24 @@ TEST_F(Interrupt, of_bench_sync_leaves_no_report) {
   EXPECT_THAT(folder_.names(), IsEmpty());
 }
 
+// A closed terminal is told by the kernel and by the shell, so the signal comes twice.
+TEST_F(Interrupt, by_a_terminal_that_closes_leaves_no_half_written_file) {
+  Child child({"make-random", "--shape", "llama-3-8b", "--type", "F16", "-o", folder_.file("large.gguf"), "-q"});
+  ASSERT_TRUE(child.wait_until([&] { return !folder_.names().empty(); })) << child.err();
+  child.interrupt(SIGHUP);
+  child.interrupt(SIGHUP);
+  EXPECT_EQ(child.wait().status, kInterrupted);
+  EXPECT_THAT(folder_.names(), IsEmpty());
+}
+
+TEST_F(Interrupt, by_a_closed_terminal_is_none_for_a_program_that_nohup_started) {
+  Child child(
+      Arguments{"run", "-m", stories(), "-p", "Once", "-n", "3000", "-c", "4000", "--ignore-eos", "-q"} + on_host(),
+      {.ignores_hangup = true});
+  ASSERT_TRUE(child.wait_until([&] { return child.out().size() > 20; })) << child.err();
+  child.interrupt(SIGHUP);
+  EXPECT_EQ(child.wait().status, 0);
+}
+
 }  // namespace
 }  // namespace tandem::testing

@@ -73,6 +73,20 @@ TEST(DriverFiles, fingerprint_changes_with_manifest_library_and_variables_and_wi
   EXPECT_NE(now(), updated);
 }
 
+// A home folder may be shared with a container that has no /sys, where PoCL ends the process.
+TEST(DriverFiles, fingerprint_changes_with_the_parts_of_the_system_that_a_container_lacks) {
+  const testing::ScratchFolder root;
+  const auto now = [&] { return fingerprint(Api::opencl, {}, root.file("")); };
+  const std::string nothing = now();
+  std::filesystem::create_directories(root.file("sys/devices/system/cpu"));
+  const std::string with_sys = now();
+  EXPECT_NE(with_sys, nothing);
+  std::filesystem::create_directories(root.file("proc"));
+  std::ofstream(root.file("proc/meminfo")) << "MemTotal: 1 kB\n";
+  EXPECT_NE(now(), with_sys);
+  EXPECT_EQ(now(), now());
+}
+
 // The loader passes over what it cannot read. Without it, one folder of that name kept all drivers from being tried.
 TEST(DriverFiles, list_for_the_loader_leaves_out_what_is_no_readable_manifest) {
   const BrokenDrivers files;

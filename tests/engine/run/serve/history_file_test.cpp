@@ -178,6 +178,17 @@ TEST_F(History, of_another_kind_is_refused_and_left_alone) {
 }
 
 // It is cleared in place, so that a full disk is no matter.
+// A sparse file has any length on any disk. Reading it would take more memory than there is.
+TEST_F(History, of_more_bytes_than_any_history_has_is_refused_and_left_alone) {
+  make_three();
+  std::filesystem::resize_file(path_, uint64_t{1} << 40);
+  EXPECT_THAT(test::message_of([&] { file().read(); }), HasSubstr("the history is too large"));
+  EXPECT_THAT(test::message_of([&] { file().append(Tokens{5}); }), HasSubstr("the history is too large"));
+  EXPECT_EQ(std::filesystem::file_size(path_), uint64_t{1} << 40);
+  file().clear();
+  EXPECT_THAT(read(), IsEmpty()) << "clearing needs no memory";
+}
+
 TEST_F(History, is_empty_after_it_was_cleared) {
   make_three();
   const std::string other = folder_.file("other");
