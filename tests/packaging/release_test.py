@@ -54,7 +54,8 @@ class Versions(unittest.TestCase):
     def test_of_an_old_wheel_are_named(self):
         wheel = self.root / "build" / "wheel" / "new" / "tandem_engine-1.2.2-cp311-cp311-linux_x86_64.whl"
         write(wheel, "")
-        self.assertEqual(self.problems(), [f"build/wheel/new/{wheel.name} has the version 1.2.2, and CMakeLists.txt has 1.2.3"])
+        self.assertEqual(self.problems(),
+                         [f"build/wheel/new/{wheel.name} has the version 1.2.2, and CMakeLists.txt has 1.2.3"])
 
     def test_of_this_tree_agree(self):
         versions = {place: version for place, version in release.versions_of(ROOT).items() if not place.startswith("build")}

@@ -236,7 +236,8 @@ def write(work):
             work()
         except tandem.Error:
             time.sleep(0.001)
-works = [lambda: list(model.stream("Once", predict=50)), lambda: model.eval([5] * 9), lambda: model.tokenize("Once " * 50),
+works = [lambda: list(model.stream("Once", predict=50)), lambda: model.eval([5] * 9),
+         lambda: model.tokenize("Once " * 50),
          lambda: model.generate("Once", predict=9, sampler=lambda logits: int(logits.argmax()))]
 for work in works:
     threading.Thread(target=write, args=(work,), daemon=True).start()
@@ -246,8 +247,8 @@ time.sleep(float(sys.argv[2]))
 
 def test_an_interpreter_ends_while_threads_still_write():
     for i in range(6):
-        said = subprocess.run([sys.executable, "-c", DAEMONS, MODEL, str(0.05 + 0.02 * i)], capture_output=True, text=True,
-                              timeout=120)
+        said = subprocess.run([sys.executable, "-c", DAEMONS, MODEL, str(0.05 + 0.02 * i)], capture_output=True,
+                              text=True, timeout=120)
         assert (said.returncode, said.stderr) == (0, "")
 
 

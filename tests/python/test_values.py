@@ -372,7 +372,8 @@ def test_more_ids_than_the_context_holds_are_refused_before_memory_is_taken(mode
 def test_a_text_with_half_a_character_is_named(model):
     half = "a\udcff"
     for call in (lambda: model.tokenize(half), lambda: model.generate(half), lambda: model.generate("a", stop=half),
-                 lambda: model.generate("a", stop=["b", half]), lambda: model.generate("a", grammar=f'root ::= "{half}"'),
+                 lambda: model.generate("a", stop=["b", half]),
+                 lambda: model.generate("a", grammar=f'root ::= "{half}"'),
                  lambda: model.generate("a", json_schema='"' + half + '"'), lambda: model.embed(half),
                  lambda: model.perplexity(half), lambda: model.generate(["a", half])):
         with pytest.raises(tandem.UsageError, match="surrogate"):
@@ -468,16 +469,19 @@ def test_a_machine_has_devices_of_its_own_and_is_closed():
 
 
 def test_budgets_for_experts_change_memory_and_no_id(tmp_path):
-    shape = {"schema": 1, "name": "toy", "architecture": "qwen3moe", "layers": 2, "hidden": 64, "feed_forward": 96, "heads": 2,
-             "vocabulary": 300, "context_length": 128, "experts": 8, "experts_used": 2, "expert_feed_forward": 64}
+    shape = {"schema": 1, "name": "toy", "architecture": "qwen3moe", "layers": 2, "hidden": 64, "feed_forward": 96,
+             "heads": 2, "vocabulary": 300, "context_length": 128, "experts": 8, "experts_used": 2,
+             "expert_feed_forward": 64}
     (tmp_path / "shape.json").write_text(json.dumps(shape))
     path, packed = str(tmp_path / "toy.gguf"), tmp_path / "toy.packed"
-    subprocess.run([PROGRAM, "make-random", "--shape", tmp_path / "shape.json", "--type", "q8_0", "-o", path, "-q"], check=True)
+    made = ["--shape", tmp_path / "shape.json", "--type", "q8_0", "-o", path, "-q"]
+    subprocess.run([PROGRAM, "make-random", *made], check=True)
     subprocess.run([PROGRAM, "pack", "-m", path, "-o", packed, "-q"], check=True)
 
     def written(**options):
         with tandem.Model.load(path, **{**ON_HOST, **options}) as model:
-            return model.generate([7, 8, 9], predict=8, ignore_end=True).ids, (model.info["expert_store"] or {}).get("slots_per_layer")
+            store = model.info["expert_store"] or {}
+            return model.generate([7, 8, 9], predict=8, ignore_end=True).ids, store.get("slots_per_layer")
 
     alone, slots = written()
     assert slots is None

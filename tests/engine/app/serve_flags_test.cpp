@@ -23,5 +23,11 @@ TEST(ServeFlags, let_other_machines_ask_only_with_a_key_or_a_word) {
   EXPECT_NO_THROW(require_safe(flags));
 }
 
+TEST(ServeFlags, refuse_an_empty_key_before_a_model_is_loaded) {
+  ServeFlags flags;
+  flags.keys = {"k", ""};
+  EXPECT_THROW(require_safe(flags), WrongUsage);
+}
+
 }  // namespace
 }  // namespace tandem::app

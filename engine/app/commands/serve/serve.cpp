@@ -3,6 +3,7 @@
 #include "engine/app/commands/serve/serve.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -49,6 +50,8 @@ std::vector<std::string> keys_of_file(const std::string& path) {
 // Other machines may ask only with a key, unless the user says that none is needed.
 void require_safe(const ServeFlags& flags) {
   const bool has_key = !flags.keys.empty() || !flags.key_file.empty();
+  if (std::ranges::find(flags.keys, "") != flags.keys.end())
+    throw WrongUsage("--api-key: a key is empty; give one of some letters");
   if (has_key && flags.no_key) throw WrongUsage("--no-api-key: a key is given, too");
   if (!has_key && !flags.no_key && !http::is_loopback(flags.host))
     throw WrongUsage("--host " + http::printable(flags.host) +
@@ -71,8 +74,6 @@ http::ServerOptions server_options(const ServeFlags& flags) {
   options.access.keys = flags.keys;
   if (!flags.key_file.empty())
     for (std::string& key : keys_of_file(flags.key_file)) options.access.keys.push_back(std::move(key));
-  for (const std::string& key : options.access.keys)
-    if (key.empty()) throw Error("a key is empty", "--api-key", "Give a key of some letters");
   options.access.hosts = flags.hosts;
   options.access.hosts.push_back(flags.host);
   options.access.origins = flags.origins;
