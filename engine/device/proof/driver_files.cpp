@@ -148,8 +148,7 @@ std::string device_nodes() {
   return text + "\n";
 }
 
-// The parts of the system that drivers ask for cores and memory. In a container that lacks one, PoCL may end the
-// process.
+// The parts of the system that drivers ask for cores and memory. PoCL may end a process that lacks one in a container.
 std::string seen_of_system(const std::string& root) {
   static constexpr const char* kParts[] = {"/proc/cpuinfo", "/proc/meminfo", "/proc/self", "/sys/devices/system/cpu",
                                            "/sys/devices/system/node"};

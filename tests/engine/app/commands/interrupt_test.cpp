@@ -77,7 +77,7 @@ TEST_F(Interrupt, of_bench_sync_leaves_no_report) {
   EXPECT_THAT(folder_.names(), IsEmpty());
 }
 
-// A closed terminal is told by the kernel and by the shell, so the signal comes twice.
+// The kernel and the shell both send the signal of a closed terminal, so it comes twice.
 TEST_F(Interrupt, by_a_terminal_that_closes_leaves_no_half_written_file) {
   Child child({"make-random", "--shape", "llama-3-8b", "--type", "F16", "-o", folder_.file("large.gguf"), "-q"});
   ASSERT_TRUE(child.wait_until([&] { return !folder_.names().empty(); })) << child.err();
