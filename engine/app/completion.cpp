@@ -195,7 +195,7 @@ complete -F _tandem tandem
 constexpr const char* kZsh = R"(#compdef tandem
 _tandem() {
   local -a lines
-  lines=("${(@f)$("${words[1]}" completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  lines=("${(@f)$("${words[1]/#\~\//$HOME/}" completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
   if (( ${lines[(Ie):files]} )); then lines=("${(@)lines:#:files}"); _files; fi
   lines=("${(@)lines%%$'\t'*}")
   compadd -- "${(@)lines:#}"
@@ -205,7 +205,8 @@ _tandem() {
 
 constexpr const char* kFish = R"(function __tandem_words
   set -l words (commandline -opc) (commandline -ct)
-  $words[1] completion words -- $words[2..-1] 2>/dev/null
+  set -l program (string replace -r '^~/' "$HOME/" -- $words[1])
+  $program completion words -- $words[2..-1] 2>/dev/null
 end
 complete -c tandem -f -a '(__tandem_words | string match -v ":files")'
 complete -c tandem -n '__tandem_words | string match -q ":files"' -F

@@ -1,6 +1,7 @@
 // `tandem completion` in the shells that are installed: what a user sees behind Tab.
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 #include "tests/engine/app/commands/whole.h"
 
@@ -18,6 +19,9 @@ std::string output_of(const std::string& command) {
   for (int c = std::fgetc(child); c != EOF; c = std::fgetc(child)) said += static_cast<char>(c);
   return pclose(child) == 0 ? said : "FAILED";
 }
+
+// For a line that names the program by a path below the home folder.
+std::string at_home() { return "HOME=" + std::filesystem::path(path_of_tandem()).parent_path().string() + " "; }
 
 // The sorted answers of bash's function to a line. compopt works only while a user types, so its complaint is dropped.
 // program: as the user writes it.
@@ -61,11 +65,16 @@ TEST(CompletionCommand, completes_in_zsh_and_fish) {
     EXPECT_EQ(zsh_answers("tok", 2), "tokenize\n");
     EXPECT_EQ(zsh_answers("run --plan ten", 4), "tensor\n");
     EXPECT_EQ(zsh_answers("run --device ho", 4), "host\n");
+    EXPECT_EQ(output_of(at_home() + "zsh -fc '" + source + "words=(\"~/tandem\" tok); CURRENT=2; _tandem'"),
+              "tokenize\n");
   }
   if (is_installed("fish")) {
     EXPECT_EQ(fish_answers("tok"), "tokenize\n");
     EXPECT_EQ(fish_answers("run --plan ten"), "tensor\n");
     EXPECT_EQ(fish_answers("run --device ho"), "host\n");
+    EXPECT_EQ(
+        output_of(at_home() + "fish -c '~/tandem completion fish | source; complete -C \"~/tandem tok\" | cut -f1'"),
+        "tokenize\n");
   }
 }
 
