@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-constexpr int64_t kPositionsOfLook = 1024;  // between two looks for an interrupt: well below a millisecond
+constexpr int64_t kPositionsOfLook = 1 << 15;  // between two looks for an interrupt: some hundredths of a second
 
 // YaRN (Peng et al., 2023), "NTK-by-parts": pair i turns original_context * theta_i / (2 pi) times over the trained
 // context. Pairs with more than beta_fast turns keep their frequency. Pairs with fewer than beta_slow turns are slowed
@@ -83,7 +83,7 @@ void fill_rope_table(const RopeConfig& rope, int64_t positions, float* table, co
   const double magnitude = rope_magnitude(rope);
   LongWait wait("the rotations of " + std::to_string(positions) + " positions (--ctx-size)");
   for (int64_t position = 0; position < positions; ++position) {
-    if (position % kPositionsOfLook == 0) wait.look();
+    if (position > 0 && position % kPositionsOfLook == 0) wait.look();
     const double scale = magnitude * (temperature == nullptr ? 1.0 : query_temperature(*temperature, position));
     for (double theta : frequencies) {
       const double angle = static_cast<double>(position) * theta;
