@@ -299,6 +299,7 @@ class ExpertPlanner {
     MatMul op;
     op.S = at.capacity, op.K = op.x_stride = stack.columns, op.row_end = stack.rows;
     op.w = stack.matrix(at.expert);
+    op.act_i8 = std::get<GroupedMatMul>(grouped.body).act_i8;
     op.x = row_at(x, at.row, stack.columns, 0);
     op.y = row_at(y, at.row, width, column), op.y_stride = std::max(width, stack.rows);
     return {grouped.name + ".g" + std::to_string(at.group), op, grouped.layer};

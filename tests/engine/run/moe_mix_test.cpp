@@ -99,6 +99,27 @@ TEST(MoeMixBits, are_the_same_on_every_plan_and_in_pieces_of_every_length) {
   }
 }
 
+// 8-bit activations: groups of experts on the NPU multiply the same integers as all other devices.
+TEST(MoeMixBits, are_the_same_on_every_plan_with_8_bit_activations) {
+  if (!mix("Q4_0")) SKIP_FOR_WANT_OF(data, "no moe-mix");
+  const std::vector<int32_t> ids = golden_texts().front().all;
+  if (std::ranges::count(available_devices(), std::string("opencl:0")) == 0)
+    SKIP_FOR_WANT_OF(opencl, "no OpenCL driver is installed");
+  for (const char* type : {"Q4_0", "Q8_0"}) {
+    const auto logits_on = [&](const Way& way) {
+      const auto engine = open_engine(*mix(type), way, 96);
+      return all_logits(*engine, ids);
+    };
+    const auto expected = logits_on({"host-only", {}, "", ActType::i8});
+    for (const char* plan :
+         {"tensor", "layer", "rows", "npumoe", "npumoe-tg", "npumoe-t", "npumoe-base", "moe-naive"}) {
+      const Way way{plan, plan == std::string("tensor") ? std::vector<double>{0.5} : std::vector<double>{}, "simd",
+                    ActType::i8};
+      EXPECT_EQ(largest_difference(logits_on(way), expected), 0) << type << " " << plan;
+    }
+  }
+}
+
 // N1: sixteen windows of each of three texts, with F16 weights. The counts must be those of the trained model's
 // own code.
 TEST(MoeMixCounts, are_those_of_the_models_own_code) {
