@@ -295,11 +295,12 @@ class ExpertPlanner {
   // columns, and the result begins at `column`.
   static Operator product(const Operator& grouped, const ExpertAt& at, const Operand& x, const Operand& y,
                           int64_t width, int64_t column = 0) {
-    const auto& stack = std::get<GroupedMatMul>(grouped.body).w;
+    const auto& all = std::get<GroupedMatMul>(grouped.body);
+    const auto& stack = all.w;
     MatMul op;
     op.S = at.capacity, op.K = op.x_stride = stack.columns, op.row_end = stack.rows;
     op.w = stack.matrix(at.expert);
-    op.act_i8 = std::get<GroupedMatMul>(grouped.body).act_i8;
+    op.act_i8 = all.act_i8;
     op.x = row_at(x, at.row, stack.columns, 0);
     op.y = row_at(y, at.row, width, column), op.y_stride = std::max(width, stack.rows);
     return {grouped.name + ".g" + std::to_string(at.group), op, grouped.layer};

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string>
 
 #include "engine/device/gpu/lower.h"
 #include "packed/format.h"
