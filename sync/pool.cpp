@@ -99,6 +99,18 @@ std::byte* Pool::from_arena(size_t size, const std::string& label) {
 
 // Reuses the smallest fitting released slot, else maps a new one. A new slot counts as promised memory, except a
 // device-local one.
+void Slot::divide(size_t part_bytes) {
+  TANDEM_CHECK(part_bytes > 0, "parts of a slot");
+  part_bytes_ = part_bytes;
+  changes_ = std::make_unique<std::atomic<uint64_t>[]>(parts());
+}
+
+void Slot::changed(size_t offset, size_t bytes) const {
+  if (!is_divided() || bytes == 0) return;
+  for (size_t part = offset / part_bytes_; part <= (offset + bytes - 1) / part_bytes_; ++part)
+    changes_[part].fetch_add(1, std::memory_order_release);
+}
+
 Slot& Pool::acquire(size_t bytes, SlotUse use, std::string label, bool keepable) {
   TANDEM_CHECK(bytes > 0, "a slot needs a size: " + label);
   const size_t size = round_up(bytes, kPageBytes);
@@ -115,6 +127,7 @@ Slot& Pool::acquire(size_t bytes, SlotUse use, std::string label, bool keepable)
     best->in_use = true;
     best->slot.label_ = std::move(label);
     ++best->slot.times_acquired_;
+    best->slot.part_bytes_ = 0;
     clear(best->slot);
     return best->slot;
   }

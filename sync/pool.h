@@ -49,6 +49,16 @@ class Slot {
     return reinterpret_cast<T*>(data_ + offset_bytes);
   }
   std::shared_ptr<const void> keep() const;  // only of keepable slots
+
+  // A divided slot changes part by part while other parts are read: experts in slots. Who has written bytes says so,
+  // and a device with a copy of its own brings the parts up to date that have changed since. divide() comes before the
+  // slot is shared; the others are for any thread.
+  void divide(size_t part_bytes);
+  bool is_divided() const { return part_bytes_ > 0; }
+  size_t part_bytes() const { return part_bytes_; }
+  size_t parts() const { return is_divided() ? (size_bytes_ + part_bytes_ - 1) / part_bytes_ : 0; }
+  void changed(size_t offset, size_t bytes) const;  // nothing happens if the slot is not divided
+  uint64_t changes(size_t part) const { return changes_[part].load(std::memory_order_acquire); }  // so far
   bool is_kept() const { return keeping_ && keeping_->count.load(std::memory_order_acquire) > 0; }
 
  private:
@@ -62,6 +72,8 @@ class Slot {
   uint64_t id_ = 0, times_acquired_ = 1;
   SlotUse use_ = SlotUse::activations;
   std::string label_;
+  size_t part_bytes_ = 0;  // 0: the slot is not divided
+  std::unique_ptr<std::atomic<uint64_t>[]> changes_;
   std::shared_ptr<Keeping> keeping_;  // null: the slot is not keepable
 };
 

@@ -30,6 +30,7 @@
 namespace tandem {
 
 class DeviceLab;
+class PrivateSlots;
 
 struct Cost {  // on the model clock: computed, never measured
   double seconds = 0, joules = 0, bytes = 0, flops = 0;
@@ -89,6 +90,8 @@ class Device {
   virtual Cost estimate(std::span<const Operator> operators) const = 0;
   // Blocks until all launches have ended; throws the first stored failure and clears it.
   virtual void finish(std::chrono::milliseconds deadline) = 0;
+  // The device_local slots in the device's own memory (engine/device/private_slots.h). nullptr: they lie in the pool's.
+  virtual PrivateSlots* private_slots() { return nullptr; }
 
  private:
   friend DeviceLab& lab_of(Device& device);

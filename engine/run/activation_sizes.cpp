@@ -82,8 +82,7 @@ ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& 
   // List kernels are compiled for passes that get logits for all of their tokens.
   if (options.drafts) sizes.logit_rows = std::min(std::max(sizes.logit_rows, kListedTokens), sizes.tokens);
   sizes.padded_logit_rows = graph_size_for(sizes.logit_rows, {options.graph_tokens});
-  const bool trees =
-      (options.sequences > 1 || options.drafts) && machine.zero_copy();  // an accepted path is copied within the cache
+  const bool trees = options.sequences > 1 || options.drafts;
   sizes.segments = most_segments(options.sequences, trees);
   sizes.tree_depth = trees ? kMostTreeDepth : 0;
   sizes.pages = (options.sequences + options.spare_texts) * pages_of(sizes.positions);

@@ -92,7 +92,7 @@ class Engine::State : public DeviceUser {
   void release_prepared() noexcept override { plans_->release(); }
   void rebuild() override;
   BitsContract find_contract(std::span<const DeviceInfo* const> devices) const;
-  PassLimits limits(bool trees) const;
+  PassLimits limits() const;
   void set_up();
   void run_batch(PassPlans::Entry& entry, const PassTokens& pass);
 };
@@ -213,8 +213,7 @@ std::vector<std::string> Engine::diagnostics() const {
   return all;
 }
 
-// trees: whether the pass has trees of drafts. Only then the names of devices are needed.
-PassLimits Engine::State::limits(bool trees) const {
+PassLimits Engine::State::limits() const {
   PassLimits limits;
   limits.sequences = options_.sequences;
   limits.tokens = sizes().tokens;
@@ -223,7 +222,6 @@ PassLimits Engine::State::limits(bool trees) const {
   limits.vocabulary = model_->config().vocabulary;
   limits.context = sizes().context;
   limits.tree_depth = sizes().tree_depth;
-  if (trees && !machine_->zero_copy()) limits.no_trees_because_of = machine_->device_names();
   return limits;
 }
 
@@ -235,7 +233,7 @@ Logits Engine::extend(std::span<const Extension> extensions) {
 // after its success the sequences take their tokens.
 Logits Engine::State::run(std::span<const Extension> extensions) {
   const bool trees = std::ranges::any_of(extensions, [](const Extension& each) { return !each.parents.empty(); });
-  check_extensions(extensions, limits(trees));
+  check_extensions(extensions, limits());
   if (model_->config().sees_all)
     for (const Extension& each : extensions) require_whole(each);
   machine_->admit_gpu_when_warm();
@@ -245,6 +243,7 @@ Logits Engine::State::run(std::span<const Extension> extensions) {
   Batch batch{std::ssize(pass.ids), pass.logit_rows, segment_class(std::ssize(pass.runs)), trees};
   if (pass.logit_rows > 0) batch.logits = logits_->next();
   PassPlans::Entry& entry = plans_->prepare(batch, pass.position);
+  cache_->set_home(machine_->home_of_cache(entry.prepared->plan()));
   Logits logits = logits_->lend(batch.logits, static_cast<size_t>(pass.logit_rows * width()));
   write_runs(*activations_, pass.runs, entry.batch.segments);
   run_batch(entry, pass);

@@ -66,7 +66,7 @@ class Engine {
   //   - There are more runs of tokens than a pass has segments. Each token of a tree is one run. Another sequence has
   //     two runs if it is not alone and a part of its tokens gets logits, else one.
   //   - The model is an encoder, and a sequence has tokens already: a text of an encoder is one piece.
-  //   - The parents make no tree, or a device keeps the cache in memory of its own and there is a tree.
+  //   - The parents make no tree.
   // After a device's Error each sequence has the tokens that it had, but no tree.
   // A tree's tokens lie behind the text, each at a place of its own, so the context must have room for all of
   // them. Each token gets the bits that it would have behind its ancestors in a text. The sequence's position does

@@ -17,6 +17,7 @@ namespace tandem {
 class Activations;
 class LoadedModel;
 class PagePool;
+class PrivateSlots;
 class SavedState;
 
 // A tree of drafts: several ways in which a text may continue. One pass runs all its tokens (Engine::extend()), each
@@ -123,7 +124,8 @@ class Logits {
 // Contract
 //   Pages: sequences take them from a pool, and share them with their forks. A page takes memory when it is first
 //   written.
-//   Memory of devices: copies, trees of drafts and files need a cache in the host's memory.
+//   Memory of devices: a card keeps the pages in its own memory, and copies them there (set_home()). For a file they
+//   are copied through the host's memory.
 //   Threads: those of its engine's callers, one at a time. Ownership: borrows the model and the activations, which own
 //   the cache's memory.
 class TextCache {
@@ -133,15 +135,14 @@ class TextCache {
 
   // An empty sequence. It may outlive its engine, but is of no use then.
   Sequence new_sequence() const { return Sequence(pages_); }
-  // A sequence that begins with the first `most` tokens of another one. On devices that keep the cache in memory of
-  // their own, no part of a page can be copied. There the fork has the tokens of whole pages only.
+  // A sequence that begins with the first `most` tokens of another one.
   Sequence fork(const Sequence& from, int64_t most) const;
   // Appends the tokens of a path of the sequence's tree, and drops the rest of the tree. path: indices in the tree. The
   // first token follows the text, and each further one is a child of the one before. Keys and values of these tokens
   // are in the cache already. An empty path appends nothing. Error: there is no tree, or it has no such path.
   void accept(Sequence& sequence, std::span<const int32_t> path) const;
 
-  // Texts in files. A file that is refused takes no pages. Error if a device keeps the cache in memory of its own.
+  // Texts in files. A file that is refused takes no pages.
   // while_unread: called while a FIFO has no reader; what it throws leaves save().
   void save(const std::string& path, const Sequence& sequence, WhileUnread while_unread = {}) const;
   Sequence load(const std::string& path) const;
@@ -150,6 +151,10 @@ class TextCache {
   // require_memory() is an Error if a control group has no room for the pages of all sequences.
   void make_room(Sequence& sequence, int64_t tokens) const;
   void require_memory();
+
+  // For engines. Says where the next pass reads and writes keys and values, and copies the pages in use there. nullptr:
+  // in the pool's memory, which the host sees. home: a device's, which outlives its use here.
+  void set_home(PrivateSlots* home);
 
   bool has_sequences() const;  // whether one has pages
   int64_t all_pages() const;   // pages that sequences can use
@@ -165,7 +170,8 @@ class TextCache {
   const Activations& activations_;
   const ActType act_;
   std::shared_ptr<PagePool> pages_;
-  int64_t promised_pages_ = 0;  // most pages that were ever in use; memory was promised for them
+  PrivateSlots* home_ = nullptr;  // a device of the machine owns it
+  int64_t promised_pages_ = 0;    // most pages that were ever in use; memory was promised for them
 };
 
 }  // namespace tandem

@@ -234,5 +234,28 @@ TEST(Pool, refuses_parts_that_are_not_inside_the_file_or_begin_inside_a_page) {
   EXPECT_EQ(pool.mapped_bytes(), 0u);
 }
 
+TEST(Pool, counts_changes_of_a_slots_parts) {
+  Pool pool;
+  Slot& slot = pool.acquire(4096, SlotUse::activations, "parts");
+  slot.changed(0, 100);
+  EXPECT_FALSE(slot.is_divided());
+  EXPECT_EQ(slot.parts(), 0U);
+  slot.divide(1000);
+  ASSERT_EQ(slot.parts(), 5U) << "the last one is smaller";
+  const auto changes = [&] {
+    std::vector<uint64_t> all;
+    for (size_t part = 0; part < slot.parts(); ++part) all.push_back(slot.changes(part));
+    return all;
+  };
+  EXPECT_EQ(changes(), (std::vector<uint64_t>{0, 0, 0, 0, 0}));
+  slot.changed(1000, 1000);
+  slot.changed(1999, 2);
+  slot.changed(4095, 1);
+  slot.changed(500, 0);
+  EXPECT_EQ(changes(), (std::vector<uint64_t>{0, 2, 1, 0, 1}));
+  pool.release(slot);
+  EXPECT_FALSE(pool.acquire(4096, SlotUse::activations, "the next one").is_divided());
+}
+
 }  // namespace
 }  // namespace tandem::sync

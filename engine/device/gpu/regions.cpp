@@ -1,6 +1,7 @@
 #include "engine/device/gpu/regions.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tandem::gpu {
 namespace {
@@ -25,6 +26,10 @@ void collect_regions(const Operator& op, CopiedRegions& all, const KeptSlots& ke
   };
   for (const Region& region : reads(op)) {
     if (!region.at || stays(region.at.slot)) continue;
+    if (region.at.slot->is_divided()) {
+      if (std::ranges::find(all.divided, region.at.slot) == all.divided.end()) all.divided.push_back(region.at.slot);
+      continue;
+    }
     if (std::ranges::any_of(all.downloads, [&](const Region& written) { return covers(written, region); })) continue;
     add_region(region.at.slot->use() == sync::SlotUse::weights ? all.weights : all.uploads, region);
   }
@@ -38,6 +43,20 @@ uint64_t copied_bytes(const CopiedRegions& all) {
   for (const auto& regions : {all.uploads, all.downloads})
     for (const Region& region : regions) bytes += static_cast<uint64_t>(region.rows) * region.width_bytes;
   return bytes;
+}
+
+// A part without a change has never been written, and nobody reads it.
+std::vector<Region> CopiedParts::take_changed(const sync::Slot& slot) {
+  if (acquired_ != slot.times_acquired()) changes_.assign(slot.parts(), 0);
+  acquired_ = slot.times_acquired();
+  std::vector<Region> regions;
+  for (size_t part = 0; part < slot.parts(); ++part) {
+    const uint64_t changes = slot.changes(part);
+    if (std::exchange(changes_[part], changes) == changes) continue;
+    const size_t begin = part * slot.part_bytes(), bytes = std::min(slot.part_bytes(), slot.size_bytes() - begin);
+    regions.push_back({{&slot, begin}, 1, bytes, bytes});
+  }
+  return regions;
 }
 
 }  // namespace tandem::gpu

@@ -268,6 +268,7 @@ size_t run_expert_move(const ExpertMove& op) {
     std::byte* const back = op.keeper != nullptr ? op.keeper->take_back(op.layer, to) : nullptr;
     if (back != nullptr) std::memcpy(back, place, op.expert_bytes);
     std::memcpy(place, op.from.as<const std::byte>() + static_cast<size_t>(from) * op.expert_bytes, op.expert_bytes);
+    op.to.slot->changed(op.to.offset_bytes + static_cast<size_t>(to) * op.expert_bytes, op.expert_bytes);
     if (op.keeper != nullptr) op.keeper->kept(op.layer, expert, to);
   }
   return static_cast<size_t>(n) * op.expert_bytes;
@@ -288,6 +289,8 @@ void run_expert_prefetch(const ExpertPrefetch& op, const std::function<void(size
       done += piece;
       if (behind_piece) behind_piece(piece);
     }
+    const size_t offset = op.to.offset_bytes + static_cast<size_t>(copy->slot) * op.expert_bytes;
+    if (done == op.expert_bytes) op.to.slot->changed(offset, done);
     op.lanes->copied_ahead(op.next, *copy, done, op.expert_bytes);
   }
 }

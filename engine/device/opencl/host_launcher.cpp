@@ -59,6 +59,7 @@ void HostLauncher::execute_kernels(Prepared& program) {
     program.arranged_behind = uploads_;
     for (const Region& region : program.copied.uploads) memory_.upload(queue_, region);
     copied_bytes_ += gpu::copied_bytes(program.copied);
+    for (const sync::Slot* slot : program.copied.divided) copied_bytes_ += memory_.upload_changes(queue_, *slot);
   }
   enqueue_measured(queue_, program, spans_);
   if (!memory_.shared()) {

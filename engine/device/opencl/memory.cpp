@@ -40,7 +40,7 @@ cl::Buffer SlotMemory::buffer(const sync::Slot& slot) {
     check(queue.enqueueFillBuffer(buffer, cl_uint{0}, 0, slot.size_bytes()), "clEnqueueFillBuffer", object);
     check(queue.finish(), "clFinish", object);
   }
-  imports_[slot.id()] = {buffer, slot.data(), slot.size_bytes(), 0, {}};
+  imports_[slot.id()] = {buffer, slot.data(), slot.size_bytes(), 0, {}, {}};
   return buffer;
 }
 
@@ -79,6 +79,20 @@ bool SlotMemory::upload_once(const cl::CommandQueue& queue, const Region& weight
   return true;
 }
 
+uint64_t SlotMemory::upload_changes(const cl::CommandQueue& queue, const sync::Slot& slot) {
+  std::vector<Region> changed;
+  {
+    std::lock_guard lock(mutex_);
+    changed = imports_.at(slot.id()).parts.take_changed(slot);
+  }
+  uint64_t bytes = 0;
+  for (const Region& region : changed) {
+    upload(queue, region);
+    bytes += region.width_bytes;
+  }
+  return bytes;
+}
+
 std::vector<gpu::RearrangedBytes::Part> SlotMemory::rearrange_once(const gpu::PanelRange& range) {
   std::lock_guard lock(mutex_);
   return imports_.at(range.at.slot->id()).rearranged.add(range.begin(), range.end());
@@ -115,6 +129,28 @@ void SlotMemory::download(const cl::CommandQueue& queue, const Region& region) {
       [&](const Coordinates& origin, const Coordinates& extent, size_t pitch) {
         check(queue.enqueueReadBufferRect(source, CL_FALSE, origin, origin, extent, pitch, 0, pitch, 0, slot.data()),
               "clEnqueueReadBufferRect", object);
+      });
+}
+
+// Both places are described by the same rectangle, so both lie within a pitch or neither does.
+void SlotMemory::copy_within(const cl::CommandQueue& queue, const SlotCopy& move) {
+  const Region& from = move.from;
+  const sync::Slot& slot = *from.at.slot;
+  const size_t begin = from.at.offset_bytes, target = move.to.offset_bytes;
+  TANDEM_CHECK(move.to.slot == &slot, "a copy within a slot");
+  TANDEM_CHECK(from.rows == 1 || target % from.pitch_bytes + from.width_bytes <= from.pitch_bytes, "rows in a pitch");
+  const cl::Buffer memory = buffer(slot);
+  const std::string object = "slot '" + slot.label() + "' on " + handle_.id;
+  copy(
+      from,
+      [&](size_t offset, size_t bytes) {
+        check(queue.enqueueCopyBuffer(memory, memory, offset, offset - begin + target, bytes), "clEnqueueCopyBuffer",
+              object);
+      },
+      [&](const Coordinates& origin, const Coordinates& extent, size_t pitch) {
+        check(queue.enqueueCopyBufferRect(memory, memory, origin, Coordinates{target % pitch, target / pitch, 0},
+                                          extent, pitch, 0, pitch, 0),
+              "clEnqueueCopyBufferRect", object);
       });
 }
 

@@ -16,9 +16,11 @@
 #include <mutex>
 #include <vector>
 
+#include "engine/device/gpu/regions.h"
 #include "engine/device/gpu/row_pieces.h"
 #include "engine/device/opencl/cl.h"
 #include "engine/device/operator.h"
+#include "engine/device/private_slots.h"
 #include "sync/pool.h"
 
 namespace tandem::opencl {
@@ -32,10 +34,13 @@ class SlotMemory {
   cl::Buffer buffer(const sync::Slot& slot);
   void upload(const cl::CommandQueue& queue,
               const Region& region);  // does not block; the slot must not change until the copy has ended
+  // Copies the parts of a divided slot that have changed since the last call. Returns their bytes.
+  uint64_t upload_changes(const cl::CommandQueue& queue, const sync::Slot& slot);
   bool upload_once(const cl::CommandQueue& queue, const Region& weights);  // false: they were there
   // The parts of a range of an uploaded slot that were not rearranged since. The caller does it at once.
   std::vector<gpu::RearrangedBytes::Part> rearrange_once(const gpu::PanelRange& range);
-  void download(const cl::CommandQueue& queue, const Region& region);  // complete when the queue has finished
+  void download(const cl::CommandQueue& queue, const Region& region);     // complete when the queue has finished
+  void copy_within(const cl::CommandQueue& queue, const SlotCopy& move);  // the same
 
  private:
   struct Import {
@@ -44,6 +49,7 @@ class SlotMemory {
     size_t bytes = 0;
     uint64_t uploaded = 0;  // for weights: Slot::times_acquired() at the upload; 0: none yet
     gpu::RearrangedBytes rearranged;
+    gpu::CopiedParts parts;
   };
   template <typename OneRow, typename AllRows>
   void copy(const Region& region, OneRow one_row, AllRows all_rows);

@@ -21,6 +21,7 @@
 #include "engine/device/opencl/self_test.h"
 #include "engine/device/opencl/spans.h"
 #include "engine/device/opencl/sync_probe.h"
+#include "engine/device/private_slots.h"
 #include "engine/device/proof/proof.h"
 #include "sync/error.h"
 
@@ -152,7 +153,7 @@ Error no_doorbell(const DeviceInfo& info, const std::string& without_lists) {
 }
 
 // The parts are members in the order in which they need each other.
-class OpenclDevice final : public Device, private DeviceLab {
+class OpenclDevice final : public Device, private DeviceLab, private PrivateSlots {
  public:
   // Proves what the device can do, then picks its way of launching: lists (one CPU worker, simd kernels, gates), gates,
   // or a host thread. Each step that may be fatal is announced to the precautions. Instructions for byte products are
@@ -231,6 +232,7 @@ class OpenclDevice final : public Device, private DeviceLab {
   void launch(std::shared_ptr<const LaunchSequence> sequence, uint32_t base) override;
   Cost estimate(std::span<const Operator> operators) const override { return gpu::cost(roofline_, operators); }
   void finish(std::chrono::milliseconds deadline) override { launcher_->finish(deadline); }
+  PrivateSlots* private_slots() override { return memory_->shared() ? nullptr : this; }
   DeviceLab& lab() override { return *this; }
 
   const cl::Context& context() const { return handle_.context; }
@@ -239,6 +241,19 @@ class OpenclDevice final : public Device, private DeviceLab {
  private:
   void prove(const DeviceOptions& options, const Tuning& tuning);
   std::unique_ptr<const LaunchSequence::Built> build(std::span<const PlannedLaunch> launches) override;
+
+  void fetch(std::span<const Region> regions) override {
+    for (const Region& region : regions) memory_->download(queue_, region);
+    check(queue_.finish(), "clFinish", handle_.id);
+  }
+  void store(std::span<const Region> regions) override {
+    for (const Region& region : regions) memory_->upload(queue_, region);
+    check(queue_.finish(), "clFinish", handle_.id);
+  }
+  void copy(std::span<const SlotCopy> copies) override {
+    for (const SlotCopy& one : copies) memory_->copy_within(queue_, one);
+    check(queue_.finish(), "clFinish", handle_.id);
+  }
 
   void record_spans(bool on) override {
     preparer_->bind_all(on && !lists_stamp_);  // recorded programs are then launched kernel by kernel

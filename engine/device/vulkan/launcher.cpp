@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "engine/device/vulkan/private_slots.h"
 #include "sync/clock.h"
 #include "sync/error.h"
 
@@ -100,6 +101,7 @@ void Launcher::start(Job job) {
     if (flying_.empty()) waits_.wait(job.program->name, job.waits, 0, job.program->flag_waits);
     Prepared& program = *job.program;
     bring_weights(program);
+    bring_changes(program);
     if (!memory_.shared()) {
       program.fill_staging();
       copied_bytes_ += program.staged_bytes;
@@ -120,6 +122,16 @@ void Launcher::bring_weights(Prepared& program) {
   if (program.arranged_behind == uploads_) return;
   rearrange(handle_, program);
   program.arranged_behind = uploads_;
+}
+
+// Parts that have changed are not those that programs in flight read.
+void Launcher::bring_changes(const Prepared& program) {
+  for (const auto& [slot, buffer, parts] : program.divided) {
+    const std::vector<Region> changed = parts->take_changed(*slot);
+    store_regions(
+        handle_, [copy = buffer](const sync::Slot&) { return copy; }, changed);
+    for (const Region& region : changed) copied_bytes_ += region.width_bytes;
+  }
 }
 
 // The end of a submission shows at a fence ("blocking") or at the timeline's next value. While spans are recorded, time

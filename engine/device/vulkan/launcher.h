@@ -66,6 +66,7 @@ class Launcher {
   void start(Job job);
   void end_oldest();
   void bring_weights(Prepared& program);
+  void bring_changes(const Prepared& program);
   void submit(Flying flying, const std::string& object);
   // True: the host overslept, so the program may have ended earlier.
   bool wait_for_end(const Flying& oldest, std::chrono::milliseconds deadline);

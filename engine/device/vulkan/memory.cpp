@@ -118,6 +118,12 @@ std::optional<WeightsCopy> SlotMemory::copy_of(const sync::Slot& weights) {
   return WeightsCopy{&weights, one.allocation.buffer.get(), one.state};
 }
 
+PartsCopy SlotMemory::parts_of(const sync::Slot& divided) {
+  TANDEM_CHECK(!shared_, "a copy of its own");
+  const Import& one = import(divided);
+  return {&divided, one.allocation.buffer.get(), one.parts};
+}
+
 // Weights get memory on the device if they should and if there is room. All other slots are imported in place, or
 // copied if memory is not shared.
 SlotMemory::Import& SlotMemory::import(const sync::Slot& slot) {

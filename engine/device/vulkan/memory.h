@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/device/gpu/regions.h"
 #include "engine/device/gpu/row_pieces.h"
 #include "engine/device/vulkan/handle.h"
 #include "sync/pool.h"
@@ -47,6 +48,13 @@ struct WeightsCopy {
   std::shared_ptr<CopyState> state;
 };
 
+// A divided slot with a copy in the device's own memory. Only the launcher's thread uses `parts`.
+struct PartsCopy {
+  const sync::Slot* slot = nullptr;
+  VkBuffer buffer = VK_NULL_HANDLE;
+  std::shared_ptr<gpu::CopiedParts> parts;
+};
+
 class SlotMemory {
  public:
   // own_weights: weights have copies of their own even if memory is shared.
@@ -56,11 +64,13 @@ class SlotMemory {
   bool own_weights() const { return own_weights_; }
   VkBuffer buffer(const sync::Slot& slot);
   std::optional<WeightsCopy> copy_of(const sync::Slot& weights);  // nothing: the slot is used in place
+  PartsCopy parts_of(const sync::Slot& divided);                  // only if memory is not shared
 
  private:
   struct Import {
     Allocation allocation;
     std::shared_ptr<CopyState> state;  // set for weights that are copied
+    std::shared_ptr<gpu::CopiedParts> parts = std::make_shared<gpu::CopiedParts>();
     const std::byte* begin = nullptr;
     size_t bytes = 0;
   };

@@ -200,7 +200,10 @@ std::shared_ptr<Prepared> Preparer::prepare(std::span<const Operator> operators,
     gpu::CopiedRegions regions;
     for (const Operator& op : operators) gpu::collect_regions(op, regions, kept);
     copy_weights(regions, *prepared);
-    if (!memory_.shared()) stage(regions, *prepared);
+    if (!memory_.shared()) {
+      for (const sync::Slot* slot : regions.divided) prepared->divided.push_back(memory_.parts_of(*slot));
+      stage(regions, *prepared);
+    }
   }
   std::vector<gpu::PanelRange> ranges;
   for (const Operator& op : operators)

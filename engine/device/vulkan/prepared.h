@@ -50,6 +50,7 @@ struct Prepared {
   std::vector<WeightsCopy> weights;           // uploaded before a launch reads them for the first time
   std::vector<Rearrangement> rearrangements;  // behind these uploads
   uint64_t arranged_behind = 0;               // the launcher's count of uploads when they were last looked at
+  std::vector<PartsCopy> divided;             // changed parts are uploaded before each launch
   std::vector<Staged> uploads, downloads;     // copied around every launch if memory is not shared
   Allocation staging;
   uint64_t staged_bytes = 0;                     // of all uploads and downloads

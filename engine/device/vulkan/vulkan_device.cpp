@@ -10,6 +10,7 @@
 #include "engine/device/vulkan/card.h"
 #include "engine/device/vulkan/launcher.h"
 #include "engine/device/vulkan/litmus.h"
+#include "engine/device/vulkan/private_slots.h"
 #include "engine/device/vulkan/self_test.h"
 #include "engine/device/vulkan/sync_probe.h"
 #include "engine/device/vulkan/vulkan_tuning.h"
@@ -99,7 +100,7 @@ uint64_t reach_bytes(const Region& region) {
 }
 
 // The parts are members in the order in which they need each other.
-class VulkanDevice final : public Device, private DeviceLab {
+class VulkanDevice final : public Device, private DeviceLab, private PrivateSlots {
  public:
   // Proves what the device can do, then makes its memory, preparer and launcher. Each step that may be fatal is
   // announced to the precautions. From then on a child process makes each new pipeline first.
@@ -158,6 +159,7 @@ class VulkanDevice final : public Device, private DeviceLab {
   void launch(std::shared_ptr<const LaunchSequence> sequence, uint32_t base) override;
   Cost estimate(std::span<const Operator> operators) const override { return gpu::cost(roofline_, operators); }
   void finish(std::chrono::milliseconds deadline) override { launcher_->finish(deadline); }
+  PrivateSlots* private_slots() override { return memory_->shared() ? nullptr : this; }
   DeviceLab& lab() override { return *this; }
 
  private:
@@ -169,6 +171,12 @@ class VulkanDevice final : public Device, private DeviceLab {
     pipelines_.correct_quotients();
     return prove_quotients(handle_, pipelines_);
   }
+  BufferOf buffers() {
+    return [this](const sync::Slot& slot) { return memory_->buffer(slot); };
+  }
+  void fetch(std::span<const Region> regions) override { fetch_regions(handle_, buffers(), regions); }
+  void store(std::span<const Region> regions) override { store_regions(handle_, buffers(), regions); }
+  void copy(std::span<const SlotCopy> copies) override { copy_regions(handle_, buffers(), copies); }
   void record_spans(bool on) override { launcher_->record_spans(on); }
   std::vector<DeviceSpan> take_spans() override { return launcher_->take_spans(); }
   uint64_t copied_bytes() const override { return launcher_->copied_bytes(); }

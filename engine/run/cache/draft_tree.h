@@ -20,7 +20,7 @@ std::vector<int32_t> path_to(std::span<const int32_t> parents, int32_t token);
 // Error unless the path begins directly behind the text, and each of its tokens is the parent of the next one.
 void check_path(std::span<const int32_t> parents, std::span<const int32_t> path);
 
-// Copies a cell's keys and values to another cell of the same cache. The host must see the cache's memory.
+// Copies a cell's keys and values to another cell of the same cache, in the pool's memory.
 void copy_cell(const KvCache& cache, int64_t from, int64_t to);
 
 }  // namespace tandem

@@ -105,10 +105,7 @@ void check_extensions(std::span<const Extension> extensions, const PassLimits& l
     const int64_t tokens = std::ssize(each.ids);
     TANDEM_CHECK(each.logit_rows >= 0 && each.logit_rows <= tokens, "tokens that get logits");
     if (!each.parents.empty()) check_parents(each.parents, tokens);
-    // Accepting a path copies keys and values within the cache, which only works in the host's memory.
-    if (!each.parents.empty() && !limits.no_trees_because_of.empty())
-      throw Error("what is accepted of a tree of drafts could not be copied", limits.no_trees_because_of,
-                  "The cache is in a device's own memory; use devices that share the host's, or extend by texts");
+    // Only engines for several sequences have buffers for the paths of trees.
     if (!each.parents.empty() && limits.tree_depth == 0)
       throw Error("an engine for a single sequence takes no tree of drafts", "TextOptions::sequences is 1",
                   "Open it for two sequences or more");

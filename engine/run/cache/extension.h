@@ -29,7 +29,6 @@ int64_t segment_class(int64_t runs);
 struct PassLimits {
   int64_t sequences = 0, tokens = 0, logit_rows = 0, segments = 0;
   int64_t vocabulary = 0, context = 0, tree_depth = 0;  // tree_depth: 0: the pass may have no trees
-  std::string no_trees_because_of;                      // devices whose cache the host cannot copy; empty: none
 };
 // Error if there are no tokens, if one is not in the vocabulary, or if the context has no room for them behind
 // `position` tokens.

@@ -10,8 +10,7 @@
 //
 // Contract: a state fits one model and one kind of keys and values. A state of another kind, a file that is cut, a
 // damaged byte and any other file are Errors that say so, and change nothing.
-// A file appears only when it is complete. It is read through a mapping. The host copies the pages, so devices with
-// memory of their own cannot use it.
+// A file appears only when it is complete. It is read through a mapping. The pages are those in the pool's memory.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
 // Keys and values of all texts, page by page. Sequences name pages, and this class copies them where two texts part.
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <utility>
 #include <vector>
 
 #include "engine/graph/activations.h"
+#include "engine/run/cache/cache_regions.h"
 #include "engine/run/cache/draft_tree.h"
 #include "engine/run/cache/page_pool.h"
 #include "engine/run/cache/saved_state.h"
@@ -29,11 +29,20 @@ size_t TextCache::bytes() const {
   return sum;
 }
 
-// In a device's own memory no page can be copied. A fork then ends at a whole page, so that nobody writes to a
-// shared one.
 Sequence TextCache::fork(const Sequence& from, int64_t most) const {
-  const int64_t position = std::min(most, from.position());
-  return from.fork(model_.machine()->zero_copy() ? position : position / kCachePage * kCachePage);
+  return from.fork(std::min(most, from.position()));
+}
+
+// Only pages in use are copied. The pages of a text that has no token yet are among them, with no content.
+void TextCache::set_home(PrivateSlots* home) {
+  if (home == home_) return;
+  std::vector<int32_t> used;
+  for (int32_t page = 0; page < pages_->pages(); ++page)
+    if (pages_->users(page) > 0) used.push_back(page);
+  const std::vector<Region> regions = regions_of_pages(activations_.caches, used);
+  if (home_ != nullptr) home_->fetch(regions);
+  if (home != nullptr) home->store(regions);
+  home_ = home;
 }
 
 void TextCache::make_room(Sequence& sequence, int64_t tokens) const {
@@ -42,18 +51,8 @@ void TextCache::make_room(Sequence& sequence, int64_t tokens) const {
 
 // Copies a shared page, in all layers, before a sequence writes to it.
 void TextCache::copy_page(const Sequence::PageCopy& copy) const {
-  TANDEM_CHECK(model_.machine()->zero_copy(), "no sequence shares a part of a page where pages cannot be copied");
-  const auto move = [&copy](const KvCache& cache, const Operand& heads, int64_t width) {
-    const size_t bytes = cache.page_bytes(width);
-    for (int64_t head = 0; head < cache.kv_heads; ++head) {
-      auto* first = heads.as<std::byte>() + static_cast<size_t>(head) * cache.head_bytes(width);
-      std::memcpy(first + static_cast<size_t>(copy.to) * bytes, first + static_cast<size_t>(copy.from) * bytes, bytes);
-    }
-  };
-  for (const KvCache& cache : activations_.caches) {
-    move(cache, cache.k, cache.head_dim);
-    move(cache, cache.v, cache.head_dim_v);
-  }
+  const std::vector<SlotCopy> copies = copies_of_page(activations_.caches, copy.from, copy.to);
+  home_ != nullptr ? home_->copy(copies) : copy_in_pool(copies);
 }
 
 // Pages are announced to the pool as texts grow, in proportion to the whole cache. A lack of memory is then an Error
@@ -78,23 +77,25 @@ void TextCache::accept(Sequence& sequence, std::span<const int32_t> path) const 
     return sequence.pages()[static_cast<size_t>(place / kCachePage)] * kCachePage + place % kCachePage;
   };
   std::vector<int32_t> ids;
+  std::vector<SlotCopy> copies;  // of a device's own memory
+  const auto move = [&](const KvCache& cache, int64_t from, int64_t to) {
+    if (home_ == nullptr) return copy_cell(cache, from, to);
+    std::ranges::copy(copies_of_cell(cache, from, to), std::back_inserter(copies));
+  };
   int64_t position = sequence.position();
   for (const int32_t token : path) {  // never backward, so no copy overwrites a cell that a later one reads
     const int64_t place = sequence.position() + token;
     if (place != position)
-      for (const KvCache& cache : activations_.caches) copy_cell(cache, cell(place), cell(position));
+      for (const KvCache& cache : activations_.caches) move(cache, cell(place), cell(position));
     ids.push_back(tree.ids[static_cast<size_t>(token)]);
     ++position;
   }
+  if (home_ != nullptr) home_->copy(copies);
   sequence.append(ids);
   sequence.rewind(position);  // releases pages that only the tree needed
 }
 
 std::string TextCache::state_description() const {
-  const Machine& machine = *model_.machine();
-  if (!machine.zero_copy())
-    throw Error("a text's keys and values cannot be kept in a file", machine.device_names(),
-                "They are in a device's own memory; use devices that share the host's");
   const std::string description =
       describe_state(model_.file(), model_.config(), activations_.sizes.kv_type, to_string(act_));
   model_.file().require_unchanged();  // the description has a hash of the file
@@ -103,6 +104,7 @@ std::string TextCache::state_description() const {
 
 void TextCache::save(const std::string& path, const Sequence& sequence, WhileUnread while_unread) const {
   const auto pages = sequence.pages().first(static_cast<size_t>(pages_of(sequence.position())));
+  if (home_ != nullptr) home_->fetch(regions_of_pages(activations_.caches, pages));
   save_state(path, state_description(), sequence.ids(), activations_.caches, pages, std::move(while_unread));
 }
 
@@ -123,6 +125,7 @@ Sequence TextCache::load(const std::string& path) const {
   Sequence sequence = new_sequence();
   if (!state.ids().empty()) sequence.make_room(std::ssize(state.ids()));
   state.copy_to(activations_.caches, sequence.pages());
+  if (home_ != nullptr) home_->store(regions_of_pages(activations_.caches, sequence.pages()));
   sequence.append(state.ids());
   return sequence;
 }

@@ -33,7 +33,8 @@ constexpr size_t kPieceOfHot = size_t{256} << 10;
 
 }  // namespace
 
-// Slots are of activations, because they are written while passes run.
+// Slots are of activations, because they are written while passes run. They are divided, so that a card gets the
+// experts alone that have changed.
 ExpertStore::ExpertStore(sync::Pool& pool, const PackedFile& file, std::span<const ExpertRecords> records,
                          int64_t layers, int64_t slots, const std::optional<ExpertCopies>& copies, double disk_gbps)
     : pool_(pool),
@@ -50,6 +51,7 @@ ExpertStore::ExpertStore(sync::Pool& pool, const PackedFile& file, std::span<con
     const size_t bytes = static_cast<size_t>(own) * each.bytes;
     sync::Slot& memory =
         pool_.acquire(bytes, sync::SlotUse::activations, "experts of layer " + std::to_string(each.layer));
+    memory.divide(each.bytes);
     index_of_[static_cast<size_t>(each.layer)] = std::ssize(layers_);
     layers_.push_back({each, ResidentExperts(each.count, own), &memory});
     MovingExperts& moving = moving_[static_cast<size_t>(each.layer)];
@@ -81,12 +83,12 @@ void ExpertStore::take_host_memory() {
     }
     std::vector<ResidentExperts::Load> all;
     for (int32_t expert = 0; expert < records.count; ++expert) all.push_back({expert, expert});
-    read(records, std::move(all), layer.host->data());
+    read(records, std::move(all), *layer.host);
   }
   if (holds_all) return;
   tier_ = std::make_unique<HostTier>(tiers, copies_->in_host,
                                      [this](const ExpertRecords& records, std::vector<ResidentExperts::Load> loads,
-                                            std::byte* to) { read(records, std::move(loads), to); });
+                                            const sync::Slot& to) { read(records, std::move(loads), to); });
   pool_.promise(tier_->bytes(), "experts in the host's memory (--host-budget)");
 }
 
@@ -172,7 +174,9 @@ bool ExpertStore::take(const HotExpert& hot, std::span<const std::byte> record) 
     if (slot < 0 || layer.residents.version() != version) return false;
     const size_t bytes = std::min(kPieceOfHot, record.size() - done);
     std::memcpy(layer.memory->data() + static_cast<size_t>(slot) * record.size() + done, record.data() + done, bytes);
-    if (done + bytes == record.size()) layer.residents.put(hot.expert, slot);
+    if (done + bytes < record.size()) continue;
+    layer.memory->changed(static_cast<size_t>(slot) * record.size(), record.size());
+    layer.residents.put(hot.expert, slot);
   }
   return true;
 }
@@ -198,6 +202,7 @@ void ExpertStore::make_lanes() {
   for (size_t i = 0; turns > 0 && i < ahead.size(); ++i)
     landings_.push_back(ahead[i] = &pool_.acquire(static_cast<size_t>(places) * record, sync::SlotUse::activations,
                                                   "experts that are copied ahead, " + std::to_string(i)));
+  for (sync::Slot* landing : landings_) landing->divide(record);
   landing_bytes_ = landings_.size() * static_cast<size_t>(places) * record;
   const double memory = static_cast<double>(record) / kFirstBytesPerSecond;
   const double link = copies_->gbps > 0 ? static_cast<double>(record) / (copies_->gbps * 1e9) : memory;
@@ -292,7 +297,7 @@ void ExpertStore::fetch(const WaveRequest& request, std::span<int32_t> places) {
   const std::vector<ResidentExperts::Load> loads = begin_wave(layer, request.wave);
   try {
     if (ahead_.layer == &layer) end_reading_ahead();
-    if (!loads.empty()) copies_ ? copy(layer, loads) : read(layer.records, loads, layer.memory->data());
+    if (!loads.empty()) copies_ ? copy(layer, loads) : read(layer.records, loads, *layer.memory);
   } catch (...) {
     drop(layer, loads);
     throw;
@@ -336,7 +341,7 @@ void ExpertStore::read_ahead(size_t index, const WaveRequest& request, Totals& t
   if (loads.empty()) return;
   count(loads, *of, totals);
   ahead_ = {of, loads};
-  start_reading(of->records, std::move(loads), of->memory->data());
+  start_reading(of->records, std::move(loads), *of->memory);
 }
 
 // A pass that failed may have left reads behind. If they fail too, who needs those experts will meet the reason.
@@ -361,28 +366,30 @@ void ExpertStore::end_reading_ahead() {
 
 // Returns while blocks are read in the background. Each record is checked against its checksum when it has arrived,
 // beside the reads of the others.
-void ExpertStore::start_reading(const ExpertRecords& records, std::vector<ResidentExperts::Load> loads, std::byte* to) {
+void ExpertStore::start_reading(const ExpertRecords& records, std::vector<ResidentExperts::Load> loads,
+                                const sync::Slot& to) {
   const size_t bytes = records.bytes;
   std::vector<sync::BlockRead> blocks;
   for (const auto& [expert, slot] : loads)
-    blocks.push_back({file_.offset_of(records, expert), to + static_cast<size_t>(slot) * bytes, bytes});
+    blocks.push_back({file_.offset_of(records, expert), to.data() + static_cast<size_t>(slot) * bytes, bytes});
   // A modelled disk serves its reads one after another, so a read ends behind all earlier ones.
   if (disk_bytes_per_second_ > 0)
     reads_end_ =
         std::max(reads_end_, now_seconds()) + static_cast<double>(blocks.size() * bytes) / disk_bytes_per_second_;
   if (records_reads_)
     file_reads_.push_back({records.layer, std::ssize(blocks), blocks.size() * bytes, now_seconds(), 0});
-  reader_.start(std::move(blocks), [this, to, bytes, number = records.layer, loads = std::move(loads)](size_t i) {
-    const std::byte* const record = to + static_cast<size_t>(loads[i].slot) * bytes;
+  reader_.start(std::move(blocks), [this, &to, bytes, number = records.layer, loads = std::move(loads)](size_t i) {
+    const size_t offset = static_cast<size_t>(loads[i].slot) * bytes;
     arrived_.store(now_seconds(), std::memory_order_relaxed);
-    if (!is_intact({record, bytes}, number, loads[i].expert))
+    if (!is_intact({to.data() + offset, bytes}, number, loads[i].expert))
       throw Error("an expert's weights are damaged",
                   file_.path() + ": layer " + std::to_string(number) + ", expert " + std::to_string(loads[i].expert),
                   "Remove the file; it is made again");
+    to.changed(offset, bytes);
   });
 }
 
-void ExpertStore::read(const ExpertRecords& records, std::vector<ResidentExperts::Load> loads, std::byte* to) {
+void ExpertStore::read(const ExpertRecords& records, std::vector<ResidentExperts::Load> loads, const sync::Slot& to) {
   start_reading(records, std::move(loads), to);
   wait_for_reads();
 }
@@ -414,10 +421,11 @@ void ExpertStore::copy(const Layer& layer, std::span<const ResidentExperts::Load
   std::vector<ResidentExperts::Load> absent, held;
   for (const ResidentExperts::Load& load : loads)
     (tier_ && !tier_->holds(index_of(layer), load.expert) ? absent : held).push_back(load);
-  if (!absent.empty()) start_reading(layer.records, std::move(absent), layer.memory->data());
+  if (!absent.empty()) start_reading(layer.records, std::move(absent), *layer.memory);
   for (const auto& [expert, slot] : held)
     std::memcpy(layer.memory->data() + static_cast<size_t>(slot) * bytes,
                 layer.host->data() + static_cast<size_t>(expert) * bytes, bytes);
+  for (const ResidentExperts::Load& load : held) layer.memory->changed(static_cast<size_t>(load.slot) * bytes, bytes);
   wait_for_reads();
   if (copies_->gbps > 0) sync::wait_until(start + static_cast<double>(loads.size() * bytes) / (copies_->gbps * 1e9));
 }

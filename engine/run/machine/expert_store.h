@@ -135,9 +135,9 @@ class ExpertStore final : public ExpertSource, private HotTaker {
   bool take(const HotExpert& hot, std::span<const std::byte> record) override;
   void make_lanes();
   void copy(const Layer& layer, std::span<const ResidentExperts::Load> loads);
-  // Into the slots that begin at `to`. A read that was started is waited for.
-  void read(const ExpertRecords& records, std::vector<ResidentExperts::Load> loads, std::byte* to);
-  void start_reading(const ExpertRecords& records, std::vector<ResidentExperts::Load> loads, std::byte* to);
+  // Into places of `to`, which lie side by side. A read that was started is waited for.
+  void read(const ExpertRecords& records, std::vector<ResidentExperts::Load> loads, const sync::Slot& to);
+  void start_reading(const ExpertRecords& records, std::vector<ResidentExperts::Load> loads, const sync::Slot& to);
   size_t index_of(const Layer& layer) const {
     return static_cast<size_t>(index_of_[static_cast<size_t>(layer.records.layer)]);
   }

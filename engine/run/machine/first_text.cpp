@@ -37,7 +37,7 @@ std::string describe(const FirstText& text, const std::string& card) {
                 text.compile_seconds, text.card_seconds, text.host_seconds);
   if (text.endless) return "the text waits until the kernels of " + card + " are compiled, and they are kept";
   if (text.waits()) return "the text waits until the kernels of " + card + " are compiled, and they are kept: " + times;
-  return "this text is written without " + card + ", which takes part from the next text on: " + times;
+  return "this text begins without " + card + ", which joins when its kernels are compiled: " + times;
 }
 
 }  // namespace tandem

@@ -1,7 +1,7 @@
-// Decides whether a first text waits until a card's kernels are compiled, or is written without the card.
+// Decides whether a first text waits until a card's kernels are compiled, or begins on the host.
 //
-// A card with memory of its own has no keys and values of earlier tokens, so it cannot join in the middle of
-// a text. Its kernels take a second or two to compile. All functions are pure.
+// The kernels take a second or two to compile. A text that begins on the host continues on the card when they are
+// there. All functions are pure.
 #pragma once
 
 #include <cstdint>

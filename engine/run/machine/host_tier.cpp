@@ -44,7 +44,7 @@ int64_t HostTier::change(size_t index, std::span<const int32_t> needed, std::spa
   }
   if (loads.empty()) return 0;
   try {
-    read_(held.layer.records, loads, held.layer.memory->data());
+    read_(held.layer.records, loads, *held.layer.memory);
   } catch (...) {
     const std::scoped_lock lock(mutex_);
     for (const ResidentExperts::Load& each : loads) {

@@ -27,7 +27,7 @@ class HostTier {
  public:
   // Reads experts of a layer into the places that begin at `to`.
   using Read =
-      std::function<void(const ExpertRecords& records, std::vector<ResidentExperts::Load> loads, std::byte* to)>;
+      std::function<void(const ExpertRecords& records, std::vector<ResidentExperts::Load> loads, const sync::Slot& to)>;
   // Sums over passes of one kind.
   struct Totals {
     int64_t asked = 0;  // experts without a slot, by layers and passes

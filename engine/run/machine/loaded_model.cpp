@@ -81,6 +81,7 @@ struct LoadedModel::State {
   bool begin_with_hot_experts();
   void keep_hot_experts();
   std::optional<MemoryRoom> room() const;
+  std::optional<MemoryRoom> room_on_card() const;
   void fit_experts();
 
   const std::shared_ptr<Machine> machine_;
@@ -140,6 +141,8 @@ void LoadedModel::State::load(const ModelOptions& options) {
     if (!machine_->is_open()) machine_->open_devices();
     require_npu_for(options);
   };
+  // A card's memory decides how many experts of a mixture it holds.
+  if (!loading.records().empty() && machine_->card()) open_devices();
   if (const auto experts = slots_of_experts(options, loading)) {
     auto made = std::async(std::launch::async, make);
     load_with_moving_experts(options, loading, *experts);
@@ -181,13 +184,17 @@ std::optional<CopiedExperts> LoadedModel::State::slots_of_experts(const ModelOpt
                                                                   const ModelLoading& loading) {
   const PackedSizes sizes = packed_sizes(loading.records(), loading.slot_bytes());
   if (!sizes.records.empty()) first_room_ = room();
+  const std::optional<MemoryRoom> on_card = machine_->is_open() ? room_on_card() : std::nullopt;
+  const bool card_decides = on_card && (!first_room_ || on_card->bytes < first_room_->bytes);
+  if (card_decides) first_room_ = on_card;
   std::optional<CopiedExperts> experts;
   if (machine_->copies_experts())
     experts = copied_experts(options.expert_budget, options.host_budget, sizes, first_room_);
   else if (const auto slots = expert_slots(options.expert_budget, options.host_budget, sizes, first_room_))
     experts = CopiedExperts{*slots, *slots};
   constexpr auto kAutomatic = ExpertBudget::Unit::automatic;
-  if (options.expert_budget.unit != kAutomatic || options.host_budget.unit != kAutomatic) first_room_.reset();
+  const bool is_automatic = options.expert_budget.unit == kAutomatic && options.host_budget.unit == kAutomatic;
+  if (card_decides || !is_automatic) first_room_.reset();
   if (experts && options.npu_memory_bytes > 0)
     throw Error("experts that move have no graphs on the NPU", "--npu-memory with a budget for experts",
                 "Leave out --npu-memory, or the budget");
@@ -198,9 +205,7 @@ std::optional<CopiedExperts> LoadedModel::State::slots_of_experts(const ModelOpt
 void LoadedModel::State::load_with_moving_experts(const ModelOptions& options, ModelLoading& loading,
                                                   const CopiedExperts& experts) {
   if (!machine_->is_open()) machine_->open_devices("it fetches experts");
-  if (!machine_->zero_copy())
-    throw Error("experts cannot move to a device with memory of its own", machine_->device_names(),
-                "Name devices that share the host's memory (--device host), or give a budget that holds all experts");
+  if (machine_->card_is_alone()) machine_->add_host_for(std::vector{Operator{"", ExpertFetch{}}});
   if (!machine_->fetches_experts())
     throw Error("no device fetches experts", machine_->device_names(),
                 "Add the host: --device " + machine_->device_names() + ",host");
@@ -243,6 +248,14 @@ bool LoadedModel::State::begin_with_hot_experts() {
                              ? "slots begin with the experts that earlier runs used most"
                              : "the experts that earlier runs used most are read in the background");
   return true;
+}
+
+// Nothing: the devices work in the host's memory, or the user named them.
+std::optional<MemoryRoom> LoadedModel::State::room_on_card() const {
+  if (!machine_->card_is_alone()) return std::nullopt;
+  const DeviceInfo& card = machine_->devices().front()->info();
+  if (card.zero_copy || card.memory_bytes <= 0) return std::nullopt;
+  return MemoryRoom{static_cast<uint64_t>(card.memory_bytes), "the memory of " + card.id};
 }
 
 std::optional<MemoryRoom> LoadedModel::State::room() const {

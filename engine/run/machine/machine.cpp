@@ -100,10 +100,10 @@ Machine::~Machine() {
 }
 
 // The machine begins without the GPU whose kernels are compiled in another process. It joins when all are ready.
-void Machine::wait_for_gpu(std::unique_ptr<Warming> warming, const std::string& note, bool between_texts) {
+void Machine::wait_for_gpu(std::unique_ptr<Warming> warming, const std::string& note, bool is_card) {
   TANDEM_CHECK(!is_open() || waits_for_gpu(), "the GPU is there");
   if (!waits_for_gpu()) diagnostics_.push_back(note);
-  joins_between_texts_ = joins_between_texts_ || between_texts;
+  waits_for_card_ = waits_for_card_ || is_card;
   warming_.push_back(std::move(warming));
 }
 
@@ -164,6 +164,26 @@ std::vector<std::string> Machine::default_devices() {
   return {npu, host};
 }
 
+// A card's later texts are not rounded, and an NPU rounds. So the NPU takes no part in texts that a card joins.
+std::vector<std::string> Machine::devices_before_gpu() const {
+  const std::string host = first_device(DeviceKind::host);
+  if (waits_for_card_) return {host};
+  return {first_device(DeviceKind::npu), host};
+}
+
+// Nobody has asked for this GPU, so texts go on without it if it cannot be opened.
+std::unique_ptr<Device> Machine::open_default_gpu(std::vector<std::string>& names) {
+  const std::string id = names.front();
+  if (device_kind(id) != DeviceKind::gpu) return nullptr;
+  try {
+    return open_one(id);
+  } catch (const Error& error) {
+    diagnostics_.push_back(id + " is left out, because it cannot be opened: " + error.what());
+    names = {first_device(DeviceKind::npu), first_device(DeviceKind::host)};
+    return nullptr;
+  }
+}
+
 // Threads of drivers inherit the cores of the thread that opens them.
 void Machine::open_devices(const std::string& host_for) {
   orchestrator_.run([&] { open_devices_here(host_for); });
@@ -176,8 +196,9 @@ void Machine::open_devices_here(const std::string& host_for) {
   while (!devices_.empty()) devices_.pop_back();  // devices of an earlier call that failed
   configure_drivers(device_options_);
   auto names = options_.devices;
-  if (waits_for_gpu()) names = {first_device(DeviceKind::npu), first_device(DeviceKind::host)};
+  if (waits_for_gpu()) names = devices_before_gpu();
   if (names.empty()) names = default_devices();
+  std::unique_ptr<Device> gpu = options_.devices.empty() && plan_ == nullptr ? open_default_gpu(names) : nullptr;
   const auto is_host = [](const std::string& id) { return device_kind(id) == DeviceKind::host; };
   if (!host_for.empty() && std::ranges::none_of(names, is_host)) {
     names.push_back(first_device(DeviceKind::host));
@@ -193,7 +214,7 @@ void Machine::open_devices_here(const std::string& host_for) {
   }
   std::set<std::string> seen;
   for (const std::string& id : names) {
-    devices_.push_back(open_one(id));
+    devices_.push_back(gpu ? std::move(gpu) : open_one(id));
     if (!seen.insert(devices_.back()->info().id).second)  // "npu" and "npu:0?params=FILE" are one
       throw Error("a device is named twice", id, "Name each device once in --device");
     require_policy(devices_.back()->info(), device_options_.sync_policy);
@@ -220,7 +241,8 @@ std::unique_ptr<Device> Machine::open_one(const std::string& id) const {
   if (first_with(&DeviceInfo::queued) && npu && npu->info().shares_thread) return open_host_on(*npu, device_options_);
   if (first_with(&DeviceInfo::queued) && unit != devices_.end()) return open_host_on(**unit, device_options_);
   if (copies_experts() && first_with(&DeviceInfo::queued)) return open_device(id, beside_gpu_cores(device_options_));
-  return open_device(id, waits_for_gpu() ? for_gpu_cores(device_options_) : device_options_);
+  const bool leaves_npu_cores = waits_for_gpu() && !waits_for_card_;
+  return open_device(id, leaves_npu_cores ? for_gpu_cores(device_options_) : device_options_);
 }
 
 // Makes everything that depends on the set of devices: the executor, and the estimates of the devices' speed.
@@ -239,15 +261,14 @@ void Machine::set_up() {
   rates_ = std::make_unique<MachineRates>(devices_, cache_);
 }
 
-// The GPU joins when every set of kernels is compiled, and if it needs to, when no engine has a text. A failure is a
-// note for the user, unless the old devices could not go on either.
+// The GPU joins when every set of kernels is compiled. A failure is a note for the user, unless the old devices could
+// not go on either.
 bool Machine::admit_gpu_when_warm() {
-  if (warming_.empty() || !std::ranges::all_of(warming_, [](const auto& each) { return each->done(); })) return false;
-  const auto is_in_a_text = [](const DeviceUser* user) { return user->has_text(); };
-  if (joins_between_texts_ && std::ranges::any_of(users_, is_in_a_text)) return false;
+  const auto done = [](const std::unique_ptr<Warming>& each) { return each->done(); };
+  if (!card_ && (warming_.empty() || !std::ranges::all_of(warming_, done))) return false;
   warming_.clear();
   try {
-    if (!admit_gpu()) return false;
+    if (!(card_ ? admit_card() : admit_gpu())) return false;
     spdlog::info("the GPU has joined in: {}", device_names());
     return true;
   } catch (const std::exception& error) {
@@ -261,7 +282,12 @@ bool Machine::admit_gpu_when_warm() {
 // come before the present devices change. After a later failure everything is as it was.
 bool Machine::admit_gpu() {
   const std::vector<std::string> names = default_devices();
-  if (names.size() == 1 && device_kind(names.front()) == DeviceKind::gpu) return admit_card(names.front());
+  if (names.size() == 1 && device_kind(names.front()) == DeviceKind::gpu) {
+    auto card = open_device(names.front(), device_options_);
+    require_policy(card->info(), device_options_.sync_policy);
+    card_ = std::move(card);
+    return admit_card();
+  }
   if (names.size() != 3) return false;  // no GPU: the NPU and the host
   std::unique_ptr<Device> gpu = open_device(names.front(), device_options_);
   Device& npu = *devices_.front();
@@ -314,13 +340,13 @@ void Machine::put_together() {
   for (DeviceUser* user : users_) user->rebuild();
 }
 
-// The card replaces the NPU and the host, between two texts.
-bool Machine::admit_card(const std::string& id) {
-  std::unique_ptr<Device> card = open_device(id, device_options_);
-  require_policy(card->info(), device_options_.sync_policy);
-  if (std::ranges::any_of(users_, [](const DeviceUser* user) { return user->has_text(); })) return false;
+// The card replaces the host. Texts go on there with the same bits; otherwise the card waits for their end.
+bool Machine::admit_card() {
+  const DeviceInfo* const alone[] = {&card_->info()};
+  const auto refuses = [&](const DeviceUser* user) { return user->has_text() && !user->accepts(alone); };
+  if (std::ranges::any_of(users_, refuses)) return false;
   Devices other;
-  other.push_back(std::move(card));
+  other.push_back(std::move(card_));
   go_on_with([&] { devices_.swap(other); });
   return true;
 }
@@ -370,6 +396,20 @@ bool Machine::fetches_experts() const {
 
 bool Machine::zero_copy() const {
   return std::ranges::all_of(devices_, [](const auto& device) { return device->info().zero_copy; });
+}
+
+// Keys and values of all layers lie on one device, if not all devices share the host's memory.
+PrivateSlots* Machine::home_of_cache(const Plan& plan) const {
+  if (zero_copy()) return nullptr;
+  for (const Step& step : plan.steps) {
+    const auto uses_cache = [](const Operator& op) {
+      return std::holds_alternative<KvAppend>(op.body) || std::holds_alternative<Attention>(op.body);
+    };
+    if (std::ranges::none_of(step.operators, uses_cache)) continue;
+    const std::string& id = plan.devices[static_cast<size_t>(step.device)];
+    return (*std::ranges::find(devices_, id, [](const auto& device) { return device->info().id; }))->private_slots();
+  }
+  return nullptr;
 }
 
 Device* Machine::first_with(bool DeviceInfo::*property) const {

@@ -9,8 +9,8 @@
 //   A GPU that joins later: if a GPU's kernels are not compiled yet, texts begin on the other devices (wait_for_gpu()).
 //   The GPU joins between two passes, when all kernels are there. Each DeviceUser releases its programs before the
 //   devices change, and prepares them again afterwards. If that fails, all users continue on the devices that they had.
-//   A card with memory of its own has no keys and values of a text, so it joins between two texts only. It runs
-//   everything alone, unless the user names devices or a plan that needs others.
+//   A card with memory of its own joins alone, in the place of the host. If its bits would differ from the host's, it
+//   joins between two texts.
 //   Errors: a device that cannot be opened, two devices that do not see each other's memory, a device
 //   that is named twice.
 //   Threads: devices are opened and engines run on a thread of the machine's own (engine/run/machine/orchestrator.h).
@@ -30,7 +30,9 @@
 #include "engine/device/device.h"
 #include "engine/device/known_gpu.h"
 #include "engine/device/operator.h"
+#include "engine/device/private_slots.h"
 #include "engine/device/registry.h"
+#include "engine/plan/plan.h"
 #include "engine/plan/strategy.h"
 #include "engine/run/choice/disk_cache.h"
 #include "engine/run/choice/machine_rates.h"
@@ -69,9 +71,9 @@ class Machine {
   // kernel offers a GPU that may be a card, drivers that were never tried are tried now.
   std::optional<KnownGpu> card() const;
   // Says that another process compiles the GPU's kernels, so that the devices open without the GPU. Called before
-  // open_devices(), or while texts already wait for a GPU. note: a text for the user. between_texts: the GPU has
-  // no keys and values of earlier tokens, so it joins only when no engine has a text.
-  void wait_for_gpu(std::unique_ptr<Warming> warming, const std::string& note, bool between_texts = false);
+  // open_devices(), or while texts already wait for a GPU. note: a text for the user. is_card: the GPU will run
+  // everything alone, so the host alone begins.
+  void wait_for_gpu(std::unique_ptr<Warming> warming, const std::string& note, bool is_card = false);
   // Says that this process compiles the card's kernels. It marks them as compiled when a single token has run. Called
   // before open_devices().
   void compile_for_card(const KnownGpu& card, std::unique_ptr<Warming> warming, const std::string& note);
@@ -85,7 +87,7 @@ class Machine {
   // Opens the host beside the card if the card refuses one of these operators. The calling engine has prepared nothing
   // yet; other users are prepared again.
   void add_host_for(std::span<const Operator> operators);
-  bool waits_for_gpu() const { return !warming_.empty(); }
+  bool waits_for_gpu() const { return !warming_.empty() || card_; }
   // host_for: why the host is needed too ("it fetches experts"); empty: it is not.
   void open_devices(const std::string& host_for = "");
   bool is_open() const { return executor_ != nullptr; }
@@ -98,6 +100,7 @@ class Machine {
   std::string device_names() const;                      // "opencl:0,npu:0"
   Device* first_with(bool DeviceInfo::*property) const;  // nullptr: there is no such device
   bool zero_copy() const;                                // whether all devices work in the host's memory
+  PrivateSlots* home_of_cache(const Plan& plan) const;   // where its attention reads keys; nullptr: the pool
   bool fetches_experts() const;                          // whether a device runs ExpertFetch
   // Whether experts are copied into slots (MachineOptions::expert_copies). The link is then the last device.
   bool copies_experts() const { return options_.expert_copies || options_.link_gbps > 0; }
@@ -132,8 +135,10 @@ class Machine {
   };
   std::unique_ptr<Device> open_one(const std::string& id) const;
   std::vector<std::string> default_devices();
+  std::vector<std::string> devices_before_gpu() const;
+  std::unique_ptr<Device> open_default_gpu(std::vector<std::string>& names);
   bool admit_gpu();
-  bool admit_card(const std::string& id);
+  bool admit_card();
   void open_devices_here(const std::string& host_for);
   void set_up();
   // Exchanges the devices and prepares all users on the new ones. If that fails, a second call of `exchange` brings the
@@ -156,7 +161,8 @@ class Machine {
   std::unique_ptr<Warming> compiling_;             // only while this process compiles for a card
   std::string compile_key_;                        // key of compile_seconds_ on disk
   double compile_seconds_ = 0;
-  bool joins_between_texts_ = false;
+  bool waits_for_card_ = false;
+  std::unique_ptr<Device> card_;  // is open and waits until no text would change its bits
   std::vector<DeviceUser*> users_;
   std::vector<std::string> diagnostics_;
   Timeline* timeline_ = nullptr;

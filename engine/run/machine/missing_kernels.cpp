@@ -48,8 +48,8 @@ FirstText first_text(const EngineOptions& options, const GgufFile& file, const M
                             machine.last_compile_seconds(card));
 }
 
-// Decides between waiting for the card's kernels and beginning without the card. A card keeps keys and values in memory
-// of its own and joins only between two texts, so a text that is long enough waits.
+// Decides between waiting for the card's kernels and beginning without the card. Writing without the card is slow, so a
+// text that is long enough waits.
 void begin_on_card(const KnownGpu& card, const EngineOptions& options, const GgufFile& file, Machine& machine) {
   const ActType act = options.act.value_or(ActType::f32);  // what default_act() returns for a card alone
   auto warming = warming_for(options, file, act, texts_of(options));

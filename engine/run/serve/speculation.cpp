@@ -40,8 +40,13 @@ std::string Speculation::refusal(const SpecOptions& options) const {
   return "";
 }
 
-// Accepting a branch copies keys and values, which needs the host's memory.
-bool Speculation::takes_trees() const { return engine_.sizes().tree_depth > 0 && engine_.machine().zero_copy(); }
+bool Speculation::takes_trees() const { return engine_.sizes().tree_depth > 0; }
+
+// Accepting a branch copies keys and values. In a device's own memory that takes many small copies, so `auto` does
+// without trees there. Nor does it wait for the compiler of their kernels.
+bool Speculation::chooses_trees() const {
+  return takes_trees() && engine_.machine().zero_copy() && has_kernels_of_few_tokens(engine_.machine());
+}
 
 // Drafts that the text may lose, by the times of passes with them. Without drafts a pass is shared by all texts.
 int64_t Speculation::allowed_drafts(const TextSpeculation& text, std::span<const double> seconds, int64_t texts) const {
@@ -163,7 +168,7 @@ void Speculation::choose(std::span<const Text> texts, int64_t rows) {
   find_chains(choice, possible);
   const Form chains = form_of(choice, &TextSpeculation::chain_, choice.base, possible);
   Form best = chains;
-  if (takes_trees() && has_kernels_of_few_tokens(engine_.machine())) {
+  if (chooses_trees()) {
     find_trees(choice, possible);
     if (may_gain_by_trees(choice, chains, possible)) {
       const PassBase base{choice.base.tokens, true};

@@ -59,6 +59,7 @@ class Speculation {
   };
   static bool chooses(const Text& text) { return text.speculation && text.speculation->mode_ == SpecMode::automatic; }
   bool takes_trees() const;
+  bool chooses_trees() const;
   void propose_by_model(const Text& of, const PassBase& base, int64_t rows) const;
   int64_t take_all(TextSpeculation& text, int64_t room) const;
   int64_t allowed_drafts(const TextSpeculation& text, std::span<const double> seconds, int64_t texts) const;

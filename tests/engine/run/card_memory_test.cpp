@@ -4,6 +4,7 @@
 
 #include "engine/device/lab/lab.h"
 #include "engine/run/machine/machine.h"
+#include "sync/whole_file.h"
 #include "tests/engine/run/golden.h"
 #include "tests/engine/run/host_engine.h"
 
@@ -61,6 +62,69 @@ TEST_P(CardMemory, is_copied_where_another_device_reads_or_writes) {
   const auto shared = all_logits(*open_engine(path, both), ids);
   both.copies = true;
   EXPECT_EQ(all_logits(*open_engine(path, both), ids), shared);
+}
+
+// The file of a text is the same, wherever its keys and values lie. Both devices continue the other one's.
+TEST_P(CardMemory, gives_and_takes_texts_in_files) {
+  const std::string path = repository_data("tiny-models/stories260K-F16.gguf");
+  const Way host{"host-only", {}, "", ActType::f32, KvType::f16};
+  const auto on_card = open_engine(path, card()), on_host = open_engine(path, host);
+  const std::vector<int32_t> ids = {1, 403, 407, 261, 378, 299, 100, 12, 9}, next = {11};
+  const ScratchFolder folder;
+  const auto write = [&](Engine& engine, const std::string& name) {
+    Sequence text = engine.cache().new_sequence();
+    extend(engine, text, ids);
+    engine.cache().save(folder.file(name), text);
+    const Logits logits = extend(engine, text, next);
+    return std::vector<float>(logits.begin(), logits.end());
+  };
+  const auto read = [&](Engine& engine, const std::string& name) {
+    Sequence text = engine.cache().load(folder.file(name));
+    EXPECT_TRUE(std::ranges::equal(text.ids(), ids));
+    const Logits logits = extend(engine, text, next);
+    return std::vector<float>(logits.begin(), logits.end());
+  };
+  const std::vector<float> of_card = write(*on_card, "card"), of_host = write(*on_host, "host");
+  EXPECT_EQ(read(*on_card, "card"), of_card);
+  const auto reopened = open_engine(path, card());
+  EXPECT_EQ(read(*reopened, "card"), of_card) << "a text that comes before any pass";
+  const double bound = GetParam() == "opencl:0" ? 0 : 0.03;  // lavapipe's fma is not fused
+  EXPECT_LE(largest_difference(read(*on_card, "host"), of_host), bound);
+  EXPECT_LE(largest_difference(read(*on_host, "card"), of_card), bound);
+  if (bound == 0) {
+    EXPECT_EQ(read_file_if_there(folder.file("card")), read_file_if_there(folder.file("host")));
+  }
+}
+
+// A planner may give one pass to the card and another one to the host.
+TEST_P(CardMemory, follows_plans_that_move_the_cache) {
+  const std::string path = repository_data("tiny-models/stories260K-F16.gguf");
+  EngineOptions both = options_for(path, card());
+  both.plan = "auto";
+  both.devices = {GetParam(), "host"};
+  const auto engine = Engine::open(both);
+  const auto alone = open_engine(path, {"host-only", {}, "", ActType::f32, KvType::f16});
+  int passes = 0;
+  engine->plans().plan_by([&](const WorkToPlace& work) {
+    const size_t taker = static_cast<size_t>(passes++ % 2);
+    std::vector<Shares> places;
+    for (size_t i = 0; i < work.items.size(); ++i) {
+      Shares shares(work.devices.size(), 0.0);
+      shares[taker] = 1;
+      places.push_back(shares);
+    }
+    return places;
+  });
+  Sequence text = engine->cache().new_sequence(), own = alone->cache().new_sequence();
+  const std::vector<int32_t> ids = {1, 403, 407, 261, 378, 299, 100, 12, 9, 33, 4, 5};
+  size_t at = 0;
+  for (const size_t count : {3, 1, 2, 4, 1, 1}) {  // kinds of passes, each planned for the other device
+    const auto piece = std::span(ids).subspan(at, count);
+    at += count;
+    const double bound = GetParam() == "opencl:0" ? 0 : 0.03;
+    EXPECT_LE(largest_difference(extend(*engine, text, piece), extend(*alone, own, piece)), bound) << at;
+  }
+  EXPECT_GE(passes, 4);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cards, CardMemory, ::testing::Values("opencl:0", "vulkan:0"),

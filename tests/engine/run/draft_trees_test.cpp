@@ -162,36 +162,17 @@ TEST_P(DraftTrees, have_the_bits_of_their_paths_beside_any_others) {
   EXPECT_GT(moved, is_slow() ? 1 : 25) << "paths that did not lie where their positions are";
 }
 
-// The ways of many texts, and one with the other family of shaders. Devices with memory of their own have no trees.
+// The ways of many texts, those of cards with memory of their own, and one with the other family of shaders.
 std::vector<Way> ways_of_trees() {
   std::vector<Way> ways = ways_of_many();
-  std::erase_if(ways, [](const Way& way) { return way.copies; });
+  for (const std::string id : {"opencl:0", "vulkan:0"})
+    ways.push_back({"gpu-only", {}, "simt", ActType::f32, KvType::f16, true, "predict", {id}});
   ways.push_back({"gpu-only", {}, "simt", ActType::f16, KvType::f16, false, "predict", {"vulkan:0"}});
   ways.push_back({"tensor", {0.5}, "simd", ActType::f16, KvType::f32, false, "predict", {"opencl:0", "npu:0", "host"}});
   return ways;
 }
 
 INSTANTIATE_TEST_SUITE_P(On, DraftTrees, ::testing::ValuesIn(ways_of_trees()), test_name);
-
-TEST(DraftTreesOnCopies, are_refused_for_what_is_accepted_could_not_be_copied) {
-  if (std::ranges::count(available_devices(), "opencl:0") == 0)
-    SKIP_OR_FAIL(test::needs_of("opencl:0"), "there is no opencl:0");
-  const HostEngines engines("copies", model_of_many());
-  EngineOptions options =
-      options_for(engines.path(), {"gpu-only", {}, "simd", ActType::f16, KvType::f16, true, "predict", {"opencl:0"}});
-  options.context = kContext;
-  options.sequences = 2;
-  const auto engine = Engine::open(options);
-  Sequence text = engine->cache().new_sequence();
-  const auto ids = ids_of(1, 2);
-  const std::vector<int32_t> parents{-1, -1};
-  EXPECT_THAT(message_of([&] {
-                engine->extend(std::vector<Extension>{{&text, ids, 2, parents}});
-              }),
-              HasSubstr("could not be copied"));
-  engine->extend(std::vector<Extension>{{&text, ids}});
-  EXPECT_EQ(text.position(), 2);
-}
 
 class HostTrees : public HostSequences {
  protected:

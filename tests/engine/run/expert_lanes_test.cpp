@@ -23,8 +23,15 @@ constexpr const char* kLanePlans[] = {"hybrimoe",      "moe-schedule", "moe-fixe
 
 class ExpertLanesTest : public DividedExpertsTest {
  protected:
+  // on_card: the first device has memory of its own.
   void keep_their_bits(const MadeModel& model, const std::vector<std::string>& devices, ActType act,
-                       const std::vector<double>& budgets) const {
+                       const std::vector<double>& budgets, bool on_card = false) const {
+    const auto options = [&](auto&&... each) {
+      EngineOptions options = DividedExpertsTest::options(each...);
+      options.device_hooks.force_copies = on_card;
+      if (on_card) options.device_hooks.gpu_family = KernelFamily::simt;
+      return options;
+    };
     const std::string file = model.file();
     const std::string plain = devices.front() == "host" ? "host-only" : "gpu-only";
     const auto whole = Engine::open(options(file, plain, devices, 0, 1, act));
@@ -57,6 +64,12 @@ TEST_F(ExpertLanesTest, change_no_bit_between_opencl_and_the_host) {
   need_devices({"", {}, "simd", ActType::f32, KvType::f16, false, "predict", {"opencl:0", "host"}});
   keep_their_bits(kDivided[0], {"opencl:0", "host"}, ActType::f32, {1, 3, 7});
   keep_their_bits(kDivided[1], {"opencl:0", "host"}, ActType::i8, {2});
+}
+
+TEST_F(ExpertLanesTest, change_no_bit_between_a_card_and_the_host) {
+  need_devices({"", {}, "simt", ActType::f32, KvType::f16, true, "predict", {"opencl:0", "host"}});
+  keep_their_bits(kDivided[0], {"opencl:0", "host"}, ActType::f32, {1, 3}, true);
+  keep_their_bits(kDivided[1], {"opencl:0", "host"}, ActType::i8, {2}, true);
 }
 
 // Sums that are not fused give other bits than the host's, as everywhere. They stay near.

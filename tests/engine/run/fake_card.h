@@ -1,6 +1,7 @@
 // A made-up graphics card with two interfaces, "fakecl:0" and "fakevk:0". It is a discrete GPU with memory of its own.
-// It computes with the host's loops, and so it has the contract's bits, as real cards have. Programs that link this
-// file have the interfaces among their devices while a test enables them.
+// It computes with the host's loops, or with a device that copies memory as cards do. Either way it has the contract's
+// bits, as real cards have. Programs that link this file have the interfaces among their devices while a test enables
+// them.
 #pragma once
 
 #include <string>
@@ -13,8 +14,11 @@ struct FakeInterface {
   bool present = false;
   KnownGpu known;
   std::string refuses;  // a kind of operator: "swiglu"
-  int opened = 0;       // the number of opens
-  int copies = 0;       // the number of opens as a device without shared memory
+  std::string runs_on;  // the device that computes, with the kernels of cards and without shared memory: "opencl:0"
+  int64_t memory_bytes = 0;  // 0: the device that computes says it
+  std::string fails;         // why it cannot be opened
+  int opened = 0;            // the number of opens
+  int copies = 0;            // the number of opens as a device without shared memory
 };
 
 FakeInterface& fake_cl();

@@ -13,7 +13,9 @@
 #include "engine/device/registry.h"
 #include "engine/run/machine/kernel_set.h"
 #include "engine/run/machine/warming.h"
+#include "tests/engine/run/divided_experts.h"
 #include "tests/engine/run/host_engine.h"
+#include "tests/support/requirements.h"
 
 namespace tandem::testing {
 namespace {
@@ -21,7 +23,6 @@ namespace {
 using ::testing::Contains;
 using ::testing::Each;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 
 // A warming program that ends immediately and compiles nothing.
@@ -54,10 +55,21 @@ class OnACard : public ::testing::Test {
     const GgufFile file = GgufFile::open(files_.path());
     return {kernels_mark(file, read_config(file), KvType::f16, act, KernelsFor::one_text), kNoWarming};
   }
+  // Marks the kernels of one text and of many.
+  void mark_compiled() const {
+    const GgufFile file = GgufFile::open(files_.path());
+    for (const KernelsFor texts : {KernelsFor::one_text, KernelsFor::many_texts})
+      Warming(kernels_mark(file, read_config(file), KvType::f16, ActType::f32, texts), kNoWarming).mark();
+  }
   static std::vector<std::string> plans_of(Engine& engine, std::initializer_list<int64_t> tokens) {
     std::vector<std::string> plans;
     for (const int64_t each : tokens) plans.push_back(engine.plans().planner().plan_for({each, 1}, 0).name);
     return plans;
+  }
+  static size_t weight_bytes(const Engine& engine) {
+    size_t bytes = 0;
+    for (const sync::Slot* slot : engine.model().model().weights.slots) bytes += slot->size_bytes();
+    return bytes;
   }
   static void write(Engine& engine, Sequence& text, int tokens) {
     for (const int32_t id : some_ids(tokens)) extend(engine, text, std::span(&id, 1));
@@ -155,6 +167,19 @@ TEST_F(OnACard, who_names_devices_gets_them_and_the_card_still_runs_alone_first)
   EXPECT_EQ(engine->plans().ran().list().front().plan, "gpu-only");
 }
 
+TEST_F(OnACard, texts_go_on_without_it_if_it_cannot_be_opened) {
+  test::fake_cl().fails = test::fake_vk().fails = "Restart the machine";
+  const auto engine = Engine::open(options());
+  EXPECT_EQ(engine->machine().device_names(), "npu:0,host");
+  EXPECT_THAT(engine->diagnostics(), Contains(AllOf(HasSubstr("is left out, because it cannot be opened: "),
+                                                    HasSubstr("a card does not answer: fakecl:0"))));
+  EngineOptions named = options(), plan = options();
+  named.devices = {"fakecl:0"};
+  plan.plan = "gpu-only";
+  for (const EngineOptions& asked : {named, plan})
+    EXPECT_THAT(message_of([&] { Engine::open(asked); }), HasSubstr("a card does not answer"));
+}
+
 TEST_F(OnACard, an_operator_that_it_refuses_is_the_hosts) {
   test::fake_cl().refuses = test::fake_vk().refuses = "swiglu";
   const auto engine = Engine::open(options()), host = files_.open();
@@ -220,28 +245,71 @@ TEST_F(OnACard, a_first_text_that_is_long_enough_waits_for_its_kernels) {
   EXPECT_THAT(second->diagnostics(), Each(Not(HasSubstr("compile"))));
 }
 
-TEST_F(OnACard, a_first_text_that_is_too_short_for_that_is_written_without_it_and_the_next_one_with_it) {
-  const auto engine = Engine::open(first_text(4));
+TEST_F(OnACard, a_first_text_that_is_too_short_for_that_begins_on_the_host_and_goes_on_on_the_card) {
+  const auto engine = Engine::open(first_text(4)), host = files_.open();
   EXPECT_TRUE(engine->machine().waits_for_gpu());
-  EXPECT_EQ(engine->machine().device_names(), "npu:0,host");
-  EXPECT_THAT(engine->diagnostics(),
-              Contains(HasSubstr("written without fakecl:0, which takes part from the next text on")));
-  Sequence text = engine->cache().new_sequence();
-  write(*engine, text, 2);
-  warming(ActType::f32).mark();
-  write(*engine, text, 2);
-  EXPECT_EQ(engine->machine().device_names(), "npu:0,host") << "a text in the middle has its keys elsewhere";
-  EXPECT_TRUE(engine->machine().waits_for_gpu());
+  EXPECT_EQ(engine->machine().device_names(), "host") << "an NPU would round, and the card does not";
+  EXPECT_EQ(engine->options().act, ActType::f32);
+  EXPECT_THAT(engine->diagnostics(), Contains(HasSubstr("begins without fakecl:0, which joins when its kernels are")));
+  Sequence text = engine->cache().new_sequence(), alone = host->cache().new_sequence();
+  const auto expect_same = [&](int tokens) {
+    for (const int32_t id : some_ids(tokens))
+      EXPECT_TRUE(
+          std::ranges::equal(extend(*engine, text, std::span(&id, 1)), extend(*host, alone, std::span(&id, 1))));
+  };
+  expect_same(3);
   EXPECT_EQ(test::fake_cl().opened, 0);
-  text.rewind(0);
-  write(*engine, text, 2);
+  warming(ActType::f32).mark();
+  expect_same(3);
   EXPECT_EQ(engine->machine().device_names(), "fakecl:0");
   EXPECT_FALSE(engine->machine().waits_for_gpu());
   EXPECT_EQ(engine->plans().planner().plan_for({1, 1}, 0).name, "gpu-only");
-  EXPECT_THAT(engine->contract().other_bits, IsEmpty()) << "a card has the sums of all devices";
+  EXPECT_EQ(engine->contract().other_bits, host->contract().other_bits) << "a card has the sums of all devices";
 }
 
-// No part of a page can be copied there, and these texts are shorter than a page.
+// The card's memory holds nothing of the texts before it joins. Two texts share a part of a page. Devices that copy
+// memory as cards do compute for the card.
+class OnACardOfAnInterface : public OnACard, public ::testing::WithParamInterface<std::string> {};
+
+TEST_P(OnACardOfAnInterface, texts_go_on_in_its_own_memory) {
+  if (std::ranges::count(available_devices(), GetParam()) == 0)
+    SKIP_OR_FAIL(test::needs_of(GetParam()), "there is no " + GetParam());
+  test::fake_cl().runs_on = test::fake_vk().runs_on = GetParam();
+  EngineOptions two = first_text(4), named = options();
+  two.sequences = two.logit_rows = named.sequences = named.logit_rows = 3;
+  named.plan = "host-only";
+  const auto engine = Engine::open(two), host = Engine::open(named);
+  const std::vector<int32_t> ids = some_ids(40), next = {7, 9};
+  const auto read = [&](Engine& reader) {
+    std::vector<Sequence> texts;
+    texts.push_back(reader.cache().new_sequence());
+    extend(reader, texts[0], ids);
+    texts.push_back(reader.cache().fork(texts[0], 33));
+    return texts;
+  };
+  const auto write = [&](Engine& writer, std::vector<Sequence>& texts) {
+    const auto one = std::span(next).first(1);
+    const Logits logits = writer.extend(std::vector<Extension>{{&texts[0], one}, {&texts[1], next}});
+    return std::vector<float>(logits.begin(), logits.end());
+  };
+  std::vector<Sequence> texts = read(*engine), alone = read(*host);
+  mark_compiled();
+  for (int pass = 0; pass < 3; ++pass) {
+    EXPECT_EQ(write(*engine, texts), write(*host, alone)) << "pass " << pass;
+    const bool waits = GetParam() == "vulkan:0";  // lavapipe's fma is not fused, so a text would change its bits
+    EXPECT_EQ(engine->machine().device_names(), waits ? "host" : "fakecl:0");
+    EXPECT_EQ(engine->machine().waits_for_gpu(), waits);
+  }
+  texts.clear();
+  OnACard::write(*engine, 1);
+  EXPECT_EQ(engine->machine().device_names(), "fakecl:0");
+  EXPECT_FALSE(engine->machine().zero_copy());
+}
+
+INSTANTIATE_TEST_SUITE_P(Interfaces, OnACardOfAnInterface, ::testing::Values("opencl:0", "vulkan:0"),
+                         [](const auto& test) { return test.param.substr(0, 6); });
+
+// These texts are shorter than a page.
 TEST_F(OnACard, texts_that_are_continued_do_not_run_again) {
   warming(ActType::f32).mark();
   EngineOptions two = options();
@@ -274,6 +342,29 @@ TEST_F(OnACard, what_compiling_took_is_known_the_next_time) {
     EXPECT_GT(engine->machine().last_compile_seconds(card), 0);
   }
   EXPECT_GT(Engine::open(options())->machine().last_compile_seconds(card), 0) << "on disk";
+}
+
+// The host fetches what the card's memory does not hold.
+TEST_F(OnACard, experts_move_if_they_do_not_fit_its_memory) {
+  test::fake_cl().refuses = test::fake_vk().refuses = "expert_fetch";
+  const std::string file = kDivided[0].file();
+  EngineOptions mixture = options(), host = files_.options(64);
+  mixture.model_path = host.model_path = file;
+  mixture.expert_folder = folder_.file("packed");
+  const auto fits = Engine::open(mixture), alone = Engine::open(host);
+  EXPECT_EQ(fits->model().expert_store(), nullptr);
+  EXPECT_EQ(fits->machine().device_names(), "fakecl:0");
+  const std::vector<int32_t> ids = some_ids(9);
+  const std::vector<float> expected = logits_of(*alone, ids);
+  EXPECT_EQ(logits_of(*fits, ids), expected);
+  test::fake_cl().memory_bytes = test::fake_vk().memory_bytes = static_cast<int64_t>(weight_bytes(*fits)) * 3 / 4;
+  const auto engine = Engine::open(mixture);
+  ASSERT_NE(engine->model().expert_store(), nullptr);
+  EXPECT_EQ(engine->machine().device_names(), "fakecl:0,host");
+  EXPECT_EQ(logits_of(*engine, ids), expected);
+  EXPECT_GT(engine->model().expert_store()->of_prompts().choices, 0);
+  test::fake_cl().memory_bytes = test::fake_vk().memory_bytes = 1000;
+  EXPECT_THAT(message_of([&] { Engine::open(mixture); }), HasSubstr("the memory of fakecl:0"));
 }
 
 TEST_F(OnACard, is_no_card_where_it_has_no_memory_of_its_own) {

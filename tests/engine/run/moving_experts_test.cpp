@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 
+#include "engine/device/lab/lab.h"
 #include "engine/model/loading.h"
 #include "engine/run/machine/expert_budget.h"
 #include "engine/run/machine/expert_store.h"
@@ -133,6 +134,15 @@ Way way(const std::string& plan, ActType act, std::vector<std::string> devices, 
           KvType::f16, false,
           "predict",   std::move(devices)};
 }
+// A card with memory of its own, which gets the experts that change.
+Way card(const std::string& id, ActType act) {
+  Way way{"gpu-only", {}, "simt", act, KvType::f16, true, "predict", {id}};
+  return way;
+}
+INSTANTIATE_TEST_SUITE_P(Cards, MovingExpertsOn,
+                         ::testing::Values(card("opencl:0", ActType::f32), card("opencl:0", ActType::i8),
+                                           card("vulkan:0", ActType::f32)),
+                         test_name);
 INSTANTIATE_TEST_SUITE_P(
     Ways, MovingExpertsOn,
     ::testing::Values(way("host-only", ActType::i8, {"host"}, ""), way("gpu-only", ActType::f32, {"opencl:0"}),
@@ -257,7 +267,7 @@ TEST_F(MovingExpertsTest, whose_file_is_cut_end_their_pass_by_name) {
   }
 }
 
-TEST_F(MovingExpertsTest, need_a_folder_and_a_machine_that_shares_its_memory) {
+TEST_F(MovingExpertsTest, need_a_folder_and_stay_off_graphs) {
   const std::string file = kMixtures[0].file();
   EngineOptions nowhere = options(file, host(), {percent, 50});
   nowhere.expert_folder.clear();
@@ -268,10 +278,39 @@ TEST_F(MovingExpertsTest, need_a_folder_and_a_machine_that_shares_its_memory) {
   EngineOptions with_graphs = options(file, host(), {percent, 50});
   with_graphs.npu_memory_bytes = uint64_t{1} << 30;
   EXPECT_THAT(message_of([&] { Engine::open(with_graphs); }), HasSubstr("experts that move have no graphs"));
-  if (!std::ranges::count(available_devices(), "opencl:0")) return;
-  EngineOptions copies = options(file, way("gpu-only", ActType::f32, {"opencl:0"}), {percent, 50});
-  copies.device_hooks.force_copies = true;
-  EXPECT_THAT(message_of([&] { Engine::open(copies); }), HasSubstr("memory of its own"));
+}
+
+// A pass of a token copies the experts that it misses, and not the slots of whole layers.
+TEST_F(MovingExpertsTest, cross_the_bus_of_a_card_only_if_they_change) {
+  for (const char* id : {"opencl:0", "vulkan:0"}) {
+    SCOPED_TRACE(id);
+    need_devices(card(id, ActType::f32));
+    if (IsSkipped()) return;
+    EngineOptions options = this->options(kMixtures[0].file(), card(id, ActType::f32), {percent, 63});
+    options.hot_experts = false;
+    const auto engine = Engine::open(options);
+    const ExpertStore& store = store_of(*engine);
+    ASSERT_EQ(store.slots(), 5) << "of 8";
+    Sequence text = engine->cache().new_sequence();
+    const DeviceLab& lab = lab_of(*engine->machine().devices().front());
+    extend(*engine, text, some_ids(30));
+    const size_t expert = store.expert_bytes(), layers = store.moving().size();
+    bool quiet = false, moved = false;
+    for (int token = 0; token < 40; ++token) {
+      const uint64_t before = lab.copied_bytes();
+      const int64_t loads = store.of_text().loads;
+      const std::vector<int32_t> ids = {7 + token % 3};
+      extend(*engine, text, ids);
+      const auto loaded = static_cast<uint64_t>(store.of_text().loads - loads);
+      const uint64_t copied = lab.copied_bytes() - before;
+      EXPECT_GE(copied, loaded * expert);
+      EXPECT_LT(copied, loaded * expert + layers * expert) << "what else a token needs is less than its experts";
+      quiet = quiet || loaded == 0;
+      moved = moved || loaded > 0;
+    }
+    EXPECT_TRUE(moved);
+    EXPECT_TRUE(quiet) << "a token that finds all of its experts";
+  }
 }
 
 // A text of 144 tokens may be looked at once in two of its runs.

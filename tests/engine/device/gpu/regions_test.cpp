@@ -45,5 +45,26 @@ TEST_F(CopiesAround, bring_what_was_written_in_part) {
   EXPECT_THAT(names(copied_then_added(kWidth / 2).uploads), UnorderedElementsAre("x", "y", "z"));
 }
 
+// A slot has 64 floats, 256 bytes. It is a page long, so its last part of 1,500 bytes has 1,096.
+TEST_F(CopiesAround, bring_the_changed_parts_of_divided_slots) {
+  x_.divide(1500);
+  const CopiedRegions all = copied_then_added(kWidth);
+  EXPECT_THAT(names(all.uploads), UnorderedElementsAre("z"));
+  ASSERT_EQ(all.divided, (std::vector<const sync::Slot*>{&x_}));
+  CopiedParts parts;
+  EXPECT_TRUE(parts.take_changed(x_).empty()) << "nobody has written it";
+  x_.changed(1600, 10);
+  x_.changed(4000, 10);
+  const std::vector<Region> changed = parts.take_changed(x_);
+  ASSERT_EQ(changed.size(), 2U);
+  EXPECT_EQ(changed[0].at.offset_bytes, 1500U);
+  EXPECT_EQ(changed[0].width_bytes, 1500U);
+  EXPECT_EQ(changed[1].at.offset_bytes, 3000U);
+  EXPECT_EQ(changed[1].width_bytes, 1096U);
+  EXPECT_TRUE(parts.take_changed(x_).empty()) << "they were taken";
+  x_.changed(0, 1);
+  EXPECT_EQ(parts.take_changed(x_).size(), 1U);
+}
+
 }  // namespace
 }  // namespace tandem::gpu
