@@ -2,6 +2,7 @@
 // runs passes. Every other work is handed to that thread, and runs between two passes.
 #include "bindings/text_model.h"
 
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include "engine/run/machine/expert_budget.h"
 #include "engine/run/serve/embedder_options.h"
 #include "engine/run/serve/extend.h"
+#include "engine/run/serve/history_file.h"
 #include "engine/run/serve/perplexity.h"
 #include "engine/serve/openai/messages.h"
 #include "engine/serve/openai/rendering.h"
@@ -136,6 +138,7 @@ TextOptions text_options(const LoadOptions& asked, int64_t vocabulary) {
   require_range("parallel", asked.parallel, 1, kMostSequences);
   require_range("context", asked.context, 0, kMostContext);
   require_range("logit_rows", asked.logit_rows, 0, kMostContext);
+  require_range("chunk", asked.chunk, 0, kMostContext);
   TextOptions options;
   options.plan = asked.plan.empty() ? "auto" : asked.plan;
   as_kind<UsageError>([&] { return chosen_strategy(options.plan); });
@@ -145,6 +148,8 @@ TextOptions text_options(const LoadOptions& asked, int64_t vocabulary) {
   if (!asked.cache_type.empty())
     options.kv_type = named<KvType>(asked.cache_type, {{"f16", KvType::f16}, {"f32", KvType::f32}}, "cache_type");
   options.context = asked.context;
+  options.chunk = asked.chunk;
+  options.split = asked.split;
   options.sequences = asked.parallel;
   options.spare_texts = asked.parallel;  // sequences of the user's own
   options.drafts = true;
@@ -178,6 +183,18 @@ void require_sound(const SamplerOptions& options) {
   require("frequency_penalty", options.frequency_penalty, -1e6, 1e6);
 }
 
+SpecMode spec_mode_of(const std::string& name) {
+  return named<SpecMode>(name,
+                         {{"auto", SpecMode::automatic},
+                          {"sdnpu", SpecMode::sdnpu},
+                          {"pld", SpecMode::pld},
+                          {"sam", SpecMode::sam},
+                          {"none", SpecMode::none}},
+                         "spec");
+}
+
+void require_drafts(int64_t draft_max) { require_range("draft_max", draft_max, 0, kMostDrafts - 1); }
+
 // The models are not known yet, so list kernels are prepared for the usual number of tokens.
 SharedMachine open_machine(const std::vector<std::string>& devices, int threads) {
   MachineOptions options = machine_options(devices, threads);
@@ -203,13 +220,28 @@ struct TextModel::Open {
   }
 
   const std::unique_ptr<Engine> engine;
-  std::unique_ptr<Engine> embedder;  // of embeds(), for work between two passes
+  std::shared_ptr<TextHistory> history;     // null: none
+  std::shared_ptr<DraftModel> draft_model;  // null: none
+  std::unique_ptr<Engine> embedder;         // of embeds(), for work between two passes
   const std::optional<chat::TemplateSource> usual, with_tools;
   std::mutex making;  // of the two below
   std::unique_ptr<ConstraintMaker> constraints;
   std::unique_ptr<Timeline> timeline;  // null: nothing is recorded
   TextService service;
 };
+
+// Its texts are as long as the target's, and have the target's types.
+std::shared_ptr<DraftModel> open_draft_model(const std::string& path, const Engine& target, int64_t texts) {
+  ModelOptions options;
+  options.model_path = path;
+  TextOptions of_texts;
+  of_texts.act = target.options().act;
+  of_texts.kv_type = target.options().kv_type;
+  of_texts.context = target.sizes().context;
+  of_texts.sequences = texts;
+  auto engine = std::make_unique<Engine>(std::make_shared<LoadedModel>(target.model().machine(), options), of_texts);
+  return std::make_shared<DraftModel>(std::move(engine), target);
+}
 
 // Reads the head of the file first, because an encoder needs other options than a model that writes. Errors of the
 // engine name a path or a device, and that decides which kind of error the user gets.
@@ -230,10 +262,13 @@ std::shared_ptr<TextModel> TextModel::load(const LoadOptions& options) {
     auto engine = options.machine ? std::make_unique<Engine>(
                                         std::make_shared<LoadedModel>(options.machine, all, std::move(file)), all)
                                   : Engine::open(all);
-    return std::make_shared<TextModel>(std::move(engine), options.parallel, options.path);
+    const auto model = std::make_shared<TextModel>(std::move(engine), options.parallel, options.path);
+    model->open_drafts(options.draft_model, options.history);
+    return model;
   } catch (const Error& error) {
     const auto names = [&](const std::string& path) { return !path.empty() && error.object().find(path) != path.npos; };
-    if (names(options.path) || names(options.packed)) throw FileError(error.failure(), error.object(), error.hint());
+    if (names(options.path) || names(options.packed) || names(options.draft_model) || names(options.history))
+      throw FileError(error.failure(), error.object(), error.hint());
     if (names_a_device(error, options.devices)) throw DeviceError(error.failure(), error.object(), error.hint());
     throw;
   }
@@ -250,6 +285,16 @@ TextModel::TextModel(std::unique_ptr<Engine> engine, int64_t parallel, std::stri
       parallel_(parallel),
       end_id_(engine->model().tokenizer().eos()),
       open_(std::make_shared<Open>(std::move(engine), parallel)) {}
+
+// The smaller model runs on the machine's thread, and so it is opened there between two passes.
+void TextModel::open_drafts(const std::string& draft_model, const std::string& history) {
+  if (draft_model.empty() && history.empty()) return;
+  require_writer();
+  const auto model = open();
+  if (!history.empty())
+    model->history = std::make_shared<TextHistory>(history, model->engine->model().tokenizer(), kHistoryBytes);
+  if (!draft_model.empty()) model->draft_model = open_draft_model(draft_model, *model->engine, parallel_);
+}
 
 // In a child of fork() the threads that would have to end do not exist. The model's things belong to the parent.
 TextModel::~TextModel() {
@@ -409,6 +454,14 @@ TextTicket TextModel::start(std::vector<int32_t> prompt, GenerateOptions options
     throw UsageError("a stop text is empty", "stop", "Give at least one character, or no stop text");
   if (prompt.empty()) throw UsageError("the prompt is empty", path_, "Give at least one token");
   require_ids(prompt, 0);
+  options.spec.history = model->history;
+  options.spec.model = model->draft_model;
+  if (model->history) {
+    on_end = [history = model->history, tell = std::move(on_end)](Batcher::Result result) {
+      if (!history->problem().empty()) spdlog::warn("the text was not kept in the history: {}", history->problem());
+      tell(std::move(result));
+    };
+  }
   std::vector<TextService::Wish> wishes(1);
   wishes[0] = {std::move(prompt), std::move(options), "", std::move(on_end), sequence};
   auto tickets = model->service.ask(std::move(wishes));

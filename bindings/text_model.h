@@ -51,11 +51,20 @@ struct LoadOptions {
   bool expert_copies = false;  // Y6: experts are copied into slots, which expert_budget counts
   std::string expert_policy;   // Y4, with copies: which expert leaves a slot; "" as the program's default
   std::string packed;          // a file of `tandem pack`; "": none
-  SharedMachine machine;       // not null: UsageError for `devices`, `threads` or `expert_copies` of the model's own
+  std::vector<double> split;   // shares of the plan's cuts, as --split; empty: measured
+  int64_t chunk = 0;           // most tokens of a pass; 0: the default
+  // Drafts (docs/sdnpu.md). draft_model: a smaller model of the same vocabulary. history: a file of earlier texts,
+  // which gets those of this model too. "": none.
+  std::string draft_model, history;
+  SharedMachine machine;  // not null: UsageError for `devices`, `threads` or `expert_copies` of the model's own
 };
 
 // UsageError: a number of the sampler's is out of its range, or is none.
 void require_sound(const SamplerOptions& options);
+
+// "auto", "sdnpu", "pld", "sam", "none"; UsageError: another name.
+SpecMode spec_mode_of(const std::string& name);
+void require_drafts(int64_t draft_max);  // UsageError: no number of drafts of a pass
 
 // How a call waits for its work.
 struct Patience {
@@ -148,6 +157,7 @@ class TextModel {
   Timeline stop_trace();
 
  private:
+  void open_drafts(const std::string& draft_model, const std::string& history);
   struct Open;
   std::shared_ptr<Open> open() const;
   void all_logits(std::span<const int32_t> ids, const LogitsSink& sink, const Patience& patience) const;

@@ -61,6 +61,9 @@ tandem_status tandem_model_load(const char* path, const tandem_load_options* opt
     load.expert_policy = text_of(asked.expert_policy);
     load.packed = text_of(asked.packed);
     load.expert_copies = asked.expert_copies != 0;
+    load.draft_model = text_of(asked.draft_model);
+    load.history = text_of(asked.history);
+    load.chunk = asked.chunk;
     *model = reinterpret_cast<tandem_model*>(models().add(TextModel::load(load)));
   });
 }

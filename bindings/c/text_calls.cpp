@@ -80,6 +80,8 @@ GenerateOptions options_of_text(const TextModel& model, const tandem_generate_op
   options.stop = stops_of(asked);
   if (asked.chat != 0)
     for (std::string& stop : model.chat_stops()) options.stop.push_back(std::move(stop));
+  if (asked.spec != nullptr) options.spec.mode = spec_mode_of(asked.spec);
+  require_drafts(options.spec.draft_max = asked.draft_max);
   options.constraint = model.constraint(form_of(asked));
   require_sound(options.sampler);
   return options;
@@ -168,6 +170,7 @@ void tandem_generate_options_init(tandem_generate_options* options, size_t size)
   defaults.top_p = usual.sampler.top_p;
   defaults.min_p = usual.sampler.min_p;
   defaults.repeat_penalty = usual.sampler.repeat_penalty;
+  defaults.draft_max = usual.spec.draft_max;
   fill(options, size, defaults);
 }
 

@@ -28,7 +28,7 @@ extern "C" {
 
 /* Grows when a function or a member of an option structure is added. The library's number is at least the header's;
  * a smaller one means an older library under a newer header. */
-#define TANDEM_ABI_VERSION 3
+#define TANDEM_ABI_VERSION 4
 int tandem_abi_version(void);
 const char* tandem_version(void); /* "0.1.0"; lives as long as the library */
 
@@ -79,6 +79,10 @@ typedef struct tandem_load_options {
                                 "static"; null: "auto" */
   const char* packed;        /* a file of `tandem pack` for this model; null: the one in the user's cache */
   int expert_copies;         /* not 0: experts are copied into slots of the GPU, which expert_budget counts */
+  /* Sources of drafts (docs/sdnpu.md); no draft changes a text. */
+  const char* draft_model; /* a smaller model of the same vocabulary; null: none */
+  const char* history;     /* a file of earlier texts, which gets this model's texts too; null: none */
+  int64_t chunk;           /* most tokens of a pass; 0: the default */
 } tandem_load_options;
 void tandem_load_options_init(tandem_load_options* options, size_t size);
 
@@ -141,6 +145,8 @@ typedef struct tandem_generate_options {
   const char* grammar;     /* in the notation of GBNF */
   int json_object;         /* not 0: any JSON object */
   tandem_cancel* cancel;   /* null: none */
+  const char* spec;        /* where drafts come from: "auto", "sdnpu", "pld", "sam", "none"; null: "auto" */
+  int64_t draft_max;       /* most drafts of a pass, 0 to 63; 15 */
 } tandem_generate_options;
 void tandem_generate_options_init(tandem_generate_options* options, size_t size);
 

@@ -89,6 +89,9 @@ struct TextAsked {
   SamplerOptions sampler;
   std::vector<std::string> stop;
   bool ignore_end = false, logprobs = false;
+  std::string spec = "auto";
+  int64_t draft_max = SpecOptions().draft_max;
+  std::vector<Ids> predictions;
   Form form;
   std::optional<py::function> choose;
 };
@@ -102,6 +105,10 @@ GenerateOptions options_of(const TextModel& model, const TextAsked& asked) {
   options.stop = asked.stop;
   options.ignore_end = asked.ignore_end;
   options.logprobs = asked.logprobs ? 0 : -1;
+  options.spec.mode = spec_mode_of(asked.spec);
+  require_drafts(options.spec.draft_max = asked.draft_max);
+  for (const Ids& each : asked.predictions) model.require_tokens(each);
+  options.spec.predictions = asked.predictions;
   if (asked.choose) options.choose = sampler_of(*asked.choose);
   const Unlocked unlocked;
   options.constraint = model.constraint(asked.form);
@@ -217,6 +224,9 @@ void bind_asked(py::module_& m) {
       .def_readwrite("ignore_end", &TextAsked::ignore_end)
       .def_readwrite("logprobs", &TextAsked::logprobs)
       .def_readwrite("choose", &TextAsked::choose)
+      .def_readwrite("spec", &TextAsked::spec)
+      .def_readwrite("draft_max", &TextAsked::draft_max)
+      .def_readwrite("predictions", &TextAsked::predictions)
       .def(
           "sample",
           [](TextAsked& asked, float temperature, int top_k, float top_p, float min_p, float repeat_penalty,
@@ -260,7 +270,8 @@ void bind_model(ModelClass& model) {
       .def(py::init([](const py::bytes& path, std::vector<std::string> devices, std::string plan, std::string act,
                        std::string cache_type, int64_t context, int64_t parallel, int64_t logit_rows, int threads,
                        std::string expert_budget, std::string host_budget, bool expert_copies,
-                       std::string expert_policy, const py::bytes& packed, std::optional<SharedMachine> machine) {
+                       std::string expert_policy, const py::bytes& packed, std::vector<double> split, int64_t chunk,
+                       const py::bytes& draft_model, const py::bytes& history, std::optional<SharedMachine> machine) {
              LoadOptions options{path,
                                  std::move(devices),
                                  std::move(plan),
@@ -275,13 +286,17 @@ void bind_model(ModelClass& model) {
                                  expert_copies,
                                  std::move(expert_policy),
                                  packed,
+                                 std::move(split),
+                                 chunk,
+                                 draft_model,
+                                 history,
                                  std::move(machine).value_or(nullptr)};
              const Unlocked unlocked;
              return ends_without_lock(TextModel::load(options));
            }),
            "path"_a, "devices"_a, "plan"_a, "act"_a, "cache_type"_a, "context"_a, "parallel"_a, "logit_rows"_a,
-           "threads"_a, "expert_budget"_a, "host_budget"_a, "expert_copies"_a, "expert_policy"_a, "packed"_a,
-           "machine"_a)
+           "threads"_a, "expert_budget"_a, "host_budget"_a, "expert_copies"_a, "expert_policy"_a, "packed"_a, "split"_a,
+           "chunk"_a, "draft_model"_a, "history"_a, "machine"_a)
       .def("close", &TextModel::close, WithoutLock())
       .def("is_closed", &TextModel::is_closed)
       .def("vocabulary", &TextModel::vocabulary)

@@ -39,6 +39,18 @@ def _array(ids: Ids, failure: str, hint: str) -> Any:
         raise UsageError(failure, f"{ids!r:.80}", hint) from error
 
 
+def _list_of(items: Any, what: str) -> list[Any]:
+    if items is None:
+        return []
+    if isinstance(items, (list, tuple)):
+        return list(items)
+    raise UsageError("an option is no list", f"{what}: {items!r:.80}", "Give a list of texts or ids")
+
+
+def _optional_path(path: Optional[Path]) -> bytes:
+    return b"" if path is None else path_bytes(path)
+
+
 def _ids(ids: Ids) -> list[int]:
     array = _array(ids, "these are no token ids", "Give a list of integers")
     if array.ndim != 1 or (array.size > 0 and array.dtype.kind not in "iu"):
@@ -256,7 +268,8 @@ class Model:
     def load(cls, path: Path, *, device: Union[str, list[str], None] = None, plan: str = "auto", context: int = 0,
              act: str = "", cache_type: str = "", parallel: int = 4, logit_rows: int = 0, threads: int = 0,
              expert_budget: str = "auto", host_budget: str = "auto", expert_copies: bool = False,
-             expert_policy: str = "auto", packed: Optional[Path] = None,
+             expert_policy: str = "auto", packed: Optional[Path] = None, split: Optional[list[float]] = None,
+             chunk: int = 0, draft_model: Optional[Path] = None, history: Optional[Path] = None,
              machine: Optional[Machine] = None) -> "Model":
         """Opens the devices and loads a GGUF file.
 
@@ -268,11 +281,16 @@ class Model:
         a unit counts GiB. The others are read from the packed file in the user's cache, or from `packed`, a file of
         `tandem pack`. expert_copies: experts are copied into slots, which expert_budget counts, and expert_policy says
         which one leaves ("mrs", "lru", "lfu", "ema", "static"). `info["expert_store"]` says what came of them.
+        split: shares of the plan's cuts, such as [0.5]; None: measured. chunk: most tokens of a pass. draft_model: a
+        smaller model of the same vocabulary, whose choices are drafts. history: a file of earlier texts; drafts continue
+        them, and this model's texts are added.
+
         machine: devices of several models; `device`, `threads` and `expert_copies` are then the machine's own.
         """
         return cls(_tandem.Model(path_bytes(path), _names(device), plan, act, cache_type, context, parallel, logit_rows,
                                  threads, expert_budget, host_budget, expert_copies, expert_policy,
-                                 b"" if packed is None else path_bytes(packed),
+                                 _optional_path(packed), [] if split is None else [float(each) for each in split],
+                                 chunk, _optional_path(draft_model), _optional_path(history),
                                  None if machine is None else machine._open()))
 
     def close(self) -> None:
@@ -335,7 +353,8 @@ class Model:
                frequency_penalty: float = 0.0, seed: int = 0, stop: Union[str, list[str], None] = None,
                ignore_end: bool = False, logprobs: bool = False, json_schema: Any = None, grammar: str = "",
                json_object: bool = False, tools: Optional[list[Any]] = None, sampler: Optional[Sampler] = None,
-               sequence: Optional["Sequence"] = None) -> Stream:
+               sequence: Optional["Sequence"] = None, spec: str = "auto", draft_max: int = 15,
+               predictions: Optional[list[Union[str, Ids]]] = None) -> Stream:
         """Writes a text piece by piece. The arguments are those of `generate()`."""
         if json_schema == "":
             raise UsageError("the JSON schema is empty", "json_schema", "Give a schema, or None for a text of any form")
@@ -347,6 +366,9 @@ class Model:
         asked.sample(temperature, top_k, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty, seed)
         schema = json_schema if isinstance(json_schema, str) else "" if json_schema is None else json.dumps(json_schema)
         asked.keep_form(_text(schema, "json_schema"), _text(grammar, "grammar"), json_object)
+        asked.spec, asked.draft_max = _text(spec, "spec"), draft_max
+        asked.predictions = [self.tokenize(each, start=False, special=False) if isinstance(each, str) else _ids(each)
+                             for each in _list_of(predictions, "predictions")]
         if sampler is not None:
             choose = sampler
             asked.choose = lambda values: _token(choose(_row(values)))
@@ -367,11 +389,16 @@ class Model:
         """Writes a text and returns a Generation; for a list of prompts, a list of them, which share passes.
 
         prompt: a text to continue; token ids; or messages, a list of {"role", "content"}, which are answered. The
-        options have the defaults that `stream()` shows. predict: most tokens; below 0: until the model ends. temperature: 0 is greedy. top_k, top_p, min_p,
-        repeat_penalty, presence_penalty, frequency_penalty, seed: as the flags of `tandem run`. stop: texts that end
-        the text. json_schema (a dict or JSON), grammar (GBNF), json_object: the form that the text keeps. tools: the
-        functions that messages offer, as the server takes them; a template without functions is a UsageError. sampler: a function from logits, float32 [vocabulary], to a token id, in place of
-        the sampler; it must not call the model. sequence: continues this sequence, which has the text's beginning.
+        options have the defaults that `stream()` shows. predict: most tokens; below 0: until the model ends.
+        temperature: 0 is greedy. top_k, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty, seed: as the
+        flags of `tandem run`. stop: texts that end the text. json_schema (a dict or JSON), grammar (GBNF), json_object:
+        the form that the text keeps. tools: the functions that messages offer, as the server takes them; a template
+        without functions is a UsageError. sampler: a function from logits, float32 [vocabulary], to a token id, in
+        place of the sampler; it must not call the model. sequence: continues this sequence, which has the text's
+        beginning.
+
+        spec: where drafts come from, "auto", "sdnpu", "pld", "sam" or "none"; no draft changes the text. draft_max:
+        most drafts of a pass. predictions: texts or ids that the answer may look like. `timings` counts drafts.
         """
         if isinstance(prompt, (list, tuple)) and prompt and all(_is_prompt(each) for each in prompt):
             streams = [self.stream(each, **options) for each in prompt]

@@ -356,6 +356,38 @@ TEST(CApi, takes_budgets_for_experts) {
   EXPECT_EQ(none, nullptr);
 }
 
+// The model is its own draft model.
+TEST(CApi, drafts_change_no_token) {
+  const Folder folder;
+  const std::string history = folder.file("history"), path = stories();
+  tandem_load_options drafting = load_options_on_host();
+  drafting.draft_model = path.c_str(), drafting.history = history.c_str(), drafting.chunk = 16;
+  const CModel plain, drafts(drafting);
+  tandem_generate_options options = so_many_tokens(24);
+  EXPECT_EQ(options.draft_max, 15);
+  options.ignore_end = 1, options.spec = "none";
+  const std::vector<int32_t> expected = c_text(plain, {5, 7}, options).ids;
+  ASSERT_EQ(expected.size(), 24U);
+  for (const char* spec : {static_cast<const char*>(nullptr), "auto", "sdnpu", "pld", "sam"}) {
+    options.spec = spec;
+    EXPECT_EQ(c_text(plain, {5, 7}, options).ids, expected) << (spec != nullptr ? spec : "null");
+    EXPECT_EQ(c_text(drafts, {5, 7}, options).ids, expected) << (spec != nullptr ? spec : "null");
+  }
+  EXPECT_GT(std::filesystem::file_size(history), 0U);
+  const std::vector<int32_t> prompt = {5};
+  const auto status = [&](const char* spec, int64_t draft_max) {
+    options.spec = spec, options.draft_max = draft_max;
+    return tandem_generate(plain, prompt.data(), prompt.size(), &options, nullptr, nullptr, nullptr);
+  };
+  EXPECT_EQ(status("fast", 15), TANDEM_USAGE);
+  EXPECT_EQ(status("auto", 64), TANDEM_USAGE);
+  EXPECT_EQ(status("auto", 63), TANDEM_OK);
+  tandem_model* none = nullptr;
+  tandem_load_options wrong = load_options_on_host();
+  wrong.draft_model = "/nowhere/x.gguf";
+  EXPECT_EQ(tandem_model_load(path.c_str(), &wrong, &none), TANDEM_FILE);
+}
+
 // A program that was compiled before the budgets were members.
 TEST(CApi, loads_for_an_older_header) {
   tandem_load_options options = load_options_on_host();

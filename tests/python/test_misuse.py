@@ -25,9 +25,10 @@ ODD = [None, True, -1, 0, 1, 5, 2**31 - 1, 2**31, 2**63, 2**64, -(2**80), 0.5, 1
        {"role": "user"}, [{"role": "user", "content": None}], ["Once", "\udcff"]]
 OPTIONS = ["predict", "temperature", "top_k", "top_p", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty",
            "seed", "stop", "json_schema", "grammar", "json_object", "tools", "sampler", "sequence", "logprobs", "ignore_end",
-           "no_such"]
+           "spec", "draft_max", "predictions", "no_such"]
 LOADS = ["plan", "act", "cache_type", "context", "parallel", "logit_rows", "threads", "machine", "expert_budget",
-         "host_budget", "expert_copies", "expert_policy", "packed", "no_such"]
+         "host_budget", "expert_copies", "expert_policy", "packed", "split", "chunk", "draft_model",
+         "history", "no_such"]
 
 
 def public_names():

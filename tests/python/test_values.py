@@ -468,6 +468,36 @@ def test_a_machine_has_devices_of_its_own_and_is_closed():
         tandem.Model.load(MODEL, machine=machine)
 
 
+def test_drafts_change_no_id(tmp_path):
+    history = tmp_path / "history"
+    with tandem.Model.load(MODEL, **ON_HOST) as model:
+        plain = model.generate("Once upon a time", predict=40, ignore_end=True, spec="none")
+        assert plain.timings["draft_n"] == 0
+        for spec in ("auto", "sdnpu", "pld", "sam"):
+            drafted = model.generate("Once upon a time", predict=40, ignore_end=True, spec=spec, draft_max=8,
+                                     predictions=[plain.text, plain.ids])
+            assert drafted.ids == plain.ids, spec
+            if spec == "sdnpu":
+                assert drafted.timings["draft_n_accepted"] > 0
+        for wrong in ({"spec": "fast"}, {"spec": ""}, {"draft_max": -1}, {"draft_max": 64}, {"predictions": [[10**6]]}):
+            with pytest.raises(tandem.UsageError):
+                model.generate("Once", predict=2, **wrong)
+    with tandem.Model.load(MODEL, draft_model=MODEL, history=history, chunk=16, **ON_HOST) as model:
+        for _ in range(2):
+            drafted = model.generate("Once upon a time", predict=40, ignore_end=True, spec="sdnpu")
+            assert drafted.ids == plain.ids
+        assert drafted.timings["draft_n_accepted"] > 20, "the text was written before"
+    assert history.stat().st_size > 0
+    with pytest.raises(tandem.FileError):
+        tandem.Model.load(MODEL, draft_model=tmp_path / "none.gguf", **ON_HOST)
+    with pytest.raises(tandem.FileError):
+        tandem.Model.load(MODEL, history=MODEL, **ON_HOST)
+    with pytest.raises(tandem.UsageError):
+        tandem.Model.load(MODEL, chunk=-1, **ON_HOST)
+    with tandem.Model.load(MODEL, device="opencl:0,npu:0", plan="tensor", split=[0.25]) as model:
+        assert len(model.generate("Once", predict=2, ignore_end=True).ids) == 2
+
+
 def test_budgets_for_experts_change_memory_and_no_id(tmp_path):
     shape = {"schema": 1, "name": "toy", "architecture": "qwen3moe", "layers": 2, "hidden": 64, "feed_forward": 96,
              "heads": 2, "vocabulary": 300, "context_length": 128, "experts": 8, "experts_used": 2,
