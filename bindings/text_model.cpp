@@ -407,8 +407,10 @@ std::string TextModel::calls_of(std::string_view answer, std::string_view tools)
 
 std::vector<std::string> TextModel::chat_stops() const {
   const auto model = open();
-  return model->usual ? chat::ModelChat(*model->usual, model->engine->model().tokenizer()).stop_texts()
-                      : std::vector<std::string>();
+  if (!model->usual)
+    throw UsageError("the model has no chat template, so nothing says where an answer ends", path_,
+                     "Continue a text instead, with stop texts of your own");
+  return chat::ModelChat(*model->usual, model->engine->model().tokenizer()).stop_texts();
 }
 
 // The maker reads the whole vocabulary once, and so it is made at the first text that keeps a form. Its lock is held

@@ -118,7 +118,7 @@ class TextModel {
   // The calls of functions in an answer, as JSON: a list of {"name", "arguments"} in their order, with arguments as
   // the model spelt them. tools: those that the conversation offered, as JSON.
   std::string calls_of(std::string_view answer, std::string_view tools) const;
-  std::vector<std::string> chat_stops() const;  // texts that end an answer; none: the model has no template
+  std::vector<std::string> chat_stops() const;  // texts that end an answer; UsageError: no template
   std::shared_ptr<const Constraint> constraint(const Form& form) const;  // null: no form was asked for
 
   // A text among others. on_end: as for TextService::ask(). sequence: null, or one that lives until on_end. UsageError:

@@ -56,6 +56,7 @@ set(cards "mesa-vulkan-drivers, mesa-opencl-icd, intel-opencl-icd, nvidia-opencl
 
 # The drivers of GPUs are plugins, which no file is linked to. So they are said here.
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME tandem)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "passwd")  # its postinst calls groupadd
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "${drivers}")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "${cards}")

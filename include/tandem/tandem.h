@@ -137,7 +137,8 @@ typedef struct tandem_generate_options {
   float frequency_penalty; /* 0: off */
   uint64_t seed;
   int ignore_end;          /* not 0: go on behind an end token */
-  int chat;                /* not 0: the text is an answer, and ends where the chat template ends one */
+  int chat;                /* not 0: the text is an answer, and ends where the chat template ends one. A model without
+                              a template is TANDEM_USAGE */
   int logprobs;            /* not 0: pieces have log-probabilities */
   const char* const* stop; /* texts that end the text and are no part of it */
   size_t stop_count;

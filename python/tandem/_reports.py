@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from typing import Any, Iterator, Sequence, Union
+from typing import Any, Iterator, Optional, Sequence, Union
 
 import numpy as np
 
@@ -118,14 +118,24 @@ class Trace:
     flops: Any
     modelled: Any
 
-    def __init__(self, model: _tandem.Model) -> None:
+    def __init__(self, model: Optional[_tandem.Model]) -> None:
         self._model, self._json = model, ""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A trace that has ended can be pickled and copied. The copy has no model."""
+        if not self._json:
+            raise UsageError("the trace has not ended", "a copy of it", "Copy it behind the `with` block")
+        return {**self.__dict__, "_model": None}
+
     def __enter__(self) -> "Trace":
+        if self._model is None:
+            raise UsageError("a copied trace has no model", "Trace", "Begin another one: model.trace()")
         self._model.start_trace()
         return self
 
     def __exit__(self, kind: Any = None, *_: object) -> None:
+        if self._model is None:
+            raise UsageError("a copied trace has no model", "Trace", "Begin another one: model.trace()")
         try:
             columns = self._model.stop_trace()
         except Error:

@@ -388,6 +388,15 @@ TEST(CApi, drafts_change_no_token) {
   EXPECT_EQ(tandem_model_load(path.c_str(), &wrong, &none), TANDEM_FILE);
 }
 
+TEST(CApi, answers_no_conversation_without_a_template) {
+  const CModel model;
+  const std::vector<int32_t> prompt = {5};
+  tandem_generate_options options = so_many_tokens(2);
+  options.chat = 1;
+  EXPECT_EQ(tandem_generate(model, prompt.data(), prompt.size(), &options, nullptr, nullptr, nullptr), TANDEM_USAGE);
+  EXPECT_THAT(tandem_last_error(), HasSubstr("no chat template"));
+}
+
 // A program that was compiled before the budgets were members.
 TEST(CApi, loads_for_an_older_header) {
   tandem_load_options options = load_options_on_host();

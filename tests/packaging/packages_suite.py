@@ -168,7 +168,7 @@ class Packages(unittest.TestCase):
 
     def test_need_what_they_are_linked_to(self):
         needs = field(self.packages["tandem"], "Depends")
-        for library in ("libc6", "libspdlog", "libpcre2-8-0", "ocl-icd-libopencl1", "libvulkan1"):
+        for library in ("libc6", "passwd", "libspdlog", "libpcre2-8-0", "ocl-icd-libopencl1", "libvulkan1"):
             self.assertIn(library, needs)
         self.assertIn("pocl-opencl-icd", field(self.packages["tandem"], "Recommends"))
         self.assertIn("mesa-vulkan-drivers", field(self.packages["tandem"], "Suggests"))

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import pickle
 import re
 import resource
 import signal
@@ -167,6 +168,11 @@ def test_a_trace_has_a_column_for_each_property(model, tmp_path):
     assert set(trace.kind) >= {"matmul", "attention"} and "host" in trace.lane
     assert len(trace.lane) == len(trace.name) == len(trace.begin) == len(trace.flops) == len(trace.bytes)
     assert (trace.end >= trace.begin).all() and not trace.modelled.any()
+    copied = pickle.loads(pickle.dumps(trace))
+    assert (copied.begin == trace.begin).all() and copied._repr_svg_() == trace._repr_svg_()
+    for use in (copied.__enter__, copied.__exit__, lambda: pickle.dumps(tandem.Trace(model._model))):
+        with pytest.raises(tandem.UsageError):
+            use()
     trace.save(tmp_path / "trace.json")
     assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     picture = trace._repr_svg_()

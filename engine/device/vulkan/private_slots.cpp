@@ -41,7 +41,7 @@ uint64_t bytes_of(std::span<const Piece> pieces) {
   return bytes;
 }
 
-// As many of the first pieces as fit the staging buffer together.
+// Returns the first pieces that fit the staging buffer together.
 std::span<const Piece> first_of(std::span<const Piece> pieces) {
   uint64_t bytes = 0;
   size_t count = 0;

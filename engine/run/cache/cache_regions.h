@@ -1,4 +1,4 @@
-// Where the keys and values of pages and cells lie in the slots of a KV cache.
+// Finds the keys and values of pages and cells in the slots of a KV cache.
 //
 // Contract: pure functions of the layout (engine/device/operators/kv_cache.h).
 #pragma once

@@ -1,7 +1,6 @@
 // A made-up graphics card with two interfaces, "fakecl:0" and "fakevk:0". It is a discrete GPU with memory of its own.
 // It computes with the host's loops, or with a device that copies memory as cards do. Either way it has the contract's
-// bits, as real cards have. Programs that link this file have the interfaces among their devices while a test enables
-// them.
+// bits, as real cards have. Programs that link this file have the interfaces while a test enables them.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Where pages and cells lie in a KV cache, by numbers worked out by hand.
+// Checks the places of pages and cells in a KV cache by numbers worked out by hand.
 #include "engine/run/cache/cache_regions.h"
 
 #include <gmock/gmock.h>

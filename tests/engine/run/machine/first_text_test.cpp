@@ -38,7 +38,8 @@ TEST(FirstText, is_predicted_of_weights_read_and_of_a_prompts_products) {
 TEST(FirstText, says_what_is_done_and_why) {
   EXPECT_THAT(describe(billion({8, 128}), "vulkan:0"),
               AllOf(HasSubstr("waits until the kernels of vulkan:0 are compiled"), HasSubstr("without it 2.7 s")));
-  EXPECT_THAT(describe(billion({8, 4}), "vulkan:0"), HasSubstr("begins without vulkan:0, which joins when its kernels are compiled"));
+  EXPECT_THAT(describe(billion({8, 4}), "vulkan:0"),
+              HasSubstr("begins without vulkan:0, which joins when its kernels are compiled"));
   EXPECT_THAT(describe(billion({8, -1}), "vulkan:0"), Not(HasSubstr("predicted")));
 }
 
