@@ -82,6 +82,7 @@ struct LoadedModel::State {
   void keep_hot_experts();
   std::optional<MemoryRoom> room() const;
   std::optional<MemoryRoom> room_on_card() const;
+  void leave_memory_that_is_too_small(uint64_t weights) const;
   void fit_experts();
 
   const std::shared_ptr<Machine> machine_;
@@ -137,24 +138,24 @@ void LoadedModel::State::load(const ModelOptions& options) {
   // The tokenizer takes long for large vocabularies, so it is made while weights are loaded.
   const int cores = static_cast<int>(usable_cores().size());
   const auto make = [&] { tokenizer_ = make_tokenizer_for(file_, loading.config()); };
+  const std::vector<size_t> slot_bytes = loading.slot_bytes();
+  const uint64_t weights = std::accumulate(slot_bytes.begin(), slot_bytes.end(), uint64_t{0});
   const auto open_devices = [&] {
     if (!machine_->is_open()) machine_->open_devices();
+    leave_memory_that_is_too_small(weights);
     require_npu_for(options);
   };
   // A card's memory decides how many experts of a mixture it holds.
-  if (!loading.records().empty() && machine_->card()) open_devices();
+  if (!loading.records().empty() && machine_->card() && !machine_->is_open()) machine_->open_devices();
   if (const auto experts = slots_of_experts(options, loading)) {
     auto made = std::async(std::launch::async, make);
     load_with_moving_experts(options, loading, *experts);
     made.get();
     return;
   }
-  const std::vector<size_t> slot_bytes = loading.slot_bytes();
   open_packed(options, slot_bytes);
   if (!packed_ && pack_cache_.on()) packed_ = pack_cache_.find(file_.identity(), slot_bytes);
-  if (!packed_)
-    require_memory(std::accumulate(slot_bytes.begin(), slot_bytes.end(), uint64_t{0}),
-                   "the weights of " + file_.path());
+  if (!packed_) require_memory(weights, "the weights of " + file_.path());
   if (packed_) {
     auto made = std::async(std::launch::async, make);
     open_devices();
@@ -256,6 +257,15 @@ std::optional<MemoryRoom> LoadedModel::State::room_on_card() const {
   const DeviceInfo& card = machine_->devices().front()->info();
   if (card.zero_copy || card.memory_bytes <= 0) return std::nullopt;
   return MemoryRoom{static_cast<uint64_t>(card.memory_bytes), "the memory of " + card.id};
+}
+
+// Texts, scratch and other programs take memory of the card too.
+void LoadedModel::State::leave_memory_that_is_too_small(uint64_t weights) const {
+  constexpr double kShareOfWeights = 0.9;
+  const auto on_card = room_on_card();
+  if (!on_card || static_cast<double>(weights) <= kShareOfWeights * static_cast<double>(on_card->bytes)) return;
+  machine_->leave_memory_of_card(fmt::format("{} MiB of weights do not fit {}, which has {} MiB", weights >> 20,
+                                             on_card->whose, on_card->bytes >> 20));
 }
 
 std::optional<MemoryRoom> LoadedModel::State::room() const {

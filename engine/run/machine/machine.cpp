@@ -197,6 +197,7 @@ void Machine::open_devices_here(const std::string& host_for) {
   configure_drivers(device_options_);
   auto names = options_.devices;
   if (waits_for_gpu()) names = devices_before_gpu();
+  if (names.empty()) names = in_place_of_card_;
   if (names.empty()) names = default_devices();
   std::unique_ptr<Device> gpu = options_.devices.empty() && plan_ == nullptr ? open_default_gpu(names) : nullptr;
   const auto is_host = [](const std::string& id) { return device_kind(id) == DeviceKind::host; };
@@ -349,6 +350,18 @@ bool Machine::admit_card() {
   other.push_back(std::move(card_));
   go_on_with([&] { devices_.swap(other); });
   return true;
+}
+
+void Machine::leave_memory_of_card(const std::string& why) {
+  if (!users_.empty()) return;
+  const std::string id = devices_.front()->info().id;
+  const std::optional<KnownGpu> card = default_card();
+  const bool shares = card && card->id == id && card->shares_memory;
+  diagnostics_.push_back(id + (shares ? " works in the host's memory: " : " is left out: ") + why);
+  in_place_of_card_ =
+      shares ? std::vector{id} : std::vector{first_device(DeviceKind::npu), first_device(DeviceKind::host)};
+  take_apart();
+  open_devices("");
 }
 
 // The host may be added only if it was the machine's own choice to leave it out.

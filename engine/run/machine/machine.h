@@ -87,6 +87,9 @@ class Machine {
   // Opens the host beside the card if the card refuses one of these operators. The calling engine has prepared nothing
   // yet; other users are prepared again.
   void add_host_for(std::span<const Operator> operators);
+  // The card that is alone works in the host's memory from now on, if its driver shares that. Else the host's cores
+  // take its place. Nothing happens if engines use the machine. why: for a note.
+  void leave_memory_of_card(const std::string& why);
   bool waits_for_gpu() const { return !warming_.empty() || card_; }
   // host_for: why the host is needed too ("it fetches experts"); empty: it is not.
   void open_devices(const std::string& host_for = "");
@@ -161,6 +164,7 @@ class Machine {
   std::unique_ptr<Warming> compiling_;             // only while this process compiles for a card
   std::string compile_key_;                        // key of compile_seconds_ on disk
   double compile_seconds_ = 0;
+  std::vector<std::string> in_place_of_card_;  // devices; empty: the default ones
   bool waits_for_card_ = false;
   std::unique_ptr<Device> card_;  // is open and waits until no text would change its bits
   std::vector<DeviceUser*> users_;

@@ -367,6 +367,27 @@ TEST_F(OnACard, experts_move_if_they_do_not_fit_its_memory) {
   EXPECT_THAT(message_of([&] { Engine::open(mixture); }), HasSubstr("the memory of fakecl:0"));
 }
 
+TEST_F(OnACard, works_in_the_hosts_memory_or_not_at_all_if_weights_do_not_fit_its_own) {
+  const std::vector<int32_t> ids = some_ids(9);
+  const std::vector<float> expected = logits_of(*files_.open(), ids);
+  test::fake_cl().memory_bytes = test::fake_vk().memory_bytes = 1000;
+  EngineOptions exact = options();
+  exact.act = ActType::f32;
+  const auto sharing = Engine::open(exact);
+  EXPECT_EQ(sharing->machine().device_names(), "fakecl:0");
+  EXPECT_TRUE(sharing->machine().zero_copy());
+  EXPECT_THAT(sharing->diagnostics(), Contains(HasSubstr("fakecl:0 works in the host's memory: ")));
+  EXPECT_EQ(logits_of(*sharing, ids), expected);
+  test::fake_cl().known.shares_memory = test::fake_vk().known.shares_memory = false;
+  const auto without = Engine::open(exact);
+  EXPECT_EQ(without->machine().device_names(), "npu:0,host");
+  EXPECT_THAT(without->diagnostics(), Contains(HasSubstr("fakecl:0 is left out: ")));
+  write(*without, 2);
+  EngineOptions named = exact;
+  named.devices = {"fakecl:0"};
+  EXPECT_EQ(Engine::open(named)->machine().device_names(), "fakecl:0") << "the user has named it";
+}
+
 TEST_F(OnACard, is_no_card_where_it_has_no_memory_of_its_own) {
   test::fake_cl().known.discrete = test::fake_vk().known.discrete = false;
   EXPECT_FALSE(default_card());
