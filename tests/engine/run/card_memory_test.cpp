@@ -19,25 +19,30 @@ class CardMemory : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(CardMemory, takes_ids_and_positions_and_gives_results_alone) {
-  const std::string path = repository_data("tiny-models/stories260K-F16.gguf");
-  const auto engine = open_engine(path, card());
-  const int64_t vocabulary = engine->model().config().vocabulary;
+  EngineOptions one = options_for(repository_data("tiny-models/stories260K-F16.gguf"), card()), many = one;
+  many.drafts = true;
+  many.sequences = many.logit_rows = 3;
   std::vector<int32_t> ids(24);
   for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int32_t>(7 * i % 300);
-  Sequence text = engine->cache().new_sequence();
-  extend(*engine, text, ids);
-  uint64_t before = copied(*engine);
-  ASSERT_GT(before, 0U) << "the device copies";
-  const std::vector<int32_t> next = {11};
-  extend(*engine, text, next);
-  const uint64_t token = copied(*engine) - before;
-  // The logits, and room for an id, a position and the numbers of pages.
-  EXPECT_LE(token, static_cast<uint64_t>(vocabulary) * sizeof(float) + 256);
-  EXPECT_GE(token, static_cast<uint64_t>(vocabulary) * sizeof(float));
-  before = copied(*engine);
-  extend(*engine, text, ids);
-  EXPECT_LE(copied(*engine) - before, token + 2 * ids.size() * sizeof(int32_t))
-      << "a prompt has the logits of one token";
+  for (const EngineOptions& options : {one, many}) {
+    SCOPED_TRACE(options.sequences);
+    const auto engine = Engine::open(options);
+    const int64_t vocabulary = engine->model().config().vocabulary;
+    Sequence text = engine->cache().new_sequence();
+    extend(*engine, text, ids);
+    uint64_t before = copied(*engine);
+    ASSERT_GT(before, 0U) << "the device copies";
+    const std::vector<int32_t> next = {11};
+    extend(*engine, text, next);
+    const uint64_t token = copied(*engine) - before;
+    // The logits, and room for an id, a position and the numbers of pages.
+    EXPECT_LE(token, static_cast<uint64_t>(vocabulary) * sizeof(float) + 256);
+    EXPECT_GE(token, static_cast<uint64_t>(vocabulary) * sizeof(float));
+    before = copied(*engine);
+    extend(*engine, text, ids);
+    EXPECT_LE(copied(*engine) - before, token + 2 * ids.size() * sizeof(int32_t))
+        << "a prompt has the logits of one token";
+  }
 }
 
 TEST_P(CardMemory, changes_no_bit) {
