@@ -88,6 +88,10 @@ class Engine::State : public DeviceUser {
  private:
   const ActivationSizes& sizes() const { return activations_->sizes; }
   bool accepts(std::span<const DeviceInfo* const> devices) const override;
+  // Experts that move need the host beside the card.
+  bool fits(const DeviceInfo& card) const override {
+    return (card.zero_copy || !model_->expert_store()) && holds_weights(card, model_->weight_bytes());
+  }
   bool has_text() const override { return cache_->has_sequences(); }
   void release_prepared() noexcept override { plans_->release(); }
   void rebuild() override;

@@ -259,13 +259,12 @@ std::optional<MemoryRoom> LoadedModel::State::room_on_card() const {
   return MemoryRoom{static_cast<uint64_t>(card.memory_bytes), "the memory of " + card.id};
 }
 
-// Texts, scratch and other programs take memory of the card too.
 void LoadedModel::State::leave_memory_that_is_too_small(uint64_t weights) const {
-  constexpr double kShareOfWeights = 0.9;
-  const auto on_card = room_on_card();
-  if (!on_card || static_cast<double>(weights) <= kShareOfWeights * static_cast<double>(on_card->bytes)) return;
-  machine_->leave_memory_of_card(fmt::format("{} MiB of weights do not fit {}, which has {} MiB", weights >> 20,
-                                             on_card->whose, on_card->bytes >> 20));
+  if (!machine_->card_is_alone()) return;
+  const DeviceInfo& card = machine_->devices().front()->info();
+  if (holds_weights(card, weights)) return;
+  machine_->leave_memory_of_card(fmt::format("{} MiB of weights do not fit its own, which has {} MiB", weights >> 20,
+                                             static_cast<uint64_t>(card.memory_bytes) >> 20));
 }
 
 std::optional<MemoryRoom> LoadedModel::State::room() const {

@@ -107,6 +107,12 @@ void Machine::wait_for_gpu(std::unique_ptr<Warming> warming, const std::string& 
   warming_.push_back(std::move(warming));
 }
 
+bool holds_weights(const DeviceInfo& device, uint64_t bytes) {
+  constexpr double kShareOfWeights = 0.9;
+  if (device.zero_copy || device.memory_bytes <= 0) return true;
+  return static_cast<double>(bytes) <= kShareOfWeights * static_cast<double>(device.memory_bytes);
+}
+
 // A card is looked for only if the user named no devices.
 std::optional<KnownGpu> Machine::card() const {
   if (!may_have_card()) return std::nullopt;
@@ -344,6 +350,11 @@ void Machine::put_together() {
 // The card replaces the host. Texts go on there with the same bits; otherwise the card waits for their end.
 bool Machine::admit_card() {
   const DeviceInfo* const alone[] = {&card_->info()};
+  if (!std::ranges::all_of(users_, [&](const DeviceUser* user) { return user->fits(*alone[0]); })) {
+    diagnostics_.push_back(alone[0]->id + " takes no part, because its memory does not hold the weights");
+    card_.reset();
+    return false;
+  }
   const auto refuses = [&](const DeviceUser* user) { return user->has_text() && !user->accepts(alone); };
   if (std::ranges::any_of(users_, refuses)) return false;
   Devices other;

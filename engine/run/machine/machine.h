@@ -54,10 +54,14 @@ class DeviceUser {
   virtual ~DeviceUser() = default;
   // Whether texts keep their bits on these devices.
   virtual bool accepts(std::span<const DeviceInfo* const> devices) const = 0;
-  virtual bool has_text() const = 0;             // whether a text has begun on the present devices
-  virtual void release_prepared() noexcept = 0;  // before devices change
-  virtual void rebuild() = 0;                    // after devices have changed; may throw Error
+  virtual bool fits(const DeviceInfo& card) const = 0;  // whether its memory holds what it would run alone
+  virtual bool has_text() const = 0;                    // whether a text has begun on the present devices
+  virtual void release_prepared() noexcept = 0;         // before devices change
+  virtual void rebuild() = 0;                           // after devices have changed; may throw Error
 };
+
+// Whether a device's own memory holds so many bytes of weights. Texts, scratch and other programs need room as well.
+bool holds_weights(const DeviceInfo& device, uint64_t bytes);
 
 class Machine {
  public:

@@ -388,6 +388,20 @@ TEST_F(OnACard, works_in_the_hosts_memory_or_not_at_all_if_weights_do_not_fit_it
   EXPECT_EQ(Engine::open(named)->machine().device_names(), "fakecl:0") << "the user has named it";
 }
 
+TEST_F(OnACard, joins_no_text_whose_weights_do_not_fit_its_memory) {
+  test::fake_cl().memory_bytes = test::fake_vk().memory_bytes = 1000;
+  const auto engine = Engine::open(first_text(4));
+  Sequence text = engine->cache().new_sequence();
+  write(*engine, text, 2);
+  warming(ActType::f32).mark();
+  write(*engine, text, 2);
+  EXPECT_EQ(engine->machine().device_names(), "host");
+  EXPECT_FALSE(engine->machine().waits_for_gpu());
+  EXPECT_THAT(engine->diagnostics(), Contains(HasSubstr("fakecl:0 takes no part, because its memory does not hold")));
+  write(*engine, text, 2);
+  EXPECT_EQ(test::fake_cl().opened, 1) << "it is not tried again";
+}
+
 TEST_F(OnACard, is_no_card_where_it_has_no_memory_of_its_own) {
   test::fake_cl().known.discrete = test::fake_vk().known.discrete = false;
   EXPECT_FALSE(default_card());

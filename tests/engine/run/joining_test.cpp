@@ -197,6 +197,7 @@ TEST_F(Joining, is_undone_for_all_where_one_cannot_be_prepared) {
     explicit Unready(Machine& on) : machine(on) { machine.add_user(*this); }
     ~Unready() override { machine.remove_user(*this); }
     bool accepts(std::span<const DeviceInfo* const>) const override { return true; }
+    bool fits(const DeviceInfo&) const override { return true; }
     bool has_text() const override { return true; }
     void release_prepared() noexcept override { holds = false; }
     void rebuild() override {
