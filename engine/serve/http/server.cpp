@@ -28,6 +28,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <unordered_set>
 #include <utility>
@@ -180,6 +181,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   SteadyClock::time_point idle_since() const { return idle_since_; }
 
  private:
+  void drop_line_ends();
   asio::awaitable<bool> wait_for_request();
   asio::awaitable<bool> read_and_answer();
   asio::awaitable<bool> send(std::string bytes);
@@ -219,18 +221,30 @@ asio::awaitable<void> Connection::serve(std::shared_ptr<Connection> self) {
   self->close();
 }
 
+// Some clients send a line end behind a body, and RFC 9112 (2.2) asks servers to pass over it.
+void Connection::drop_line_ends() {
+  const auto bytes = buffer_.data();
+  const std::string_view text(static_cast<const char*>(bytes.data()), bytes.size());
+  buffer_.consume(std::min(text.find_first_not_of("\r\n"), text.size()));
+}
+
 // Between two requests a connection may rest for long. The head's time begins with its first byte.
 asio::awaitable<bool> Connection::wait_for_request() {
+  drop_line_ends();
   if (buffer_.size() > 0) co_return true;
   is_idle_ = true;
   idle_since_ = SteadyClock::now();
   stream_.expires_after(server_.options_.idle_time);
-  Problem problem;
-  auto place = buffer_.prepare(4096);
-  const size_t got = co_await stream_.async_read_some(place, asio::redirect_error(asio::use_awaitable, problem));
-  buffer_.commit(got);
+  while (buffer_.size() == 0) {
+    Problem problem;
+    auto place = buffer_.prepare(4096);
+    const size_t got = co_await stream_.async_read_some(place, asio::redirect_error(asio::use_awaitable, problem));
+    if (problem || got == 0) co_return false;
+    buffer_.commit(got);
+    drop_line_ends();
+  }
   is_idle_ = false;
-  co_return !problem && got > 0;
+  co_return true;
 }
 
 // Sends an answer to a request that was not read to its end, so the connection ends with it.

@@ -41,6 +41,17 @@ TEST(Server, answers_requests_that_came_together_in_their_order) {
   EXPECT_EQ(client.answer().body, "GET /3 ");
 }
 
+TEST(Server, passes_over_line_ends_in_front_of_a_request) {
+  http::Server server(quick_options(), echo);
+  Client client(server.port());
+  client.send("\r\n\n" + get("/a") + "\r\n" + get("/b") + "\r");
+  ASSERT_TRUE(client.read_until("GET /b "));
+  client.send("\n\r\n");
+  client.send(get("/c"));
+  ASSERT_TRUE(client.read_until("GET /c "));
+  EXPECT_EQ(client.read().find("400"), std::string::npos) << client.read();
+}
+
 TEST(Server, reads_bodies_in_chunks_and_waits_for_a_go_ahead) {
   http::Server server(quick_options(), echo);
   const std::string head = "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
