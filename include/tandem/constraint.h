@@ -3,8 +3,8 @@
 // A constraint says after each token which tokens may come next. The sampler draws among these alone. The text ends
 // when nothing may follow; an end token is allowed where the text may end.
 //
-// Contract: what cannot be enforced is an Error that names it, when the constraint is made. Values are made once and
-// shared by any number of texts and threads.
+// Contract: what cannot be enforced is an Error that names it, when the constraint is made. Interrupted: the program is
+// asked to stop meanwhile. Values are made once and shared by any number of texts and threads.
 #pragma once
 
 #include <memory>

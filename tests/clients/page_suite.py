@@ -238,7 +238,8 @@ class Page(unittest.TestCase):
 
     def test_is_not_kept_busy_by_hostile_marks(self):
         deep = "".join(" " * i + "- x\n" for i in range(0, 400, 2))
-        self.stage.pieces = ["[" * 60000 + "\n\n", "*a" * 30000 + "\n\n", "# " + " " * 60000 + "x\n\n", deep, "\n" + "`" * 5000]
+        self.stage.pieces = ["[" * 60000 + "\n\n", "*a" * 30000 + "\n\n", "# " + " " * 60000 + "x\n\n", deep, "\n" + "`" * 5000,
+                             "\n\na | b\n" + " " * 60000 + "x\n\n", "- " + " " * 60000 + "x\u2028\n\n"]
         self.open(self.stage.url)
         begin = time.time()
         self.converse("go")

@@ -12,9 +12,9 @@ TEST(PrintableText, shows_control_characters_as_numbers_and_leaves_the_rest) {
   EXPECT_EQ(printable_text(std::string("a\0b", 3)), "a\\x00b");
   EXPECT_EQ(printable_text("\xc2\x9b"
                            "2J \xc2\xa0"),
-            "\xc2\\x9b"
+            "\\xc2\\x9b"
             "2J \xc2\xa0")
-      << "CSI as one character";
+      << "CSI as one character: what stays is UTF-8";
 }
 
 }  // namespace

@@ -3,9 +3,12 @@
 #include <utility>
 
 #include "sync/error.h"
+#include "sync/long_wait.h"
 
 namespace tandem::constraint {
 namespace {
+
+constexpr int64_t kStatesOfLook = 1024;  // between two looks for a stop
 
 // Both limits have one message. A user can only make the grammar smaller, whichever limit is met.
 [[noreturn]] void refuse_size(const std::string& what, int64_t most) {
@@ -26,8 +29,10 @@ void RuleNet::require_room(int64_t states) const {
   if (states > kMostStates - states_) refuse_size("states", kMostStates);
 }
 
+// A large net takes a second, and a program that ends need not finish it.
 StateId RuleNet::add_state() {
   require_room(1);
+  if (states_ % kStatesOfLook == 0 && stop_is_asked()) throw Interrupted();
   return static_cast<StateId>(states_++);
 }
 
@@ -43,6 +48,20 @@ void RuleNet::add_byte(StateId from, uint8_t low, uint8_t high, StateId to) {
 void RuleNet::add_nothing(StateId from, StateId to) { add({from, to, -1, 0, 0, Edge::Kind::nothing}); }
 
 void RuleNet::add_call(StateId from, RuleId rule, StateId to) { add({from, to, rule, 0, 0, Edge::Kind::call}); }
+
+// Copies keep the order of the edges, so the net is the one that the piece would have made again.
+StateId RuleNet::add_copy(const Mark& first, const Mark& last, StateId begin, StateId other_begin) {
+  const auto by = static_cast<StateId>(states_ - first.states);
+  for (int64_t i = first.states; i < last.states; ++i) add_state();
+  const auto moved = [&](StateId state) { return state == begin ? other_begin : state + by; };
+  for (size_t i = first.edges; i < last.edges; ++i) {
+    Edge edge = edges_[i];
+    edge.from = moved(edge.from);
+    edge.to = moved(edge.to);
+    add(edge);
+  }
+  return by;
+}
 
 // An empty text reads nothing. Otherwise each byte but the last leads to a state of its own.
 void RuleNet::add_text(StateId from, std::string_view bytes, StateId to) {

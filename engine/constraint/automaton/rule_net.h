@@ -3,7 +3,8 @@
 // A rule accepts what its edges read on a way from its start to its end. An edge that calls a rule reads what that rule
 // accepts. So the net is a recursive transition network, and with a stack of returns a pushdown automaton.
 //
-// Contract: plain data that grows. Error: more states or edges than kMostStates and kMostEdges. Rule 0 is the root.
+// Contract: plain data that grows. Rule 0 is the root. Error: more states or edges than kMostStates and kMostEdges.
+// Interrupted: the program was asked to stop (sync/long_wait.h).
 #pragma once
 
 #include <cstdint>
@@ -37,6 +38,16 @@ class RuleNet {
   void add_text(StateId from, std::string_view bytes, StateId to);  // these bytes, one after the other
 
   void require_room(int64_t states) const;  // Error: so many more states are too many
+
+  // A piece of the net: the states and edges that were added behind a mark, between a state `begin` of before and a
+  // state of the piece.
+  struct Mark {
+    int64_t states;
+    size_t edges;
+  };
+  Mark mark() const { return {states_, edges_.size()}; }
+  // The same piece once more, from another begin. The number by which its states are higher.
+  StateId add_copy(const Mark& first, const Mark& last, StateId begin, StateId other_begin);
 
   StateId start(RuleId rule) const { return rules_[static_cast<size_t>(rule)].start; }
   StateId end(RuleId rule) const { return rules_[static_cast<size_t>(rule)].end; }

@@ -162,15 +162,15 @@ void JsonStrings::add_other_than(StateId from, const std::vector<std::string>& t
   for (Branch& branch : tree) branch.state = net_.add_state();
   net_.add_byte(from, '"', '"', tree[0].state);
   for (const Branch& branch : tree) {
-    CharacterSet known;
+    std::vector<CharacterSet::Range> known;
     for (const auto& [code, next] : branch.next) {
-      known.add(code, code);
+      known.push_back({code, code});
       add_character(branch.state, CharacterSet::of(code), Spelling::any, tree[next].state);
     }
     if (known.empty())
       add_any_character(branch.state, free);
     else
-      add_character(branch.state, known.complement(), Spelling::any, free);
+      add_character(branch.state, CharacterSet(std::move(known)).complement(), Spelling::any, free);
     if (!branch.is_text) net_.add_byte(branch.state, '"', '"', to);
   }
 }

@@ -93,8 +93,7 @@ void read_enum(const Json& value, const std::string& at, Facts& facts) {
 void read_required(const Json& value, const std::string& at, Facts& facts) {
   if (!value.is_array()) refuse_schema("a list of names is expected", at);
   for (const Json& name : value)
-    if (std::ranges::find(facts.required, text_of(name, at)) == facts.required.end())
-      facts.required.push_back(name.get<std::string>());
+    if (facts.required_names.insert(text_of(name, at)).second) facts.required.push_back(text_of(name, at));
 }
 
 // A format is a pattern like any other, so both may stand together.
@@ -207,6 +206,7 @@ void add_object_shape(const Place& place, Facts& facts) {
     if (!members->is_object()) refuse_schema("an object of schemas is expected", at);
     for (const auto& [name, member] : members->items()) {
       const std::string member_at = child(at, name);
+      shape.numbers.emplace(name, shape.members.size());
       shape.members.emplace_back(name, Place{&schema_at(member, member_at), member_at});
     }
   }

@@ -8,6 +8,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -55,10 +57,12 @@ struct Facts {
   std::vector<ArrayShape> arrays;
   struct ObjectShape {
     std::vector<std::pair<std::string, Place>> members;
+    std::unordered_map<std::string, size_t> numbers;  // of members, by their names
     std::optional<Place> rest;
   };
   std::vector<ObjectShape> objects;
   std::vector<std::string> required;  // each once
+  std::unordered_set<std::string> required_names;
 };
 
 // Adds what a schema's own keywords say; $ref, allOf, anyOf and oneOf are left to SchemaParts.

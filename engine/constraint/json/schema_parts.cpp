@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "sync/error.h"
+#include "sync/long_wait.h"
+
 namespace tandem::constraint {
 namespace {
 
@@ -22,6 +25,7 @@ Parts list_of(const Json& schema, const char* key, const std::string& at) {
 
 // A long list of values costs work at each visit, so it is paid for like parts.
 constexpr int64_t kValuesOfPart = 8;  // so many values of enum count as one part
+constexpr int64_t kShapesOfPart = 8;  // so many schemas that are asked for a member's name count as one part
 
 void add(Parts& parts, const std::optional<Place>& place) {
   if (place) parts.push_back({place->schema, Part::Mode::whole, place->at});
@@ -38,6 +42,7 @@ Parts SchemaParts::tidied(Parts parts) {
 
 // Each visit of a part is paid for. Alternatives within alternatives multiply, and the limit ends them with an error.
 void SchemaParts::spend(int64_t parts) {
+  if (stop_is_asked()) throw Interrupted();
   spent_ += parts;
   if (spent_ > kMostParts)
     refuse_schema("it has too many combinations", "#", "Write fewer alternatives (anyOf, oneOf) beside each other");
@@ -45,8 +50,7 @@ void SchemaParts::spend(int64_t parts) {
 
 // $ref and allOf are followed at once. A schema that is met again while it is followed would never come to an end.
 // `open` has the schemas on the present way and `done` those that were expanded before, for one meaning.
-void SchemaParts::expand(const Part& part, Meaning& meaning, std::vector<const Json*>& open,
-                         std::vector<const Json*>& done) {
+void SchemaParts::expand(const Part& part, Meaning& meaning, Schemas& open, Schemas& done) {
   spend();
   const Json& schema = *part.schema;
   if (schema.is_boolean()) {
@@ -60,10 +64,9 @@ void SchemaParts::expand(const Part& part, Meaning& meaning, std::vector<const J
     return;
   }
   if (part.mode == Part::Mode::whole) {
-    if (std::ranges::find(open, &schema) != open.end())
-      refuse_schema("its references go in a circle without reading anything", part.at);
-    if (std::ranges::find(done, &schema) != done.end()) return;
-    open.push_back(&schema);
+    if (open.contains(&schema)) refuse_schema("its references go in a circle without reading anything", part.at);
+    if (done.contains(&schema)) return;
+    open.insert(&schema);
     if (const auto ref = schema.find("$ref"); ref != schema.end()) {
       if (!ref->is_string()) refuse_schema("a text is expected", part.at + "/$ref");
       const std::string name = ref->get<std::string>();
@@ -73,8 +76,8 @@ void SchemaParts::expand(const Part& part, Meaning& meaning, std::vector<const J
       for (const Part& one : list_of(schema, "allOf", part.at)) expand(one, meaning, open, done);
     if (schema.contains("anyOf")) meaning.groups.push_back({&schema, Part::Mode::any_of, part.at});
     if (schema.contains("oneOf")) meaning.groups.push_back({&schema, Part::Mode::one_of, part.at});
-    open.pop_back();
-    done.push_back(&schema);
+    open.erase(&schema);
+    done.insert(&schema);
   }
   meaning.own.push_back({&schema, Part::Mode::own, part.at});
 }
@@ -82,7 +85,7 @@ void SchemaParts::expand(const Part& part, Meaning& meaning, std::vector<const J
 // A meaning is the facts of all parts that hold, and the groups of which one alternative each must hold as well.
 SchemaParts::Meaning SchemaParts::meaning_of(const Parts& parts) {
   Meaning meaning;
-  std::vector<const Json*> open, done;
+  Schemas open, done;
   for (const Part& part : parts) expand(part, meaning, open, done);
   std::set<const Json*> seen;
   for (const Part& part : meaning.own) {
@@ -126,10 +129,11 @@ Parts SchemaParts::item(const Facts& facts, size_t index) {
 
 // A member has the schemas of each object shape: its own by name, or that of the others.
 Parts SchemaParts::member(const Facts& facts, const std::string& name) {
+  spend(std::ssize(facts.objects) / kShapesOfPart);
   Parts parts;
   for (const auto& shape : facts.objects) {
-    const auto found = std::ranges::find(shape.members, name, [](const auto& member) { return member.first; });
-    add(parts, found != shape.members.end() ? std::optional(found->second) : shape.rest);
+    const auto found = shape.numbers.find(name);
+    add(parts, found != shape.numbers.end() ? std::optional(shape.members[found->second].second) : shape.rest);
   }
   return tidied(std::move(parts));
 }

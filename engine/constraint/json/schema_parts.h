@@ -7,6 +7,7 @@
 #include <compare>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "engine/constraint/json/schema_facts.h"
@@ -44,7 +45,7 @@ class SchemaParts {
 
   // The schemas of an item, or of a member of an object.
   static Parts item(const Facts& facts, size_t index);
-  static Parts member(const Facts& facts, const std::string& name);
+  Parts member(const Facts& facts, const std::string& name);
   static Parts other_members(const Facts& facts);
   static size_t prefix_length(const Facts& facts);
   // The names of members: those of the schemas in their order, then required ones that no schema names.
@@ -58,7 +59,8 @@ class SchemaParts {
   bool excludes(const Parts& a, const Parts& b);
 
  private:
-  void expand(const Part& part, Meaning& meaning, std::vector<const Json*>& open, std::vector<const Json*>& done);
+  using Schemas = std::unordered_set<const Json*>;
+  void expand(const Part& part, Meaning& meaning, Schemas& open, Schemas& done);
   bool accepts_facts(const Facts& facts, const CharAutomaton* strings, const Json& value);
   bool accepts_array(const Facts& facts, const Json& value);
   bool accepts_object(const Facts& facts, const Json& value);

@@ -123,8 +123,7 @@ class SchemaCompiler {
     ObjectMembers object;
     object.count = facts.members;
     for (const std::string& name : SchemaParts::member_names(facts)) {
-      const bool is_required = std::ranges::find(facts.required, name) != facts.required.end();
-      object.members.push_back({name, is_required, rule_of(SchemaParts::member(facts, name))});
+      object.members.push_back({name, facts.required_names.contains(name), rule_of(parts_.member(facts, name))});
     }
     const Parts other = SchemaParts::other_members(facts);
     if (!parts_.meaning_of(other).is_impossible) object.other = rule_of(other);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sync/error.h"
+#include "sync/long_wait.h"
 
 namespace tandem::constraint {
 
@@ -18,10 +19,17 @@ int64_t CharAutomaton::edges() const {
   return count;
 }
 
-// Both limits have one message, since a user can only make the pattern smaller.
-void CharAutomaton::check(std::string_view on) const {
-  if (std::ssize(states) <= kMostPatternStates && edges() <= kMostPatternEdges) return;
+namespace {
+
+// All limits have one message, since a user can only make the pattern smaller.
+[[noreturn]] void refuse_pattern(std::string_view on) {
   throw Error("a pattern is too large", std::string(on), "Make its repetitions, or the string's lengths, smaller");
+}
+
+}  // namespace
+
+void CharAutomaton::check(std::string_view on) const {
+  if (std::ssize(states) > kMostPatternStates || edges() > kMostPatternEdges) refuse_pattern(on);
 }
 
 // A chain of states counts characters. Without an upper bound its last state has a loop.
@@ -46,14 +54,17 @@ CharAutomaton both(const CharAutomaton& a, const CharAutomaton& b, std::string_v
   CharAutomaton product;
   std::map<std::pair<int32_t, int32_t>, int32_t> number{{{0, 0}, 0}};
   std::vector<std::pair<int32_t, int32_t>> pairs{{0, 0}};
-  int64_t edges = 0;
+  int64_t edges = 0, ranges = 0;
   for (size_t i = 0; i < pairs.size(); ++i) {
+    if (stop_is_asked()) throw Interrupted();
     const auto [of_a, of_b] = pairs[i];
     const CharAutomaton::State &left = a.states[static_cast<size_t>(of_a)],
                                &right = b.states[static_cast<size_t>(of_b)];
     product.states[i].is_end = left.is_end && right.is_end;
     for (const auto& one : left.steps)
       for (const auto& other : right.steps) {
+        ranges += std::ssize(one.set.ranges()) + std::ssize(other.set.ranges());
+        if (ranges > kMostPatternWork) refuse_pattern(on);
         CharacterSet common = one.set.common_with(other.set);
         if (common.empty()) continue;
         const auto [found, is_new] =

@@ -1,6 +1,7 @@
 // Automata over characters, for patterns of strings: before they are written as bytes or as JSON.
 //
-// Contract: values. State 0 is the start, and no edge reads nothing. Error: more states or edges than the limits.
+// Contract: values. State 0 is the start, and no edge reads nothing. Error: more than the limits, or
+// Interrupted (tandem/error.h).
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,8 @@ namespace tandem::constraint {
 
 inline constexpr int64_t kMostPatternStates = 20'000;
 inline constexpr int64_t kMostPatternEdges = 200'000;
+inline constexpr int64_t kMostPatternRanges = 3'000'000;  // of the sets of all edges; each is an edge of bytes later
+inline constexpr int64_t kMostPatternWork = 200'000'000;  // ranges that a product looks at
 
 struct CharAutomaton {
   struct Step {

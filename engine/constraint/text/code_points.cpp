@@ -2,6 +2,7 @@
 #include "engine/constraint/text/code_points.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tandem::constraint {
 
@@ -52,15 +53,8 @@ CharacterSet::CharacterSet(std::initializer_list<Range> ranges) : ranges_(ranges
 
 CharacterSet CharacterSet::all() { return {{0, kLastCharacter}}; }
 
-void CharacterSet::add(char32_t low, char32_t high) {
-  ranges_.push_back({low, high});
-  tidy();
-}
-
-void CharacterSet::add(const CharacterSet& other) {
-  ranges_.insert(ranges_.end(), other.ranges_.begin(), other.ranges_.end());
-  tidy();
-}
+// All ranges are sorted together, because a class may have many.
+CharacterSet::CharacterSet(std::vector<Range> ranges) : ranges_(std::move(ranges)) { tidy(); }
 
 // Sorts, joins what touches, and takes the surrogates out.
 void CharacterSet::tidy() {

@@ -30,11 +30,10 @@ class CharacterSet {
   };
   CharacterSet() = default;
   CharacterSet(std::initializer_list<Range> ranges);
+  explicit CharacterSet(std::vector<Range> ranges);  // in any order
   static CharacterSet all();
   static CharacterSet of(char32_t code) { return {{code, code}}; }
 
-  void add(char32_t low, char32_t high);
-  void add(const CharacterSet& other);
   CharacterSet complement() const;
   CharacterSet common_with(const CharacterSet& other) const;
   CharacterSet without(const CharacterSet& other) const { return common_with(other.complement()); }

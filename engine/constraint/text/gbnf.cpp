@@ -277,6 +277,7 @@ class GrammarReader {
   ItemPointer char_class(size_t begin) {
     auto item = item_of(Item::Kind::set);
     const bool is_negated = take('^');
+    std::vector<CharacterSet::Range> ranges;
     while (!take(']')) {
       if (at_end() || peek() == '\n') fail_at(begin, "a class without its end");
       const char32_t low = character();
@@ -286,8 +287,9 @@ class GrammarReader {
         high = character();
       }
       if (high < low) fail("the ends of a range are swapped");
-      item->set.add(low, high);
+      ranges.push_back({low, high});
     }
+    item->set = CharacterSet(std::move(ranges));
     if (is_negated) item->set = item->set.complement();
     if (item->set.empty()) fail_at(begin, "a class without characters");
     return item;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sync/error.h"
+#include "sync/long_wait.h"
 
 namespace tandem::constraint {
 namespace {
@@ -251,11 +252,11 @@ class PatternReader {
   // A range needs one character on either side. A minus in front of ] stands for itself.
   CharacterSet char_class() {
     const bool is_negated = take('^');
-    CharacterSet all;
+    std::vector<CharacterSet::Range> ranges;
     while (!at_end() && peek() != ']') {
       const CharacterSet first = class_atom();
       if (peek() != '-' || peek(1) == ']' || place_ + 1 >= text_.size()) {
-        all.add(first);
+        ranges.insert(ranges.end(), first.ranges().begin(), first.ranges().end());
         continue;
       }
       ++place_;
@@ -265,9 +266,10 @@ class PatternReader {
       };
       if (!is_one(first) || !is_one(last)) fail("a range between sets");
       if (first.ranges()[0].low > last.ranges()[0].low) fail("a range whose ends are swapped");
-      all.add(first.ranges()[0].low, last.ranges()[0].low);
+      ranges.push_back({first.ranges()[0].low, last.ranges()[0].low});
     }
     if (!take(']')) fail("a class without an end");
+    const CharacterSet all(std::move(ranges));
     return is_negated ? all.complement() : all;
   }
 
@@ -288,7 +290,8 @@ class Positions {
 
   // Each place that reads a character is a state. Its set is what every edge to it reads.
   Ends set(const CharacterSet& set) {
-    if (std::ssize(sets_) >= kMostPatternStates) too_large();
+    ranges_ += std::ssize(set.ranges());
+    if (std::ssize(sets_) >= kMostPatternStates || ranges_ > kMostPatternRanges) too_large();
     const auto place = static_cast<int32_t>(sets_.size());
     sets_.push_back(set);
     next_.emplace_back();
@@ -363,6 +366,13 @@ class Positions {
   CharAutomaton finish(const Ends& whole) const {
     CharAutomaton automaton;
     automaton.states.resize(sets_.size() + 1);
+    int64_t ranges = 0;  // of the sets of all edges, which are copies
+    const auto count = [&](int32_t place) {
+      ranges += std::ssize(sets_[static_cast<size_t>(place)].ranges());
+      if (ranges > kMostPatternRanges) too_large();
+    };
+    std::ranges::for_each(whole.first, count);
+    for (const auto& next : next_) std::ranges::for_each(next, count);
     automaton.states[0].is_end = whole.may_be_empty;
     for (const int32_t place : whole.first)
       automaton.states[0].steps.push_back({sets_[static_cast<size_t>(place)], place + 1});
@@ -380,6 +390,7 @@ class Positions {
   void link(const std::vector<int32_t>& last, const std::vector<int32_t>& first) {
     edges_ += std::ssize(last) * std::ssize(first);
     if (edges_ > kMostPatternEdges) too_large();
+    if (stop_is_asked()) throw Interrupted();
     for (const int32_t from : last) {
       std::vector<int32_t>& next = next_[static_cast<size_t>(from)];
       next.insert(next.end(), first.begin(), first.end());
@@ -390,7 +401,7 @@ class Positions {
   const std::string& on_;
   std::vector<CharacterSet> sets_;
   std::vector<std::vector<int32_t>> next_;
-  int64_t edges_ = 0, parts_ = 0;
+  int64_t edges_ = 0, parts_ = 0, ranges_ = 0;
 };
 
 // An alternative that has no ^ may begin anywhere, and one that has no $ may end anywhere. A group that is a whole

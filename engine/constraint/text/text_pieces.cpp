@@ -51,18 +51,24 @@ void add_characters(RuleNet& net, StateId from, const CharacterSet& set, StateId
 }
 
 // States of their own stand before and behind a loop, so it cannot be entered from elsewhere. A loop that is too
-// large is refused after two pieces. The first one may add rules that the others share.
+// large is refused after two pieces. The first one may add rules that the others share. All further pieces are copies
+// of the second one, because a copy costs less than the ranges of a set in UTF-8.
 void add_repeated(RuleNet& net, StateId from, int64_t least, int64_t most, const Piece& piece, StateId to) {
   // The numbers of the pieces that must be there come first; pieces that may be there can each be left out with
   // all that follow.
   const int64_t times = std::max(least, most);
   int64_t laid = 0;
+  RuleNet::Mark first{}, last{};
+  StateId second_begin = 0, second_end = 0;
   const auto lay = [&](StateId begin) {
-    const int64_t before = net.states();
-    const StateId end = net.add_state();
-    piece(net, begin, end);
-    if (++laid == 2) net.require_room((times - laid) * (net.states() - before));
-    return end;
+    if (++laid > 2) return second_end + net.add_copy(first, last, second_begin, begin);
+    first = net.mark();
+    second_begin = begin;
+    second_end = net.add_state();
+    piece(net, begin, second_end);
+    last = net.mark();
+    if (laid == 2) net.require_room((times - laid) * (last.states - first.states));
+    return second_end;
   };
   for (int64_t i = 0; i < least; ++i) from = lay(from);
   if (most < 0) {

@@ -17,8 +17,9 @@
 namespace tandem::chat {
 namespace {
 
-// Characters whose upper case or title case has more than one character: "character/upper/title ".
-// From Unicode's SpecialCasing.txt, the mappings that hold in every language.
+// Characters whose upper case or title case PCRE2 does not know: "character/upper/title ". Most become more than one
+// character (the mappings of Unicode's SpecialCasing.txt that hold in every language). PCRE2 joins the last ones with
+// all that fold to the same character, and goes from one to the next: from μ to the micro sign, and not to Μ.
 constexpr std::string_view kSpecialCases =
     "ß/SS/Ss ŉ/ʼN/ʼN ǰ/J̌/J̌ ΐ/Ϊ́/Ϊ́ ΰ/Ϋ́/Ϋ́ և/ԵՒ/Եւ ẖ/H̱/H̱ ẗ/T̈/T̈ ẘ/W̊/W̊ ẙ/Y̊/Y̊ "
     "ẚ/Aʾ/Aʾ ὐ/Υ̓/Υ̓ ὒ/Υ̓̀/Υ̓̀ ὔ/Υ̓́/Υ̓́ ὖ/Υ̓͂/Υ̓͂ ᾀ/ἈΙ/ᾈ ᾁ/ἉΙ/ᾉ ᾂ/ἊΙ/ᾊ ᾃ/ἋΙ/ᾋ ᾄ/ἌΙ/ᾌ "
@@ -29,7 +30,17 @@ constexpr std::string_view kSpecialCases =
     "ᾷ/Α͂Ι/ᾼ͂ ᾼ/ΑΙ/ᾼ ῂ/ῊΙ/Ὴͅ ῃ/ΗΙ/ῌ ῄ/ΉΙ/Ήͅ ῆ/Η͂/Η͂ ῇ/Η͂Ι/ῌ͂ ῌ/ΗΙ/ῌ ῒ/Ϊ̀/Ϊ̀ "
     "ΐ/Ϊ́/Ϊ́ ῖ/Ι͂/Ι͂ ῗ/Ϊ͂/Ϊ͂ ῢ/Ϋ̀/Ϋ̀ ΰ/Ϋ́/Ϋ́ ῤ/Ρ̓/Ρ̓ ῦ/Υ͂/Υ͂ ῧ/Ϋ͂/Ϋ͂ ῲ/ῺΙ/Ὼͅ "
     "ῳ/ΩΙ/ῼ ῴ/ΏΙ/Ώͅ ῶ/Ω͂/Ω͂ ῷ/Ω͂Ι/ῼ͂ ῼ/ΩΙ/ῼ ﬀ/FF/Ff ﬁ/FI/Fi ﬂ/FL/Fl ﬃ/FFI/Ffi ﬄ/FFL/Ffl "
-    "ﬅ/ST/St ﬆ/ST/St ﬓ/ՄՆ/Մն ﬔ/ՄԵ/Մե ﬕ/ՄԻ/Մի ﬖ/ՎՆ/Վն ﬗ/ՄԽ/Մխ ";
+    "ﬅ/ST/St ﬆ/ST/St ﬓ/ՄՆ/Մն ﬔ/ՄԵ/Մե ﬕ/ՄԻ/Մի ﬖ/ՎՆ/Վն ﬗ/ՄԽ/Մխ "
+    "\u00B5/Μ/Μ ı/I/I ſ/S/S ǅ/Ǆ/ǅ ǈ/Ǉ/ǈ ǋ/Ǌ/ǋ ǲ/Ǳ/ǲ \u0345/Ι/Ι ι/Ι/Ι \u03BC/Μ/Μ ς/Σ/Σ ϐ/Β/Β ϑ/Θ/Θ ϕ/Φ/Φ ϖ/Π/Π ϰ/Κ/Κ "
+    "ϱ/Ρ/Ρ "
+    "ϵ/Ε/Ε \u1C80/В/В \u1C81/Д/Д \u1C82/О/О \u1C83/С/С \u1C84/Т/Т \u1C85/Т/Т \u1C86/Ъ/Ъ \u1C87/Ѣ/Ѣ \u1C88/Ꙋ/Ꙋ "
+    "ẛ/Ṡ/Ṡ \u1FBE/Ι/Ι ꙋ/Ꙋ/Ꙋ ";
+
+// Numbers and circled letters have cases and are no letters, and PCRE2 leaves them as they are.
+struct ShiftedCase {
+  char32_t first_upper, last_upper, shift;
+};
+constexpr ShiftedCase kShiftedCases[] = {{0x2160, 0x216F, 0x10}, {0x24B6, 0x24CF, 0x1A}};
 
 struct SpecialCase {
   std::string upper, title;
@@ -86,7 +97,11 @@ std::string utf8_of(char32_t c) {
 }
 
 // One character to one: Unicode's simple mappings.
-std::string simply_cased(std::string_view text, Case wanted) {
+std::string simply_cased(std::string_view text, char32_t c, Case wanted) {
+  for (const auto& [first, last, shift] : kShiftedCases) {
+    if (wanted == Case::lower && c >= first && c <= last) return utf8_of(c + shift);
+    if (wanted == Case::upper && c >= first + shift && c <= last + shift) return utf8_of(c - shift);
+  }
   static const Pattern all = compiled("(?s).+");
   const auto* change = reinterpret_cast<PCRE2_SPTR>(wanted == Case::upper ? "\\U$0" : "\\L$0");
   std::string result(text.size() * 2 + 16, '\0');  // no mapping makes two bytes of one
@@ -169,6 +184,29 @@ bool is_printable(char32_t c) {
   return !matches(hidden, utf8_of(c));
 }
 
+// Digits that are not decimal, such as ² and ①: Unicode's Numeric_Type=Digit.
+bool is_digit(char32_t c) {
+  static constexpr std::pair<char32_t, char32_t> kDigits[] = {
+      {0xB2, 0xB3},     {0xB9, 0xB9},       {0x1369, 0x1371},   {0x19DA, 0x19DA},   {0x2070, 0x2070},
+      {0x2074, 0x2079}, {0x2080, 0x2089},   {0x2460, 0x2468},   {0x2474, 0x247C},   {0x2488, 0x2490},
+      {0x24EA, 0x24EA}, {0x24F5, 0x24FD},   {0x24FF, 0x24FF},   {0x2776, 0x277E},   {0x2780, 0x2788},
+      {0x278A, 0x2792}, {0x10A40, 0x10A43}, {0x10E60, 0x10E68}, {0x11052, 0x1105A}, {0x1F100, 0x1F10A}};
+  const auto has = [c](const auto& range) { return c >= range.first && c <= range.second; };
+  return std::ranges::any_of(kDigits, has) || is(CharacterClass::decimal, c);
+}
+
+// Decimal digits stand in runs of ten from zero on, and some runs touch.
+std::string with_ascii_digits(std::string_view text) {
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    const char32_t c = next_character(text, at);
+    char32_t first = c;
+    while (c >= 0x80 && is(CharacterClass::decimal, first)) --first;
+    result += static_cast<char>(c < 0x80 ? c : first == c ? U'?' : U'0' + (c - first - 1) % 10);
+  }
+  return result;
+}
+
 // One compiled pattern for each class, made at first use and shared by all templates.
 bool is(CharacterClass wanted, char32_t c) {
   // In the order of the enumeration.
@@ -200,7 +238,7 @@ std::string in_case(std::string_view text, size_t begin, size_t end, Case wanted
   if (wanted == Case::lower && c == 0x3A3)
     return is_final(text.substr(0, begin), text.substr(end)) ? "\u03C2" : "\u03C3";
   if (wanted == Case::lower && c == 0x130) return "i\u0307";
-  return simply_cased(text.substr(begin, end - begin), wanted);
+  return simply_cased(text.substr(begin, end - begin), c, wanted);
 }
 
 // Characters change one by one, because some become two, and a sigma depends on its neighbours.

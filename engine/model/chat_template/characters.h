@@ -23,6 +23,9 @@ std::vector<size_t> places_of(std::string_view text);
 bool is_space(char32_t c);      // str.isspace
 bool ends_line(char32_t c);     // one of those at which splitlines() cuts
 bool is_printable(char32_t c);  // repr() shows it as it is
+bool is_digit(char32_t c);      // str.isdigit
+// Digits of all scripts as those of ASCII, and each other character beyond ASCII as `?`, as int() and float() read it.
+std::string with_ascii_digits(std::string_view text);
 enum class CharacterClass { letter, decimal, cased, lower, upper, title, ignorable, numeric, word, name_start, name };
 bool is(CharacterClass wanted, char32_t c);
 

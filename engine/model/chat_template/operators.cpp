@@ -253,7 +253,8 @@ std::optional<double> beyond_range(std::string_view text) {
 // Python's int(text, base): blanks around it, a sign, a prefix where the base is 0 or fits it, underscores between
 // digits. With base 0 a decimal number may not begin with 0.
 std::optional<Integer> read_whole(std::string_view text, int base) {
-  std::string_view rest = trimmed(text);
+  const std::string all = with_ascii_digits(trimmed(text));
+  std::string_view rest = all;
   const bool negative = rest.starts_with('-');
   if (negative || rest.starts_with('+')) rest.remove_prefix(1);
   const auto prefix = [&](int of, char letter) {
@@ -267,8 +268,6 @@ std::optional<Integer> read_whole(std::string_view text, int base) {
     if (rest.starts_with('_')) rest.remove_prefix(1);
     break;
   }
-  for (const char c : rest)
-    if (c < 0) fail_unknown("a number in digits beyond ASCII");
   const auto digits = without_underscores(rest);
   if (!digits) return std::nullopt;
   const auto value = Integer::parse(*digits, radix);
@@ -279,11 +278,9 @@ std::optional<Integer> read_whole(std::string_view text, int base) {
 
 // Python's float(): blanks, a sign, digits, or one of the words inf, infinity and nan.
 std::optional<double> read_real(std::string_view text) {
-  const auto digits = without_underscores(trimmed(text));
+  const auto digits = without_underscores(with_ascii_digits(trimmed(text)));
   if (!digits) return std::nullopt;
   std::string_view rest = *digits;
-  for (const char c : rest)
-    if (c < 0) fail_unknown("a number in digits beyond ASCII");
   const bool negative = rest.starts_with('-');
   if (negative || rest.starts_with('+')) rest.remove_prefix(1);
   const std::string word = in_case(rest, Case::lower);

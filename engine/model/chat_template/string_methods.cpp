@@ -233,8 +233,10 @@ Value swapcase(Maker& maker, const Value& self, const Arguments& arguments) {
   maker.work(self.bytes().size());
   const std::string& bytes = self.bytes();
   Text result = each_changed(maker, text_of(self), [&](size_t begin, size_t end) {
-    const bool upper = is(CharacterClass::upper, character_at(bytes, begin));
-    return in_case(bytes, begin, end, upper ? Case::lower : Case::upper);
+    const char32_t c = character_at(bytes, begin);
+    if (is(CharacterClass::upper, c)) return in_case(bytes, begin, end, Case::lower);
+    if (is(CharacterClass::lower, c)) return in_case(bytes, begin, end, Case::upper);
+    return bytes.substr(begin, end - begin);  // ǅ has the case of a title and stays
   });
   return maker.string(std::move(result), self.string()->is_safe);
 }
@@ -319,14 +321,7 @@ Value is_all(Maker& maker, const Value& self, const Arguments&) {
   return all_fit(maker, self, [](char32_t c) { return is(wanted, c); });
 }
 
-// Digits beyond the decimal ones (such as ²) are a class of their own in Python.
-Value isdigit(Maker& maker, const Value& self, const Arguments&) {
-  return all_fit(maker, self, [](char32_t c) {
-    const bool raised = c == 0xB2 || c == 0xB3 || c == 0xB9 || c == 0x2070 || (c >= 0x2074 && c <= 0x2079) ||
-                        (c >= 0x2080 && c <= 0x2089) || (c >= 0x2460 && c <= 0x2468);
-    return raised || is(CharacterClass::decimal, c);
-  });
-}
+Value isdigit(Maker& maker, const Value& self, const Arguments&) { return all_fit(maker, self, is_digit); }
 
 Value isalnum(Maker& maker, const Value& self, const Arguments&) {
   return all_fit(maker, self,

@@ -29,6 +29,7 @@ namespace tandem::serve {
 namespace {
 
 constexpr int64_t kMostReading = 1024;
+constexpr size_t kMostTold = 1000;  // names of unknown members in the log
 
 // A random id needs no state, and tells nobody how many texts the server has written.
 std::string new_id(bool is_chat) {
@@ -354,8 +355,7 @@ std::shared_ptr<const Constraint> Api::constraint_of(const Ask& ask, const std::
 
 // A form is compiled on a thread of its own, so that requests without one do not wait for it.
 void Api::write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseHead> response) {
-  for (const std::string& name : ask.ignored)
-    if (told_.insert(name).second) spdlog::warn("requests have the member {}, which is not known here", name);
+  tell_of(ask.ignored);
   const bool has_form =
       ask.json_object || ask.json_schema || ask.grammar || ask.tools.choice == Tools::Choice::required;
   if (!has_form) return start_texts(exchange, std::move(ask), std::move(response));
@@ -364,6 +364,14 @@ void Api::write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseH
     answering(exchange, [&] { start_texts(exchange, std::move(ask), std::move(response)); });
     --reading_;
   });
+}
+
+// Each name is logged once. Clients choose the names, so neither the log nor the memory has room for all of them.
+void Api::tell_of(const std::vector<std::string>& ignored) {
+  const std::lock_guard lock(keeping_);
+  for (const std::string& name : ignored)
+    if (told_.size() < kMostTold && told_.insert(name).second)
+      spdlog::warn("requests have the member {}, which is not known here", name);
 }
 
 // Groups that have ended are dropped whenever the list has doubled.
@@ -440,8 +448,7 @@ Json Api::embeddings_of(const std::string& body) {
   const Served& served = *served_;
   Engine& engine = *served.embedder;
   const EmbeddingAsk ask = read_embeddings(parse_body(body), rules(), engine.width());
-  for (const std::string& name : ask.ignored)
-    spdlog::warn("a request has the member {}, which is not known here", name);
+  tell_of(ask.ignored);
   const std::string name = served_name(ask.model);
   std::vector<std::vector<int32_t>> texts;
   int64_t tokens = 0;

@@ -96,6 +96,7 @@ class Api {
   void write_texts(const Exchange& exchange, Ask ask, std::optional<ResponseHead> response = {});
   void start_texts(const Exchange& exchange, Ask ask, std::optional<ResponseHead> response);
   void keep(const std::shared_ptr<TextGroup>& group);
+  void tell_of(const std::vector<std::string>& ignored);
 
   ApiOptions options_;     // ready() changes it before the first text
   const int64_t created_;  // seconds since 1970
@@ -104,8 +105,8 @@ class Api {
   std::shared_ptr<Served> served_store_;
   std::atomic<Served*> served_ = nullptr;
   std::atomic<int64_t> reading_ = 0;              // requests that wait for the reader
-  std::set<std::string> told_;                    // unknown members that were logged; of the reader
-  std::mutex keeping_;                            // of groups_
+  std::set<std::string> told_;                    // unknown members that were logged
+  std::mutex keeping_;                            // of groups_ and told_
   std::vector<std::weak_ptr<TextGroup>> groups_;  // whose answers may not have ended
   std::unique_ptr<sync::Worker> reader_;
   std::unique_ptr<sync::Worker> forming_;    // compiles the forms of texts, which may take seconds

@@ -23,6 +23,8 @@ ApiError error_of(const std::exception_ptr& error) {
     return known;
   } catch (const Refusal& refusal) {
     return ApiError(400, refusal.message, refusal.param, refusal.code);
+  } catch (const Interrupted&) {
+    return server_ends();
   } catch (const std::bad_alloc&) {
     return ApiError(503, "There is too little memory for this text.", "", "out_of_memory");
   } catch (const std::exception& failure) {  // of a device, mostly

@@ -65,8 +65,12 @@ std::optional<Response> refusal_of(const Request& head, const Access& access) {
                        "\". Ask it by its address, or start it with --allow-host and this name.",
                    "unknown_host");
   if (head.method == "OPTIONS" && !cors_headers(head, access).empty()) return std::nullopt;  // has no key by design
-  if (needs_key(head, access) && !has_key(head, access))
-    return refused(401, "Give the server's key in the header \"Authorization: Bearer KEY\".", "invalid_api_key");
+  if (needs_key(head, access) && !has_key(head, access)) {
+    Response response =
+        refused(401, "Give the server's key in the header \"Authorization: Bearer KEY\".", "invalid_api_key");
+    response.headers.emplace_back("WWW-Authenticate", "Bearer");  // RFC 9110 demands it of a 401
+    return response;
+  }
   if (head.method == "POST" && !is_json_type(head.content_type))
     return refused(415, "The body of a request is JSON: send it with \"Content-Type: application/json\".",
                    "unsupported_media_type");

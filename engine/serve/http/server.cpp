@@ -2,6 +2,8 @@
 // instead of a thread.
 #include "engine/serve/http/server.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -26,6 +28,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <unordered_set>
 #include <utility>
@@ -43,7 +46,8 @@ using asio::ip::tcp;
 using Problem = boost::system::error_code;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr size_t kPieceBytes = 64 << 10;  // of a write, for which a client has write_time
+constexpr size_t kPieceBytes = 64 << 10;              // of a write, for which a client has write_time
+constexpr std::chrono::milliseconds kLookAgain{500};  // whether a client that has sent more has left
 
 // A client may hold a descriptor for each connection, so the process asks for as many as it may have.
 size_t descriptors_allowed() {
@@ -151,7 +155,7 @@ class Server::State {
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(Server::State& server, tcp::socket socket)
-      : server_(server), stream_(std::move(socket)), news_(server.context_) {
+      : server_(server), stream_(std::move(socket)), news_(server.context_), look_again_(server.context_) {
     Problem problem;
     stream_.socket().set_option(tcp::no_delay(true), problem);
     const tcp::endpoint peer = stream_.socket().remote_endpoint(problem);
@@ -171,11 +175,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Problem ignored;
     stream_.socket().close(ignored);
     news_.cancel();
+    look_again_.cancel();
   }
   bool is_idle() const { return is_idle_; }
   SteadyClock::time_point idle_since() const { return idle_since_; }
 
  private:
+  void drop_line_ends();
   asio::awaitable<bool> wait_for_request();
   asio::awaitable<bool> read_and_answer();
   asio::awaitable<bool> send(std::string bytes);
@@ -187,16 +193,20 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool send_piece();
   asio::awaitable<void> linger();
   void watch_for_leaving(const std::shared_ptr<Reply>& reply);
+  bool has_left();
 
   Server::State& server_;
   beast::tcp_stream stream_;
   beast::flat_buffer buffer_;
-  asio::steady_timer news_;     // cancelled when a reply has something new
+  asio::steady_timer news_;  // cancelled when a reply has something new
+  asio::steady_timer look_again_;
   Reply* stream_of_ = nullptr;  // while its next piece is waited for
   bool is_chunked_ = false;     // that stream
   std::string unsent_;          // of a piece that the client did not take at once
   std::string client_;
   bool is_idle_ = true, is_watched_ = false;
+  std::weak_ptr<Reply> watched_;  // by the wait, if there is one
+  bool has_more_ = false;         // bytes came behind the request that is being answered
   SteadyClock::time_point idle_since_ = SteadyClock::now();
 };
 
@@ -211,18 +221,30 @@ asio::awaitable<void> Connection::serve(std::shared_ptr<Connection> self) {
   self->close();
 }
 
+// Some clients send a line end behind a body, and RFC 9112 (2.2) asks servers to pass over it.
+void Connection::drop_line_ends() {
+  const auto bytes = buffer_.data();
+  const std::string_view text(static_cast<const char*>(bytes.data()), bytes.size());
+  buffer_.consume(std::min(text.find_first_not_of("\r\n"), text.size()));
+}
+
 // Between two requests a connection may rest for long. The head's time begins with its first byte.
 asio::awaitable<bool> Connection::wait_for_request() {
+  drop_line_ends();
   if (buffer_.size() > 0) co_return true;
   is_idle_ = true;
   idle_since_ = SteadyClock::now();
   stream_.expires_after(server_.options_.idle_time);
-  Problem problem;
-  auto place = buffer_.prepare(4096);
-  const size_t got = co_await stream_.async_read_some(place, asio::redirect_error(asio::use_awaitable, problem));
-  buffer_.commit(got);
+  while (buffer_.size() == 0) {
+    Problem problem;
+    auto place = buffer_.prepare(4096);
+    const size_t got = co_await stream_.async_read_some(place, asio::redirect_error(asio::use_awaitable, problem));
+    if (problem || got == 0) co_return false;
+    buffer_.commit(got);
+    drop_line_ends();
+  }
   is_idle_ = false;
-  co_return !problem && got > 0;
+  co_return true;
 }
 
 // Sends an answer to a request that was not read to its end, so the connection ends with it.
@@ -312,6 +334,7 @@ asio::awaitable<bool> Connection::answer(Request request, bool may_stay) {
   } else {
     server_.handler_(hand_out(reply));
   }
+  has_more_ = false;
   watch_for_leaving(reply);
   const bool stays = co_await pass_on(reply, may_stay, has_body);
   reply->leave();
@@ -320,23 +343,40 @@ asio::awaitable<bool> Connection::answer(Request request, bool may_stay) {
   co_return stays;
 }
 
-// A connection that can be read has either more requests or its end. Looking at it takes nothing away.
+// The client's end of the connection may stand behind bytes that are not read yet, so the system is asked for the state
+// of the connection. Where it does not say, the next byte is looked at.
+bool Connection::has_left() {
+  const int handle = stream_.socket().native_handle();
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (getsockopt(handle, IPPROTO_TCP, TCP_INFO, &info, &size) == 0) return info.tcpi_state != TCP_ESTABLISHED;
+  char byte = 0;
+  const ssize_t seen = recv(handle, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return seen == 0 || (seen < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
+// A connection that can be read has either more requests or its end. With more requests it stays readable, so it is
+// looked at from time to time. A wait may outlast its reply, and then it is that of the next one.
 void Connection::watch_for_leaving(const std::shared_ptr<Reply>& reply) {
-  if (is_watched_ || buffer_.size() > 0) return;
+  watched_ = reply;
+  if (is_watched_) return;
   is_watched_ = true;
-  std::weak_ptr<Connection> self = weak_from_this();
-  stream_.socket().async_wait(tcp::socket::wait_read, [self, watched = std::weak_ptr<Reply>(reply)](const Problem&) {
+  const auto look = [self = weak_from_this()](const Problem&) {
     const auto connection = self.lock();
     if (!connection) return;
     connection->is_watched_ = false;
-    const auto waiting = watched.lock();
-    char byte = 0;
+    const auto waiting = connection->watched_.lock();
     if (!waiting || !connection->stream_.socket().is_open()) return;
-    const ssize_t seen = recv(connection->stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (seen > 0 || (seen < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))) return;
+    if (!connection->has_left()) {
+      connection->has_more_ = true;
+      return connection->watch_for_leaving(waiting);
+    }
     waiting->leave();
     connection->news_.cancel();
-  });
+  };
+  if (!has_more_ && buffer_.size() == 0) return stream_.socket().async_wait(tcp::socket::wait_read, look);
+  look_again_.expires_after(kLookAgain);
+  look_again_.async_wait(look);
 }
 
 // A piece of a stream goes to the client at once, so that it costs one call and no timer. All else wakes pass_on().
@@ -392,7 +432,7 @@ asio::awaitable<bool> Connection::pass_on(std::shared_ptr<Reply> reply, bool may
     if (output.is_end && is_chunked && has_body) bytes += "0\r\n\r\n";
     const bool is_sent = co_await send(std::move(bytes));
     if (!is_sent) co_return false;
-    if (output.is_end) co_return may_stay;
+    if (output.is_end || !has_body) co_return may_stay;  // to HEAD there is no more, also of a stream
   }
 }
 

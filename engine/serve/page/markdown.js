@@ -2,9 +2,9 @@
 
 const kFence = /^ {0,3}(```+|~~~+)\s*([\w+#.-]*)/;
 const kHeading = /^(#{1,6})\s+(.*?)\s*#*$/;
-const kItem = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
+// The blanks end where the words begin, and `.` is any character, so no line is tried twice.
+const kItem = /^(\s*)([-*+]|\d{1,9}[.)])\s+(\S.*)?$/s;
 const kRule = /^ {0,3}([-*_])( *\1){2,}\s*$/;
-const kTableRule = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 
 // Longer texts are shown without marks, so that a hostile text cannot keep the page busy.
 const kLongestMarked = 2000, kDeepestList = 12;
@@ -39,6 +39,8 @@ function blocksOf(text) {
   return blocks;
 }
 
+function cellsOf(line) { return line.trim().replace(/^\||\|$/g, '').split('|').map((cell) => cell.trim()); }
+function isTableRule(line) { return cellsOf(line).every((cell) => /^:?-+:?$/.test(cell)); }
 function isHeading(line) { return line.length <= kLongestMarked && kHeading.test(line); }
 
 const kInline = [
@@ -117,7 +119,7 @@ function listBlock(lines, deep = 0) {
     const found = kItem.exec(line);
     if (found && indentOf(line) <= indent + 1) {
       close();
-      item = element('li', {}, ...inlineOf(found[3]));
+      item = element('li', {}, ...inlineOf(found[3] || ''));
       list.append(item);
     } else {
       if (found && below.length && !kItem.test(below[0])) close();
@@ -129,8 +131,7 @@ function listBlock(lines, deep = 0) {
 }
 
 function tableBlock(lines) {
-  const cells = (line) => line.trim().replace(/^\||\|$/g, '').split('|').map((cell) => cell.trim());
-  const row = (line, tag) => element('tr', {}, ...cells(line).map((cell) => element(tag, {}, ...inlineOf(cell))));
+  const row = (line, tag) => element('tr', {}, ...cellsOf(line).map((cell) => element(tag, {}, ...inlineOf(cell))));
   return element('table', {tabIndex: 0}, element('thead', {}, row(lines[0], 'th')),
                  element('tbody', {}, ...lines.slice(2).map((line) => row(line, 'td'))));
 }
@@ -141,7 +142,7 @@ function blockElement(lines) {
   if (heading) return element('h' + Math.min(6, heading[1].length + 3), {}, ...inlineOf(heading[2]));
   if (lines.length === 1 && kRule.test(lines[0])) return element('hr');
   if (kItem.test(lines[0])) return listBlock(lines);
-  if (lines.length > 1 && lines[0].includes('|') && kTableRule.test(lines[1])) return tableBlock(lines);
+  if (lines.length > 1 && lines[0].includes('|') && isTableRule(lines[1])) return tableBlock(lines);
   if (lines.every((line) => line.startsWith('>')))
     return element('blockquote', {}, ...inlineOf(lines.map((line) => line.replace(/^>\s?/, '')).join(' ')));
   const paragraph = element('p');

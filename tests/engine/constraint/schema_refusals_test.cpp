@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <string>
 
 #include "sync/error.h"
+#include "sync/long_wait.h"
 #include "tandem/constraint.h"
 #include "tests/engine/constraint/toy_tokenizer.h"
 
@@ -125,6 +127,35 @@ TEST_F(SchemaRefusals, are_for_a_oneOf_whose_alternatives_may_both_hold) {
 TEST_F(SchemaRefusals, are_for_minProperties_that_cannot_be_counted) {
   expect(R"({"type": "object", "minProperties": 2, "required": ["a"]})", {"minProperties"});
   EXPECT_EQ(refusal(R"({"type": "object", "minProperties": 1, "required": ["a"]})"), "");
+}
+
+// Each of them took seconds or hours by work that grew with the square of its text.
+TEST_F(SchemaRefusals, of_long_lists_come_at_once) {
+  std::string names, alternatives, letters;
+  for (int i = 0; i < 40'000; ++i) {
+    names += (i ? ",\"n" : "\"n") + std::to_string(i) + "\"";
+    alternatives += std::string(i ? "," : "") + R"({"properties": {"n)" + std::to_string(i) + R"(": {}}})";
+    char letter[8];
+    std::snprintf(letter, sizeof letter, "\\u%04x", static_cast<unsigned>(0x4000 + 2 * (i % 16'000)));
+    if (i < 16'000) letters += letter;
+  }
+  EXPECT_NE(refusal(R"({"type": "object", "required": [)" + names + "]}"), "") << "more states than may be";
+  expect(R"({"allOf": [)" + alternatives + "]}", {"too many combinations"});
+  EXPECT_EQ(refusal(R"({"type": "string", "pattern": "^[)" + letters + R"(]$"})"), "");
+  expect(R"({"type": "string", "pattern": "^[)" + letters + R"(]{9999}$"})", {"pattern is too large"});
+}
+
+// A string of many characters took seconds, and a server or a program that was to end waited for it.
+TEST_F(SchemaRefusals, of_a_large_schema_are_ended_by_an_interrupt) {
+  static int looks = 0;
+  for (const char* schema : {R"({"type": "string", "minLength": 90000})", R"({"type": "string", "pattern": "a{9000}"})",
+                             R"({"anyOf": [{"type": "null"}, {"type": "string"}]})"}) {
+    looks = 0;
+    stop_waits_when([] { return ++looks > 2; });
+    EXPECT_THROW(maker_.json_schema(schema, "s.json"), Interrupted) << schema;
+    stop_waits_when(nullptr);
+    EXPECT_EQ(looks, 3) << schema;
+  }
 }
 
 TEST_F(SchemaRefusals, are_for_text_that_is_no_schema) {

@@ -1,7 +1,13 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+#include <utility>
+#include <vector>
+
 #include "engine/constraint/text/code_points.h"
 #include "engine/constraint/text/digit_ranges.h"
+#include "engine/constraint/text/text_pieces.h"
 
 namespace tandem::constraint {
 namespace {
@@ -26,8 +32,9 @@ TEST(CharacterSet, has_a_complement_without_surrogates) {
     EXPECT_TRUE(!set.has(code) && rest.has(code));
   EXPECT_FALSE(rest.has(0xD800));
   EXPECT_TRUE(set.common_with(rest).empty());
-  CharacterSet all = set;
-  all.add(rest);
+  std::vector<CharacterSet::Range> both = rest.ranges();  // out of order
+  both.insert(both.end(), set.ranges().begin(), set.ranges().end());
+  const CharacterSet all(std::move(both));
   EXPECT_EQ(all, CharacterSet::all());
 }
 
@@ -47,6 +54,73 @@ TEST(DigitRanges, cover_each_number_once) {
         ASSERT_EQ(in, low <= n && n <= high ? 1 : 0) << n << " in " << low << " to " << high;
       }
     }
+}
+
+// A class of a schema may have as many ranges as its text has characters, and sorting them anew for each took hours.
+TEST(CharacterSet, of_many_ranges_in_any_order_is_sorted_once) {
+  std::vector<CharacterSet::Range> ranges;
+  for (char32_t code = 0x10000; code > 0x1000; code -= 2) ranges.push_back({code, code});
+  const CharacterSet set(std::move(ranges));
+  EXPECT_TRUE(std::ranges::is_sorted(set.ranges()));
+  EXPECT_TRUE(set.has(0x1002) && !set.has(0x1003));
+}
+
+// A piece that has a state of its own, a loop at its begin, and a call of a rule that the first piece adds.
+struct PieceWithRule {
+  RuleId rule = -1;
+  int made = 0;
+  void operator()(RuleNet& net, StateId from, StateId to) {
+    ++made;
+    if (rule < 0) {
+      rule = net.add_rule("letter");
+      net.add_byte(net.start(rule), 'a', 'z', net.end(rule));
+    }
+    const StateId inside = net.add_state();
+    net.add_byte(from, ' ', ' ', from);
+    net.add_call(from, rule, inside);
+    net.add_byte(inside, '0', '9', to);
+  }
+};
+
+TEST(RepeatedPieces, are_copies_that_equal_the_pieces) {
+  for (const auto& [least, most] : {std::pair{7, 7}, {0, 6}, {3, 9}, {5, -1}, {2, -1}}) {
+    RuleNet net;
+    const RuleId root = net.add_rule("root");
+    PieceWithRule piece;
+    add_repeated(net, net.start(root), least, most, std::ref(piece), net.end(root));
+    EXPECT_LE(piece.made, most < 0 ? 3 : 2) << "a loop has one more";
+
+    RuleNet plain;
+    EXPECT_EQ(plain.add_rule("root"), root);
+    PieceWithRule again;
+    StateId from = plain.start(root);
+    const auto lay = [&] {
+      const StateId begin = from;
+      from = plain.add_state();
+      again(plain, begin, from);
+    };
+    for (int i = 0; i < least; ++i) lay();
+    if (most < 0) {
+      const StateId loop = plain.add_state();
+      plain.add_nothing(from, loop);
+      again(plain, loop, loop);
+      plain.add_nothing(loop, plain.end(root));
+    } else {
+      for (int i = least; i < most; ++i) {
+        plain.add_nothing(from, plain.end(root));
+        lay();
+      }
+      plain.add_nothing(from, plain.end(root));
+    }
+    EXPECT_EQ(net.states(), plain.states());
+    ASSERT_EQ(net.edges().size(), plain.edges().size()) << least << " to " << most;
+    for (size_t i = 0; i < net.edges().size(); ++i) {
+      const Edge &one = net.edges()[i], &other = plain.edges()[i];
+      EXPECT_TRUE(one.from == other.from && one.to == other.to && one.rule == other.rule && one.low == other.low &&
+                  one.high == other.high && one.kind == other.kind)
+          << "edge " << i << " of " << least << " to " << most;
+    }
+  }
 }
 
 }  // namespace

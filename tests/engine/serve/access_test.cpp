@@ -42,6 +42,7 @@ TEST(Access, needs_one_of_the_keys_where_there_are_some) {
   const Access access{{"one", "second"}, {}, {}, {"/health"}};
   Request head = head_of("GET", "localhost");
   EXPECT_EQ(status_of(head, access), 401);
+  EXPECT_THAT(refusal_of(head, access)->headers, ::testing::Contains(::testing::Pair("WWW-Authenticate", "Bearer")));
   for (const char* given : {"Bearer one", "bearer  second ", "BEARER one"}) {
     head.authorization = given;
     EXPECT_EQ(status_of(head, access), 200) << given;

@@ -41,6 +41,17 @@ TEST(Server, answers_requests_that_came_together_in_their_order) {
   EXPECT_EQ(client.answer().body, "GET /3 ");
 }
 
+TEST(Server, passes_over_line_ends_in_front_of_a_request) {
+  http::Server server(quick_options(), echo);
+  Client client(server.port());
+  client.send("\r\n\n" + get("/a") + "\r\n" + get("/b") + "\r");
+  ASSERT_TRUE(client.read_until("GET /b "));
+  client.send("\n\r\n");
+  client.send(get("/c"));
+  ASSERT_TRUE(client.read_until("GET /c "));
+  EXPECT_EQ(client.read().find("400"), std::string::npos) << client.read();
+}
+
 TEST(Server, reads_bodies_in_chunks_and_waits_for_a_go_ahead) {
   http::Server server(quick_options(), echo);
   const std::string head = "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
@@ -196,6 +207,40 @@ TEST(Server, says_when_a_client_has_left) {
   EXPECT_TRUE(is_told) << "at once, because it has left already";
   exchange->begin({200, "", "text/plain"});
   EXPECT_FALSE(exchange->write("x"));
+}
+
+// The end of the connection stands behind bytes that the server reads only for the next answer.
+TEST(Server, says_when_a_client_has_left_that_had_sent_more) {
+  for (const std::string& more : {get("/next"), std::string("\r\n")})
+    for (const bool comes_later : {false, true}) {
+      std::promise<Handed> asked;
+      http::Server server(quick_options(), [&](Handed exchange) { asked.set_value(std::move(exchange)); });
+      Client client(server.port());
+      client.send(get("/") + (comes_later ? "" : more));
+      const Handed exchange = asked.get_future().get();
+      if (comes_later) client.send(more);
+      std::promise<void> gone;
+      exchange->when_gone([&] { gone.set_value(); });
+      auto is_gone = gone.get_future();
+      EXPECT_EQ(is_gone.wait_for(std::chrono::milliseconds(700)), std::future_status::timeout) << "it is still there";
+      client.leave();
+      EXPECT_EQ(is_gone.wait_for(std::chrono::seconds(10)), std::future_status::ready) << more << comes_later;
+    }
+}
+
+// A handler that writes for ever held such a connection, and a place among the listeners.
+TEST(Server, answers_head_of_a_stream_without_waiting_for_its_end) {
+  std::promise<Handed> asked;
+  http::Server server(quick_options(), [&](Handed exchange) {
+    if (exchange->request().path != "/stream") return echo(exchange);
+    exchange->begin({200, "", "text/event-stream"});
+    asked.set_value(std::move(exchange));
+  });
+  Client client(server.port());
+  client.send("HEAD /stream HTTP/1.1\r\nHost: localhost\r\n\r\n" + get("/y"));
+  const Handed exchange = asked.get_future().get();
+  ASSERT_TRUE(client.read_until("GET /y "));
+  EXPECT_FALSE(exchange->write("x")) << "nobody reads it";
 }
 
 TEST(Server, asks_for_what_the_access_rules_say) {

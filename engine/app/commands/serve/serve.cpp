@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -151,10 +152,15 @@ void wait_for_clients(const http::Server& server) {
 }
 
 // A pass cannot be interrupted, and one of a large model may take longer than the end of a server may. All answers have
-// ended before, so nobody waits for the pass.
-void end_in_time() {
-  std::thread([] {
+// ended before, so nobody waits for the pass. A trace that is being written may take longer: a cut one is worth
+// nothing.
+enum class TraceState { none, waits, is_written };
+void end_in_time(const std::shared_ptr<const std::atomic<TraceState>>& trace) {
+  std::thread([trace] {
     std::this_thread::sleep_for(kLongestEnd);
+    while (*trace == TraceState::is_written) std::this_thread::sleep_for(Milliseconds(50));
+    if (*trace == TraceState::waits)
+      std::fprintf(stderr, "note: the trace is not written, as a pass takes longer than a server's end may\n");
     std::_Exit(kDone);
   }).detach();
 }
@@ -199,12 +205,16 @@ int serve_command(const CommonFlags& flags, const ServeFlags& own) {
   wait_for_interrupt();
   if (!flags.quiet())
     std::fprintf(stderr, "ending: texts in work have %lld s\n", static_cast<long long>(kGrace.count() / 1000));
-  end_in_time();
+  const auto trace_state =
+      std::make_shared<std::atomic<TraceState>>(flags.trace.empty() ? TraceState::none : TraceState::waits);
+  end_in_time(trace_state);
   server.stop_listening();
   api.finish(kGrace);  // no text is in work behind it
   notes.explain_history(draft_texts.history_problem());
   wait_for_clients(server);
+  if (!flags.trace.empty()) *trace_state = TraceState::is_written;
   trace.finish();
+  *trace_state = TraceState::none;
   return kDone;
 }
 

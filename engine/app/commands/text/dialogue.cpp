@@ -10,6 +10,7 @@
 
 #include "engine/app/commands/text/generation.h"
 #include "engine/app/commands/text/prompting.h"
+#include "engine/model/tokenizer/utf8.h"
 #include "sync/error.h"
 #include "sync/json_text.h"
 
@@ -169,8 +170,11 @@ bool Dialogue::undo() {
   return true;
 }
 
-// There is at most one system message, at the beginning. An empty text removes it.
+// There is at most one system message, at the beginning. An empty text removes it. One that is no text would make every
+// later turn fail, and no file could keep it.
 void Dialogue::set_system(const std::string& text) {
+  if (utf8::masked(text, '\xFF').find('\xFF') != std::string::npos)
+    throw Error("a message is no text in UTF-8", "the message of the role system", "Convert it to UTF-8");
   if (!messages_.empty() && messages_.front().role == "system") messages_.erase(messages_.begin());
   if (!text.empty()) messages_.insert(messages_.begin(), {"system", text});
 }
@@ -190,8 +194,9 @@ void Dialogue::from_json(const std::string& json, const std::string& name) {
     return message.is_object() && message.contains(key) && message.at(key).is_string();
   };
   for (const nlohmann::json& message : all) {
-    if (!all.is_array() || !is_text(message, "role") || !is_text(message, "content"))
-      throw Error("cannot load the conversation", name, "Expected a list of {\"role\", \"content\"} with texts");
+    if (!all.is_array() || !is_text(message, "role") || !is_text(message, "content") || message.size() > 2)
+      throw Error("cannot load the conversation", name,
+                  "Expected a list of {\"role\", \"content\"} with texts and nothing else");
     messages.push_back({message.at("role"), message.at("content")});
   }
   if (!all.is_array())

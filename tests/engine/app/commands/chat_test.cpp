@@ -271,6 +271,27 @@ TEST(Chat, names_wrong_commands_and_goes_on) {
     EXPECT_THAT(ended.err, HasSubstr(said));
 }
 
+// Bytes that are no text ended the program at /save, which has no spelling for them in JSON.
+TEST(Chat, refuses_words_of_the_system_that_are_no_text_and_goes_on) {
+  const Folder folder;
+  const std::string file = folder.file("chat.json");
+  const Ended ended = talk_of_stories("/set predict 3\n/system caf\xE9\nHi\n/save " + file + "\n");
+  EXPECT_EQ(ended.status, 1) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("no text in UTF-8"));
+  EXPECT_EQ(json::parse(std::ifstream(file)).size(), 2u) << "the question and its answer";
+  EXPECT_EQ(talk_of_stories("Hi\n", {"--system", "caf\xE9"}).status, 1);
+}
+
+// Calls of functions in a file were dropped in silence.
+TEST(Chat, refuses_to_load_messages_with_more_than_texts) {
+  const Folder folder;
+  const std::string file = folder.file("chat.json");
+  std::ofstream(file) << R"([{"role": "assistant", "content": "x", "tool_calls": []}])";
+  const Ended ended = talk_of_stories("/load " + file + "\n");
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_THAT(ended.err, HasSubstr("nothing else"));
+}
+
 TEST(Chat, puts_a_system_message_before_the_first_users_words_where_the_template_refuses_it) {
   const Talk talk;
   if (!talk.model) SKIP_FOR_WANT_OF(data, kNoDefaultModel);

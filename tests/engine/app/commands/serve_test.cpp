@@ -247,6 +247,20 @@ TEST(Serve, tells_how_long_passes_would_take_on_a_chip) {
   EXPECT_EQ(server.child().wait().status, 0) << "a listener does not hold up the end";
 }
 
+TEST(Serve, logs_a_member_that_it_does_not_know_once) {
+  ServerProcess server({"--lenient", "--embeddings"});
+  for (int i = 0; i < 2; ++i) {
+    server.post("/v1/completions", {{"prompt", "a"}, {"max_tokens", 1}, {"colour", 1}});
+    server.post("/v1/embeddings", {{"input", "a"}, {"colour", 1}, {"size", 1}});
+  }
+  server.child().interrupt(SIGTERM);
+  const std::string log = server.child().wait().err;
+  for (const std::string name : {"member colour", "member size"}) {
+    EXPECT_THAT(log, HasSubstr(name));
+    EXPECT_EQ(log.find(name), log.rfind(name)) << log;
+  }
+}
+
 // Texts of requests are in no log, however much is logged.
 TEST(Serve, logs_no_texts) {
   ServerProcess server({"-v", "-v"});
