@@ -84,6 +84,9 @@ TEST_P(CardMemory, gives_and_takes_texts_in_files) {
     return std::vector<float>(logits.begin(), logits.end());
   };
   const auto read = [&](Engine& engine, const std::string& name) {
+    // Another text writes to the pages that the one of the file gets.
+    const std::vector<int32_t> others(ids.rbegin(), ids.rend());
+    for (Sequence other = engine.cache().new_sequence(); other.position() == 0;) extend(engine, other, others);
     Sequence text = engine.cache().load(folder.file(name));
     EXPECT_TRUE(std::ranges::equal(text.ids(), ids));
     const Logits logits = extend(engine, text, next);
@@ -92,7 +95,8 @@ TEST_P(CardMemory, gives_and_takes_texts_in_files) {
   const std::vector<float> of_card = write(*on_card, "card"), of_host = write(*on_host, "host");
   EXPECT_EQ(read(*on_card, "card"), of_card);
   const auto reopened = open_engine(path, card());
-  EXPECT_EQ(read(*reopened, "card"), of_card) << "a text that comes before any pass";
+  Sequence first = reopened->cache().load(folder.file("card"));
+  EXPECT_TRUE(std::ranges::equal(extend(*reopened, first, next), of_card)) << "a text that comes before any pass";
   const double bound = GetParam() == "opencl:0" ? 0 : 0.03;  // lavapipe's fma is not fused
   EXPECT_LE(largest_difference(read(*on_card, "host"), of_host), bound);
   EXPECT_LE(largest_difference(read(*on_host, "card"), of_card), bound);
