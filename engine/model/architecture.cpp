@@ -149,6 +149,7 @@ ModelConfig read_config(const GgufFile& file) {
     config.logit_scale = static_cast<float>(keys.require_number("logit_scale"));
   architecture.describe(config);
   require_known_keys(file, config, architecture.keys);
+  if (architecture.takes_expert_norm) take_expert_norm(keys, config);
   check_expert_weights(keys, config);
   if (architecture.may_have_choice_bias && config.experts) read_choice_bias(file, config);
   if (architecture.read != nullptr) architecture.read(file, config);
