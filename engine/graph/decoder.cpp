@@ -455,8 +455,11 @@ class Builder {
     const std::string up = "ffn_gate_up" + suffix, down = "ffn_down" + suffix;
     stacked(up, layer.expert_gate_up, choices, {normed, H, 0}, {b_.expert_gate_up, k * 2 * I, 2 * I});
     scale_experts(up, layer.expert_gate_up, choices, b_.expert_gate_up);
-    add_expert_bias("ffn_gate" + suffix, layer.expert_gate_bias, choices, I, b_.expert_gate_up, 2 * I);
-    add_expert_bias("ffn_up" + suffix, layer.expert_up_bias, choices, I, column(b_.expert_gate_up, I), 2 * I);
+    // A file may have both biases in one tensor.
+    const bool joined = layer.expert_gate_bias && !layer.expert_up_bias;
+    add_expert_bias("ffn_gate" + suffix, layer.expert_gate_bias, choices, joined ? 2 * I : I, b_.expert_gate_up, 2 * I);
+    if (!joined)
+      add_expert_bias("ffn_up" + suffix, layer.expert_up_bias, choices, I, column(b_.expert_gate_up, I), 2 * I);
     Glu each{S_, I, b_.expert_gate_up, column(b_.expert_gate_up, I), 2 * I, 2 * I, b_.expert_activated, I};
     each.rows = k;
     glu(suffix, each);

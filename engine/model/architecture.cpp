@@ -119,9 +119,14 @@ void join(const GgufFile& file, std::vector<MatrixSpec>& weights) {
   weights = {{weights.back().name, weights.front().rows + weights.back().rows, weights.back().columns}};
 }
 
-void join_experts(const GgufFile& file, const std::string& name, std::vector<StackedSpec>& weights) {
-  if (weights.size() != 2 || file.find(name) == nullptr) return;
-  weights = {{name, weights.front().rows + weights.back().rows, weights.back().columns}};
+void join_experts(const GgufFile& file, const std::string& name, LayerSpec& layer) {
+  std::vector<StackedSpec>& weights = layer.expert_gate_up.weights;
+  if (weights.size() == 2 && file.find(name + ".weight") != nullptr)
+    weights = {{name + ".weight", weights.front().rows + weights.back().rows, weights.back().columns}};
+  VectorSpec &gate = layer.expert_gate_bias, &up = layer.expert_up_bias;
+  if (gate.name.empty() || file.find(name + ".bias") == nullptr) return;
+  gate = {name + ".bias", gate.length + up.length, gate.count};
+  up = {};
 }
 
 }  // namespace
@@ -133,7 +138,7 @@ ModelSpec model_spec(const Architecture& architecture, const ModelConfig& config
   for (size_t i = 0; i < spec.layers.size(); ++i) {
     LayerSpec& layer = spec.layers[i];
     if (config.sees_all && config.gated) join(file, layer.gate_up.weights);
-    join_experts(file, "blk." + std::to_string(i) + ".ffn_gate_up_exps.weight", layer.expert_gate_up.weights);
+    join_experts(file, "blk." + std::to_string(i) + ".ffn_gate_up_exps", layer);
   }
   return spec;
 }
@@ -149,6 +154,7 @@ ModelConfig read_config(const GgufFile& file) {
     config.logit_scale = static_cast<float>(keys.require_number("logit_scale"));
   architecture.describe(config);
   require_known_keys(file, config, architecture.keys);
+  if (architecture.takes_expert_norm) take_expert_norm(keys, config);
   check_expert_weights(keys, config);
   if (architecture.may_have_choice_bias && config.experts) read_choice_bias(file, config);
   if (architecture.read != nullptr) architecture.read(file, config);

@@ -81,6 +81,8 @@ struct Architecture {
   bool has_experts = false, has_latent = false;
   bool multiplies_logits = false;     // the key logit_scale is the factor on the logits; false: their divisor
   bool may_have_choice_bias = false;  // of its experts (ExpertsConfig::choice_bias); the file's tensors say it
+  // A file may say that the weights of its experts do not add up to 1, although they do if it says nothing.
+  bool takes_expert_norm = false;
 
   bool knows(std::string_view key) const;
 };

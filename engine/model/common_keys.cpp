@@ -75,11 +75,11 @@ float factor(const ConfigKeys& keys, const char* key, float otherwise = 1.0f) {
 // A file without these keys leaves the caps to the architecture.
 constexpr const char *kAttentionCap = "attn_logit_softcapping", *kLogitCap = "final_logit_softcapping";
 
-// A soft cap; 0 if the key is absent. A file may not state 0 itself.
+// A soft cap; 0 if the key is absent, or states that there is none.
 float cap(const ConfigKeys& keys, const char* key) {
   const auto value = keys.number(key);
   if (!value) return 0.0f;
-  if (!(*value > 0.0 && *value < 1e6)) keys.fail(key, "found " + std::to_string(*value) + ", expected above 0, to 1e6");
+  if (!(*value >= 0.0 && *value < 1e6)) keys.fail(key, "found " + std::to_string(*value) + ", expected 0 to 1e6");
   return static_cast<float>(*value);
 }
 

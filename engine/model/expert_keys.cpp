@@ -96,6 +96,11 @@ void read_expert_places(const ConfigKeys& keys, std::span<const char* const> kno
     config.experts->step = step;
 }
 
+void take_expert_norm(const ConfigKeys& keys, ModelConfig& config) {
+  if (!config.experts) return;
+  if (const auto of_file = keys.flag("expert_weights_norm")) config.experts->normalised = *of_file;
+}
+
 // Runs after the architecture has set its own rule for the weights. A file that states another rule would be computed
 // wrongly, so it is refused.
 void check_expert_weights(const ConfigKeys& keys, const ModelConfig& config) {

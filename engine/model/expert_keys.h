@@ -17,6 +17,8 @@ void read_experts(const ConfigKeys& keys, ModelConfig& config);
 // Reads groups of experts, and which layers have experts, for architectures that declare these keys. Error: groups in
 // another architecture.
 void read_expert_places(const ConfigKeys& keys, std::span<const char* const> known, ModelConfig& config);
+// Takes from the file whether the experts' weights add up to 1, if it says so.
+void take_expert_norm(const ConfigKeys& keys, ModelConfig& config);
 // Checks the keys about the experts' weights after the architecture has described `config`. Error: the file asks for
 // weights that the architecture does not compute.
 void check_expert_weights(const ConfigKeys& keys, const ModelConfig& config);

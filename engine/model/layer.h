@@ -29,7 +29,7 @@ struct LayerParts {
   Group router;          // [experts, H] scores, and below them [1, H] of the shared experts' gate
   Vector router_bias;    // [experts], which enters choices and no weights
   Stack expert_gate_up;  // for each expert [2 I, H]
-  Vector expert_gate_bias, expert_up_bias;  // [experts, I]
+  Vector expert_gate_bias, expert_up_bias;  // [experts, I]; or the first alone with both, [experts, 2 I]
   Stack expert_down;                        // for each expert [H, I]
   Vector expert_down_bias;                  // [experts, H]
   Vector ffn_post_norm;                     // [H], for what the feed-forward network adds, or for the sum

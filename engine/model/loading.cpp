@@ -123,9 +123,8 @@ class Loader {
         sources.emplace_back();
       }
       stack.parts.back().stack.rows += weight.rows;
-      const bool has_factors = spec.of_experts && stacked.tensors.size() == 1;
-      before = has_factors ? add_factors(*stacked.tensors[0], {stack.rows, weight.rows, {}}, spec.count, before, stack)
-                           : std::vector<float>();
+      before = spec.of_experts ? add_factors(stacked.tensors, {stack.rows, weight.rows, {}}, spec.count, before, stack)
+                               : std::vector<float>();
       sources.back().push_back(std::move(stacked));
       stack.rows += weight.rows;
       stack.columns = weight.columns;
@@ -243,7 +242,7 @@ class Loader {
       if (tensor.name.ends_with(".attn_rot_embd.weight") || tensor.name.ends_with(".attn_rot_embd")) continue;
       if (is_tensor_of_other_media(tensor.name)) continue;
       if (!names_.contains(tensor.name) && tensor.name.ends_with(".scale"))
-        throw Error("a factor of a whole matrix, which is computed for NVFP4 alone, and for experts in one tensor",
+        throw Error("a factor of a whole matrix, which is computed for NVFP4 alone",
                     file_.path() + ": tensor '" + tensor.name + "'",
                     "use a file of another storage type, such as MXFP4");
       if (!names_.contains(tensor.name)) {
@@ -385,15 +384,26 @@ class Loader {
 
   // Adds the factors of experts as a vector beside their matrices, and returns them. Factors of 1 change nothing.
   // Neighbours with the same factors are one entry; `before` has those of the neighbour in front.
-  std::vector<float> add_factors(const GgufTensor& weights, ExpertFactors place, int64_t count,
+  // Experts with a tensor for each have a factor for each, or none at all.
+  std::vector<float> add_factors(const std::vector<const GgufTensor*>& weights, ExpertFactors place, int64_t count,
                                  const std::vector<float>& before, MatrixStack& stack) {
-    std::vector<float> factors = factors_of(weights, count);
+    std::vector<float> factors;
+    std::vector<VectorSpec> names;
+    const int64_t each = count / std::ssize(weights);
+    for (const GgufTensor* tensor : weights) {
+      const std::vector<float> found = factors_of(*tensor, each);
+      factors.insert(factors.end(), found.begin(), found.end());
+      names.push_back({beside(*tensor, "scale"), each});
+    }
+    if (!factors.empty() && std::ssize(factors) != count)
+      throw Error("factors of some experts and none of others", file_.path() + ": tensor '" + names.front().name + "'",
+                  "the file is incomplete");
     if (std::ranges::all_of(factors, [](float factor) { return factor == 1; })) return {};
     if (factors == before) {
       stack.factors.back().columns += place.columns;
     } else {
       stack.factors.push_back(place);
-      vector({{beside(weights, "scale"), count}}, stack.factors.back().factors);
+      vector(names, stack.factors.back().factors);
     }
     return factors;
   }

@@ -42,12 +42,21 @@ constexpr size_t kPreparedPlans = 30;
 constexpr int64_t kTokensBetweenLooks = 256;
 // Weight of a contended pass's samples: other programs used the cores. An uncontended pass has weight 1.
 constexpr double kContendedWeight = 0.25;
+// Most tokens of a text in a pass that counts as text: a token and its drafts.
+constexpr int64_t kMostOfText = 16;
 // So many first passes of a kind with many tokens are measured. Measuring one takes a millisecond, and only few of them
 // run before the next plan is chosen.
 constexpr int64_t kWatchedLongPasses = 5;
 // The first pass of a number of tokens takes so much longer than others, on two cores of a server. Without a list
 // kernel it loads kernels of its own.
 constexpr double kOpeningSeconds = 0.002, kOpeningSecondsOfKernels = 0.010;
+
+// Every token of a text has logits, drafts too. Of a prompt the last token alone has them, or no token of a piece. A
+// pass that many texts share is text if none of them reads a prompt. Longer passes with all logits are those of `eval`.
+bool is_text(const Batch& batch) {
+  if (batch.logit_rows != batch.S) return false;
+  return batch.trees || batch.S <= kMostOfText * std::max<int64_t>(batch.segments, 1);
+}
 
 }  // namespace
 
@@ -251,6 +260,7 @@ bool PassPlans::is_measured(Entry& entry) {
 // Weights are required after the pass, because a file that changed under the mapping would have made its result wrong.
 void PassPlans::run(Entry& entry, int64_t position) {
   const Plan& plan = entry.prepared->plan();
+  if (ExpertStore* const store = model_.expert_store()) store->begin_pass(is_text(entry.batch));
   graphs_&& uses_graphs(plan, graph_devices(plan)) ? run_in_graphs(entry, position) : run_whole(entry, position);
   model_.require_weights();
   if (entry.batch.S == 1) machine_.ran_single_token();
@@ -261,7 +271,7 @@ void PassPlans::run(Entry& entry, int64_t position) {
 // samples weigh less.
 void PassPlans::run_whole(Entry& entry, int64_t position) {
   LaneDecider* const lanes = this->lanes();
-  if (lanes) lanes->begin_pass();
+  if (lanes) lanes->begin_pass(is_text(entry.batch));
   const double seconds = is_measured(entry) ? run_measured(entry, position) : machine_.executor().run(*entry.prepared);
   if (lanes == nullptr || !divides_experts(entry.batch)) return;
   const Strategy& ran = strategy_of(entry.prepared->plan().name);

@@ -14,6 +14,12 @@ constexpr const char* kChoiceBias = "exp_probs_b.bias";
 
 std::string choice_bias_name(int64_t layer) { return "blk." + std::to_string(layer) + "." + kChoiceBias; }
 
+int64_t first_layer_with_experts(const ModelConfig& config) {
+  int64_t first = 0;
+  while (first < config.layers && !config.has_experts(first)) ++first;
+  return first;
+}
+
 // Replaces the feed-forward network by a mixture of experts. All architectures use these names for its parts.
 void add_experts(const ModelConfig& config, const std::string& prefix, LayerSpec& layer) {
   const ExpertsConfig& experts = *config.experts;
@@ -70,9 +76,15 @@ void read_biases(const GgufFile& file, ModelConfig& config) {
 }
 
 void read_choice_bias(const GgufFile& file, ModelConfig& config) {
-  int64_t first = 0;
-  while (first < config.layers && !config.has_experts(first)) ++first;
-  config.experts->choice_bias = file.find(choice_bias_name(first)) != nullptr;
+  config.experts->choice_bias = file.find(choice_bias_name(first_layer_with_experts(config))) != nullptr;
+}
+
+void read_expert_width(const GgufFile& file, ModelConfig& config) {
+  ExpertsConfig& experts = *config.experts;
+  const std::string prefix = "blk." + std::to_string(first_layer_with_experts(config)) + ".";
+  const GgufTensor* up = file.find(prefix + "ffn_up_exps.weight");
+  const bool together = up != nullptr && up->shape.size() > 1 && up->shape[1] * experts.used == config.feed_forward;
+  if (together && !file.has(config.architecture + ".expert_feed_forward_length")) experts.feed_forward = up->shape[1];
 }
 
 void read_head_norms(const GgufFile& file, ModelConfig& config) {

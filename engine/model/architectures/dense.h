@@ -18,6 +18,10 @@ void read_biases(const GgufFile& file, ModelConfig& config);
 // Sets whether the first layer with experts has a bias for choosing them.
 void read_choice_bias(const GgufFile& file, ModelConfig& config);
 
+// Sets the width of experts where no key states it and feed_forward_length is that of a token's experts together. The
+// first files of Qwen's mixtures are such.
+void read_expert_width(const GgufFile& file, ModelConfig& config);
+
 // Sets whether q and k have a LayerNorm for each head, as the first layer has.
 void read_head_norms(const GgufFile& file, ModelConfig& config);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "engine/model/architectures/dense.h"
+#include "engine/model/config_keys.h"
 
 namespace tandem {
 namespace {
@@ -28,10 +29,17 @@ void describe(ModelConfig& config) {
         1.0f / std::sqrt(static_cast<float>(config.hidden) / static_cast<float>(config.heads));
 }
 
+// Without caps it would be another model, so a file may not state that there is none.
+void read(const GgufFile& file, ModelConfig& config) {
+  const ConfigKeys keys(file, config.architecture);
+  for (const char* key : {"attn_logit_softcapping", "final_logit_softcapping"})
+    if (keys.number(key) == 0.0) keys.fail(key, "found 0, expected above 0, to 1e6");
+}
+
 }  // namespace
 
 extern const Architecture gemma2_architecture;
 const Architecture gemma2_architecture = {
-    .name = "gemma2", .keys = kKeys, .describe = describe, .layer = dense_layer, .read = nullptr};
+    .name = "gemma2", .keys = kKeys, .describe = describe, .layer = dense_layer, .read = read};
 
 }  // namespace tandem

@@ -8,7 +8,7 @@
 namespace tandem {
 namespace {
 
-constexpr const char* kKeys[] = {"attention.sliding_window", "rope.freq_base_swa"};
+constexpr const char* kKeys[] = {"attention.sliding_window", "rope.freq_base_swa", "final_logit_softcapping"};
 constexpr int64_t kPeriod = 6;  // the last layer of each period sees all positions
 constexpr float kWindowBase = 10000.0f;
 constexpr int64_t kLayersOf27B = 62;  // this size scales queries by hidden / heads instead of their width

@@ -37,6 +37,7 @@ const Architecture glm4_moe_architecture = {.name = "glm4moe",
                                             .layer = layer,
                                             .read = read,
                                             .has_experts = true,
-                                            .may_have_choice_bias = true};
+                                            .may_have_choice_bias = true,
+                                            .takes_expert_norm = true};
 
 }  // namespace tandem

@@ -19,7 +19,8 @@ const Architecture qwen3moe_architecture = {.name = "qwen3moe",
                                             .keys = kKeys,
                                             .describe = describe,
                                             .layer = dense_layer,
-                                            .read = nullptr,
-                                            .has_experts = true};
+                                            .read = read_expert_width,
+                                            .has_experts = true,
+                                            .takes_expert_norm = true};
 
 }  // namespace tandem

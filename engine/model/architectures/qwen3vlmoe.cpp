@@ -21,6 +21,7 @@ const Architecture qwen3vlmoe_architecture = {.name = "qwen3vlmoe",
                                               .describe = describe,
                                               .layer = dense_layer,
                                               .read = require_text_sections,
-                                              .has_experts = true};
+                                              .has_experts = true,
+                                              .takes_expert_norm = true};
 
 }  // namespace tandem

@@ -282,7 +282,8 @@ void ExpertStore::fetch(const WaveRequest& request, std::span<int32_t> places) {
   const int64_t index = index_of_.at(static_cast<size_t>(request.layer));
   TANDEM_CHECK(index >= 0, "a layer with experts");
   Layer& layer = layers_[static_cast<size_t>(index)];
-  Totals& totals = std::ssize(request.ids) / request.k <= kSmallBatch ? of_text_ : of_prompts_;
+  const bool is_small = std::ssize(request.ids) / request.k <= kSmallBatch;
+  Totals& totals = pass_is_text_.value_or(is_small) ? of_text_ : of_prompts_;
   const double start = now_seconds();
   if (hot_ && index == 0) hot_->hold();
   if (request.wave == 0) {

@@ -83,6 +83,8 @@ class ExpertStore final : public ExpertSource, private HotTaker {
 
   std::span<const MovingExperts> moving() const { return moving_; }  // one for each layer of the model
   void fetch(const WaveRequest& request, std::span<int32_t> places) override;
+  // The next pass counts as text, or as a prompt. Without such a call a pass of at most kSmallBatch tokens is text.
+  void begin_pass(bool is_text) { pass_is_text_ = is_text; }
 
   LaneDecider* lanes() const { return lanes_.get(); }        // nullptr: without copies
   const HostTier* host_tier() const { return tier_.get(); }  // nullptr: the host's memory holds all experts, or none
@@ -119,7 +121,7 @@ class ExpertStore final : public ExpertSource, private HotTaker {
   // For traces, while no pass runs: whether reads are recorded from now on, and what was recorded since the last call.
   void record_reads(bool on) { records_reads_ = on; }
   std::vector<FileRead> take_reads() { return std::exchange(file_reads_, {}); }
-  const Totals& of_text() const { return of_text_; }  // passes of at most kSmallBatch tokens
+  const Totals& of_text() const { return of_text_; }
   const Totals& of_prompts() const { return of_prompts_; }
 
  private:
@@ -164,6 +166,7 @@ class ExpertStore final : public ExpertSource, private HotTaker {
   std::vector<int64_t> index_of_;       // by the model's layer: its index in layers_; -1: it has no experts
   std::vector<MovingExperts> moving_;
   Totals of_text_, of_prompts_;
+  std::optional<bool> pass_is_text_;
   // Experts that are being read while a wave is computed: those of the next wave, or behind the last wave those for
   // empty slots of the next layer. Without a layer there are none.
   struct Ahead {

@@ -51,9 +51,10 @@ LaneDecider::LaneDecider(std::vector<Layer> layers, Costs costs, HostTier* host)
 }
 
 // A pass that failed may have left copies ahead on landings, which layers of this pass overwrite.
-void LaneDecider::begin_pass() {
+void LaneDecider::begin_pass(std::optional<bool> is_text) {
   const std::scoped_lock lock(mutex_);
   pass_ = {};
+  counts_as_text_ = is_text;
   plans_.begin_pass();
   decided_ = -1;
   for (Layer& layer : layers_) layer.ahead.clear(), layer.guess_began = 0;
@@ -91,10 +92,11 @@ void LaneDecider::decide(const LaneRequest& request, const LaneTables& tables) {
   end_guess(layer);
   find_cached(layer, request.sizes.ahead);
   find_active(loads_, cached_at_, active_);
-  const bool of_text = pass_is_text_ = is_text_pass(std::ssize(request.ids) / request.k);
+  const int64_t tokens = std::ssize(request.ids) / request.k;
+  const bool of_text = pass_is_text_ = is_text_pass(tokens), counted = counts_as_text(tokens);
   if (host_ != nullptr) {
     const double reads = now_seconds();
-    bring(layer, of_text);
+    bring(layer, counted);
     start += now_seconds() - reads;  // no part of the decision
   }
   if (plans_.is_open()) plans_.add(active_, divisions_, of_text, on_gpu_[index_of(layer)]);
@@ -103,7 +105,7 @@ void LaneDecider::decide(const LaneRequest& request, const LaneTables& tables) {
   if (host_ != nullptr) compute_where_they_are(layer, slot_of);
   write_decision(decision_, request.ids, request.sizes.turns, tables);
   if (keeps && of_text) keep(layer, request, tables);
-  LaneTotals& totals = of_text ? of_text_ : of_prompts_;
+  LaneTotals& totals = counted ? of_text_ : of_prompts_;
   for (LaneTotals* each : {&totals, &pass_}) count(division, *each);
   decided_ = layer.layer;  // its guesses hold from here until the next decision
   const double took = now_seconds() - start;
@@ -156,7 +158,7 @@ const LaneDivision& LaneDecider::division(const LaneRequest& request, const Sche
   const LaneDivision& division = divisions_.of(active_, rule, may_copy);
   // The products of a turn wait for the link, even if it copies nothing.
   const double with_link = std::max(may_copy ? division.seconds : other, costs().link_offset);
-  LaneTotals& totals = is_text_pass(std::ssize(request.ids) / request.k) ? of_text_ : of_prompts_;
+  LaneTotals& totals = counts_as_text(std::ssize(request.ids) / request.k) ? of_text_ : of_prompts_;
   for (LaneTotals* each : {&totals, &pass_}) {
     each->expected.with_link += with_link;
     each->expected.without += may_copy ? other : division.seconds;
@@ -186,7 +188,7 @@ std::optional<int32_t> LaneDecider::take_slot(Layer& layer) {
     std::erase(may_leave_, victim);
     empty_.push_back(layer.residents->slot_of()[static_cast<size_t>(victim)]);
     layer.residents->clear(empty_.back());
-    ++of_text_.evictions;
+    ++(counts_as_text_.value_or(true) ? of_text_ : of_prompts_).evictions;
     left = victim;
   }
   const int32_t slot = empty_.back();
@@ -351,7 +353,7 @@ void LaneDecider::copied_ahead(int64_t next, const CopyAhead& copy, size_t done_
 void LaneDecider::kept(int64_t layer, int32_t expert, int32_t slot) {
   const std::scoped_lock lock(mutex_);
   layer_of(layer).residents->put(expert, slot);
-  ++of_text_.kept;
+  ++(counts_as_text_.value_or(true) ? of_text_ : of_prompts_).kept;
 }
 
 // Counts a decision's choices by where they are computed: in a slot, on a landing or on the host.
@@ -437,7 +439,7 @@ bool LaneDecider::tries_variant(const LanePass& pass) {
 // A pass that may choose is a sample for the choice that it was made with.
 void LaneDecider::took(const LanePass& pass, double seconds) {
   const bool tries = tries_variant(pass);
-  LaneTotals& totals = is_text_pass(pass.tokens) ? of_text_ : of_prompts_;
+  LaneTotals& totals = counts_as_text(pass.tokens) ? of_text_ : of_prompts_;
   totals.passes_with_prefetch += pass.prefetch > 0;
   totals.passes_with_deep_prefetch += pass.prefetch > 1;
   if (pass.chooses_prefetch) choose_prefetch(pass, seconds);
@@ -491,7 +493,7 @@ void LaneDecider::learn(const LaneSeconds& lanes, int64_t tokens, double seconds
   costs_.link.add(number(copied), number(copied), lanes.link);
   if (lanes.hand_over > 0) costs_.hand_over += kNewestHandOver * (lanes.hand_over - costs_.hand_over);
   divisions_.set_costs(expert_costs());
-  LaneTotals& totals = pass_is_text_ ? of_text_ : of_prompts_;
+  LaneTotals& totals = counts_as_text(tokens) ? of_text_ : of_prompts_;
   ++totals.measured_passes;
   totals.measured_expected += pass_.expected_seconds;
   LaneSeconds& sum = totals.measured;

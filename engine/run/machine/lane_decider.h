@@ -115,7 +115,8 @@ class LaneDecider final : public ExpertLanes {
   void copied_ahead(int64_t next, const CopyAhead& copy, size_t done_bytes, size_t bytes) override;
 
   // Learns from the last measured pass of so many tokens, which took `seconds`. begin_pass() comes before that pass.
-  void begin_pass();
+  // is_text: whether the pass counts as text in the totals; without it passes of few tokens do.
+  void begin_pass(std::optional<bool> is_text = std::nullopt);
   void learn(const LaneSeconds& lanes, int64_t tokens, double seconds);
 
   LanePlans& plans() { return plans_; }  // C10: among which `auto` chooses; closed without choose_among()
@@ -162,6 +163,7 @@ class LaneDecider final : public ExpertLanes {
   PrefetchChoices& prefetch_of(const LanePass& pass);
   bool link_has_won(int64_t tokens) const;
   LaneTotals& totals_of(const Layer& ahead) { return ahead.of_prompt ? of_prompts_ : of_text_; }
+  bool counts_as_text(int64_t tokens) const { return counts_as_text_.value_or(is_text_pass(tokens)); }
   ExpectedExperts expected_of_even_loads(int64_t tokens, int64_t used) const;
 
   std::vector<Layer> layers_;
@@ -174,9 +176,10 @@ class LaneDecider final : public ExpertLanes {
   LanePlans plans_;
   std::vector<bool> on_gpu_;  // by index in layers_: with all of its experts, if layers were split
   LaneTotals of_text_, of_prompts_, pass_;
-  bool pass_is_text_ = false;
-  int64_t decided_ = -1;      // the layer that was decided last
-  mutable std::mutex mutex_;  // protects layers and totals, which two threads change
+  std::optional<bool> counts_as_text_;  // of the present pass
+  bool pass_is_text_ = false;           // the last decision's pass
+  int64_t decided_ = -1;                // the layer that was decided last
+  mutable std::mutex mutex_;            // protects layers and totals, which two threads change
   // Of the present decision; kept, so that none of them allocates memory.
   std::vector<int64_t> loads_;
   ActiveExperts active_;

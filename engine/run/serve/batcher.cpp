@@ -79,6 +79,9 @@ class Batcher::State {
   }
   int64_t active() const { return std::ssize(active_); }
   size_t vocabulary() const { return static_cast<size_t>(engine_.model().config().vocabulary); }
+  LogitRows rows_of(std::span<const float> logits) const {
+    return {logits, vocabulary(), static_cast<size_t>(engine_.model().tokenizer().size())};
+  }
   bool step();
 
   Engine& engine_;
@@ -523,7 +526,7 @@ void Batcher::State::take_logits(ActiveRequest& request, std::span<const float> 
   static const DraftTree kNoDrafts;
   TextSpeculation* const speculation = request.speculation.get();
   const DraftTree& drafts = wrote && speculation ? speculation->drafts() : kNoDrafts;
-  const LogitRows rows(logits.last((drafts.ids.size() + 1) * vocabulary()), vocabulary());
+  const LogitRows rows = rows_of(logits.last((drafts.ids.size() + 1) * vocabulary()));
   int64_t position = request.sequence().position() - (is_chain(drafts) ? std::ssize(drafts.ids) : -1);
   const size_t known = request.continuation.ids().size();
   std::vector<int32_t> path;
@@ -550,8 +553,7 @@ void Batcher::State::take_logits(ActiveRequest& request, std::span<const float> 
 void Batcher::State::read_prompt_logits(ActiveRequest& request, std::span<const float> logits) const {
   if (!wants_prompt_logits(request)) return;
   const int64_t place = request.sequence().position() - static_cast<int64_t>(logits.size() / vocabulary());
-  if (request.on_prompt_token)
-    guard(request, [&] { report_prompt_tokens(request, place, LogitRows(logits, vocabulary())); });
+  if (request.on_prompt_token) guard(request, [&] { report_prompt_tokens(request, place, rows_of(logits)); });
   if (request.speculation && request.speculation->calibrates())  // S2
     guard(request, [&] { request.speculation->calibrate(place, logits, vocabulary()); });
 }
@@ -563,7 +565,8 @@ void Batcher::State::report_prompt_tokens(const ActiveRequest& request, int64_t 
   for (int64_t at = place + 1; at < end; ++at) {
     const int32_t id = request.prompt[static_cast<size_t>(at)];
     const ChosenToken plain{id};
-    request.on_prompt_token(request.logprobs < 0 ? plain : with_logprobs(rows[at - 1 - place], id, request.logprobs));
+    const bool has_logprob = request.logprobs >= 0 && id < std::ssize(rows[at - 1 - place]);
+    request.on_prompt_token(has_logprob ? with_logprobs(rows[at - 1 - place], id, request.logprobs) : plain);
   }
 }
 

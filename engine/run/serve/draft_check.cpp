@@ -51,12 +51,11 @@ void DraftCheck::run() {
     const int32_t ids[] = {token.id};
     const Logits alone = extend(engine_, alone_, ids);
     ++checked_;
-    if (alone.size() == token.logits.size() &&
-        std::memcmp(alone.data(), token.logits.data(), alone.size() * sizeof(float)) == 0)
-      continue;
+    const std::span<const float> same = std::span(alone.data(), alone.size()).first(token.logits.size());
+    if (std::memcmp(same.data(), token.logits.data(), same.size_bytes()) == 0) continue;
     throw Error("drafts changed the bits of a text (--spec-check)",
                 "behind token " + std::to_string(alone_.position()) + " of the text (id " + std::to_string(token.id) +
-                    ") " + first_difference(token.logits, alone),
+                    ") " + first_difference(token.logits, same),
                 engine_.contract().bits_depend_on_passes
                     ? "A token's bits depend on the other tokens of its pass here; leave out --spec"
                     : "Please report it; --spec none writes without drafts");

@@ -15,17 +15,19 @@
 
 namespace tandem {
 
-// The logits of one text in a pass, [rows, vocabulary].
+// The logits of one text in a pass, [rows, vocabulary]. The first `tokens` of a row belong to tokens. The others are
+// rows of a matrix that is larger than the tokenizer, and no text chooses them.
 class LogitRows {
  public:
-  LogitRows(std::span<const float> values, size_t vocabulary) : values_(values), vocabulary_(vocabulary) {}
+  LogitRows(std::span<const float> values, size_t vocabulary, size_t tokens)
+      : values_(values), vocabulary_(vocabulary), tokens_(tokens) {}
   std::span<const float> operator[](int64_t row) const {
-    return values_.subspan(static_cast<size_t>(row) * vocabulary_, vocabulary_);
+    return values_.subspan(static_cast<size_t>(row) * vocabulary_, tokens_);
   }
 
  private:
   std::span<const float> values_;
-  size_t vocabulary_;
+  size_t vocabulary_, tokens_;
 };
 
 // Whether each draft follows the one before it. Such drafts need no tree.

@@ -158,6 +158,15 @@ TEST(ModelConfig, of_gemma2_is_as_published_where_a_file_says_nothing) {
   EXPECT_THROW(config_of(writer), Error);
 }
 
+TEST(ModelConfig, of_gemma3_has_a_cap_of_the_logits_where_a_file_states_one) {
+  GgufWriter writer = tiny_writer({.architecture = "gemma3"});
+  EXPECT_EQ(config_of(writer).logit_cap, 0.0f);
+  writer.set("gemma3.final_logit_softcapping", 0.0f);
+  EXPECT_EQ(config_of(writer).logit_cap, 0.0f);
+  writer.set("gemma3.final_logit_softcapping", 30.0f);
+  EXPECT_EQ(config_of(writer).logit_cap, 30.0f);
+}
+
 // Older files of this model name no scales. Of 2 layers and 16 values: 1.4 / sqrt(2) and 256 / 16.
 TEST(ModelConfig, of_minicpm_has_the_published_scales_where_a_file_says_nothing) {
   GgufWriter writer = tiny_writer({.architecture = "minicpm"});

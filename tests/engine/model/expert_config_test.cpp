@@ -254,6 +254,36 @@ TEST(ExpertConfig, refuses_what_it_would_have_to_guess) {
       [] { return expert_writer({.architecture = "qwen2moe", .qkv_bias = true}, {}); });
 }
 
+// Published files of these say that weights add up to 1, or nothing. Others of the same architecture may say another
+// rule.
+TEST(ExpertConfig, takes_what_a_file_of_qwen3_or_glm_says_of_the_sum_of_weights) {
+  for (const std::string architecture : {"qwen3moe", "qwen3vlmoe", "glm4moe"}) {
+    SCOPED_TRACE(architecture);
+    GgufWriter writer = expert_writer({.architecture = architecture}, {});
+    EXPECT_TRUE(config_of(writer).experts->normalised);
+    writer.set(architecture + ".expert_weights_norm", true);
+    EXPECT_TRUE(config_of(writer).experts->normalised);
+    writer.set(architecture + ".expert_weights_norm", false);
+    EXPECT_FALSE(config_of(writer).experts->normalised);
+  }
+}
+
+// Files of Qwen1.5-MoE of April 2024 have one width: that of the shared expert, and of a token's 3 experts together.
+TEST(ExpertConfig, of_the_first_files_of_qwens_mixtures_finds_widths_that_no_key_states) {
+  GgufWriter writer = expert_writer({.architecture = "qwen2moe"}, {});
+  writer.remove("qwen2moe.expert_feed_forward_length").remove("qwen2moe.expert_shared_feed_forward_length");
+  writer.set("qwen2moe.expert_used_count", uint32_t{3}).remove_tensor("blk.0.ffn_up_exps.weight");
+  writer.tensor("blk.0.ffn_up_exps.weight", {64, 32, 6}, StorageType::f32, std::vector<std::byte>(4 * 64 * 32 * 6));
+  EXPECT_FALSE(config_of(writer).experts->shared_gate);
+  writer.tensor("blk.0.ffn_up_shexp.weight", {64, 96}, StorageType::f32, std::vector<std::byte>(4 * 64 * 96));
+  const ExpertsConfig experts = config_of(writer).experts.value();
+  EXPECT_EQ(experts.feed_forward, 32);
+  EXPECT_EQ(experts.shared_feed_forward, 96);
+  EXPECT_TRUE(experts.shared_gate);
+  writer.set("qwen2moe.expert_feed_forward_length", uint32_t{70});
+  EXPECT_EQ(config_of(writer).experts->feed_forward, 70) << "a key counts";
+}
+
 TEST(ExpertConfig, refuses_weights_that_the_architecture_does_not_have) {
   expect_refused({{"not normalised", [](auto& w) { w.set("llama.expert_weights_norm", false); }, "add up to 1"}},
                  [] { return expert_writer({}, {}); });

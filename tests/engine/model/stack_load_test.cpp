@@ -224,6 +224,32 @@ std::vector<std::tuple<int64_t, int64_t, std::vector<float>>> factors_of(const M
   return all;
 }
 
+// Each expert of the first layer has a tensor of its own, as in files of an older layout.
+void give_each_a_tensor(GgufWriter& writer, const std::string& matrix) {
+  writer.remove_tensor("blk.0." + matrix + "_exps.weight");
+  for (int e = 0; e < 6; ++e)
+    writer.tensor("blk.0." + matrix + "." + std::to_string(e) + ".weight", {64, 64}, StorageType::nvfp4,
+                  std::vector<std::byte>(36 * 64));
+}
+
+TEST(LoadStacks, keeps_the_factors_of_nvfp4_experts_with_tensors_of_their_own) {
+  const std::vector<float> some = {0.5f, 1, 0.3f, 2, 7, 0.1f}, others = {1, 1, 1, 1, 1, 0.9f};
+  GgufWriter writer = nvfp4_writer();
+  give_each_a_tensor(writer, "ffn_gate");
+  give_each_a_tensor(writer, "ffn_up");
+  for (int e = 0; e < 6; ++e) {
+    const std::string number = std::to_string(e);
+    add_floats(writer, "blk.0.ffn_gate." + number + ".scale", {some[static_cast<size_t>(e)]});
+    add_floats(writer, "blk.0.ffn_up." + number + ".scale", {others[static_cast<size_t>(e)]});
+    add_floats(writer, "blk.0.ffn_up." + number + ".input_scale", {3});
+  }
+  const auto bytes = writer.bytes();
+  sync::Pool pool;
+  const Model model = load_model(GgufFile::parse(bytes, "tiny.gguf"), pool, 2);
+  EXPECT_THAT(factors_of(model.weights.layers[0].expert_gate_up),
+              ElementsAre(std::tuple(0, 64, some), std::tuple(64, 64, others)));
+}
+
 // In the first layer gate and up have other factors, and the input's scale changes nothing. In the second one they have
 // the same, and those of down are 1. A file without factors has no entries.
 TEST(LoadStacks, keeps_the_factors_of_nvfp4_experts) {
@@ -270,16 +296,13 @@ TEST(LoadStacks, refuses_factors_that_are_none) {
          w.tensor("blk.1.ffn_down_exps.weight", {64, 64, 6}, StorageType::f16, std::vector<std::byte>(64 * 64 * 6 * 2));
          add_floats(w, "blk.1.ffn_down_exps.scale", {1, 2, 3, 4, 5, 6});
        },
-       "which is computed for NVFP4 alone, and for experts in one tensor"},
-      {"of an expert in a tensor of its own",
+       "which is computed for NVFP4 alone"},
+      {"of one of several experts with tensors of their own",
        [](auto& w) {
-         w.remove_tensor("blk.0.ffn_up_exps.weight");
-         for (const char* e : {"0", "1", "2", "3", "4", "5"})
-           w.tensor(std::string("blk.0.ffn_up.") + e + ".weight", {64, 64}, StorageType::nvfp4,
-                    std::vector<std::byte>(36 * 64));
+         give_each_a_tensor(w, "ffn_up");
          add_floats(w, "blk.0.ffn_up.3.scale", {2});
        },
-       "which is computed for NVFP4 alone, and for experts in one tensor"},
+       "factors of some experts and none of others"},
   };
   expect_refused(refusals, nvfp4_writer, load_all);
 }

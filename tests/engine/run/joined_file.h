@@ -32,13 +32,16 @@ inline void write_joined(const std::string& from, const std::string& first, cons
     } else {
       const std::string prefix = name.substr(0, name.size() - second.size());
       const GgufTensor& before = file.require(prefix + first);
-      const size_t count = shape.size() > 2 ? static_cast<size_t>(shape[2]) : 1;
+      // A bias has a row for each expert.
+      const bool is_bias = name.ends_with(".bias");
+      const size_t rows = is_bias ? 0 : 1;
+      const size_t count = shape.size() > rows + 1 ? static_cast<size_t>(shape[rows + 1]) : 1;
       for (size_t i = 0; i < count; ++i)
         for (const GgufTensor* one : {&before, &tensor}) {
           const std::byte* begin = one->data + i * (one->bytes / count);
           data.put_bytes({begin, begin + one->bytes / count});
         }
-      shape[1] += before.shape[1];
+      shape[rows] += before.shape[rows];
       name = prefix + joined;
     }
     writer.tensor(name, shape, tensor.type, data.bytes());

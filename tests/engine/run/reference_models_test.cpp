@@ -100,6 +100,20 @@ TEST(ReferenceFiles, may_have_gates_and_ups_of_experts_in_one_tensor) {
   }
 }
 
+// The biases of such a file are one tensor too.
+TEST(ReferenceFiles, may_have_biases_of_gates_and_ups_in_one_tensor) {
+  const std::vector<int32_t> ids = reference_ids();
+  const ScratchFolder folder;
+  const Way host{"host-only", {}};
+  const std::string path = made_model("gpt-oss").file(StorageType::q8_0), weights = folder.file("weights.gguf"),
+                    joined = folder.file("joined.gguf");
+  write_joined(path, "ffn_gate_exps.weight", "ffn_up_exps.weight", "ffn_gate_up_exps.weight", weights);
+  write_joined(weights, "ffn_gate_exps.bias", "ffn_up_exps.bias", "ffn_gate_up_exps.bias", joined);
+  const std::vector<float> expected = all_logits(*open_engine(path, host), ids);
+  for (const std::string& file : {weights, joined})
+    EXPECT_EQ(different_bits(all_logits(*open_engine(file, host), ids), expected), 0u) << file;
+}
+
 // Texts of other lengths are beginnings of the same text, so the reference knows their logits.
 class ReferenceTexts : public ReferenceModels {};
 

@@ -168,6 +168,8 @@ int eval_many_command(const CommonFlags& flags, const ManyPrompts& many) {
   if (evaluation.texts() == 0 && !interrupted())
     throw Error("there is nothing to score", many.lines.empty() ? "no file" : many.lines, "Give at least one prompt");
   if (!flags.quiet()) evaluation.print_summary(now_seconds() - start);
+  print_near_memory(flags, *engine);
+  print_expert_store(flags, *engine);
   return interrupted() ? kInterrupted : evaluation.failed() > 0 ? kFailed : kDone;
 }
 

@@ -154,6 +154,8 @@ int run_many_command(const CommonFlags& flags, const ManyPrompts& many) {
   trace.finish();
   routing.finish();
   if (!flags.quiet()) asking.print_summary(now_seconds() - start);
+  print_near_memory(flags, *engine);
+  print_expert_store(flags, *engine);
   print_drawn(flags, flags.seed);
   return asking.stopped() || interrupted() ? kInterrupted : asking.failed() > 0 ? kFailed : kDone;
 }

@@ -64,6 +64,38 @@ TEST_F(MovingExpertsCommands, write_the_same_text_with_every_budget_and_say_what
   EXPECT_THAT(text.err, HasSubstr("experts of the text: "));
 }
 
+// C11. Two layers, two experts for each token. The last layer computes the last token of a prompt alone.
+TEST_F(MovingExpertsCommands, count_choices_of_prompts_and_of_text_apart) {
+  for (const int words : {2, 5, 30}) {
+    std::string prompt;
+    for (int i = 0; i < words; ++i) prompt += "a ";
+    const Arguments text{"run",      "-m",   model_,         "-p",     prompt,
+                         "-n",       "12",   "--ignore-eos", "--spec", "none",
+                         "--device", "host", "--act",        "f32",    "--expert-budget",
+                         "25%"};
+    for (const Arguments& plan : {Arguments{}, Arguments{"--expert-copies", "--plan", "hybrimoe"}}) {
+      const json answer = json_of(text + plan, caches_);
+      const json &store = answer.at("expert_store"), &lanes = store.at("lanes");
+      SCOPED_TRACE(answer.at("prompt_ids").size());
+      const auto choices = [&](const char* of) {
+        return store.at(of).at("choices").get<size_t>() +
+               (lanes.is_null() ? 0 : lanes.at(of).at("choices").get<size_t>());
+      };
+      EXPECT_EQ(choices("prompts"), 2 * (answer.at("prompt_ids").size() + 1));
+      EXPECT_EQ(choices("text"), 2 * 2 * (answer.at("ids").size() - 1));
+    }
+  }
+}
+
+TEST_F(MovingExpertsCommands, say_what_moved_behind_many_texts_too) {
+  const std::string lines = folder_.write("lines", R"({"prompt": "Once"})");
+  const Ended ended = tandem(Arguments{"run", "-m", model_, "--jsonl", lines, "-n", "9", "--ignore-eos"} + on_host() +
+                                 Arguments{"--expert-budget", "25%"},
+                             caches_);
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("experts of the text: "));
+}
+
 // C11: the disk has a lane of its own, with all bytes that were read.
 TEST_F(MovingExpertsCommands, draw_the_reads_of_experts_in_a_trace) {
   const std::string trace = folder_.file("trace.json"), picture = folder_.file("trace.svg");

@@ -95,6 +95,34 @@ TEST(Generate, gives_as_many_tokens_as_asked_for_and_counts_the_prompts_apart) {
   }
 }
 
+// Matrices may have more rows than the tokenizer has tokens, to fill tiles. Rows that are no token are never chosen.
+TEST(Generate, chooses_no_row_of_the_vocabulary_that_is_no_token) {
+  static constexpr int32_t kTokens = 20;
+  const testing::ScratchFolder folder;
+  const std::string path = folder.file("padded.gguf");
+  GgufWriter writer = testing::tiny_writer({});
+  const MadeUpVocabulary vocabulary = made_up_vocabulary(kTokens);
+  writer.set("tokenizer.ggml.tokens", vocabulary.tokens).set("tokenizer.ggml.scores", vocabulary.scores);
+  writer.set("tokenizer.ggml.token_type", vocabulary.types);
+  testing::write_file(path, writer.bytes());
+  EngineOptions engine_options = testing::HostEngines("unpadded").options();
+  engine_options.model_path = path;
+  const auto engine = Engine::open(engine_options);
+  const std::vector<int32_t> prompt{3, 4, 5};
+  for (const float temperature : {0.0f, 5.0f}) {
+    GenerateOptions options = so_many(60);
+    options.sampler.temperature = temperature;
+    options.logprobs = 3;
+    options.on_token = [](const ChosenToken& token) {
+      EXPECT_LT(token.id, kTokens);
+      for (const LikelyToken& each : token.likely) EXPECT_LT(each.id, kTokens);
+    };
+    const Generation result = generate(*engine, prompt, options);
+    EXPECT_EQ(result.reason, StopReason::length);
+    EXPECT_EQ(result.ids.size(), 60u);
+  }
+}
+
 // The prompt holds three quarters of the vocabulary, so the likeliest next token is among them.
 TEST(Generate, avoids_the_prompts_tokens_when_repeating_is_penalised) {
   testing::TinyModel model;
