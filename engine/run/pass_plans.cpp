@@ -51,8 +51,9 @@ constexpr int64_t kWatchedLongPasses = 5;
 // kernel it loads kernels of its own.
 constexpr double kOpeningSeconds = 0.002, kOpeningSecondsOfKernels = 0.010;
 
-// Every token of a text has logits, drafts too. Of a prompt the last token alone has them, or no token of a piece. A
-// pass that many texts share is text if none of them reads a prompt. Longer passes with all logits are those of `eval`.
+// Every token of a text has logits, drafts too. In a prompt the last token alone has logits, and a piece of it has
+// none. A pass that many texts share is text if none of them reads a prompt. Longer passes with all logits are those of
+// `eval`.
 bool is_text(const Batch& batch) {
   if (batch.logit_rows != batch.S) return false;
   return batch.trees || batch.S <= kMostOfText * std::max<int64_t>(batch.segments, 1);

@@ -344,7 +344,7 @@ asio::awaitable<bool> Connection::answer(Request request, bool may_stay) {
 }
 
 // The client's end of the connection may stand behind bytes that are not read yet, so the system is asked for the state
-// of the connection. Where it does not say, the next byte is looked at.
+// of the connection. If the system does not know, the next byte is looked at.
 bool Connection::has_left() {
   const int handle = stream_.socket().native_handle();
   tcp_info info{};

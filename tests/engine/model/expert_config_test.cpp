@@ -254,8 +254,8 @@ TEST(ExpertConfig, refuses_what_it_would_have_to_guess) {
       [] { return expert_writer({.architecture = "qwen2moe", .qkv_bias = true}, {}); });
 }
 
-// Published files of these say that weights add up to 1, or nothing. Others of the same architecture may say another
-// rule.
+// Published files of these say that weights add up to 1, or nothing. Others of the same architecture may
+// say that they do not.
 TEST(ExpertConfig, takes_what_a_file_of_qwen3_or_glm_says_of_the_sum_of_weights) {
   for (const std::string architecture : {"qwen3moe", "qwen3vlmoe", "glm4moe"}) {
     SCOPED_TRACE(architecture);

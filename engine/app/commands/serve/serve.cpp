@@ -152,8 +152,8 @@ void wait_for_clients(const http::Server& server) {
 }
 
 // A pass cannot be interrupted, and one of a large model may take longer than the end of a server may. All answers have
-// ended before, so nobody waits for the pass. A trace that is being written may take longer: a cut one is worth
-// nothing.
+// ended before, so nobody waits for the pass. A trace that is being written may take longer, because a cut one
+// cannot be read.
 enum class TraceState { none, waits, is_written };
 void end_in_time(const std::shared_ptr<const std::atomic<TraceState>>& trace) {
   std::thread([trace] {
