@@ -52,8 +52,7 @@ constexpr int64_t kWatchedLongPasses = 5;
 constexpr double kOpeningSeconds = 0.002, kOpeningSecondsOfKernels = 0.010;
 
 // Every token of a text has logits, drafts too. In a prompt the last token alone has logits, and a piece of it has
-// none. A pass that many texts share is text if none of them reads a prompt. Longer passes with all logits are those of
-// `eval`.
+// none. A pass that many texts share is text if no text reads a prompt. `eval` has longer passes with all logits.
 bool is_text(const Batch& batch) {
   if (batch.logit_rows != batch.S) return false;
   return batch.trees || batch.S <= kMostOfText * std::max<int64_t>(batch.segments, 1);
