@@ -23,7 +23,9 @@
 #include "engine/run/serve/embedder_options.h"
 #include "engine/run/serve/extend.h"
 #include "engine/run/serve/history_file.h"
+#include "engine/run/serve/model_drafts.h"
 #include "engine/run/serve/perplexity.h"
+#include "engine/run/serve/spec_modes.h"
 #include "engine/serve/openai/messages.h"
 #include "engine/serve/openai/rendering.h"
 #include "engine/serve/openai/reply_reader.h"
@@ -184,13 +186,9 @@ void require_sound(const SamplerOptions& options) {
 }
 
 SpecMode spec_mode_of(const std::string& name) {
-  return named<SpecMode>(name,
-                         {{"auto", SpecMode::automatic},
-                          {"sdnpu", SpecMode::sdnpu},
-                          {"pld", SpecMode::pld},
-                          {"sam", SpecMode::sam},
-                          {"none", SpecMode::none}},
-                         "spec");
+  std::vector<std::pair<const char*, SpecMode>> known;
+  for (const SpecMode mode : kSpecModes) known.emplace_back(to_string(mode), mode);
+  return named<SpecMode>(name, known, "spec");
 }
 
 void require_drafts(int64_t draft_max) { require_range("draft_max", draft_max, 0, kMostDrafts - 1); }
@@ -229,19 +227,6 @@ struct TextModel::Open {
   std::unique_ptr<Timeline> timeline;  // null: nothing is recorded
   TextService service;
 };
-
-// Its texts are as long as the target's, and have the target's types.
-std::shared_ptr<DraftModel> open_draft_model(const std::string& path, const Engine& target, int64_t texts) {
-  ModelOptions options;
-  options.model_path = path;
-  TextOptions of_texts;
-  of_texts.act = target.options().act;
-  of_texts.kv_type = target.options().kv_type;
-  of_texts.context = target.sizes().context;
-  of_texts.sequences = texts;
-  auto engine = std::make_unique<Engine>(std::make_shared<LoadedModel>(target.model().machine(), options), of_texts);
-  return std::make_shared<DraftModel>(std::move(engine), target);
-}
 
 // Reads the head of the file first, because an encoder needs other options than a model that writes. Errors of the
 // engine name a path or a device, and that decides which kind of error the user gets.
@@ -293,7 +278,10 @@ void TextModel::open_drafts(const std::string& draft_model, const std::string& h
   const auto model = open();
   if (!history.empty())
     model->history = std::make_shared<TextHistory>(history, model->engine->model().tokenizer(), kHistoryBytes);
-  if (!draft_model.empty()) model->draft_model = open_draft_model(draft_model, *model->engine, parallel_);
+  if (draft_model.empty()) return;
+  ModelOptions options;
+  options.model_path = draft_model;
+  model->draft_model = load_draft_model(options, *model->engine, parallel_);
 }
 
 // In a child of fork() the threads that would have to end do not exist. The model's things belong to the parent.

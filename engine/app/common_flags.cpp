@@ -19,6 +19,7 @@
 #include "engine/plan/strategy.h"
 #include "engine/plan/strategy_list.h"
 #include "engine/run/serve/history_file.h"
+#include "engine/run/serve/spec_modes.h"
 #include "sync/json_text.h"
 #include "sync/long_wait.h"
 #include "sync/waiter.h"

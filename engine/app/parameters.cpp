@@ -1,8 +1,6 @@
 #include "engine/app/parameters.h"
 
-#include <algorithm>
 #include <cstdio>
-#include <iterator>
 #include <random>
 
 #include "sync/parse_number.h"
@@ -43,11 +41,6 @@ std::string in_thousands(double count, const char* billions) {
   char number[32];
   std::snprintf(number, sizeof number, unit == 0 || count >= 99.95 ? "%.0f" : count >= 9.995 ? "%.1f" : "%.2f", count);
   return std::string(number) + units[unit] + (unit == 3 ? billions : "");
-}
-
-std::optional<SpecMode> read_spec_mode(std::string_view name) {
-  const auto* const mode = std::ranges::find_if(kSpecModes, [name](SpecMode each) { return name == to_string(each); });
-  return mode == std::end(kSpecModes) ? std::nullopt : std::optional(*mode);
 }
 
 std::string describe_drawn(const Seed& seed) {

@@ -38,10 +38,6 @@ struct Seed {
 };
 inline constexpr const char* kSeedRange = "a whole number from 0 to 18446744073709551615, or -1 for a random one";
 std::optional<Seed> read_seed(std::string_view text);
-// One of the names that to_string() gives.
-std::optional<SpecMode> read_spec_mode(std::string_view name);
-inline constexpr SpecMode kSpecModes[] = {SpecMode::none, SpecMode::automatic, SpecMode::pld, SpecMode::sam,
-                                          SpecMode::sdnpu};
 // "seed 7 (drawn: --seed 7 gives the same again)"; "" if the user chose it.
 std::string describe_drawn(const Seed& seed);
 

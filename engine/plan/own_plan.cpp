@@ -71,10 +71,6 @@ void require_runnable(const PlanRequest& request, const Operator& op, const Work
   }
 }
 
-bool uses_cache(const Operator& op) {
-  return std::holds_alternative<Attention>(op.body) || std::holds_alternative<KvAppend>(op.body);
-}
-
 // Keys and values stay where they were computed, unless all devices share the memory that they lie in.
 void require_one_cache(const PlanRequest& request, const std::vector<Shares>& places) {
   if (std::ranges::all_of(request.devices, &DeviceTraits::zero_copy)) return;

@@ -33,6 +33,10 @@ bool stays_on_device(const Operator& op) {
 
 }  // namespace
 
+bool uses_cache(const Operator& op) {
+  return std::holds_alternative<Attention>(op.body) || std::holds_alternative<KvAppend>(op.body);
+}
+
 // A fetch of experts stays whole: its waves follow each other.
 bool fetches_experts(std::span<const Operator> operators) {
   return std::ranges::any_of(operators,

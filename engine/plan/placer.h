@@ -26,6 +26,8 @@ void require_two_cutters(const PlanRequest& request, const char* plan);
 // Index of the host that takes turns with the NPU on the NPU's thread; -1: there is none.
 int host_beside_npu(const PlanRequest& request);
 
+bool uses_cache(const Operator& op);  // whether it reads or writes keys and values
+
 inline constexpr int64_t kTokenBlock = 8;     // tokens that kernels take at once
 inline constexpr int64_t kFewestTokens = 16;  // smaller batches are not cut by tokens
 

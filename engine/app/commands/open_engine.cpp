@@ -18,6 +18,7 @@
 #include "engine/run/machine/expert_store.h"
 #include "engine/run/machine/graph_memory.h"
 #include "engine/run/pass_plans.h"
+#include "engine/run/serve/model_drafts.h"
 #include "sync/error.h"
 #include "sync/output_file.h"
 
@@ -105,20 +106,13 @@ std::unique_ptr<Engine> open_engine(const CommonFlags& flags, const EngineNeeds&
   return engine;
 }
 
-// The small model's texts are as long as the target's, and its results need no bits of a plan that the user asked for.
 std::shared_ptr<DraftModel> open_draft_model(const CommonFlags& flags, const Engine& target, int64_t texts) {
   if (flags.draft_model.empty()) return nullptr;
   Progress progress("loading the draft model", ProgressUnit::bytes, !flags.quiet() && Progress::stderr_is_terminal());
   ModelOptions options;
   options.model_path = flags.draft_model;
   options.load_progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
-  TextOptions of_texts;
-  of_texts.act = target.options().act;
-  of_texts.kv_type = target.options().kv_type;
-  of_texts.context = target.sizes().context;
-  of_texts.sequences = texts;
-  return std::make_shared<DraftModel>(
-      std::make_unique<Engine>(std::make_shared<LoadedModel>(target.model().machine(), options), of_texts), target);
+  return load_draft_model(options, target, texts);
 }
 
 // Ctrl-C ends a long pass between two chunks.

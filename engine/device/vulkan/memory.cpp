@@ -120,7 +120,8 @@ std::optional<WeightsCopy> SlotMemory::copy_of(const sync::Slot& weights) {
 
 PartsCopy SlotMemory::parts_of(const sync::Slot& divided) {
   TANDEM_CHECK(!shared_, "a copy of its own");
-  const Import& one = import(divided);
+  Import& one = import(divided);
+  if (!one.parts) one.parts = std::make_shared<gpu::CopiedParts>();
   return {&divided, one.allocation.buffer.get(), one.parts};
 }
 

@@ -69,8 +69,8 @@ class SlotMemory {
  private:
   struct Import {
     Allocation allocation;
-    std::shared_ptr<CopyState> state;  // set for weights that are copied
-    std::shared_ptr<gpu::CopiedParts> parts = std::make_shared<gpu::CopiedParts>();
+    std::shared_ptr<CopyState> state;         // set for weights that are copied
+    std::shared_ptr<gpu::CopiedParts> parts;  // set for divided slots that are copied
     const std::byte* begin = nullptr;
     size_t bytes = 0;
   };

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "engine/device/vulkan/hazards.h"
+#include "engine/device/vulkan/private_slots.h"
 #include "sync/error.h"
 
 namespace tandem::vulkan {
@@ -345,21 +346,11 @@ void rearrange(Handle& handle, const Prepared& prepared) {
   }
 }
 
-// Copies 16 MiB at a time, so that the staging buffer stays small.
 void upload(Handle& handle, const WeightsCopy& weights) {
-  constexpr uint64_t kPiece = uint64_t{16} << 20;
-  const std::string object = "slot '" + weights.slot->label() + "' on " + handle.id();
-  const uint64_t all = weights.slot->size_bytes();
-  const Allocation staging = allocate_staging(handle, std::min<uint64_t>(kPiece, all), object);
-  for (uint64_t done = 0; done < all; done += kPiece) {
-    const uint64_t bytes = std::min<uint64_t>(kPiece, all - done);
-    std::memcpy(staging.data, weights.slot->data() + done, bytes);
-    run_now(handle, object, kCopyDeadline, [&](VkCommandBuffer commands) {
-      const VkBufferCopy copy{0, done, bytes};
-      vkCmdCopyBuffer(commands, staging.buffer.get(), weights.buffer, 1, &copy);
-      full_barrier(handle, commands);
-    });
-  }
+  const size_t bytes = weights.slot->size_bytes();
+  const Region whole{{weights.slot, 0}, 1, bytes, bytes};
+  const auto copy = [&weights](const sync::Slot&) { return weights.buffer; };
+  store_regions(handle, copy, std::span(&whole, 1));
   // Set last, so that the next launch tries again after a failure.
   *weights.state = {weights.slot->times_acquired(), {}};
 }

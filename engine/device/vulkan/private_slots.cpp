@@ -15,6 +15,11 @@ namespace {
 constexpr std::chrono::seconds kDeadline(60);
 constexpr uint64_t kMostStaged = 16 << 20;  // bytes at a time
 
+// For errors.
+std::string name_of(const Region& region, const Handle& handle) {
+  return "slot '" + region.at.slot->label() + "' on " + handle.id();
+}
+
 // Bytes of a slot that follow each other.
 struct Piece {
   const sync::Slot* slot = nullptr;
@@ -66,7 +71,6 @@ void in_parts(const Handle& handle, const BufferOf& buffer_of, std::span<const R
               const std::string& object, const std::function<void(std::span<const Piece>, const Allocation&)>& part) {
   for (const Region& region : regions) buffer_of(*region.at.slot);
   const std::vector<Piece> pieces = pieces_of(regions);
-  if (pieces.empty()) return;
   const Allocation staging = allocate_staging(handle, std::min(kMostStaged, bytes_of(pieces)), object);
   for (std::span<const Piece> rest = pieces; !rest.empty();) {
     const std::span<const Piece> now = first_of(rest);
@@ -78,7 +82,8 @@ void in_parts(const Handle& handle, const BufferOf& buffer_of, std::span<const R
 }  // namespace
 
 void fetch_regions(Handle& handle, const BufferOf& buffer_of, std::span<const Region> regions) {
-  const std::string object = "copies out of " + handle.id();
+  if (regions.empty()) return;
+  const std::string object = name_of(regions.front(), handle);
   in_parts(handle, buffer_of, regions, object, [&](std::span<const Piece> pieces, const Allocation& staging) {
     run_now(handle, object, kDeadline, [&](VkCommandBuffer commands) {
       full_barrier(handle, commands);
@@ -94,7 +99,8 @@ void fetch_regions(Handle& handle, const BufferOf& buffer_of, std::span<const Re
 }
 
 void store_regions(Handle& handle, const BufferOf& buffer_of, std::span<const Region> regions) {
-  const std::string object = "copies to " + handle.id();
+  if (regions.empty()) return;
+  const std::string object = name_of(regions.front(), handle);
   in_parts(handle, buffer_of, regions, object, [&](std::span<const Piece> pieces, const Allocation& staging) {
     for_each_place(pieces, [&](const Piece& piece, uint64_t place) {
       std::memcpy(staging.data + place, in_pool(piece), piece.bytes);
@@ -112,7 +118,7 @@ void store_regions(Handle& handle, const BufferOf& buffer_of, std::span<const Re
 // Each copy is one command. A barrier is between two, because a copy may read what an earlier one wrote.
 void copy_regions(Handle& handle, const BufferOf& buffer_of, std::span<const SlotCopy> copies) {
   if (copies.empty()) return;
-  const std::string object = "copies within " + handle.id();
+  const std::string object = name_of(copies.front().from, handle);
   for (const SlotCopy& copy : copies) buffer_of(*copy.from.at.slot);
   run_now(handle, object, kDeadline, [&](VkCommandBuffer commands) {
     std::vector<VkBufferCopy> rows;

@@ -53,8 +53,7 @@ ChatTemplate::ChatTemplate(std::string_view source, std::string name) {
   parsed->name = std::move(name);
   if (source.size() > kMostSource)
     throw Error("the chat template is too large", parsed->name, "A template has at most 1 MiB");
-  if (utf8::masked(source, '\xFF').find('\xFF') != std::string::npos)
-    throw Error("the chat template is no text in UTF-8", parsed->name, "Save it as UTF-8");
+  if (!utf8::is_valid(source)) throw Error("the chat template is no text in UTF-8", parsed->name, "Save it as UTF-8");
   try {
     Maker maker(parsed->account);
     parsed->tree = parse(source, maker);

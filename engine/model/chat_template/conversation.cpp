@@ -203,7 +203,7 @@ Conversation Conversation::of(const std::vector<Message>& messages) {
   try {
     Values all;
     for (const Message& message : messages) {
-      if (utf8::masked(message.content, '\xFF').find('\xFF') != std::string::npos)
+      if (!utf8::is_valid(message.content))
         throw Error("a message is no text in UTF-8", "the message of the role " + message.role, "Convert it to UTF-8");
       all.push_back(maker.dict({{maker.string("role"), maker.string(message.role, Author::conversation)},
                                 {maker.string("content"), maker.string(message.content, Author::conversation)}}));

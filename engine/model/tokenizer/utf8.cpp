@@ -71,6 +71,9 @@ std::string masked(std::string_view bytes, char stand_in) {
   return copy;
 }
 
+// No character has the byte 0xFF.
+bool is_valid(std::string_view bytes) { return masked(bytes, '\xFF').find('\xFF') == std::string::npos; }
+
 }  // namespace tandem::utf8
 
 namespace tandem {

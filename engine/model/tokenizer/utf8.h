@@ -26,6 +26,7 @@ bool is_white_space(char32_t c);  // Unicode's property White_Space
 
 // A copy of the same length, in which every byte outside a character is `stand_in`.
 std::string masked(std::string_view bytes, char stand_in);
+bool is_valid(std::string_view bytes);  // whether all of it is characters
 
 }  // namespace tandem::utf8
 

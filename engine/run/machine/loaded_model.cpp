@@ -146,7 +146,7 @@ void LoadedModel::State::load(const ModelOptions& options) {
     require_npu_for(options);
   };
   // A card's memory decides how many experts of a mixture it holds.
-  if (!loading.records().empty() && machine_->card() && !machine_->is_open()) machine_->open_devices();
+  if (!loading.records().empty() && !machine_->is_open() && machine_->card()) machine_->open_devices();
   if (const auto experts = slots_of_experts(options, loading)) {
     auto made = std::async(std::launch::async, make);
     load_with_moving_experts(options, loading, *experts);

@@ -10,6 +10,7 @@
 
 #include "engine/device/link/link_device.h"
 #include "engine/device/pair_self_test.h"
+#include "engine/plan/placer.h"
 #include "sync/affinity.h"
 #include "sync/error.h"
 
@@ -33,6 +34,9 @@ DeviceOptions beside_gpu_cores(DeviceOptions options) {
   if (!options.npu_cores.empty()) options.gpu_cores.clear();
   return options;
 }
+
+// What runs texts if there is no GPU.
+std::vector<std::string> npu_and_host() { return {first_device(DeviceKind::npu), first_device(DeviceKind::host)}; }
 
 // Key on disk of the time in seconds that one text's kernels took to compile for a card.
 std::string compile_key(const KnownGpu& card) { return "compiles|" + card.id + "|" + card.name; }
@@ -172,9 +176,8 @@ std::vector<std::string> Machine::default_devices() {
 
 // A card's later texts are not rounded, and an NPU rounds. So the NPU takes no part in texts that a card joins.
 std::vector<std::string> Machine::devices_before_gpu() const {
-  const std::string host = first_device(DeviceKind::host);
-  if (waits_for_card_) return {host};
-  return {first_device(DeviceKind::npu), host};
+  if (waits_for_card_) return {first_device(DeviceKind::host)};
+  return npu_and_host();
 }
 
 // Nobody has asked for this GPU, so texts go on without it if it cannot be opened.
@@ -185,7 +188,7 @@ std::unique_ptr<Device> Machine::open_default_gpu(std::vector<std::string>& name
     return open_one(id);
   } catch (const Error& error) {
     diagnostics_.push_back(id + " is left out, because it cannot be opened: " + error.what());
-    names = {first_device(DeviceKind::npu), first_device(DeviceKind::host)};
+    names = npu_and_host();
     return nullptr;
   }
 }
@@ -369,8 +372,7 @@ void Machine::leave_memory_of_card(const std::string& why) {
   const std::optional<KnownGpu> card = default_card();
   const bool shares = card && card->id == id && card->shares_memory;
   diagnostics_.push_back(id + (shares ? " works in the host's memory: " : " is left out: ") + why);
-  in_place_of_card_ =
-      shares ? std::vector{id} : std::vector{first_device(DeviceKind::npu), first_device(DeviceKind::host)};
+  in_place_of_card_ = shares ? std::vector{id} : npu_and_host();
   take_apart();
   open_devices("");
 }
@@ -426,9 +428,6 @@ bool Machine::zero_copy() const {
 PrivateSlots* Machine::home_of_cache(const Plan& plan) const {
   if (zero_copy()) return nullptr;
   for (const Step& step : plan.steps) {
-    const auto uses_cache = [](const Operator& op) {
-      return std::holds_alternative<KvAppend>(op.body) || std::holds_alternative<Attention>(op.body);
-    };
     if (std::ranges::none_of(step.operators, uses_cache)) continue;
     const std::string& id = plan.devices[static_cast<size_t>(step.device)];
     return (*std::ranges::find(devices_, id, [](const auto& device) { return device->info().id; }))->private_slots();

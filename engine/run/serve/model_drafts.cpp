@@ -45,6 +45,16 @@ DraftModel::DraftModel(std::unique_ptr<Engine> engine, const Engine& target) : e
 
 DraftModel::~DraftModel() = default;
 
+std::shared_ptr<DraftModel> load_draft_model(const ModelOptions& options, const Engine& target, int64_t texts) {
+  TextOptions of_texts;
+  of_texts.act = target.options().act;
+  of_texts.kv_type = target.options().kv_type;
+  of_texts.context = target.sizes().context;
+  of_texts.sequences = texts;
+  auto engine = std::make_unique<Engine>(std::make_shared<LoadedModel>(target.model().machine(), options), of_texts);
+  return std::make_shared<DraftModel>(std::move(engine), target);
+}
+
 ModelDrafts::ModelDrafts(std::shared_ptr<DraftModel> model, IsEnd is_end)
     : model_(std::move(model)), is_end_(std::move(is_end)) {}
 

@@ -22,6 +22,10 @@
 
 namespace tandem {
 
+// Loads a draft model onto the target's machine. Its texts are as long as the target's, and have the target's types.
+// They need no bits of a plan that the user asked for. texts: written at a time.
+std::shared_ptr<DraftModel> load_draft_model(const ModelOptions& options, const Engine& target, int64_t texts);
+
 class ModelDrafts {
  public:
   ModelDrafts(std::shared_ptr<DraftModel> model, IsEnd is_end);

@@ -2,9 +2,11 @@
 #include "engine/run/serve/text_speculation.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "engine/run/serve/sampler.h"
+#include "engine/run/serve/spec_modes.h"
 #include "engine/run/serve/verification.h"
 
 namespace tandem {
@@ -36,6 +38,11 @@ TextDraftOptions draft_options(const SpecOptions& options, IsEnd is_end) {
 }
 
 }  // namespace
+
+std::optional<SpecMode> read_spec_mode(std::string_view name) {
+  const auto* const mode = std::ranges::find_if(kSpecModes, [name](SpecMode each) { return name == to_string(each); });
+  return mode == std::end(kSpecModes) ? std::nullopt : std::optional(*mode);
+}
 
 const char* to_string(SpecMode mode) {
   switch (mode) {

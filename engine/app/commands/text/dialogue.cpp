@@ -173,7 +173,7 @@ bool Dialogue::undo() {
 // There is at most one system message, at the beginning. An empty text removes it. One that is no text would make every
 // later turn fail, and no file could keep it.
 void Dialogue::set_system(const std::string& text) {
-  if (utf8::masked(text, '\xFF').find('\xFF') != std::string::npos)
+  if (!utf8::is_valid(text))
     throw Error("a message is no text in UTF-8", "the message of the role system", "Convert it to UTF-8");
   if (!messages_.empty() && messages_.front().role == "system") messages_.erase(messages_.begin());
   if (!text.empty()) messages_.insert(messages_.begin(), {"system", text});

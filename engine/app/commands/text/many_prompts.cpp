@@ -8,6 +8,7 @@
 
 #include "engine/app/report.h"
 #include "engine/app/text_input.h"
+#include "engine/run/serve/spec_modes.h"
 #include "sync/error.h"
 #include "sync/json_text.h"
 
