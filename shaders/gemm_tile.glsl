@@ -4,7 +4,8 @@
 // Work mapping: with codes of activations a group of 256. Invocation (tx, ty) of 16 x 16 has rows tx, tx+16, tx+32, tx+48
 //   of tokens 4 ty .. 4 ty + 3. With f32 activations it is a group of 128 (matmul_simt.glsl).
 #ifndef FEW
-#ifdef X_ARE_WORDS
+#if defined(UNITS)  // matmul_units.glsl has its own cut
+#elif defined(X_ARE_WORDS)
 layout(local_size_x = 256) in;
 #define ROW_STEP 16u  // from one of an invocation's rows to the next
 #else
@@ -41,6 +42,7 @@ uint find_tokens(uint id) {
 #endif
 }
 
+#ifndef UNITS
 // Stores an invocation's four rows of a token, from `row` on.
 void store_rows(vec4 value, uint token, uint row) {
   const uint at = RESULT(token) + row, rows = uint(row_end);
@@ -49,4 +51,5 @@ void store_rows(vec4 value, uint token, uint row) {
   if (row + 2u * ROW_STEP < rows) y[at + 2u * ROW_STEP] = value.z;
   if (row + 3u * ROW_STEP < rows) y[at + 3u * ROW_STEP] = value.w;
 }
+#endif
 #endif

@@ -1,6 +1,7 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k], for GPUs (simt family). The activations are codes (act_i8.glsl), the
 // weights packed.
-// kernels: matmul_small_batch matmul_small_batch_wide matmul_small_batch_rows matmul_gemm grouped_small_batch grouped_small_batch_wide grouped_small_batch_rows grouped_gemm matmul_small_batch_dot matmul_small_batch_wide_dot matmul_small_batch_rows_dot matmul_gemm_dot grouped_small_batch_dot grouped_small_batch_wide_dot grouped_small_batch_rows_dot grouped_gemm_dot
+// kernels: matmul_small_batch matmul_small_batch_wide matmul_small_batch_rows matmul_gemm grouped_small_batch grouped_small_batch_wide grouped_small_batch_rows grouped_gemm matmul_small_batch_dot matmul_small_batch_wide_dot matmul_small_batch_rows_dot matmul_gemm_dot grouped_small_batch_dot grouped_small_batch_wide_dot grouped_small_batch_rows_dot grouped_gemm_dot matmul_gemm_emulated grouped_gemm_emulated
+// compiled kernels: matmul_gemm_units grouped_gemm_units
 //
 // Contract: as in matmul_act8_simd.comp. The sum of a group's products is a whole number, so any invocation may
 //   compute it. Invocations compute several runs of an element side by side.
@@ -14,6 +15,7 @@
 //   grouped_small_batch: one token (TOKENS = 1) and slot each; grouped_small_batch_wide, grouped_gemm: matmul_args.glsl.
 //   _dot: for devices that add four products of bytes at once (VK_KHR_shader_integer_dot_product); the sums are
 //   the same.
+//   _units, _emulated: matmul_units.glsl.
 // Limits: groups of 256 (wide: 1,024). Shared memory: few as in runs_at_once.glsl, gemm 6 KiB (6.5 grouped). K is a
 //   multiple of 32 (of 256 with SUPER), at most TANDEM_MAX_K on drivers that count loops. Rows from row_end on are
 //   padding and are never written.
@@ -45,9 +47,30 @@
 #define KERNEL_grouped_gemm
 #define PACKED_DOT
 #endif
+#if defined(KERNEL_matmul_gemm_units)
+#define KERNEL_matmul_gemm
+#define UNITS
+#elif defined(KERNEL_grouped_gemm_units)
+#define KERNEL_grouped_gemm
+#define UNITS
+#elif defined(KERNEL_matmul_gemm_emulated)
+#define KERNEL_matmul_gemm
+#define UNITS
+#define EMULATED
+#elif defined(KERNEL_grouped_gemm_emulated)
+#define KERNEL_grouped_gemm
+#define UNITS
+#define EMULATED
+#endif
 #ifdef PACKED_DOT
 #extension GL_EXT_spirv_intrinsics : require
 #include "packed_dot.glsl"
+#endif
+#if defined(UNITS) && !defined(EMULATED)
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_EXT_shader_explicit_arithmetic_types : require
 #endif
 #include "common.glsl"
 #include "limits.h"
@@ -273,6 +296,9 @@ void main() {
   }
   if (lane < uint(TOKENS) && row < uint(row_end)) y[FIRST_Y + lane * uint(y_stride) + row] = totals[lane * 64u + r];
 }
+
+#elif defined(UNITS)
+#include "matmul_units.glsl"
 
 #else
 #define PITCH 9u  // words of a token in shared memory: one more than 8, so that tokens lie in different banks

@@ -22,9 +22,17 @@ const char* byte_products_option(ByteProducts how);  // a build option; "" for p
 // or by NVIDIA's instruction (kernels/packed_dot.cl).
 enum class PackedDot : uint8_t { none, extension, dp4a };
 
-// The matrix units that simt kernels of OpenCL use for many tokens with 8-bit activations: none, NVIDIA's by an
-// instruction of PTX, or the same in plain C for tests (kernels/matmul_units_simt.cl).
-enum class MatrixUnits : uint8_t { none, ptx, emulated };
+// The matrix units that simt kernels use for many tokens with 8-bit activations: none, NVIDIA's by an instruction of
+// PTX (OpenCL, kernels/matmul_units_simt.cl), those of VK_KHR_cooperative_matrix (Vulkan, shaders/matmul_units.glsl),
+// or the same by plain arithmetic for tests.
+enum class MatrixUnits : uint8_t { none, ptx, cooperative, emulated };
+
+// What one operation of a matrix unit multiplies: codes of `rows` x `columns` weights with `columns` x `tokens`
+// activations. Each of a group's `subgroups` has its own operation.
+struct MatrixShape {
+  int64_t rows = 16, tokens = 16, columns = 32, subgroups = 4;
+  bool operator==(const MatrixShape&) const = default;
+};
 
 struct LoweringContext {
   KernelFamily family = KernelFamily::simd;
@@ -38,6 +46,7 @@ struct LoweringContext {
   int64_t max_buffer_bytes = 0;   // the bytes that one kernel argument reaches; 0: no limit
   PackedDot packed_dot = PackedDot::none;            // proven for simt kernels and shaders
   MatrixUnits matrix_units = MatrixUnits::none;      // proven
+  MatrixShape matrix_shape{};                        // of cooperative units
   ByteProducts byte_products = ByteProducts::plain;  // for 8-bit activations; the instructions were proven
   ProcessorTraits processor{};                       // traits of a CPU device's processor, for its simd kernels
   int64_t listed_tokens = 0;  // passes of up to this many tokens are lists; their kernel should know few variants

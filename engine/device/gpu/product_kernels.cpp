@@ -28,7 +28,8 @@ bool suits_units(const ProductShape& shape) { return shape.format.group == kActG
 
 const char* lacks_matrix_units(const ProductShape& shape, const LoweringContext& context) {
   if (!suits_units(shape)) return "";
-  return context.matrix_units == MatrixUnits::ptx ? nullptr : "proven matrix units of a kind that the kernel knows";
+  const MatrixUnits known = context.shaders ? MatrixUnits::cooperative : MatrixUnits::ptx;
+  return context.matrix_units == known ? nullptr : "proven matrix units of a kind that the kernel knows";
 }
 const char* lacks_emulated_units(const ProductShape& shape, const LoweringContext& context) {
   return suits_units(shape) && context.matrix_units == MatrixUnits::emulated ? nullptr : "";
@@ -100,6 +101,16 @@ constexpr ProductKernel kTable[] = {
      lacks_emulated_units,
      {64, kTokensOfTile, {128, 1}},
      {gemm, "-DROW_PIECES=1 -DMATRIX_UNITS=2"}},
+    {"tiles of 64 rows and 64 tokens on matrix units (VK_KHR_cooperative_matrix)",
+     {simt, any_op, vulkan, act_i8, row_pieces},
+     lacks_matrix_units,
+     {64, kTokensOfTile, {128, 1}},
+     {gemm, "", "_units", false, false}},
+    {"tiles of 64 rows and 64 tokens on emulated matrix units",
+     {simt, any_op, vulkan, act_i8, row_pieces},
+     lacks_emulated_units,
+     {64, kTokensOfTile, {128, 1}},
+     {gemm, "", "_emulated", false, false}},
     {"tiles of 64 rows and 64 tokens",
      {simt, any_op, any_api, act_i8, row_pieces},
      nullptr,
@@ -155,7 +166,12 @@ bool covers(Column column, Column asked) {
 
 // Build options that name the device's vectors and proven instructions, for the kernels of its family.
 std::string device_options(const ProductKernel& kernel, const ProductShape& shape, const LoweringContext& context) {
-  if (context.shaders) return "";
+  if (context.shaders) {
+    if (kernel.named.has_dot || context.matrix_units != MatrixUnits::cooperative) return "";
+    const MatrixShape& unit = context.matrix_shape;
+    return " " + define("UNIT_ROWS", unit.rows) + " " + define("UNIT_TOKENS", unit.tokens) + " " +
+           define("UNIT_COLUMNS", unit.columns) + " " + define("SUBGROUPS", unit.subgroups);
+  }
   if (context.family == simt) {
     const bool has_dot = shape.act_i8 && context.packed_dot != PackedDot::none;
     return has_dot ? " " + define("HAS_PACKED_DOT", static_cast<int>(context.packed_dot)) : "";
@@ -199,7 +215,8 @@ KernelLaunch product_launch(const ProductKernel& kernel, const ProductShape& sha
       std::string(shape.grouped ? "grouped_" : "matmul_") + (kernel.is_small_batch() ? "small_batch" : "gemm");
   if (has_suffix) launch.kernel += named.suffix;
   // This comes last, because "_dot" ends the names of whole kernels: matmul_small_batch_wide_dot.
-  if (context.shaders && shape.act_i8 && context.packed_dot != PackedDot::none) launch.kernel += "_dot";
+  if (context.shaders && shape.act_i8 && named.has_dot && context.packed_dot != PackedDot::none)
+    launch.kernel += "_dot";
 
   launch.options = packed_options(shape.format);
   if (shape.act_i8) launch.options += " " + define("BITS", shape.format.kind == PackedKind::i4 ? 4 : 8);

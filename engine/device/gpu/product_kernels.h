@@ -66,6 +66,8 @@ struct ProductKernel {
     const char* option = "";  // a build option
     const char* suffix = "";  // of the function's name in shaders/, which then takes the option's place
     bool names_tile = false;  // an option names the tokens of a tile, for products of fewer tokens than cut.tokens
+    // Whether shaders/ has a variant "_dot", which adds four products of bytes at once. Only kernels of codes have one.
+    bool has_dot = true;
   } named;
 
   bool is_small_batch() const { return named.form == Form::small_batch; }

@@ -1,17 +1,15 @@
 #include "engine/device/opencl/products.h"
 
 #include <array>
-#include <bit>
-#include <cstring>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/device/gpu/lower_support.h"
-#include "engine/device/gpu/row_pieces.h"
+#include "engine/device/gpu/matrix_unit_case.h"
 #include "engine/device/gpu/self_test_parts.h"
 #include "packed/act_i8.h"
-#include "packed/half.h"
 #include "sync/error.h"
 
 namespace tandem::opencl {
@@ -72,48 +70,16 @@ bool is_nvidia(const cl::Device& device) {
   return device.getInfo<CL_DEVICE_VENDOR>().find("NVIDIA") != std::string::npos;
 }
 
-constexpr int64_t kRows = kPanelRows, kTokens = 64, kColumns = 2048;  // of the test of matrix units
-
-// A panel whose codes take all values, with scales and minima that are not powers of two.
-std::vector<std::byte> made_panel(const PackedFormat& format) {
-  std::vector<std::byte> panel(panel_bytes(format, kColumns));
-  uint32_t state = 1;
-  for (std::byte& byte : panel) byte = static_cast<std::byte>((state = state * 1664525U + 1013904223U) >> 24);
-  for (int64_t tile = 0; tile < kColumns / kTileColumns; ++tile) {
-    const uint16_t* scales = tile_view(format, panel.data(), tile).scale;
-    const size_t at = static_cast<size_t>(reinterpret_cast<const std::byte*>(scales) - panel.data());
-    for (int64_t r = 0; r < kRows; ++r) {
-      const uint16_t scale = float_to_half(0.001f * static_cast<float>(1 + (r * 7 + tile * 3) % 29));
-      std::memcpy(panel.data() + at + static_cast<size_t>(r) * sizeof scale, &scale, sizeof scale);
-    }
-  }
-  return panel;
-}
-
-std::vector<ActBlock> made_codes() {
-  std::vector<float> x(kColumns);
-  std::vector<ActBlock> blocks(static_cast<size_t>(kTokens * kColumns / kActGroup));
-  for (int64_t token = 0; token < kTokens; ++token) {
-    for (int64_t k = 0; k < kColumns; ++k)
-      x[static_cast<size_t>(k)] = static_cast<float>((token * 31 + k * 17) % 199 - 99);
-    quantise_act(x.data(), kColumns, blocks.data() + token * kColumns / kActGroup);
-  }
-  return blocks;
-}
-
-// Whether the product of one panel and 64 tokens on matrix units has the bits of the plain definition.
-bool units_multiply_rightly(const PackedFormat& format, ProgramCache& programs, const cl::CommandQueue& queue) {
+// Whether the product of the case on matrix units has the bits of the plain definition.
+bool units_multiply_rightly(gpu::MatrixUnitCase units, ProgramCache& programs, const cl::CommandQueue& queue) {
   const std::string object = "test of matrix units on " + programs.handle().id;
-  const std::vector<std::byte> panel = made_panel(format);
-  std::vector<std::byte> pieces = panel;
-  gpu::rearrange(format, kColumns, 1, pieces.data());
-  std::vector<ActBlock> codes = made_codes();
-  std::vector<float> y(static_cast<size_t>(kTokens * kRows));
-  const std::string options = gpu::packed_options(format) + " -DBITS=" + (format.kind == PackedKind::i4 ? "4" : "8") +
+  std::vector<float> y(gpu::MatrixUnitCase::kSums);
+  const std::string options = gpu::packed_options(units.format) +
+                              " -DBITS=" + (units.format.kind == PackedKind::i4 ? "4" : "8") +
                               " -DROW_PIECES=1 -DMATRIX_UNITS=1";
   cl::Kernel kernel = programs.kernel("matmul_act8_simt", "matmul_gemm", options);
-  const cl::Buffer w = buffer_of(programs, pieces.size(), pieces.data(), object);
-  const cl::Buffer x = buffer_of(programs, codes.size() * sizeof(ActBlock), codes.data(), object);
+  const cl::Buffer w = buffer_of(programs, units.pieces.size(), units.pieces.data(), object);
+  const cl::Buffer x = buffer_of(programs, units.codes.size() * sizeof(ActBlock), units.codes.data(), object);
   const cl::Buffer to = buffer_of(programs, y.size() * sizeof(float), nullptr, object);
   cl_uint index = 0;
   const auto set = [&](const auto& value) {
@@ -123,19 +89,12 @@ bool units_multiply_rightly(const PackedFormat& format, ProgramCache& programs, 
     set((*buffer)());
     set(cl_ulong{0});
   }
-  set(cl_ulong{panel.size()});
-  const auto stride = static_cast<cl_int>(kColumns / kActGroup * static_cast<int64_t>(sizeof(ActBlock) / 4));
-  for (const cl_int value : {cl_int{kColumns}, cl_int{0}, cl_int{kRows}, stride, cl_int{kRows}, cl_int{kTokens}})
-    set(value);
+  set(cl_ulong{units.panel.size()});
+  for (const int32_t value : gpu::MatrixUnitCase::sizes()) set(cl_int{value});
   check(queue.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(128, 1), cl::NDRange(128, 1)),
         "clEnqueueNDRangeKernel", object);
   check(queue.enqueueReadBuffer(to, CL_TRUE, 0, y.size() * sizeof(float), y.data()), "clEnqueueReadBuffer", object);
-  for (int64_t i = 0; i < kTokens * kRows; ++i) {
-    const float expected =
-        act_i8_product(format, panel.data(), kColumns, i % kRows, codes.data() + i / kRows * kColumns / kActGroup);
-    if (std::bit_cast<uint32_t>(expected) != std::bit_cast<uint32_t>(y[static_cast<size_t>(i)])) return false;
-  }
-  return true;
+  return units.has_plain_bits(y);
 }
 
 }  // namespace
@@ -210,9 +169,8 @@ gpu::PackedDot prove_packed_dot(ProgramCache& programs, const cl::CommandQueue& 
 gpu::MatrixUnits prove_matrix_units(ProgramCache& programs, const cl::CommandQueue& queue) {
   if (!is_nvidia(programs.handle().device)) return gpu::MatrixUnits::none;
   try {
-    for (const PackedFormat& format : {PackedFormat{PackedKind::i4, ScaleKind::half, MinKind::zero_point, 32, 8},
-                                       PackedFormat{PackedKind::i8, ScaleKind::half, MinKind::none, 32, 0}}) {
-      if (!units_multiply_rightly(format, programs, queue)) return gpu::MatrixUnits::none;
+    for (gpu::MatrixUnitCase& units : gpu::matrix_unit_cases()) {
+      if (!units_multiply_rightly(std::move(units), programs, queue)) return gpu::MatrixUnits::none;
     }
     return gpu::MatrixUnits::ptx;
   } catch (const Error&) {

@@ -100,6 +100,9 @@ Handle::Handle(int index, const std::vector<int>& cores, Messages* messages, boo
   if (synchronization2) extensions.push_back(VK_KHR_SYNCHRONIZATION_2_EXTENSION_NAME);
   integer_dot_ = known.contains(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
   if (integer_dot_) extensions.push_back(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
+  if (std::ranges::all_of(kMatrixExtensions, [&](const char* name) { return known.contains(name); }))
+    matrix_units_ = find_matrix_units(instance_->get(), physical_);
+  if (matrix_units_) extensions.insert(extensions.end(), std::begin(kMatrixExtensions), std::end(kMatrixExtensions));
   open(extensions, synchronization2);
   if (imports) {
     host_pointer_properties_ = reinterpret_cast<PFN_vkGetMemoryHostPointerPropertiesEXT>(
@@ -119,18 +122,34 @@ void Handle::open(const std::vector<const char*>& extensions, bool synchronizati
   queue.queueFamilyIndex = queue_family_;
   queue.queueCount = 1;
   queue.pQueuePriorities = &priority;
+  auto features = typed<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
+  features.timelineSemaphore = VK_TRUE;
+  features.shaderInt8 = features.vulkanMemoryModel = matrix_units_.has_value();
+  // With the memory model, atomics of other shaders need the device's scope, too.
+  features.vulkanMemoryModelDeviceScope = features.vulkanMemoryModel;
+  void* chain = &features;
+  // Puts a structure of features before those that are chained already. Missing ones are left out.
+  const auto enable = [&chain](auto& structure, bool wanted) {
+    if (!wanted) return;
+    structure.pNext = chain;
+    chain = &structure;
+  };
   auto newer =
       typed<VkPhysicalDeviceSynchronization2Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES);
   newer.synchronization2 = VK_TRUE;  // every driver that lists the extension has the feature
+  enable(newer, synchronization2);
   auto dot = typed<VkPhysicalDeviceShaderIntegerDotProductFeatures>(
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES, synchronization2 ? &newer : nullptr);
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES);
   dot.shaderIntegerDotProduct = VK_TRUE;
-  // The chain of features: Vulkan 1.2, then dot products, then synchronization2. Missing ones are left out.
-  void* optional = integer_dot_ ? static_cast<void*>(&dot) : synchronization2 ? &newer : nullptr;
-  auto features =
-      typed<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, optional);
-  features.timelineSemaphore = VK_TRUE;
-  auto info = typed<VkDeviceCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &features);
+  enable(dot, integer_dot_);
+  auto matrices = typed<CooperativeMatrixFeatures>(kCooperativeMatrixFeatures);
+  matrices.cooperativeMatrix = VK_TRUE;
+  enable(matrices, matrix_units_.has_value());
+  auto sizes = typed<VkPhysicalDeviceSubgroupSizeControlFeatures>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES);
+  sizes.subgroupSizeControl = sizes.computeFullSubgroups = VK_TRUE;
+  enable(sizes, matrix_units_.has_value());
+  auto info = typed<VkDeviceCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, chain);
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue;
   info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());

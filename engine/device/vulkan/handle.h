@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/device/proof/precautions.h"
+#include "engine/device/vulkan/cooperative_matrix.h"
 #include "engine/device/vulkan/platform.h"
 #include "engine/device/vulkan/synchronization.h"
 
@@ -50,7 +52,8 @@ class Handle {
   bool discrete() const { return discrete_; }  // a card with memory of its own, behind a bus
   const Limits& limits() const { return limits_; }
   bool has_integer_dot_product() const { return integer_dot_; }  // for bytes packed in words, as the driver says
-  const Precautions& known() const { return known_; }            // the steps that its driver must be spared
+  const std::optional<CooperativeUnits>& matrix_units() const { return matrix_units_; }  // as the driver says
+  const Precautions& known() const { return known_; }  // the steps that its driver must be spared
   // The first memory type among the `allowed` bits that has all these properties. Error when there is none.
   uint32_t memory_type(uint32_t allowed, VkMemoryPropertyFlags properties) const;
   PFN_vkGetMemoryHostPointerPropertiesEXT host_pointer_properties() const { return host_pointer_properties_; }
@@ -58,7 +61,8 @@ class Handle {
   PFN_vkGetCalibratedTimestampsEXT calibrated_timestamps() const { return calibrated_timestamps_; }
 
  private:
-  void open(const std::vector<const char*>& extensions, bool synchronization2);  // and with integer_dot_
+  // Also with integer_dot_ and matrix_units_.
+  void open(const std::vector<const char*>& extensions, bool synchronization2);
 
   std::string id_, name_;
   std::unique_ptr<Instance> instance_;
@@ -69,6 +73,7 @@ class Handle {
   std::mutex queue_mutex_;  // Vulkan leaves locking the queue to the caller
   uint32_t queue_family_ = 0;
   bool cpu_ = false, discrete_ = false, integer_dot_ = false;
+  std::optional<CooperativeUnits> matrix_units_;
   Limits limits_;
   Precautions known_;
   PFN_vkGetMemoryHostPointerPropertiesEXT host_pointer_properties_ = nullptr;

@@ -160,6 +160,14 @@ Pipeline Pipelines::build(const gpu::KernelLaunch& launch, const std::string& ob
   info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
   info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
   info.stage.module = module.get();
+  // The specification wants whole subgroups for shaders with cooperative matrices.
+  auto size = typed<VkPipelineShaderStageRequiredSubgroupSizeCreateInfo>(
+      VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO);
+  if (const auto& units = handle_.matrix_units(); facts.has_cooperative_matrices && units) {
+    info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
+    size.requiredSubgroupSize = units->subgroup_size;
+    if (units->has_several_sizes) info.stage.pNext = &size;
+  }
   info.stage.pName = "main";
   info.stage.pSpecializationInfo = &values;
   info.layout = made.layout.get();

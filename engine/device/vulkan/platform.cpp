@@ -23,10 +23,13 @@ namespace {
 
 constexpr const char* kValidationLayer = "VK_LAYER_KHRONOS_validation";
 
-// Later editions of Vulkan forbid the host to set an event that submitted commands wait for, and the gate does so. The
-// self-test shows whether a driver can do it (self_test.cpp).
+// Later editions of Vulkan forbid the host to set an event that submitted commands wait for, and the gate does so. Some
+// layers say so when the commands are submitted, others when the event is set. The self-test shows whether a driver can
+// do it (self_test.cpp).
 bool is_about_the_gate(const VkDebugUtilsMessengerCallbackDataEXT& data) {
-  return data.pMessageIdName && std::string_view(data.pMessageIdName) == "VUID-vkSetEvent-event-09543";
+  if (!data.pMessageIdName) return false;
+  const std::string_view id = data.pMessageIdName;
+  return id == "VUID-vkSetEvent-event-09543" || id == "VUID-vkCmdWaitEvents-srcStageMask-01158";
 }
 
 // The layers call this from any thread. VK_FALSE lets the call that caused the message go on.

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "engine/device/gpu/matrix_unit_case.h"
+#include "engine/device/gpu/product_kernels.h"
 #include "engine/device/vulkan/prepared.h"
 #include "engine/device/vulkan/sync_probe.h"
 #include "sync/clock.h"
@@ -16,15 +18,12 @@ namespace {
 using gpu::microseconds_since, gpu::test_policy;
 constexpr std::chrono::milliseconds kBound{5000};  // generous: the first dispatch of a shader may compile it
 
-// Dispatches a kernel of probe.comp once, on whole buffers, and waits for its end. values: further arguments. Push
-// constants are the buffers' offsets, all 0, and then the values. It uses none of the executor's machinery, which is
-// tested later.
-void run_probe(Handle& handle, Pipelines& pipelines, const char* kernel, std::span<const VkBuffer> buffers,
-               std::span<const uint32_t> values, uint32_t groups) {
-  const std::string object = std::string(kernel) + " on " + handle.id();
-  gpu::KernelLaunch launch;
-  launch.source = "probe";
-  launch.kernel = kernel;
+// Dispatches a kernel once, on whole buffers, and waits for its end. launch: names the kernel, without arguments.
+// values: arguments behind the buffers. Push constants are the buffers' offsets, all 0, and then the values. It uses
+// none of the executor's machinery, which is tested later.
+void run_once(Handle& handle, Pipelines& pipelines, gpu::KernelLaunch launch, std::span<const VkBuffer> buffers,
+              std::span<const uint32_t> values, uint32_t groups) {
+  const std::string object = launch.kernel + " on " + handle.id();
   launch.args.assign(buffers.size(), gpu::BufferArg{});
   for (const uint32_t value : values) launch.args.emplace_back(value);
   const Pipeline& pipeline = pipelines.of(launch, object);
@@ -62,6 +61,14 @@ void run_probe(Handle& handle, Pipelines& pipelines, const char* kernel, std::sp
   });
 }
 
+void run_probe(Handle& handle, Pipelines& pipelines, const char* kernel, std::span<const VkBuffer> buffers,
+               std::span<const uint32_t> values, uint32_t groups) {
+  gpu::KernelLaunch launch;
+  launch.source = "probe";
+  launch.kernel = kernel;
+  run_once(handle, pipelines, std::move(launch), buffers, values, groups);
+}
+
 // Results of a kernel of probe.comp for `in`. It runs one work-group for each of `cases`, and each case has
 // `each` results.
 template <typename Out, typename In>
@@ -76,6 +83,35 @@ std::vector<Out> computed(Handle& handle, Pipelines& pipelines, const char* kern
   run_probe(handle, pipelines, kernel, buffers, {}, static_cast<uint32_t>(cases));
   std::memcpy(out.data(), out_buffer.data, out.size() * sizeof(Out));
   return out;
+}
+
+Allocation staging_of(Handle& handle, const void* from, size_t bytes, const std::string& object) {
+  Allocation staging = allocate_staging(handle, bytes, object);
+  std::memcpy(staging.data, from, bytes);
+  return staging;
+}
+
+// [tokens, rows]: the product of a case by the kernel that the context gives it.
+std::vector<float> product_of(const gpu::MatrixUnitCase& units, const gpu::LoweringContext& context, Handle& handle,
+                              Pipelines& pipelines) {
+  const std::string object = "test of matrix units on " + handle.id();
+  const gpu::ProductShape shape{
+      .format = units.format, .act_i8 = true, .tokens = gpu::MatrixUnitCase::kTokens, .row_pieces = true};
+  const Allocation w = staging_of(handle, units.pieces.data(), units.pieces.size(), object);
+  const Allocation x = staging_of(handle, units.codes.data(), units.codes.size() * sizeof(ActBlock), object);
+  std::vector<float> sums(gpu::MatrixUnitCase::kSums, -1.0f);
+  const Allocation y = staging_of(handle, sums.data(), sums.size() * sizeof(float), object);
+  const VkBuffer buffers[] = {w.buffer.get(), x.buffer.get(), y.buffer.get()};
+  std::vector<uint32_t> values = {static_cast<uint32_t>(units.panel.size())};
+  for (const int32_t size : gpu::MatrixUnitCase::sizes()) values.push_back(static_cast<uint32_t>(size));
+  run_once(handle, pipelines, product_launch(product_kernel(shape, context), shape, kPanelRows, context), buffers,
+           values, 1);
+  std::memcpy(sums.data(), y.data, sums.size() * sizeof(float));
+  return sums;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 // Why the doorbell policy is not tested on this device.
@@ -132,6 +168,27 @@ bool prove_packed_dot(Handle& handle, Pipelines& pipelines) {
     return gpu::dot_is_exact(in, computed<int32_t>(handle, pipelines, "probe_dot", in, in.size() / 2, 1));
   } catch (const Error&) {
     return false;  // shaders then multiply one by one, with the same sums
+  }
+}
+
+// Without fused fma the host's bits are no reference, so products without units are.
+bool prove_matrix_units(Handle& handle, Pipelines& pipelines, const gpu::LoweringContext& context, bool fused_fma) {
+  if (!handle.matrix_units()) return false;
+  gpu::LoweringContext plain = context;
+  plain.matrix_units = gpu::MatrixUnits::none;
+  gpu::LoweringContext with_units = context;
+  with_units.matrix_units = gpu::MatrixUnits::cooperative;
+  with_units.matrix_shape = handle.matrix_units()->shape;
+  try {
+    for (const gpu::MatrixUnitCase& units : gpu::matrix_unit_cases()) {
+      const std::vector<float> sums = product_of(units, with_units, handle, pipelines);
+      const bool same =
+          fused_fma ? units.has_plain_bits(sums) : same_bits(sums, product_of(units, plain, handle, pipelines));
+      if (!same) return false;
+    }
+    return true;
+  } catch (const Error&) {
+    return false;  // the driver does not compile them; shaders then multiply four bytes at a time, or one by one
   }
 }
 

@@ -14,6 +14,7 @@ namespace {
 // Numbers of the instructions that count here.
 enum Op : uint32_t {
   kName = 5,
+  kCapability = 17,
   kExecutionMode = 16,
   kTypeInt = 21,
   kTypeFloat = 22,
@@ -27,6 +28,7 @@ enum Op : uint32_t {
 };
 enum Word : uint32_t {
   kMagic = 0x07230203,
+  kCooperativeMatrix = 6022,
   kDecorationSpecId = 1,
   kDecorationBuiltIn = 11,
   kDecorationBinding = 33,
@@ -65,6 +67,7 @@ struct Collected {
 // and their own id second.
 void collect(uint32_t op, std::span<const uint32_t> args, Collected& all, ShaderFacts& facts) {
   auto is = [&](uint32_t wanted, size_t least) { return op == wanted && args.size() >= least; };
+  if (is(kCapability, 1) && args[0] == kCooperativeMatrix) facts.has_cooperative_matrices = true;
   if (is(kName, 2)) all.names[args[0]] = text_at(args.subspan(1));
   if (is(kExecutionMode, 5) && args[1] == kModeLocalSize) facts.local_size = {args[2], args[3], args[4]};
   if (is(kTypeInt, 1)) all.types[args[0]] = ConstantType::integer;

@@ -22,8 +22,9 @@ struct SpecConstant {
 struct ShaderFacts {
   std::map<std::string, SpecConstant> constants;  // by name (OpName: debug names are kept)
   std::array<uint32_t, 3> local_size{1, 1, 1};
-  uint32_t bindings = 0;    // in set 0: the highest binding plus one
-  uint32_t push_words = 0;  // 32-bit words of the push constants
+  uint32_t bindings = 0;                  // in set 0: the highest binding plus one
+  uint32_t push_words = 0;                // 32-bit words of the push constants
+  bool has_cooperative_matrices = false;  // of VK_KHR_cooperative_matrix
 };
 
 // Error when the words are no SPIR-V module, or when the work-group's size is a specialisation constant.

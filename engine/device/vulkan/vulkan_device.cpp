@@ -131,6 +131,11 @@ class VulkanDevice final : public Device, private DeviceLab, private PrivateSlot
       context.has_row_pieces = [memory = memory_.get()](const sync::Slot* slot) {
         return slot == nullptr || (slot->use() == sync::SlotUse::weights && memory->copy_of(*slot).has_value());
       };
+      if (tuning.matrix_units) {
+        context.matrix_units = *tuning.matrix_units;
+      } else if (handle_.matrix_units()) {
+        settle_matrix_units(precautions, context);
+      }
     }
     info_.kernels = gpu::kernel_notes(context);
     preparer_ = std::make_unique<Preparer>(shared_handle_, pipelines_, *memory_, pool_, context);
@@ -170,6 +175,17 @@ class VulkanDevice final : public Device, private DeviceLab, private PrivateSlot
     if (prove_quotients(handle_, pipelines_)) return true;
     pipelines_.correct_quotients();
     return prove_quotients(handle_, pipelines_);
+  }
+  // Matrix units multiply weights in pieces of rows. A child process reports that they are wrong, so that later starts
+  // do not try them.
+  void settle_matrix_units(const Precautions& precautions, gpu::LoweringContext& context) {
+    if (info_.family != KernelFamily::simt || precautions.against("matrix units")) return;
+    if (prove_matrix_units(handle_, pipelines_, context, info_.fused_fma)) {
+      context.matrix_units = gpu::MatrixUnits::cooperative;
+      context.matrix_shape = handle_.matrix_units()->shape;
+    } else {
+      precautions.lacks("matrix units", "their kernels do not compile, or do not give the bits of other kernels");
+    }
   }
   BufferOf buffers() {
     return [this](const sync::Slot& slot) { return memory_->buffer(slot); };

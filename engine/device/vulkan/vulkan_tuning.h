@@ -7,15 +7,17 @@
 #include <optional>
 #include <string>
 
+#include "engine/device/gpu/lower.h"
 #include "engine/device/vulkan/messages.h"
 #include "engine/device/vulkan/vulkan_device.h"
 
 namespace tandem::vulkan {
 
 struct Tuning {
-  std::optional<std::string> cache_folder;  // folder of compiled pipelines; nothing: the user's; "": none is kept
-  std::optional<bool> own_weights;          // weights are copied as on a card with memory of its own, or not
-  bool older_calls = false;                 // uses the calls of Vulkan 1.0
+  std::optional<std::string> cache_folder;       // folder of compiled pipelines; nothing: the user's; "": none is kept
+  std::optional<bool> own_weights;               // weights are copied as on a card with memory of its own, or not
+  std::optional<gpu::MatrixUnits> matrix_units;  // in place of those that the device proves
+  bool older_calls = false;                      // uses the calls of Vulkan 1.0
   // Switches the validation layers on, with their checks of synchronization, and receives their warnings and errors
   // until the device is closed. Error if they are not installed.
   Messages* messages = nullptr;

@@ -180,6 +180,7 @@ TEST(LowerAttention, of_a_list_has_as_few_variants_as_there_are_kinds_of_batches
 std::string texts_of(const std::string& folder) {
   std::string text;
   for (const auto& file : std::filesystem::directory_iterator(tandem::testing::source_tree() / folder)) {
+    if (!file.is_regular_file()) continue;
     std::ifstream in(file.path(), std::ios::binary);
     text.append(std::istreambuf_iterator<char>(in), {});
   }

@@ -25,7 +25,8 @@ std::vector<LoweringContext> all_devices() {
   for (const KernelFamily family : {KernelFamily::simd, KernelFamily::simt}) {
     for (const bool shaders : {false, true}) {
       for (const size_t group : {256, 1024}) {
-        for (const MatrixUnits units : {MatrixUnits::none, MatrixUnits::ptx, MatrixUnits::emulated}) {
+        for (const MatrixUnits units :
+             {MatrixUnits::none, MatrixUnits::ptx, MatrixUnits::cooperative, MatrixUnits::emulated}) {
           all.push_back(device(family, shaders));
           all.back().max_work_group = group;
           all.back().matrix_units = units;
@@ -112,6 +113,25 @@ TEST(ProductKernels, use_matrix_units_where_these_were_proven_and_suit_the_forma
     shape.format = packed_format(StorageType::q4_0);
     card.shaders = true;
   }
+}
+
+TEST(ProductKernels, use_cooperative_matrices_of_the_shape_that_the_device_has) {
+  LoweringContext card = device(KernelFamily::simt, true);
+  card.matrix_units = MatrixUnits::cooperative, card.packed_dot = PackedDot::extension;
+  card.matrix_shape = {.rows = 8, .tokens = 16, .columns = 32, .subgroups = 8};
+  ProductShape shape{.format = packed_format(StorageType::q4_0), .act_i8 = true, .tokens = 64, .row_pieces = true};
+  const auto launch = [&] { return product_launch(product_kernel(shape, card), shape, 64, card); };
+  EXPECT_EQ(launch().kernel, "matmul_gemm_units");
+  EXPECT_EQ(launch().local, (std::array<size_t, 3>{128, 1, 1}));
+  EXPECT_THAT(launch().options, HasSubstr("-DUNIT_ROWS=8 -DUNIT_TOKENS=16 -DUNIT_COLUMNS=32 -DSUBGROUPS=8"));
+  shape.grouped = true;
+  EXPECT_EQ(launch().kernel, "grouped_gemm_units");
+  shape.tokens = 4;
+  EXPECT_EQ(launch().kernel, "grouped_small_batch_rows_dot");
+  shape.tokens = 64, shape.format = packed_format(StorageType::q6_k);
+  EXPECT_EQ(launch().kernel, "grouped_gemm_dot");
+  shape.format = packed_format(StorageType::q4_0), card.matrix_units = MatrixUnits::ptx;
+  EXPECT_EQ(launch().kernel, "grouped_gemm_dot");
 }
 
 TEST(ProductKernels, need_groups_of_256_on_graphics_cards) {
