@@ -14,16 +14,18 @@
 //   scratch f32 [S*heads][pages_each][2 + HEAD_DIM_V]: maximum, sum and unscaled values of each split.
 // Work: groups of 64. attention_simt, attention_split_simt and attention_merge_simt map groups as attention_simd.cl
 //   maps work-items. attention_merge_codes_simt is the merge that also makes 8-bit codes.
-//   For the scores a work-item takes the positions lane, lane + 64, ... of the split; neighbours read neighbouring
-//   K lanes.
-//   For the weighted sum it takes the value elements lane, lane + 64, ...; neighbours read neighbouring V elements.
+//   For the scores a work-item takes pairs of neighbouring positions of the split; neighbours read neighbouring K lanes.
+//   For the softmax it takes the sums lane of every query. The trees of all queries share their barriers.
+//   For the weighted sum it takes pairs of neighbouring value elements. Rows that take half of the work-items are
+//   computed by two halves, each for half of the queries.
+//   Loads from local memory take four numbers at once, because they cost a graphics card more than multiply-adds.
 // Order, the same for both ways and every tile: the cache is cut into splits of SPLIT absolute positions.
 //   In a split a score is one fma chain over i = 0 .. HEAD_DIM-1, then times scale; a soft_cap above 0 then caps it.
 //   With -DSLOPES=1 one fma then subtracts slope * distance. The maximum is exact.
-//   exp is exp1 of common.cl. Its sum is 64 lane sums and the tree of group_sum.
+//   exp is exp1 of common.cl. Its sum is 64 lane sums and a tree in the order of group_sum.
 //   A value element is one fma chain over ascending positions. merge() merges splits in ascending order.
 // Limits: HEAD_DIM, HEAD_DIM_V >= 1; TILE 1..8; positions[s] < pages_each * SPLIT; local memory TILE * (SPLIT +
-//   HEAD_DIM) * 4 + 256 bytes.
+//   HEAD_DIM + 3 + 72) * 4 bytes.
 #ifndef HEAD_DIM
 #define HEAD_DIM 64
 #endif
@@ -53,7 +55,12 @@
 #define ELEMENT float
 #define LOAD1(p) (*(p))
 #endif
-#define VALUES ((HEAD_DIM_V + 63) / 64)  // value elements of one work-item
+#define QUERY_VECTORS ((HEAD_DIM + 3) / 4)  // of four elements; the last ones may be unused
+// For the weighted sum: rows of at most 32 pairs are computed by two halves of the work-items.
+#define PARTS (HEAD_DIM_V <= 64 && TILE > 1 ? 2 : 1)
+#define PART_ITEMS (64 / PARTS)
+#define EACH ((TILE + PARTS - 1) / PARTS)  // queries of a part
+#define VALUES ((HEAD_DIM_V + 2 * PART_ITEMS - 1) / (2 * PART_ITEMS))  // pairs of one work-item
 #define RECORD (2 + HEAD_DIM_V)
 
 #include "segments.cl"
@@ -62,100 +69,238 @@
 #include "distance_bias.cl"
 #include "visible.cl"
 
-// For each query of the tile, the results of the splits so far; `values` are this work-item's elements.
+// Elements `at` and at + 1 of a cache, and 0 behind the `left` elements. Pairs of halves at even places are loaded as words.
+INLINE float2 load_pair(__global const ELEMENT *base, const size_t at, const int left) {
+#if KV_F16
+  if (left > 1 && at % 2 == 0) {
+    const uint word = *(__global const uint *)(base + at);
+    return (float2)(vload_half(0, (__private const half *)&word), vload_half(1, (__private const half *)&word));
+  }
+#endif
+  return (float2)(LOAD1(base + at), left > 1 ? LOAD1(base + at + 1) : 0.0f);
+}
+
+// For each query of the tile, the results of the splits so far; `values` are this work-item's pairs, for the queries of its
+// part.
 typedef struct {
   int first[TILE];  // the first position that the query sees
   int last[TILE];   // the query's own position, the last one that it sees
   int furthest;     // the largest of `last`
+  int nearest;      // the smallest of `last`
   int earliest;     // the smallest of `first`
   float top[TILE], sum[TILE];
-  float values[TILE][VALUES];
+  float2 values[EACH][VALUES];
 #if TREES
   Path path;
 #endif
   SLOPES_OF_TILE
 } Tile;
 
-// Adds the positions [first, first + SPLIT) to the tile; their keys and values begin at k and v.
-INLINE void attend_split(Tile *t, __local float *lanes, __local const float *q, __local float *p, __global const ELEMENT *k,
-                         __global const ELEMENT *v, const int first, const float scale, const float soft_cap) {
-  const int lane = get_local_id(0);
-  const int end = min(first + SPLIT, t->furthest + 1);
-  for (int n = first + lane; n < first + SPLIT; n += 64) {
-    float scores[TILE];
+// Arrays stay in registers if loops over them are unrolled. PoCL has no use for it, and has compiled such loops wrongly.
+#ifdef POCL_DEVICE_ADDRESS_BITS
+#define UNROLL
+#else
+#define UNROLL _Pragma("unroll")
+#endif
+
+// The group's local memory: the queries, their scores or weights, and for the trees the sums (or maxima) of a split and
+// eighths of the trees.
+#define LOCAL_MEMORY                                                   \
+  __local float4 q_vectors[TILE * QUERY_VECTORS], p_vectors[TILE * SPLIT / 4]; \
+  __local float4 part_vectors[TILE * 16], eighth_vectors[TILE * 2];    \
+  const Memory memory = {(__local float *)q_vectors, (__local float *)p_vectors, (__local float *)part_vectors, (__local float *)eighth_vectors}
+typedef struct {
+  __local float *q, *p, *parts, *eighths;
+} Memory;
+
+// The tree of 64 sums, 64 -> 32 -> ... -> 1 (group_sum): first an eighth of it, from sum j of 0..7 on, then the rest.
+INLINE float eighth_of_tree(__local const float *a) {
+  return ((a[0] + a[32]) + (a[16] + a[48])) + ((a[8] + a[40]) + (a[24] + a[56]));
+}
+INLINE float tree_of_eighths(__local const float *eighths) {
+  const float4 low = vload4(0, eighths), high = vload4(1, eighths), sums = low + high;
+  return (sums.x + sums.z) + (sums.y + sums.w);
+}
+INLINE float largest_eighth(__local const float *a) {
+  return larger(larger(larger(a[0], a[8]), larger(a[16], a[24])), larger(larger(a[32], a[40]), larger(a[48], a[56])));
+}
+INLINE float largest_of_eighths(__local const float *e) {
+  return larger(larger(larger(e[0], e[1]), larger(e[2], e[3])), larger(larger(e[4], e[5]), larger(e[6], e[7])));
+}
+
+// Computes the scores of a split; -INFINITY from `end` on and at positions that a query does not see.
+INLINE void score_split(Tile *t, const Memory memory, __global const ELEMENT *k, const int first, const int end, const float scale) {
+  for (int at = 2 * get_local_id(0); at < SPLIT; at += 128) {
+    const int n = first + at;
+    float2 scores[TILE];
+    UNROLL
     for (int i = 0; i < TILE; ++i) scores[i] = 0.0f;
     if (n < end) {
       __global const ELEMENT *key = KEY_AT(n);
-      for (int d = 0; d < HEAD_DIM; ++d) {
-        const float element = LOAD1(key + d * 16);
-        for (int i = 0; i < TILE; ++i) scores[i] = fma(q[i * HEAD_DIM + d], element, scores[i]);
-      }
-    }
-    for (int i = 0; i < TILE; ++i) p[i * SPLIT + n - first] = n >= t->first[i] && n <= t->last[i] ? scores[i] * scale : -INFINITY;
-  }
-
-  float keep[TILE], take[TILE];
-  for (int i = 0; i < TILE; ++i) {  // a work-item reads back only the scores it wrote
-    if (soft_cap > 0.0f) {  // unseen positions stay at -INFINITY
-      for (int n = lane; n < SPLIT; n += 64) {
-        const float score = p[i * SPLIT + n];
-        if (score > -INFINITY) p[i * SPLIT + n] = soft_cap1(score, soft_cap);
-      }
-    }
-#if SLOPES
-    for (int n = lane; n < SPLIT; n += 64)
-      p[i * SPLIT + n] = fma(-t->slopes[i], fabs((float)(t->own[i] - first - n)), p[i * SPLIT + n]);
+#if TREES
+      __global const ELEMENT *next_key = KEY_AT(min(n + 1, end - 1));
+#define PAIR_OF_KEYS(d) (float2)(LOAD1(key + (d)*16), LOAD1(next_key + (d)*16))
+#else
+#define PAIR_OF_KEYS(d) load_pair(key, (d)*16, 2)
 #endif
-    float part = -INFINITY;
-    for (int n = lane; n < SPLIT; n += 64) part = larger(part, p[i * SPLIT + n]);
-    const float top = group_largest(lanes, part);
-    const float base = top == -INFINITY ? 0.0f : top;
-    part = 0.0f;
-    for (int n = lane; n < SPLIT; n += 64) {
-      const float e = exp1(p[i * SPLIT + n] - base);
-      p[i * SPLIT + n] = e;
-      part += e;
+      int d = 0;
+      for (; d < HEAD_DIM / 4 * 4; d += 4) {
+        const float2 pair0 = PAIR_OF_KEYS(d), pair1 = PAIR_OF_KEYS(d + 1), pair2 = PAIR_OF_KEYS(d + 2), pair3 = PAIR_OF_KEYS(d + 3);
+        UNROLL
+        for (int i = 0; i < TILE; ++i) {
+          const float4 q = vload4(i * QUERY_VECTORS + d / 4, memory.q);
+          scores[i] = fma(q.x, pair0, scores[i]);
+          scores[i] = fma(q.y, pair1, scores[i]);
+          scores[i] = fma(q.z, pair2, scores[i]);
+          scores[i] = fma(q.w, pair3, scores[i]);
+        }
+      }
+      for (; d < HEAD_DIM; ++d) {
+        const float2 pair = PAIR_OF_KEYS(d);
+        UNROLL
+        for (int i = 0; i < TILE; ++i) scores[i] = fma(memory.q[i * QUERY_VECTORS * 4 + d], pair, scores[i]);
+      }
     }
-    const float sum = group_sum(lanes, part);  // its barriers also order the weights for the sums of values
-    const Merge m = merge(t->top[i], top);
+    UNROLL
+    for (int i = 0; i < TILE; ++i) {
+      const float2 scaled = scores[i] * scale;
+      vstore2((float2)(n >= t->first[i] && n <= t->last[i] ? scaled.x : -INFINITY,
+                       n + 1 >= t->first[i] && n + 1 <= t->last[i] ? scaled.y : -INFINITY),
+              0, memory.p + i * SPLIT + at);
+    }
+  }
+}
+
+// Turns the scores of a split into weights, and joins their maxima and sums to those of the earlier splits.
+INLINE void weigh_split(Tile *t, const Memory memory, const int first, const float soft_cap, float *keep, float *take) {
+  const int lane = get_local_id(0);
+  UNROLL
+  for (int i = 0; i < TILE; ++i) {
+    float largest = -INFINITY;
+    for (int n = lane; n < SPLIT; n += 64) {
+      float score = memory.p[i * SPLIT + n];
+      if (soft_cap > 0.0f && score > -INFINITY) score = soft_cap1(score, soft_cap);  // unseen positions stay at -INFINITY
+#if SLOPES
+      score = fma(-t->slopes[i], fabs((float)(t->own[i] - first - n)), score);
+#endif
+      if (SLOPES || soft_cap > 0.0f) memory.p[i * SPLIT + n] = score;
+      largest = larger(largest, score);
+    }
+    memory.parts[i * 64 + lane] = largest;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  __local const float *tree = memory.parts + lane / 8 * 64 + lane % 8;  // of query lane / 8
+  if (lane < TILE * 8) memory.eighths[lane] = largest_eighth(tree);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  float tops[TILE];
+  UNROLL
+  for (int i = 0; i < TILE; ++i) {
+    tops[i] = largest_of_eighths(memory.eighths + i * 8);
+    const float base = tops[i] == -INFINITY ? 0.0f : tops[i];
+    float sum = 0.0f;
+    for (int n = lane; n < SPLIT; n += 64) {
+      const float e = exp1(memory.p[i * SPLIT + n] - base);
+      memory.p[i * SPLIT + n] = e;
+      sum += e;
+    }
+    memory.parts[i * 64 + lane] = sum;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (lane < TILE * 8) memory.eighths[lane] = eighth_of_tree(tree);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  UNROLL
+  for (int i = 0; i < TILE; ++i) {
+    const Merge m = merge(t->top[i], tops[i]);
     t->top[i] = m.top;
-    t->sum[i] = fma(sum, m.take, t->sum[i] * m.keep);
+    t->sum[i] = fma(tree_of_eighths(memory.eighths + i * 8), m.take, t->sum[i] * m.keep);
     keep[i] = m.keep;
     take[i] = m.take;
   }
+}
 
+// The first query of a work-item's part, and the entry of its query i in a private array. The last part may lack a query;
+// then it repeats one. Indices are constants, because other arrays do not stay in registers.
+#define FIRST_OF_PART ((int)(get_local_id(0) / PART_ITEMS) * EACH)
+#define OF_PART(array, i) select(array[EACH + (i) < TILE ? EACH + (i) : TILE - 1], array[i], PARTS == 1 || FIRST_OF_PART == 0)
+#define WEIGHTS_OF_PART(i) (memory.p + min(FIRST_OF_PART + (i), TILE - 1) * SPLIT)
+#define FIRST_PAIR (2 * (get_local_id(0) % PART_ITEMS))
+
+// Adds up the weighted values of a split.
+INLINE void add_values(Tile *t, const Memory memory, __global const ELEMENT *v, const int first, const int end, const float *keep,
+                       const float *take) {
+  const int shared_end = min(end, t->nearest + 1);  // all queries see the positions before it
+  UNROLL
   for (int c = 0; c < VALUES; ++c) {
-    const int d = lane + c * 64;
-    if (d >= HEAD_DIM_V) break;
-    float acc[TILE];
-    for (int i = 0; i < TILE; ++i) acc[i] = 0.0f;
-    for (int n = max(first, t->earliest); n < end; ++n) {  // the weight of positions before a query's first one is 0
-      const float element = LOAD1(VALUES_AT(n) + d);
-      for (int i = 0; i < TILE; ++i) {
-        // A query must not even multiply an unseen position by zero: the cache may hold anything there.
-        if (n <= t->last[i]) acc[i] = fma(p[i * SPLIT + n - first], element, acc[i]);
+    const int d = FIRST_PAIR + c * 2 * PART_ITEMS, left = HEAD_DIM_V - d;
+    if (left <= 0) break;
+    float2 acc[EACH];
+    UNROLL
+    for (int i = 0; i < EACH; ++i) acc[i] = 0.0f;
+#define PAIR_OF_VALUES(n) load_pair(VALUES_AT(n), d, left)
+    int n = max(first, t->earliest);  // the weight of positions before a query's first one is 0
+    for (; n < shared_end && n % 4 != 0; ++n) {
+      const float2 pair = PAIR_OF_VALUES(n);
+      UNROLL
+      for (int i = 0; i < EACH; ++i) acc[i] = fma(WEIGHTS_OF_PART(i)[n - first], pair, acc[i]);
+    }
+    for (; n + 3 < shared_end; n += 4) {
+      const float2 pair0 = PAIR_OF_VALUES(n), pair1 = PAIR_OF_VALUES(n + 1), pair2 = PAIR_OF_VALUES(n + 2),
+                   pair3 = PAIR_OF_VALUES(n + 3);
+      UNROLL
+      for (int i = 0; i < EACH; ++i) {
+        const float4 weights = vload4((n - first) / 4, WEIGHTS_OF_PART(i));
+        acc[i] = fma(weights.x, pair0, acc[i]);
+        acc[i] = fma(weights.y, pair1, acc[i]);
+        acc[i] = fma(weights.z, pair2, acc[i]);
+        acc[i] = fma(weights.w, pair3, acc[i]);
       }
     }
-    for (int i = 0; i < TILE; ++i) t->values[i][c] = fma(acc[i], take[i], t->values[i][c] * keep[i]);
+    for (; n < end; ++n) {
+      const float2 pair = PAIR_OF_VALUES(n);
+      UNROLL
+      for (int i = 0; i < EACH; ++i) {
+        // A query must not even multiply an unseen position by zero: the cache may hold anything there.
+        if (n <= OF_PART(t->last, i)) acc[i] = fma(WEIGHTS_OF_PART(i)[n - first], pair, acc[i]);
+      }
+    }
+    UNROLL
+    for (int i = 0; i < EACH; ++i) t->values[i][c] = fma(acc[i], OF_PART(take, i), t->values[i][c] * OF_PART(keep, i));
   }
-  barrier(CLK_LOCAL_MEM_FENCE);  // the next split writes p
+}
+
+// Adds the positions [first, first + SPLIT) to the tile; their keys and values begin at k and v.
+INLINE void attend_split(Tile *t, const Memory memory, __global const ELEMENT *k, __global const ELEMENT *v, const int first,
+                         const float scale, const float soft_cap) {
+  const int end = min(first + SPLIT, t->furthest + 1);
+  float keep[TILE], take[TILE];
+  score_split(t, memory, k, first, end, scale);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  weigh_split(t, memory, first, soft_cap, keep, take);  // its barriers also order the weights for the sums of values
+  add_values(t, memory, v, first, end, keep, take);
+  barrier(CLK_LOCAL_MEM_FENCE);  // the next split writes the scores
 }
 
 // Loads the tile's queries. A last tile that is not full repeats its last query; the repeats are not stored.
 INLINE void load_tile(Tile *t, __local float *to, __global const float *q, __global const int *positions,
                       const Queries queries, const int kv_head, const int group, const int q_stride, const int window) {
   t->furthest = 0;
-  t->earliest = INT_MAX;
+  t->nearest = t->earliest = INT_MAX;
+  UNROLL
   for (int i = 0; i < TILE; ++i) {
     const int n = min(queries.first + i, queries.queries - 1), s = queries.token + n / group;
     __global const float *from = q + (size_t)s * q_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM;
-    for (int d = get_local_id(0); d < HEAD_DIM; d += 64) to[i * HEAD_DIM + d] = from[d];
+    for (int d = get_local_id(0); d < HEAD_DIM; d += 64) to[i * QUERY_VECTORS * 4 + d] = from[d];
     t->last[i] = positions[s];
     t->first[i] = FIRST_SEEN(t->last[i], window);
     t->earliest = min(t->earliest, t->first[i]);
     t->furthest = max(t->furthest, t->last[i]);
+    t->nearest = min(t->nearest, t->last[i]);
     t->top[i] = -INFINITY;
     t->sum[i] = 0.0f;
+  }
+  UNROLL
+  for (int i = 0; i < EACH; ++i) {
+    UNROLL
     for (int c = 0; c < VALUES; ++c) t->values[i][c] = 0.0f;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -178,23 +323,29 @@ __kernel void attention_simt(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(beg
                              BUFFER(cache_v), BUFFER(sinks), BUFFER(slopes), BUFFER(token_positions), const int S, const int group, const int segments, const int first_token,
                              const int depth, const int pages_each, const int page_count, const int q_stride, const int y_stride,
                              const float scale, const float soft_cap, const int window) {
-  __local float lanes[64], q_tile[TILE * HEAD_DIM], p[TILE * SPLIT];
+  LOCAL_MEMORY;
   const int kv_head = get_group_id(1);
   const Queries queries = queries_of(get_group_id(0), TILE, PTR(const int, begins), segments, first_token, S, group);
   if (queries.segment < 0) return;  // the whole group returns
   Tile t;
   FOLLOW_PATH(t);
-  load_tile(&t, q_tile, PTR(const float, q), PTR(const int, positions), queries, kv_head, group, q_stride, window);
+  load_tile(&t, memory.q, PTR(const float, q), PTR(const int, positions), queries, kv_head, group, q_stride, window);
   LOAD_SLOPES(t);
   for (int first = t.earliest / SPLIT * SPLIT; first <= t.furthest; first += SPLIT) {
-    attend_split(&t, lanes, q_tile, p, CACHE_OF(cache_k, HEAD_DIM, first), CACHE_OF(cache_v, HEAD_DIM_V, first), first, scale,
-                 soft_cap);
+    attend_split(&t, memory, CACHE_OF(cache_k, HEAD_DIM, first), CACHE_OF(cache_v, HEAD_DIM_V, first), first, scale, soft_cap);
   }
-  for (int i = 0; i < TILE && queries.first + i < queries.queries; ++i) {
-    const int n = queries.first + i, s = queries.token + n / group;
+  UNROLL
+  for (int i = 0; i < EACH; ++i) {
+    const int own = FIRST_OF_PART + i, n = queries.first + own, s = queries.token + n / group;
+    if (own >= TILE || n >= queries.queries) break;
     __global float *y = PTR(float, y) + (size_t)s * y_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM_V;
-    const float sum = sum_with_sink(t.sum[i], t.top[i], PTR(const float, sinks), kv_head * group + n % group);
-    for (int d = get_local_id(0), c = 0; d < HEAD_DIM_V; d += 64, ++c) y[d] = result(t.values[i][c], sum);
+    const float sum = sum_with_sink(OF_PART(t.sum, i), OF_PART(t.top, i), PTR(const float, sinks), kv_head * group + n % group);
+    UNROLL
+    for (int c = 0; c < VALUES; ++c) {
+      const int d = FIRST_PAIR + c * 2 * PART_ITEMS;
+      if (d < HEAD_DIM_V) y[d] = result(t.values[i][c].x, sum);
+      if (d + 1 < HEAD_DIM_V) y[d + 1] = result(t.values[i][c].y, sum);
+    }
   }
 }
 
@@ -202,7 +353,7 @@ __kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(begins),
                                    BUFFER(scratch), BUFFER(slopes), BUFFER(token_positions), const int S, const int group, const int segments, const int first_token,
                                    const int depth, const int pages_each, const int page_count, const int q_stride, const float scale,
                                    const float soft_cap, const int share_begin, const int share_end, const int window) {
-  __local float lanes[64], q_tile[TILE * HEAD_DIM], p[TILE * SPLIT];
+  LOCAL_MEMORY;
   const Queries queries = queries_of(get_group_id(0), TILE, PTR(const int, begins), segments, first_token, S, group);
   if (queries.segment < 0) return;  // the whole group returns
   const int last = PTR(const int, positions)[queries.token + (queries.queries - 1) / group];
@@ -211,21 +362,28 @@ __kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(begins),
   const int heads = get_num_groups(1) * group;
   Tile t;
   FOLLOW_PATH(t);
-  load_tile(&t, q_tile, PTR(const float, q), PTR(const int, positions), queries, kv_head, group, q_stride, window);
+  load_tile(&t, memory.q, PTR(const float, q), PTR(const int, positions), queries, kv_head, group, q_stride, window);
   LOAD_SLOPES(t);
   // The group runs a split that the tile does not see over no positions, since all must meet the barriers. The merge
   // does not read it.
-  attend_split(&t, lanes, q_tile, p, CACHE_OF(cache_k, HEAD_DIM, split * SPLIT), CACHE_OF(cache_v, HEAD_DIM_V, split * SPLIT),
-               split * SPLIT, scale, soft_cap);
-  for (int i = 0; i < TILE && queries.first + i < queries.queries; ++i) {
-    const int n = queries.first + i;
+  attend_split(&t, memory, CACHE_OF(cache_k, HEAD_DIM, split * SPLIT), CACHE_OF(cache_v, HEAD_DIM_V, split * SPLIT), split * SPLIT,
+               scale, soft_cap);
+  UNROLL
+  for (int i = 0; i < EACH; ++i) {
+    const int own = FIRST_OF_PART + i, n = queries.first + own;
+    if (own >= TILE || n >= queries.queries) break;
     const size_t query = (size_t)(queries.token + n / group) * heads + kv_head * group + n % group;
     __global float *record = PTR(float, scratch) + (query * pages_each + split) * RECORD;
-    if (get_local_id(0) == 0) {
-      record[0] = t.top[i];
-      record[1] = t.sum[i];
+    if (get_local_id(0) % PART_ITEMS == 0) {
+      record[0] = OF_PART(t.top, i);
+      record[1] = OF_PART(t.sum, i);
     }
-    for (int d = get_local_id(0), c = 0; d < HEAD_DIM_V; d += 64, ++c) record[2 + d] = t.values[i][c];
+    UNROLL
+    for (int c = 0; c < VALUES; ++c) {
+      const int d = FIRST_PAIR + c * 2 * PART_ITEMS;
+      if (d < HEAD_DIM_V) record[2 + d] = t.values[i][c].x;
+      if (d + 1 < HEAD_DIM_V) record[3 + d] = t.values[i][c].y;
+    }
   }
 }
 

@@ -2,10 +2,12 @@
 //
 // Work: LANES invocations share a tile of TILE queries of one KV head. In a split an invocation takes:
 //   for the scores        pairs of neighbouring positions (one word of an f16 cache_k holds both).
-//   for the softmax       positions lane, lane + LANES, ...
-//   for the weighted sum  pairs of neighbouring value elements (one word of an f16 cache_v, if rows are whole words).
-// Queries, scores and sums are in shared memory: 4 * (TILE * (HEAD_DIM + SPLIT + HEAD_DIM_V) + 6 * MAX_TILE +
-// LANES) bytes.
+//   for the softmax       the sums lane, lane + LANES, ... of trees.glsl, of every query. The trees of all queries share
+//                         their barriers.
+//   for the weighted sum  pairs of neighbouring value elements (one word of an f16 cache_v, if rows are whole words). Rows
+//                         that take half of the lanes are computed by two halves, each for half of the queries.
+// Queries, scores and sums are in shared memory: 4 * (TILE * (HEAD_DIM + 3 + SPLIT + HEAD_DIM_V + 72) + 7 * MAX_TILE)
+// bytes. Loads from there take four numbers at once, because they cost a graphics card more than multiply-adds.
 // The eight accumulators of a pair are written out instead of looped over: an array would not stay in registers.
 layout(local_size_x = LANES) in;
 layout(constant_id = 0) const int HEAD_DIM = 64;
@@ -146,15 +148,25 @@ Queries queries_of(const int tile, const int size) {
   return Queries(-1, 0, 0, 0);
 }
 
-shared float q_tile[TILE * HEAD_DIM];
-shared float weights[TILE * SPLIT];  // scores, then weights
+// Four elements of a query at once; the last ones may be unused.
+const int QUERY_VECTORS = (HEAD_DIM + 3) / 4;
+shared vec4 q_tile[TILE * QUERY_VECTORS];
+shared vec4 weights[TILE * SPLIT / 4];  // scores, then weights
+#define WEIGHT(i, at) weights[((i) * SPLIT + (at)) / 4][(at) % 4]
 // For each query of the tile, the results of the splits so far and the factors that joined the last one.
 shared float values[TILE * HEAD_DIM_V];
 shared float tops[MAX_TILE], sums[MAX_TILE], keeps[MAX_TILE], takes[MAX_TILE];
 shared int firsts[MAX_TILE], lasts[MAX_TILE];  // the first position that the query sees, and its own, the last one
+// Of each query: the sums (or maxima) of a split, an eighth of their tree, and the split's maximum.
+shared float parts[TILE * SUM_LANES], eighths[TILE * 8], split_tops[MAX_TILE];
 
 #define EACH_QUERY(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
 #define WITH(i) if (i < TILE)
+// For the weighted sum: rows of at most half as many pairs as lanes are computed by two halves of the lanes.
+const int PARTS = HEAD_DIM_V <= LANES && TILE > 1 ? 2 : 1;
+const int PART_LANES = LANES / PARTS;
+const int EACH = (TILE + PARTS - 1) / PARTS;  // queries of a part
+#define OF_PART(i) if (i < EACH)
 #define START_PAIR(i) precise float first##i = 0.0, second##i = 0.0;
 
 // Elements at and at + 1 of a cache, `at` even.
@@ -206,24 +218,35 @@ void score_split(const Text text, const uint keys, const int first, const int en
     if (n < end) {
       const uint key = TREES != 0 ? key_of(text, n) : keys + uint(at / 16 * HEAD_DIM * 16 + at % 16);
       const uint next_key = TREES != 0 ? key_of(text, min(n + 1, end - 1)) : 0u;
-      // trips <= TANDEM_MAX_HEAD_DIM
-      for (int d = 0; d < HEAD_DIM; ++d) {
-        const uint on = uint(d) * 16u;
-        const vec2 pair = TREES != 0 ? vec2(load_key(key + on), load_key(next_key + on)) : LOAD_EVEN(cache_k, key + on);
-#define ADD_KEYS(i)                                   \
-  WITH(i) {                                           \
-    const float element = q_tile[i * HEAD_DIM + d];   \
-    first##i = fma(element, pair.x, first##i);        \
-    second##i = fma(element, pair.y, second##i);      \
+#define PAIR_OF_KEYS(d) \
+  (TREES != 0 ? vec2(load_key(key + uint(d) * 16u), load_key(next_key + uint(d) * 16u)) : LOAD_EVEN(cache_k, key + uint(d) * 16u))
+#define ADD_KEYS(i, element, pair)          \
+  first##i = fma(element, pair.x, first##i); \
+  second##i = fma(element, pair.y, second##i);
+#define ADD_FOUR_KEYS(i)                                             \
+  WITH(i) {                                                          \
+    const vec4 elements = q_tile[i * QUERY_VECTORS + d / 4];         \
+    ADD_KEYS(i, elements.x, pair0) ADD_KEYS(i, elements.y, pair1)    \
+    ADD_KEYS(i, elements.z, pair2) ADD_KEYS(i, elements.w, pair3)    \
   }
-        EACH_QUERY(ADD_KEYS)
+#define ADD_ONE_KEY(i) \
+  WITH(i) { ADD_KEYS(i, q_tile[i * QUERY_VECTORS + d / 4][d % 4], pair) }
+      // trips <= TANDEM_MAX_HEAD_DIM / 4
+      for (int d = 0; d < HEAD_DIM / 4 * 4; d += 4) {
+        const vec2 pair0 = PAIR_OF_KEYS(d), pair1 = PAIR_OF_KEYS(d + 1), pair2 = PAIR_OF_KEYS(d + 2), pair3 = PAIR_OF_KEYS(d + 3);
+        EACH_QUERY(ADD_FOUR_KEYS)
+      }
+      // trips <= 3
+      for (int d = HEAD_DIM / 4 * 4; d < HEAD_DIM; ++d) {
+        const vec2 pair = PAIR_OF_KEYS(d);
+        EACH_QUERY(ADD_ONE_KEY)
       }
     }
 #define STORE_SCORES(i)                                                       \
   WITH(i) {                                                                   \
     precise const float one = first##i * scale, other = second##i * scale;    \
-    weights[i * SPLIT + at] = n >= firsts[i] && n <= lasts[i] ? one : -INFINITY;                \
-    weights[i * SPLIT + at + 1] = n + 1 >= firsts[i] && n + 1 <= lasts[i] ? other : -INFINITY;      \
+    WEIGHT(i, at) = n >= firsts[i] && n <= lasts[i] ? one : -INFINITY;        \
+    WEIGHT(i, at + 1) = n + 1 >= firsts[i] && n + 1 <= lasts[i] ? other : -INFINITY; \
   }
     EACH_QUERY(STORE_SCORES)
   }
@@ -233,55 +256,107 @@ void score_split(const Text text, const uint keys, const int first, const int en
 int query_of(const Queries queries, const int i) { return min(queries.first + i, queries.queries - 1); }
 bool is_stored(const Queries queries, const int i) { return queries.first + i < queries.queries; }
 
-// Subtracts slope * distance (ALiBi) from the scores of query i in a split that begins at `first`. A distance is exact
-// as f32. Unseen positions stay at -INFINITY.
-void subtract_distances(const Queries queries, const int i, const int first) {
-  const int n = query_of(queries, i);
-  const float slope = slopes[slopes_offset + uint(int(gl_WorkGroupID.y) * group + n % group)];
-  const int own = token_positions[token_positions_offset + uint(queries.token + n / group)];
-  // trips <= MAX_SPLIT / LANES
-  for (int at = int(gl_LocalInvocationID.x); at < SPLIT; at += LANES) {
-    precise const float score = fma(-slope, float(abs(own - first - at)), weights[i * SPLIT + at]);
-    weights[i * SPLIT + at] = score;
+// The score of query i at place `at` of a split, as it is weighed: capped, and with slope * distance (ALiBi) subtracted.
+// Unseen positions stay at -INFINITY. A distance is exact as f32.
+float biased_score(const int i, const int at, const float slope, const int distance) {
+  float score = WEIGHT(i, at);
+  if (soft_cap > 0.0 && score > -INFINITY) score = soft_cap1(score, soft_cap);
+  if (SLOPES != 0) {
+    precise const float biased = fma(-slope, float(abs(distance)), score);
+    score = biased;
+  }
+  return score;
+}
+
+// The tree of 64 sums, 64 -> 32 -> ... -> 1 (trees.glsl): first an eighth of it, from sum j of 0..7 on, then the rest.
+float eighth_of_tree(const uint at) {
+  precise const float a = parts[at] + parts[at + 32u], b = parts[at + 16u] + parts[at + 48u];
+  precise const float c = parts[at + 8u] + parts[at + 40u], d = parts[at + 24u] + parts[at + 56u];
+  precise const float even = a + b, odd = c + d, sum = even + odd;
+  return sum;
+}
+float tree_of_eighths(const int i) {
+  const int at = i * 8;
+  precise const float a = eighths[at] + eighths[at + 4], b = eighths[at + 2] + eighths[at + 6];
+  precise const float c = eighths[at + 1] + eighths[at + 5], d = eighths[at + 3] + eighths[at + 7];
+  precise const float even = a + b, odd = c + d, sum = even + odd;
+  return sum;
+}
+float largest_eighth(const uint at) {
+  const float a = larger(larger(parts[at], parts[at + 8u]), larger(parts[at + 16u], parts[at + 24u]));
+  return larger(a, larger(larger(parts[at + 32u], parts[at + 40u]), larger(parts[at + 48u], parts[at + 56u])));
+}
+float largest_of_eighths(const int i) {
+  const int at = i * 8;
+  const float a = larger(larger(eighths[at], eighths[at + 1]), larger(eighths[at + 2], eighths[at + 3]));
+  return larger(a, larger(larger(eighths[at + 4], eighths[at + 5]), larger(eighths[at + 6], eighths[at + 7])));
+}
+
+// Puts the maximum of each sum's positions into parts. A maximum is exact in any order.
+void find_largest(const Queries queries, const int first) {
+  // trips <= MAX_TILE
+  for (int i = 0; i < TILE; ++i) {
+    float slope = 0.0;
+    int own = 0;
+    if (SLOPES != 0) {
+      const int n = query_of(queries, i);
+      slope = slopes[slopes_offset + uint(int(gl_WorkGroupID.y) * group + n % group)];
+      own = token_positions[token_positions_offset + uint(queries.token + n / group)];
+    }
+    // trips <= SUM_LANES / LANES
+    for (int s = int(gl_LocalInvocationID.x); s < SUM_LANES; s += LANES) {
+      float largest = -INFINITY;
+      // trips <= MAX_SPLIT / SUM_LANES   a split has whole groups of 64 positions
+      for (int at = s; at < SPLIT; at += SUM_LANES) {
+        const float score = biased_score(i, at, slope, own - first - at);
+        if (soft_cap > 0.0 || SLOPES != 0) WEIGHT(i, at) = score;
+        largest = larger(largest, score);
+      }
+      parts[i * SUM_LANES + s] = largest;
+    }
   }
 }
 
-// Turns the scores of query i into weights, and joins their maximum and sum to those of the earlier splits.
-void weigh_split(const Queries queries, const int i, const int first) {
+// Turns scores into weights, and puts their sums into parts.
+void find_sums() {
+  // trips <= MAX_TILE
+  for (int i = 0; i < TILE; ++i) {
+    const float top = largest_of_eighths(i), base = top == -INFINITY ? 0.0 : top;
+    // trips <= SUM_LANES / LANES
+    for (int s = int(gl_LocalInvocationID.x); s < SUM_LANES; s += LANES) {
+      precise float part_sum = 0.0;
+      // trips <= MAX_SPLIT / SUM_LANES
+      for (int at = s; at < SPLIT; at += SUM_LANES) {
+        precise const float below = WEIGHT(i, at) - base;
+        const float e = exp1(below);
+        WEIGHT(i, at) = e;
+        part_sum += e;
+      }
+      parts[i * SUM_LANES + s] = part_sum;
+    }
+    if (int(gl_LocalInvocationID.x) == i) split_tops[i] = top;
+  }
+}
+
+// Turns the scores of the tile into weights, and joins their maxima and sums to those of the earlier splits.
+void weigh_split(const Queries queries, const int first) {
   const int lane = int(gl_LocalInvocationID.x);
-  // Unseen positions stay at -INFINITY. Without a cap the loop ends at once; lavapipe would run both sides of an `if`.
-  // trips <= MAX_SPLIT / LANES
-  for (int at = soft_cap > 0.0 ? lane : SPLIT; at < SPLIT; at += LANES) {
-    const float score = weights[i * SPLIT + at];
-    weights[i * SPLIT + at] = score > -INFINITY ? soft_cap1(score, soft_cap) : score;
-  }
-  if (SLOPES != 0) subtract_distances(queries, i, first);
-  float part_top = -INFINITY;
-  // trips <= MAX_SPLIT / LANES
-  for (int at = lane; at < SPLIT; at += LANES) part_top = larger(part_top, weights[i * SPLIT + at]);
-  const float top = tree_largest(part_top);
-  const float base = top == -INFINITY ? 0.0 : top;
-#define START_SUM(n) precise float part_sum##n = 0.0;
-#define ADD_EXPONENTIAL(n)                                              \
-  {                                                                     \
-    const int at = i * SPLIT + from + n * LANES;                        \
-    precise const float below = weights[at] - base;                     \
-    const float e = exp1(below);                                        \
-    weights[at] = e;                                                    \
-    part_sum##n += e;                                                   \
-  }
-  EACH_SUM(START_SUM)
-  // trips <= MAX_SPLIT / SUM_LANES   a split has whole groups of 64 positions
-  for (int from = lane; from < SPLIT; from += SUM_LANES) {
-    EACH_SUM(ADD_EXPONENTIAL)
-  }
-  const float sum = TREE_SUM(part_sum);
-  if (lane == 0) {
-    const Merge m = merge(tops[i], top);
-    tops[i] = m.top;
-    sums[i] = join(sum, m.take, sums[i], m.keep);
-    keeps[i] = m.keep;
-    takes[i] = m.take;
+  find_largest(queries, first);
+  barrier();
+  // trips <= MAX_TILE * 8 / LANES
+  for (int j = lane; j < TILE * 8; j += LANES) eighths[j] = largest_eighth(uint(j / 8 * SUM_LANES + j % 8));
+  barrier();
+  find_sums();
+  barrier();
+  // trips <= MAX_TILE * 8 / LANES
+  for (int j = lane; j < TILE * 8; j += LANES) eighths[j] = eighth_of_tree(uint(j / 8 * SUM_LANES + j % 8));
+  barrier();
+  if (lane < TILE) {
+    const Merge m = merge(tops[lane], split_tops[lane]);
+    tops[lane] = m.top;
+    sums[lane] = join(tree_of_eighths(lane), m.take, sums[lane], m.keep);
+    keeps[lane] = m.keep;
+    takes[lane] = m.take;
   }
 }
 
@@ -289,31 +364,44 @@ void weigh_split(const Queries queries, const int i, const int first) {
 // queries see a position. The others must not even multiply it by zero: the cache may hold anything there.
 // The weight of a position before a query's first one is 0; `begin` is the earliest first position of the tile.
 void add_values(const Text text, const uint rows, const int first, const int begin, const int shared_end, const int end) {
+  const int lane = int(gl_LocalInvocationID.x), queries_from = lane / PART_LANES * EACH;
   // trips <= (TANDEM_MAX_HEAD_DIM / 2 + LANES - 1) / LANES
-  for (int d = 2 * int(gl_LocalInvocationID.x); d < HEAD_DIM_V; d += 2 * LANES) {
+  for (int d = 2 * (lane % PART_LANES); d < HEAD_DIM_V; d += 2 * PART_LANES) {
     EACH_QUERY(START_PAIR)
-    // trips <= MAX_SPLIT
-    for (int n = begin; n < shared_end; ++n) {
-      const vec2 pair = load_values(values_of(text, rows, first, n), d);
-#define ADD_SEEN(i)                                           \
-  WITH(i) {                                                   \
-    const float weight = weights[i * SPLIT + n - first];      \
-    first##i = fma(weight, pair.x, first##i);                 \
-    second##i = fma(weight, pair.y, second##i);               \
+#define OWN(i) min(queries_from + i, TILE - 1)  // the last half may lack a query
+#define ADD_PAIR(i, weight, pair)           \
+  first##i = fma(weight, pair.x, first##i); \
+  second##i = fma(weight, pair.y, second##i);
+#define ADD_SEEN(i) OF_PART(i) { ADD_PAIR(i, WEIGHT(OWN(i), n - first), pair) }
+#define ADD_FOUR_SEEN(i)                                                     \
+  OF_PART(i) {                                                               \
+    const vec4 four = weights[(OWN(i) * SPLIT + n - first) / 4];             \
+    ADD_PAIR(i, four.x, pair0) ADD_PAIR(i, four.y, pair1)                    \
+    ADD_PAIR(i, four.z, pair2) ADD_PAIR(i, four.w, pair3)                    \
   }
+#define VALUES_AT(n) load_values(values_of(text, rows, first, n), d)
+    int n = begin;
+    // trips <= 3   up to a whole vector of weights
+    for (; n < shared_end && n % 4 != 0; ++n) {
+      const vec2 pair = VALUES_AT(n);
       EACH_QUERY(ADD_SEEN)
     }
+    // trips <= MAX_SPLIT / 4
+    for (; n + 3 < shared_end; n += 4) {
+      const vec2 pair0 = VALUES_AT(n), pair1 = VALUES_AT(n + 1), pair2 = VALUES_AT(n + 2), pair3 = VALUES_AT(n + 3);
+      EACH_QUERY(ADD_FOUR_SEEN)
+    }
     // trips <= MAX_SPLIT
-    for (int n = max(begin, shared_end); n < end; ++n) {
-      const vec2 pair = load_values(values_of(text, rows, first, n), d);
-#define ADD_IF_SEEN(i) WITH(i) if (n <= lasts[i]) ADD_SEEN(i)
+    for (; n < end; ++n) {
+      const vec2 pair = VALUES_AT(n);
+#define ADD_IF_SEEN(i) OF_PART(i) if (n <= lasts[OWN(i)]) { ADD_PAIR(i, WEIGHT(OWN(i), n - first), pair) }
       EACH_QUERY(ADD_IF_SEEN)
     }
 #define JOIN(i)                                                                                                        \
-  WITH(i) {                                                                                                            \
-    const int at = i * HEAD_DIM_V + d;                                                                                 \
-    values[at] = join(first##i, takes[i], values[at], keeps[i]);                                                       \
-    if (d + 1 < HEAD_DIM_V) values[at + 1] = join(second##i, takes[i], values[at + 1], keeps[i]);                      \
+  OF_PART(i) if (queries_from + i < TILE) {                                                                            \
+    const int own = queries_from + i, at = own * HEAD_DIM_V + d;                                                       \
+    values[at] = join(first##i, takes[own], values[at], keeps[own]);                                                   \
+    if (d + 1 < HEAD_DIM_V) values[at + 1] = join(second##i, takes[own], values[at + 1], keeps[own]);                  \
   }
     EACH_QUERY(JOIN)
   }
@@ -326,8 +414,7 @@ void attend_split(const Queries queries, const Text text, const int first, const
   const uint row = cache_row(text, first);
   score_split(text, row * uint(HEAD_DIM), first, end);
   barrier();
-  // trips <= MAX_TILE
-  for (int i = 0; i < TILE; ++i) weigh_split(queries, i, first);
+  weigh_split(queries, first);
   barrier();
   add_values(text, row * uint(HEAD_DIM_V), first, max(first, earliest), min(end, nearest + 1), end);
   barrier();  // the next split writes weights
@@ -353,7 +440,7 @@ void main() {
     nearest = min(nearest, last);
     furthest = max(furthest, last);
     // trips <= TANDEM_MAX_HEAD_DIM / LANES
-    for (int d = lane; d < HEAD_DIM; d += LANES) q_tile[i * HEAD_DIM + d] = q[from + uint(d)];
+    for (int d = lane; d < HEAD_DIM; d += LANES) q_tile[i * QUERY_VECTORS + d / 4][d % 4] = q[from + uint(d)];
     // trips <= TANDEM_MAX_HEAD_DIM / LANES
     for (int d = lane; d < HEAD_DIM_V; d += LANES) values[i * HEAD_DIM_V + d] = 0.0;
     if (lane == 0) {

@@ -31,11 +31,12 @@ int64_t queries_of_tile(const Attention& op, int64_t queries, const LoweringCont
     const bool whole = queries <= most || queries == op.heads / op.cache.kv_heads;
     return std::min<int64_t>(queries, whole || !context.processor.loads_cost_products ? most : 6);
   }
-  const int64_t tile = std::min<int64_t>(queries, simt ? 4 : 8);
-  constexpr int64_t kFloat = sizeof(float), kMaxTile = 8;
-  const int64_t query_bytes = kFloat * (op.cache.head_dim + kAttentionSplit + op.cache.head_dim_v);
+  constexpr int64_t kFloat = sizeof(float), kMaxTile = 8, kSums = 64 + 8;
+  const int64_t tile = std::min(queries, kMaxTile);
+  const int64_t query_bytes =
+      kFloat * (ceil_div(op.cache.head_dim, 4) * 4 + kAttentionSplit + op.cache.head_dim_v + kSums);
   const int64_t room =
-      static_cast<int64_t>(context.local_memory_bytes) - kFloat * (6 * kMaxTile + static_cast<int64_t>(kWorkGroup));
+      static_cast<int64_t>(context.local_memory_bytes) - kFloat * (7 * kMaxTile + static_cast<int64_t>(kWorkGroup));
   if (query_bytes > room) {
     throw Error("heads need " + std::to_string(query_bytes) + " bytes of shared memory for one query, there are " +
                     std::to_string(std::max<int64_t>(room, 0)),

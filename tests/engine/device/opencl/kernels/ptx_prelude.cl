@@ -4,13 +4,24 @@ __attribute__((overloadable, always_inline)) float fused(float a, float b, float
 __attribute__((overloadable, always_inline)) float4 fused(float4 a, float4 b, float4 c) {
   return (float4)(fused(a.x, b.x, c.x), fused(a.y, b.y, c.y), fused(a.z, b.z, c.z), fused(a.w, b.w, c.w));
 }
+__attribute__((overloadable, always_inline)) float2 fused(float a, float2 b, float2 c) {
+  return (float2)(fused(a, b.x, c.x), fused(a, b.y, c.y));
+}
+__attribute__((overloadable, always_inline)) float2 fused(float2 a, float b, float2 c) { return fused(b, a, c); }
 #define fma(a, b, c) fused(a, b, c)
 #define min(a, b) ((a) < (b) ? (a) : (b))
+#define max(a, b) ((a) > (b) ? (a) : (b))
+#define fabs(x) __builtin_fabsf(x)
+__attribute__((overloadable, always_inline)) float select(float a, float b, int takes_b) { return takes_b ? b : a; }
+__attribute__((overloadable, always_inline)) int select(int a, int b, int takes_b) { return takes_b ? b : a; }
+#define vload4(at, from) (((const __local float4 *)(from))[at])
+#define vstore2(value, at, to) (((__local float2 *)(to))[at] = (value))
 #define barrier(fence) __asm__ volatile("bar.sync 0;" ::: "memory")
 #define OF_DIMENSION(d, name) \
   ((d) == 0 ? __nvvm_read_ptx_sreg_##name##_x() : (d) == 1 ? __nvvm_read_ptx_sreg_##name##_y() : __nvvm_read_ptx_sreg_##name##_z())
 #define get_local_id(d) OF_DIMENSION(d, tid)
 #define get_group_id(d) OF_DIMENSION(d, ctaid)
+#define get_num_groups(d) OF_DIMENSION(d, nctaid)
 
 #define HELPER static inline float __attribute__((always_inline, overloadable))
 HELPER half_as_float(ushort bits) {
