@@ -22,13 +22,14 @@ const char* byte_products_option(ByteProducts how);  // a build option; "" for p
 // or by NVIDIA's instruction (kernels/packed_dot.cl).
 enum class PackedDot : uint8_t { none, extension, dp4a };
 
-// The matrix units that simt kernels use for many tokens with 8-bit activations: none, NVIDIA's by an instruction of
-// PTX (OpenCL, kernels/matmul_units_simt.cl), those of VK_KHR_cooperative_matrix (Vulkan, shaders/matmul_units.glsl),
-// or the same by plain arithmetic for tests.
+// The matrix units that simt kernels use for many tokens with 8-bit activations.
+//   ptx: NVIDIA's, by an instruction of PTX (OpenCL, kernels/matmul_units_simt.cl).
+//   cooperative: any vendor's, by VK_KHR_cooperative_matrix (Vulkan, shaders/matmul_units.glsl).
+//   emulated: the same by plain arithmetic, for tests.
 enum class MatrixUnits : uint8_t { none, ptx, cooperative, emulated };
 
-// What one operation of a matrix unit multiplies: codes of `rows` x `columns` weights with `columns` x `tokens`
-// activations. Each of a group's `subgroups` has its own operation.
+// One operation of a matrix unit multiplies rows x columns codes of weights with columns x tokens codes of activations.
+// Each of a group's `subgroups` has its own operation.
 struct MatrixShape {
   int64_t rows = 16, tokens = 16, columns = 32, subgroups = 4;
   bool operator==(const MatrixShape&) const = default;

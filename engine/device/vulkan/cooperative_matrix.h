@@ -35,7 +35,7 @@ struct CooperativeMatrixProperties {
   uint32_t scope;
 };
 
-// What a pipeline with cooperative matrices needs of a device.
+// The matrix units of a device, with the facts that a pipeline needs.
 struct CooperativeUnits {
   gpu::MatrixShape shape;
   uint32_t subgroup_size = 0;

@@ -52,7 +52,7 @@ def variants():
             yield "attention_simt.cl", {"HEAD_DIM": head_dim, "HEAD_DIM_V": head_dim, "TILE": tile}
 
 
-# Where a source ends here. What follows in attention_simt.cl merges, and needs more builtins.
+# The text of a source ends here. The merge of attention_simt.cl follows, which needs more builtins.
 ENDS = {"attention_simt.cl": "// Element d of a query's result"}
 
 
