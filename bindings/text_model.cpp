@@ -17,6 +17,7 @@
 #include "engine/model/config.h"
 #include "engine/model/pooling_names.h"
 #include "engine/plan/strategy.h"
+#include "engine/run/activation_sizes.h"
 #include "engine/run/engine.h"
 #include "engine/run/log_levels.h"
 #include "engine/run/machine/expert_budget.h"
@@ -151,7 +152,8 @@ TextOptions text_options(const LoadOptions& asked, int64_t vocabulary) {
     options.kv_type = named<KvType>(asked.cache_type, {{"f16", KvType::f16}, {"f32", KvType::f32}}, "cache_type");
   options.context = asked.context;
   options.chunk = asked.chunk;
-  options.split = asked.split;
+  if (asked.split != std::vector{-1.0}) options.split = asked.split;  // -1: measured, as the flag's
+  as_kind<UsageError>([&] { require_shares(options.split); });
   options.sequences = asked.parallel;
   options.spare_texts = asked.parallel;  // sequences of the user's own
   options.drafts = true;

@@ -504,6 +504,17 @@ def test_drafts_change_no_id(tmp_path):
         assert len(model.generate("Once", predict=2, ignore_end=True).ids) == 2
 
 
+@pytest.mark.parametrize("split", [[float("nan")], [float("inf")], [-0.5], [2], [0.5, 0.6], [0.25, float("nan")]])
+def test_shares_that_are_none_are_refused_at_the_load(split):
+    with pytest.raises(tandem.UsageError, match="share"):
+        tandem.Model.load(MODEL, device="opencl:0,npu:0", plan="tensor", split=split)
+
+
+def test_shares_of_minus_one_are_measured():
+    with tandem.Model.load(MODEL, device="opencl:0,npu:0", plan="tensor", split=[-1]) as model:
+        assert len(model.generate("Once", predict=2, ignore_end=True).ids) == 2
+
+
 def test_budgets_for_experts_change_memory_and_no_id(tmp_path):
     shape = {"schema": 1, "name": "toy", "architecture": "qwen3moe", "layers": 2, "hidden": 64, "feed_forward": 96,
              "heads": 2, "vocabulary": 300, "context_length": 128, "experts": 8, "experts_used": 2,
