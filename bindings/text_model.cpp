@@ -242,6 +242,7 @@ std::shared_ptr<TextModel> TextModel::load(const LoadOptions& options) {
   static_cast<TextOptions&>(all) = text_options(options, config.vocabulary);
   if (config.sees_all) be_encoder(all, config);
   static_cast<MachineOptions&>(all) = machine_options(options.devices, options.threads);
+  if (all.plan == "auto") all.devices = with_host_beside_npus(all.devices);
   choose_experts(all, options);
   all.model_path = options.path;
   if (!all.program_folder.empty()) all.expert_folder = all.program_folder + "/packed";

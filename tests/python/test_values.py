@@ -515,6 +515,14 @@ def test_shares_of_minus_one_are_measured():
         assert len(model.generate("Once", predict=2, ignore_end=True).ids) == 2
 
 
+def test_the_host_runs_what_an_npu_does_not():
+    with tandem.Model.load(MODEL, device="npu:0") as model:
+        assert model.info["device"] == "npu:0,host"
+        assert len(model.generate("Once upon a time, there was", predict=3, ignore_end=True).ids) == 3
+    with pytest.raises(tandem.Error, match="needs"), tandem.Model.load(MODEL, device="npu:0", plan="gpu-only") as model:
+        model.generate("Once", predict=2)
+
+
 def test_budgets_for_experts_change_memory_and_no_id(tmp_path):
     shape = {"schema": 1, "name": "toy", "architecture": "qwen3moe", "layers": 2, "hidden": 64, "feed_forward": 96,
              "heads": 2, "vocabulary": 300, "context_length": 128, "experts": 8, "experts_used": 2,
