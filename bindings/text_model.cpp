@@ -10,6 +10,7 @@
 #include <exception>
 #include <future>
 #include <limits>
+#include <set>
 #include <string>
 
 #include "engine/device/gpu/kept_file.h"
@@ -202,6 +203,35 @@ SharedMachine open_machine(const std::vector<std::string>& devices, int threads)
   return make_machine(options);
 }
 
+// Warnings that a model gives once, however many texts they hold for. Any thread may call it.
+class Warnings {
+ public:
+  void say(const std::string& warning) {
+    const std::lock_guard lock(mutex_);
+    if (said_.insert(warning).second) spdlog::warn("{}", warning);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> said_;
+};
+
+namespace {
+
+// The program prints the same as notes. Runs on the machine's thread, behind a text.
+void warn_of_drafts(Warnings& warnings, const Engine& engine, SpecMode mode, const TextHistory* history,
+                    const Batcher::Result& ended) {
+  const bool by_name = mode != SpecMode::automatic && mode != SpecMode::none;
+  if (by_name && engine.contract().bits_depend_on_passes)
+    warnings.say("drafts may change the text: a token's bits depend on the other tokens of its pass (spec)");
+  if (const std::string& problem = ended.generation.drafts.model.problem; !problem.empty())
+    warnings.say("the text went on without the draft model: " + problem);
+  if (history != nullptr && !history->problem().empty())
+    warnings.say("the text was not kept in the history: " + history->problem());
+}
+
+}  // namespace
+
 // The engine, and what runs its texts. Members are destroyed from below: the service ends first.
 struct TextModel::Open {
   Open(std::unique_ptr<Engine> of, int64_t parallel)
@@ -220,6 +250,7 @@ struct TextModel::Open {
   }
 
   const std::unique_ptr<Engine> engine;
+  const std::shared_ptr<Warnings> warnings = std::make_shared<Warnings>();
   std::shared_ptr<TextHistory> history;     // null: none
   std::shared_ptr<DraftModel> draft_model;  // null: none
   std::unique_ptr<Engine> embedder;         // of embeds(), for work between two passes
@@ -437,7 +468,8 @@ void TextModel::require_ids(std::span<const int32_t> ids, int64_t position) cons
   require_tokens(ids);
 }
 
-// A service takes a list of texts at a time, and this list has one. The service refuses only when it is closed.
+// A service takes a list of texts at a time, and this list has one. The service refuses only when it is closed. The
+// service ends before the engine, so the engine lives when a text ends.
 TextTicket TextModel::start(std::vector<int32_t> prompt, GenerateOptions options, Sequence* sequence,
                             std::function<void(Batcher::Result)> on_end) {
   require_no_callback();
@@ -449,12 +481,11 @@ TextTicket TextModel::start(std::vector<int32_t> prompt, GenerateOptions options
   require_ids(prompt, 0);
   options.spec.history = model->history;
   options.spec.model = model->draft_model;
-  if (model->history) {
-    on_end = [history = model->history, tell = std::move(on_end)](Batcher::Result result) {
-      if (!history->problem().empty()) spdlog::warn("the text was not kept in the history: {}", history->problem());
-      tell(std::move(result));
-    };
-  }
+  on_end = [warnings = model->warnings, engine = model->engine.get(), mode = options.spec.mode,
+            history = model->history, tell = std::move(on_end)](Batcher::Result result) {
+    warn_of_drafts(*warnings, *engine, mode, history.get(), result);
+    tell(std::move(result));
+  };
   std::vector<TextService::Wish> wishes(1);
   wishes[0] = {std::move(prompt), std::move(options), "", std::move(on_end), sequence};
   auto tickets = model->service.ask(std::move(wishes));

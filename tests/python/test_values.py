@@ -504,6 +504,23 @@ def test_drafts_change_no_id(tmp_path):
         assert len(model.generate("Once", predict=2, ignore_end=True).ids) == 2
 
 
+def test_warnings_about_drafts_come_once(tmp_path, capfd):
+    where = {"device": "opencl:0,npu:0", "history": tmp_path / "none" / "history"}
+    with tandem.Model.load(MODEL, **where) as model:
+        assert model.info["bits_depend_on_passes"], "F32 weights on an NPU"
+        for spec in ("auto", "none"):
+            model.generate("Once", predict=2, spec=spec)
+        assert "may change" not in capfd.readouterr().err
+        for _ in range(3):
+            model.generate("Once", predict=2, spec="pld")
+    with tandem.Model.load(MODEL, **where) as model:
+        for _ in range(3):
+            model.generate("Once", predict=2, spec="pld")
+    said = capfd.readouterr().err
+    assert said.count("drafts may change the text") == 2, said
+    assert said.count("not kept in the history") == 1, said
+
+
 @pytest.mark.parametrize("split", [[float("nan")], [float("inf")], [-0.5], [2], [0.5, 0.6], [0.25, float("nan")]])
 def test_shares_that_are_none_are_refused_at_the_load(split):
     with pytest.raises(tandem.UsageError, match="share"):
