@@ -120,7 +120,7 @@ struct SpecOptions {
 struct ModelTotals {
   int64_t passes = 0;         // of the draft model
   double seconds = 0;         // that they took, without those that read the prompt
-  double prompt_seconds = 0;  // those
+  double prompt_seconds = 0;  // of the passes that read the prompt
   std::string problem;        // why the model was left out in the end; empty: it was not
 };
 
