@@ -508,15 +508,16 @@ Generation TextModel::write(std::vector<int32_t> prompt, GenerateOptions options
 
 // Hands work to the service's thread and waits. `work` and `model` belong to this call, which outlives them, so they
 // are taken by reference. An exception of the work travels back by the promise.
-void TextModel::between_passes(const std::function<void(Engine& engine)>& work,
-                               const std::function<void()>& look) const {
+void TextModel::between_passes(const std::function<void(Engine& engine)>& work, const std::function<void()>& look,
+                               int64_t tokens) const {
   require_no_callback();
   const auto model = open();
   const auto done = std::make_shared<std::promise<void>>();
   auto result = done->get_future();
-  const bool will_run = model->service.between_passes([&work, done, engine = model->engine.get()] {
+  const bool will_run = model->service.between_passes([&work, done, model = model.get(), tokens] {
     try {
-      work(*engine);
+      if (tokens > 0) model->service.make_room(tokens);
+      work(*model->engine);
       done->set_value();
     } catch (...) {
       done->set_exception(std::current_exception());
@@ -548,7 +549,7 @@ void TextModel::all_logits(std::span<const int32_t> ids, const LogitsSink& sink,
                    },
                    {.interrupted = patience.is_over});
       },
-      patience.look);
+      patience.look, std::ssize(ids));
 }
 
 KeptLogits keep(Engine& engine, Logits logits) {
@@ -577,7 +578,7 @@ KeptLogits TextModel::eval(std::span<const int32_t> ids, const Patience& patienc
           require_finite(engine, logits, 0);
           kept = keep(engine, logits);
         },
-        patience.look);
+        patience.look, std::ssize(ids));
     return kept;
   }
   std::vector<float> all(ids.size() * static_cast<size_t>(vocabulary_));

@@ -504,6 +504,19 @@ def test_drafts_change_no_id(tmp_path):
         assert len(model.generate("Once", predict=2, ignore_end=True).ids) == 2
 
 
+def test_finished_texts_leave_room_for_sequences():
+    with tandem.Model.load(MODEL, context=64, parallel=1, **ON_HOST) as model:
+        texts = [model.sequence(), model.sequence()]
+        model.generate("Once upon a time", predict=-1, ignore_end=True)
+        first = texts[0].extend(IDS)
+        model.generate("The sea", predict=-1, ignore_end=True)
+        assert model.eval(IDS).shape[0] == len(IDS)
+        model.generate("The dog", predict=-1, ignore_end=True)
+        assert model.perplexity(IDS) > 1
+        model.generate("A cat", predict=-1, ignore_end=True)
+        assert (texts[1].extend(IDS) == first).all()
+
+
 def test_warnings_about_drafts_come_once(tmp_path, capfd):
     where = {"device": "opencl:0,npu:0", "history": tmp_path / "none" / "history"}
     with tandem.Model.load(MODEL, **where) as model:
