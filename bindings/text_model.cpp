@@ -10,6 +10,7 @@
 #include <exception>
 #include <future>
 #include <limits>
+#include <set>
 #include <string>
 
 #include "engine/device/gpu/kept_file.h"
@@ -17,6 +18,7 @@
 #include "engine/model/config.h"
 #include "engine/model/pooling_names.h"
 #include "engine/plan/strategy.h"
+#include "engine/run/activation_sizes.h"
 #include "engine/run/engine.h"
 #include "engine/run/log_levels.h"
 #include "engine/run/machine/expert_budget.h"
@@ -151,7 +153,8 @@ TextOptions text_options(const LoadOptions& asked, int64_t vocabulary) {
     options.kv_type = named<KvType>(asked.cache_type, {{"f16", KvType::f16}, {"f32", KvType::f32}}, "cache_type");
   options.context = asked.context;
   options.chunk = asked.chunk;
-  options.split = asked.split;
+  if (asked.split != std::vector{-1.0}) options.split = asked.split;  // -1: measured, as the flag's
+  as_kind<UsageError>([&] { require_shares(options.split); });
   options.sequences = asked.parallel;
   options.spare_texts = asked.parallel;  // sequences of the user's own
   options.drafts = true;
@@ -200,6 +203,35 @@ SharedMachine open_machine(const std::vector<std::string>& devices, int threads)
   return make_machine(options);
 }
 
+// Warnings that a model gives once, however many texts they hold for. Any thread may call it.
+class Warnings {
+ public:
+  void say(const std::string& warning) {
+    const std::lock_guard lock(mutex_);
+    if (said_.insert(warning).second) spdlog::warn("{}", warning);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> said_;
+};
+
+namespace {
+
+// The program prints the same as notes. Runs on the machine's thread, behind a text.
+void warn_of_drafts(Warnings& warnings, const Engine& engine, SpecMode mode, const TextHistory* history,
+                    const Batcher::Result& ended) {
+  const bool by_name = mode != SpecMode::automatic && mode != SpecMode::none;
+  if (by_name && engine.contract().bits_depend_on_passes)
+    warnings.say("drafts may change the text: a token's bits depend on the other tokens of its pass (spec)");
+  if (const std::string& problem = ended.generation.drafts.model.problem; !problem.empty())
+    warnings.say("the text went on without the draft model: " + problem);
+  if (history != nullptr && !history->problem().empty())
+    warnings.say("the text was not kept in the history: " + history->problem());
+}
+
+}  // namespace
+
 // The engine, and what runs its texts. Members are destroyed from below: the service ends first.
 struct TextModel::Open {
   Open(std::unique_ptr<Engine> of, int64_t parallel)
@@ -218,6 +250,7 @@ struct TextModel::Open {
   }
 
   const std::unique_ptr<Engine> engine;
+  const std::shared_ptr<Warnings> warnings = std::make_shared<Warnings>();
   std::shared_ptr<TextHistory> history;     // null: none
   std::shared_ptr<DraftModel> draft_model;  // null: none
   std::unique_ptr<Engine> embedder;         // of embeds(), for work between two passes
@@ -240,6 +273,7 @@ std::shared_ptr<TextModel> TextModel::load(const LoadOptions& options) {
   static_cast<TextOptions&>(all) = text_options(options, config.vocabulary);
   if (config.sees_all) be_encoder(all, config);
   static_cast<MachineOptions&>(all) = machine_options(options.devices, options.threads);
+  if (all.plan == "auto") all.devices = with_host_beside_npus(all.devices);
   choose_experts(all, options);
   all.model_path = options.path;
   if (!all.program_folder.empty()) all.expert_folder = all.program_folder + "/packed";
@@ -434,7 +468,8 @@ void TextModel::require_ids(std::span<const int32_t> ids, int64_t position) cons
   require_tokens(ids);
 }
 
-// A service takes a list of texts at a time, and this list has one. The service refuses only when it is closed.
+// A service takes a list of texts at a time, and this list has one. The service refuses only when it is closed. The
+// service ends before the engine, so the engine lives when a text ends.
 TextTicket TextModel::start(std::vector<int32_t> prompt, GenerateOptions options, Sequence* sequence,
                             std::function<void(Batcher::Result)> on_end) {
   require_no_callback();
@@ -446,12 +481,11 @@ TextTicket TextModel::start(std::vector<int32_t> prompt, GenerateOptions options
   require_ids(prompt, 0);
   options.spec.history = model->history;
   options.spec.model = model->draft_model;
-  if (model->history) {
-    on_end = [history = model->history, tell = std::move(on_end)](Batcher::Result result) {
-      if (!history->problem().empty()) spdlog::warn("the text was not kept in the history: {}", history->problem());
-      tell(std::move(result));
-    };
-  }
+  on_end = [warnings = model->warnings, engine = model->engine.get(), mode = options.spec.mode,
+            history = model->history, tell = std::move(on_end)](Batcher::Result result) {
+    warn_of_drafts(*warnings, *engine, mode, history.get(), result);
+    tell(std::move(result));
+  };
   std::vector<TextService::Wish> wishes(1);
   wishes[0] = {std::move(prompt), std::move(options), "", std::move(on_end), sequence};
   auto tickets = model->service.ask(std::move(wishes));
@@ -474,15 +508,16 @@ Generation TextModel::write(std::vector<int32_t> prompt, GenerateOptions options
 
 // Hands work to the service's thread and waits. `work` and `model` belong to this call, which outlives them, so they
 // are taken by reference. An exception of the work travels back by the promise.
-void TextModel::between_passes(const std::function<void(Engine& engine)>& work,
-                               const std::function<void()>& look) const {
+void TextModel::between_passes(const std::function<void(Engine& engine)>& work, const std::function<void()>& look,
+                               int64_t tokens) const {
   require_no_callback();
   const auto model = open();
   const auto done = std::make_shared<std::promise<void>>();
   auto result = done->get_future();
-  const bool will_run = model->service.between_passes([&work, done, engine = model->engine.get()] {
+  const bool will_run = model->service.between_passes([&work, done, model = model.get(), tokens] {
     try {
-      work(*engine);
+      if (tokens > 0) model->service.make_room(tokens);
+      work(*model->engine);
       done->set_value();
     } catch (...) {
       done->set_exception(std::current_exception());
@@ -514,7 +549,7 @@ void TextModel::all_logits(std::span<const int32_t> ids, const LogitsSink& sink,
                    },
                    {.interrupted = patience.is_over});
       },
-      patience.look);
+      patience.look, std::ssize(ids));
 }
 
 KeptLogits keep(Engine& engine, Logits logits) {
@@ -543,7 +578,7 @@ KeptLogits TextModel::eval(std::span<const int32_t> ids, const Patience& patienc
           require_finite(engine, logits, 0);
           kept = keep(engine, logits);
         },
-        patience.look);
+        patience.look, std::ssize(ids));
     return kept;
   }
   std::vector<float> all(ids.size() * static_cast<size_t>(vocabulary_));

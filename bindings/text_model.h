@@ -127,8 +127,10 @@ class TextModel {
                    std::function<void(Batcher::Result)> on_end);
   // Waits for the text. Throws the error of a text that failed.
   Generation write(std::vector<int32_t> prompt, GenerateOptions options, Sequence* sequence);
-  // Runs work between two passes, and waits for it.
-  void between_passes(const std::function<void(Engine& engine)>& work, const std::function<void()>& look = {}) const;
+  // Runs work between two passes, and waits for it. tokens: that the work appends to sequences. Pages of finished texts
+  // are freed for them; 0: none are needed.
+  void between_passes(const std::function<void(Engine& engine)>& work, const std::function<void()>& look = {},
+                      int64_t tokens = 0) const;
   // The same without waiting. The work must not throw.
   void post(std::function<void(Engine& engine)> work) const;
   // UsageError: an id is no token. ContextError: so many tokens behind `position` do not fit, which is checked first.
@@ -206,7 +208,7 @@ class TextSequence {
  private:
   class Turn;
   void between(const std::function<void(Engine& engine, Sequence& sequence)>& work,
-               const std::function<void()>& look = {}) const;
+               const std::function<void()>& look = {}, int64_t tokens = 0) const;
   std::vector<int32_t> behind_own(std::span<const int32_t> prompt) const;
   const std::shared_ptr<TextModel> model_;
   mutable std::atomic<bool> is_busy_ = false;

@@ -60,10 +60,10 @@ TextSequence::~TextSequence() {
 }
 
 // The turn is taken on the caller's thread and held until the work has run on the service's thread.
-void TextSequence::between(const std::function<void(Engine&, Sequence&)>& work,
-                           const std::function<void()>& look) const {
+void TextSequence::between(const std::function<void(Engine&, Sequence&)>& work, const std::function<void()>& look,
+                           int64_t tokens) const {
   const Turn turn(is_busy_);
-  model_->between_passes([&](Engine& engine) { work(engine, sequence_); }, look);
+  model_->between_passes([&](Engine& engine) { work(engine, sequence_); }, look, tokens);
 }
 
 int64_t TextSequence::position() const {
@@ -90,17 +90,19 @@ KeptLogits TextSequence::extend(std::span<const int32_t> ids, const Patience& pa
         extended = keep(engine, logits);
         if (last != nullptr) *last = extended;
       },
-      patience.look);
+      patience.look, std::ssize(ids));
   return extended;
 }
 
 // Whole pages are shared by both sequences, so a fork costs about the same at any length.
 std::shared_ptr<TextSequence> TextSequence::fork(int64_t position) const {
   std::optional<Sequence> forked;
-  between([&](Engine& engine, Sequence& sequence) {
-    require_within(sequence, position, "a sequence cannot be forked there");
-    forked = engine.cache().fork(sequence, position);
-  });
+  between(
+      [&](Engine& engine, Sequence& sequence) {
+        require_within(sequence, position, "a sequence cannot be forked there");
+        forked = engine.cache().fork(sequence, position);
+      },
+      {}, 1);
   return std::make_shared<TextSequence>(model_, std::move(*forked));
 }
 
@@ -119,8 +121,8 @@ void TextSequence::save(const std::string& path) const {
 std::shared_ptr<TextSequence> TextSequence::load(std::shared_ptr<TextModel> model, const std::string& path) {
   model->require_writer();
   std::optional<Sequence> loaded;
-  model->between_passes(
-      [&](Engine& engine) { loaded = as_kind<FileError>([&] { return engine.cache().load(path); }); });
+  model->between_passes([&](Engine& engine) { loaded = as_kind<FileError>([&] { return engine.cache().load(path); }); },
+                        {}, model->context());
   return std::make_shared<TextSequence>(std::move(model), std::move(*loaded));
 }
 
@@ -137,13 +139,15 @@ KeptLogits TextSequence::draft(std::span<const int32_t> ids, std::span<const int
                        "token " + std::to_string(i) + ", its parent " + std::to_string(parents[i]),
                        "-1 is the end of the text");
   KeptLogits all;
-  between([&](Engine& engine, Sequence& sequence) {
-    model_->require_ids(ids, sequence.position());
-    const Extension extension{&sequence, ids, std::ssize(ids), parents};
-    const Logits logits = engine.extend({&extension, 1});
-    require_finite(engine, logits, sequence.position());
-    all = keep(engine, logits);
-  });
+  between(
+      [&](Engine& engine, Sequence& sequence) {
+        model_->require_ids(ids, sequence.position());
+        const Extension extension{&sequence, ids, std::ssize(ids), parents};
+        const Logits logits = engine.extend({&extension, 1});
+        require_finite(engine, logits, sequence.position());
+        all = keep(engine, logits);
+      },
+      {}, std::ssize(ids));
   return all;
 }
 

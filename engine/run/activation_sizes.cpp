@@ -1,6 +1,9 @@
 #include "engine/run/activation_sizes.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
 #include <utility>
 
 #include "engine/plan/placer.h"
@@ -53,6 +56,16 @@ void give_room_for_units(ActivationSizes& sizes, const Machine& machine, const M
 }
 
 }  // namespace
+
+// A comparison with NaN is false, so NaN is refused too.
+void require_shares(std::span<const double> split) {
+  constexpr const char* kHint = "Give the NPU's share from 0 to 1, or one for each device, which add up to 1";
+  for (const double share : split)
+    if (!(share >= 0 && share <= 1)) throw Error("a share of rows is out of range", std::to_string(share), kHint);
+  const double sum = std::accumulate(split.begin(), split.end(), 0.0);
+  if (split.size() > 1 && std::abs(sum - 1) > 1e-6)
+    throw Error("the shares of rows do not add up to 1", std::to_string(sum), kHint);
+}
 
 int64_t context_of(const TextOptions& options, const ModelConfig& config) {
   const int64_t trained = config.context_length > 0 ? config.context_length : kDefaultContext;

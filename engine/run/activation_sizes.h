@@ -26,6 +26,9 @@ int64_t context_of(const TextOptions& options, const ModelConfig& config);
 ActivationSizes activation_sizes(const TextOptions& options, const ModelConfig& config, const Machine& machine,
                                  const Strategy* asked, std::span<const MovingExperts> moving = {});
 
+// Error: a share of TextOptions::split is no number from 0 to 1, or several do not add up to 1.
+void require_shares(std::span<const double> split);
+
 // The type of activations that the options and the model decide about; absent: the devices decide (default_act()).
 // weights: the formats of the model's matrices.
 std::optional<ActType> chosen_act(const TextOptions& options, std::span<const PackedFormat> weights);

@@ -136,6 +136,7 @@ Engine::State::State(std::shared_ptr<LoadedModel> model, const TextOptions& opti
 // from options and model, and the buffers from the sizes. rebuild() makes the planner, which needs all of them.
 void Engine::State::set_up() {
   require_logits(model_->config(), options_, model_->file().path());
+  require_shares(options_.split);
   const std::vector<PackedFormat> formats = matrix_formats(model_->model().weights);
   options_.act = chosen_act(options_, formats).value_or(default_act(*machine_, asked_));
   contract_ = find_contract(machine_->infos());

@@ -120,7 +120,7 @@ struct SpecOptions {
 struct ModelTotals {
   int64_t passes = 0;         // of the draft model
   double seconds = 0;         // that they took, without those that read the prompt
-  double prompt_seconds = 0;  // those
+  double prompt_seconds = 0;  // of the passes that read the prompt
   std::string problem;        // why the model was left out in the end; empty: it was not
 };
 
@@ -260,6 +260,9 @@ class Batcher {
   int64_t waiting() const;  // not admitted yet
   int64_t active() const;
   bool step();  // one pass; false: there is no request
+  // Frees pages of finished requests, which are kept for their prefixes, until so many tokens of a sequence fit. The
+  // same is done in front of each pass. Called on the machine's or the service's thread, between two passes.
+  void make_room(int64_t tokens);
 
   // Sums over all requests so far.
   struct Totals {
@@ -316,6 +319,8 @@ class TextService {
   // Runs work that calls the engine on the service's thread, between two passes, and does not wait for it. The work
   // must not throw. False: the service was closed, and nothing runs.
   bool between_passes(std::function<void()> work);
+  // As Batcher::make_room(). Only for work between two passes, before it extends a sequence of its own.
+  void make_room(int64_t tokens);
 
   struct Load {
     int64_t waiting = 0, active = 0;

@@ -79,7 +79,8 @@ typedef struct tandem_load_options {
                                 "static"; null: "auto" */
   const char* packed;        /* a file of `tandem pack` for this model; null: the one in the user's cache */
   int expert_copies;         /* not 0: experts are copied into slots of the GPU, which expert_budget counts */
-  /* Sources of drafts (docs/sdnpu.md); no draft changes a text. */
+  /* Sources of drafts (docs/sdnpu.md). No draft changes a text, unless `spec` asks for drafts by name where
+   * `bits_depend_on_passes` of tandem_model_json() is true. A warning says so then. */
   const char* draft_model; /* a smaller model of the same vocabulary; null: none */
   const char* history;     /* a file of earlier texts, which gets this model's texts too; null: none */
   int64_t chunk;           /* most tokens of a pass; 0: the default */

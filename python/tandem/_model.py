@@ -397,8 +397,9 @@ class Model:
         place of the sampler; it must not call the model. sequence: continues this sequence, which has the text's
         beginning.
 
-        spec: where drafts come from, "auto", "sdnpu", "pld", "sam" or "none"; no draft changes the text. draft_max:
-        most drafts of a pass. predictions: texts or ids that the answer may look like. `timings` counts drafts.
+        spec: where drafts come from, "auto", "sdnpu", "pld", "sam" or "none". No draft changes the text, unless spec
+        names one of the middle three where `info["bits_depend_on_passes"]` is true; a warning says so. draft_max: most
+        drafts of a pass. predictions: texts or ids that the answer may look like. `timings` counts drafts.
         """
         if isinstance(prompt, (list, tuple)) and prompt and all(_is_prompt(each) for each in prompt):
             streams = [self.stream(each, **options) for each in prompt]

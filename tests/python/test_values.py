@@ -504,6 +504,55 @@ def test_drafts_change_no_id(tmp_path):
         assert len(model.generate("Once", predict=2, ignore_end=True).ids) == 2
 
 
+def test_finished_texts_leave_room_for_sequences():
+    with tandem.Model.load(MODEL, context=64, parallel=1, **ON_HOST) as model:
+        texts = [model.sequence(), model.sequence()]
+        model.generate("Once upon a time", predict=-1, ignore_end=True)
+        first = texts[0].extend(IDS)
+        model.generate("The sea", predict=-1, ignore_end=True)
+        assert model.eval(IDS).shape[0] == len(IDS)
+        model.generate("The dog", predict=-1, ignore_end=True)
+        assert model.perplexity(IDS) > 1
+        model.generate("A cat", predict=-1, ignore_end=True)
+        assert (texts[1].extend(IDS) == first).all()
+
+
+def test_warnings_about_drafts_come_once(tmp_path, capfd):
+    where = {"device": "opencl:0,npu:0", "history": tmp_path / "none" / "history"}
+    with tandem.Model.load(MODEL, **where) as model:
+        assert model.info["bits_depend_on_passes"], "F32 weights on an NPU"
+        for spec in ("auto", "none"):
+            model.generate("Once", predict=2, spec=spec)
+        assert "may change" not in capfd.readouterr().err
+        for _ in range(3):
+            model.generate("Once", predict=2, spec="pld")
+    with tandem.Model.load(MODEL, **where) as model:
+        for _ in range(3):
+            model.generate("Once", predict=2, spec="pld")
+    said = capfd.readouterr().err
+    assert said.count("drafts may change the text") == 2, said
+    assert said.count("not kept in the history") == 1, said
+
+
+@pytest.mark.parametrize("split", [[float("nan")], [float("inf")], [-0.5], [2], [0.5, 0.6], [0.25, float("nan")]])
+def test_shares_that_are_none_are_refused_at_the_load(split):
+    with pytest.raises(tandem.UsageError, match="share"):
+        tandem.Model.load(MODEL, device="opencl:0,npu:0", plan="tensor", split=split)
+
+
+def test_shares_of_minus_one_are_measured():
+    with tandem.Model.load(MODEL, device="opencl:0,npu:0", plan="tensor", split=[-1]) as model:
+        assert len(model.generate("Once", predict=2, ignore_end=True).ids) == 2
+
+
+def test_the_host_runs_what_an_npu_does_not():
+    with tandem.Model.load(MODEL, device="npu:0") as model:
+        assert model.info["device"] == "npu:0,host"
+        assert len(model.generate("Once upon a time, there was", predict=3, ignore_end=True).ids) == 3
+    with pytest.raises(tandem.Error, match="needs"), tandem.Model.load(MODEL, device="npu:0", plan="gpu-only") as model:
+        model.generate("Once", predict=2)
+
+
 def test_budgets_for_experts_change_memory_and_no_id(tmp_path):
     shape = {"schema": 1, "name": "toy", "architecture": "qwen3moe", "layers": 2, "hidden": 64, "feed_forward": 96,
              "heads": 2, "vocabulary": 300, "context_length": 128, "experts": 8, "experts_used": 2,

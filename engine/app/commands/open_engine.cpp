@@ -43,15 +43,11 @@ void choose_act(const CommonFlags& flags, TextOptions& options) {
   options.i8_for_integers = flags.act == "auto";
 }
 
-// An NPU alone runs no whole model. Without a plan of the user's, the host is opened too.
+// Without a plan of the user's, the host is opened beside an NPU, and a note says so.
 std::vector<std::string> devices_to_open(const CommonFlags& flags) {
-  std::vector<std::string> devices = flags.engine.devices;
-  const auto is_npu = [](const std::string& id) { return device_kind(id) == DeviceKind::npu; };
-  if (devices.empty() || flags.engine.plan != "auto" || flags.engine.strict_device ||
-      !std::ranges::all_of(devices, is_npu))
-    return devices;
-  devices.push_back(first_device(DeviceKind::host));
-  if (!flags.quiet())
+  if (flags.engine.plan != "auto" || flags.engine.strict_device) return flags.engine.devices;
+  std::vector<std::string> devices = with_host_beside_npus(flags.engine.devices);
+  if (devices.size() > flags.engine.devices.size() && !flags.quiet())
     std::fprintf(stderr, "note: %s runs what %s does not\n", devices.back().c_str(),
                  flags.engine.devices.front().c_str());
   return devices;

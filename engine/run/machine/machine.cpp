@@ -459,6 +459,12 @@ void Machine::record(Timeline* timeline) {
   if (executor_) executor_->record(timeline);
 }
 
+std::vector<std::string> with_host_beside_npus(std::vector<std::string> devices) {
+  const auto is_npu = [](const std::string& id) { return device_kind(id) == DeviceKind::npu; };
+  if (!devices.empty() && std::ranges::all_of(devices, is_npu)) devices.push_back(first_device(DeviceKind::host));
+  return devices;
+}
+
 std::shared_ptr<Machine> make_machine(const MachineOptions& options) { return std::make_shared<Machine>(options); }
 std::string device_names(const Machine& machine) { return machine.device_names(); }
 

@@ -176,4 +176,7 @@ class Machine {
   Timeline* timeline_ = nullptr;
 };
 
+// An NPU alone runs no whole model. So the host comes behind devices that are all NPUs. Others stay as they are.
+std::vector<std::string> with_host_beside_npus(std::vector<std::string> devices);
+
 }  // namespace tandem

@@ -78,6 +78,7 @@ class Batcher::State {
     TANDEM_CHECK(width > 0, "active requests");
   }
   int64_t active() const { return std::ssize(active_); }
+  void free_pages(int64_t pages);
   size_t vocabulary() const { return static_cast<size_t>(engine_.model().config().vocabulary); }
   LogitRows rows_of(std::span<const float> logits) const {
     return {logits, vocabulary(), static_cast<size_t>(engine_.model().tokenizer().size())};
@@ -150,6 +151,7 @@ void Batcher::add(Sequence& sequence, std::vector<int32_t> prompt, GenerateOptio
 int64_t Batcher::waiting() const { return std::ssize(state_->queue_); }
 int64_t Batcher::active() const { return state_->active(); }
 const Batcher::Totals& Batcher::totals() const { return state_->totals_; }
+void Batcher::make_room(int64_t tokens) { state_->free_pages(pages_of(tokens) + 1); }
 void Batcher::watch(PassWatch* watch) { state_->watch_ = watch; }
 
 bool Batcher::step() {
@@ -421,6 +423,10 @@ void Batcher::State::keep_finished(Sequence ended) {
 void Batcher::State::evict_finished(std::span<const Extension> pass) {
   int64_t pages = 0;
   for (const Extension& each : pass) pages += pages_of(std::ssize(each.ids)) + 1;
+  free_pages(pages);
+}
+
+void Batcher::State::free_pages(int64_t pages) {
   while (!finished_.empty() && engine_.cache().free_pages() < pages) finished_.pop_front();
 }
 

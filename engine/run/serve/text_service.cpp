@@ -38,6 +38,7 @@ class TextService::State {
   Load load() const;
   void watch_passes(PassWatch* watch);
   bool between_passes(std::function<void()> work);
+  void make_room(int64_t tokens) { batcher_.make_room(tokens); }
 
  private:
   struct Asked {
@@ -100,6 +101,7 @@ std::optional<std::vector<TextTicket>> TextService::ask(std::vector<Wish> wishes
 
 TextService::Load TextService::load() const { return state_->load(); }
 void TextService::watch_passes(PassWatch* watch) { state_->watch_passes(watch); }
+void TextService::make_room(int64_t tokens) { state_->make_room(tokens); }
 bool TextService::between_passes(std::function<void()> work) { return state_->between_passes(std::move(work)); }
 
 // Closing interrupts all requests. The thread ends when none is left.
