@@ -14,6 +14,19 @@ namespace tandem::opencl {
 std::string code_name(cl_int code);  // "CL_OUT_OF_RESOURCES"; unknown ones as "code -123"
 void check(cl_int code, const char* call, const std::string& object);
 
+// Calls enqueue(), and waits for everything in the queue. If a call fails, it waits too, and then throws the Error:
+// commands may still use memory that is freed after an Error. object: for errors.
+template <typename Enqueue>
+void run_queued(const cl::CommandQueue& queue, const std::string& object, const Enqueue& enqueue) {
+  try {
+    enqueue();
+    check(queue.finish(), "clFinish", object);
+  } catch (...) {
+    queue.finish();  // a queue that is lost returns at once
+    throw;
+  }
+}
+
 // Sets an argument of a kernel. file: the kernel's source, for errors: "list.cl".
 template <typename T>
 void set_arg(cl::Kernel& kernel, cl_uint index, const T& value, const char* file) {

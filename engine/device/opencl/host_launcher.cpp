@@ -52,6 +52,10 @@ void HostLauncher::run(const Job& job) {
 
 // If memory is not shared, copies surround the kernels in the same in-order queue. clFinish() covers them all.
 void HostLauncher::execute_kernels(Prepared& program) {
+  run_queued(queue_, program.name + " on " + id_, [&] { enqueue_kernels(program); });
+}
+
+void HostLauncher::enqueue_kernels(Prepared& program) {
   if (!memory_.shared()) {
     for (const Region& region : program.copied.weights) uploads_ += memory_.upload_once(queue_, region);
     // Weights are rearranged only behind uploads, so otherwise nothing is looked at.
@@ -65,7 +69,6 @@ void HostLauncher::execute_kernels(Prepared& program) {
   if (!memory_.shared()) {
     for (const Region& region : program.copied.downloads) memory_.download(queue_, region);
   }
-  check(queue_.finish(), "clFinish", program.name + " on " + id_);
 }
 
 // The flag is raised only after clFinish(), so all results are visible to other devices.

@@ -38,6 +38,7 @@ class HostLauncher final : public Launcher {
   void run(const Job& job);
   void execute(const Job& job);
   void execute_kernels(Prepared& program);
+  void enqueue_kernels(Prepared& program);
 
   cl::CommandQueue queue_;
   SlotMemory& memory_;

@@ -243,16 +243,19 @@ class OpenclDevice final : public Device, private DeviceLab, private PrivateSlot
   std::unique_ptr<const LaunchSequence::Built> build(std::span<const PlannedLaunch> launches) override;
 
   void fetch(std::span<const Region> regions) override {
-    for (const Region& region : regions) memory_->download(queue_, region);
-    check(queue_.finish(), "clFinish", handle_.id);
+    run_queued(queue_, handle_.id, [&] {
+      for (const Region& region : regions) memory_->download(queue_, region);
+    });
   }
   void store(std::span<const Region> regions) override {
-    for (const Region& region : regions) memory_->upload(queue_, region);
-    check(queue_.finish(), "clFinish", handle_.id);
+    run_queued(queue_, handle_.id, [&] {
+      for (const Region& region : regions) memory_->upload(queue_, region);
+    });
   }
   void copy(std::span<const SlotCopy> copies) override {
-    for (const SlotCopy& one : copies) memory_->copy_within(queue_, one);
-    check(queue_.finish(), "clFinish", handle_.id);
+    run_queued(queue_, handle_.id, [&] {
+      for (const SlotCopy& one : copies) memory_->copy_within(queue_, one);
+    });
   }
 
   void record_spans(bool on) override {

@@ -137,8 +137,8 @@ void Preparer::warm_up(const KernelLaunch& launch, const LentKernel& made, const
   cl_int code = CL_SUCCESS;
   cl::CommandQueue queue(handle.context, handle.device, 0, &code);
   check(code, "clCreateCommandQueue", object);
-  check(enqueue(queue, kernel.get(), launch, nullptr), "clEnqueueNDRangeKernel", object);
-  check(queue.finish(), "clFinish", object);
+  run_queued(queue, object,
+             [&] { check(enqueue(queue, kernel.get(), launch, nullptr), "clEnqueueNDRangeKernel", object); });
 }
 
 // All ways of multiplying bytes give the same sums. So a kernel without instructions by name can replace any other.

@@ -45,8 +45,21 @@ void TextCache::set_home(PrivateSlots* home) {
   home_ = home;
 }
 
+// A page that another text shares is exchanged. If its copy on a device fails, the sequence gets the shared page back.
+// Otherwise the next call would take a page without content for its text.
 void TextCache::make_room(Sequence& sequence, int64_t tokens) const {
-  if (const auto copy = sequence.make_room(tokens)) copy_page(*copy);
+  const auto at = static_cast<size_t>(sequence.position() / kCachePage);
+  if (at >= sequence.pages().size() || pages_->users(sequence.pages()[at]) == 1) {
+    sequence.make_room(tokens);
+    return;
+  }
+  Sequence before = sequence.fork(sequence.position());
+  try {
+    if (const auto copy = sequence.make_room(tokens)) copy_page(*copy);
+  } catch (...) {
+    sequence = std::move(before);
+    throw;
+  }
 }
 
 // Copies a shared page, in all layers, before a sequence writes to it.
@@ -90,7 +103,12 @@ void TextCache::accept(Sequence& sequence, std::span<const int32_t> path) const 
     ids.push_back(tree.ids[static_cast<size_t>(token)]);
     ++position;
   }
-  if (home_ != nullptr) home_->copy(copies);
+  try {
+    if (home_ != nullptr) home_->copy(copies);
+  } catch (...) {
+    sequence.rewind(sequence.position());  // some tokens of the tree may be overwritten
+    throw;
+  }
   sequence.append(ids);
   sequence.rewind(position);  // releases pages that only the tree needed
 }

@@ -5,7 +5,10 @@
 
 #include <cstring>
 #include <random>
+#include <utility>
 
+#include "engine/device/private_slots.h"
+#include "engine/run/cache/cache_regions.h"
 #include "engine/run/cache/draft_tree.h"
 #include "tests/engine/run/many_sequences.h"
 
@@ -232,6 +235,48 @@ TEST_F(HostTrees, are_accepted_over_the_edge_of_a_page) {
   std::vector<int32_t> plain(text.ids().begin(), text.ids().end());
   Sequence own = alone->cache().new_sequence();
   EXPECT_TRUE(std::ranges::equal(found, extend(*alone, own, plain)));
+}
+
+// A card's memory whose first copy fails. Its later copies are done in the pool.
+class FailingOnce : public PrivateSlots {
+ public:
+  void fetch(std::span<const Region> /*regions*/) override {}
+  void store(std::span<const Region> /*regions*/) override {}
+  void copy(std::span<const SlotCopy> copies) override {
+    if (!std::exchange(failed_, true)) {
+      copy_in_pool(copies.first(std::min<size_t>(copies.size(), 2)));
+      throw Error("a copy failed", "a card");
+    }
+    copy_in_pool(copies);
+  }
+
+ private:
+  bool failed_ = false;
+};
+
+// A caller may try again after an error. The text that it continues then is the text before.
+TEST_F(HostTrees, are_as_they_were_where_a_copy_on_a_card_fails) {
+  const auto engine = open_for_trees(), alone = open(1);
+  const auto before = ids_of(1, 9), ids = ids_of(2, 4), next = ids_of(4, 3);
+  Sequence first = engine->cache().new_sequence(), own = alone->cache().new_sequence();
+  run(*engine, first, before);
+  Sequence text = engine->cache().fork(first, 8);
+  FailingOnce card;
+  engine->cache().set_home(&card);
+  EXPECT_THROW(run(*engine, text, next), Error);
+  EXPECT_EQ(text.pages()[0], first.pages()[0]) << "the page with its tokens";
+  const auto found = run(*engine, text, next);
+  extend(*alone, own, std::span(before).first(8));
+  EXPECT_TRUE(std::ranges::equal(found, extend(*alone, own, next)));
+
+  const std::vector<int32_t> others{5};
+  run(*engine, text, ids, {-1, -1, 0, 2});
+  FailingOnce later;
+  engine->cache().set_home(&later);
+  EXPECT_THROW(engine->cache().accept(text, std::vector<int32_t>{1}), Error);
+  EXPECT_TRUE(text.drafts().ids.empty()) << "a token of the tree may be overwritten";
+  EXPECT_EQ(text.position(), 11);
+  EXPECT_TRUE(std::ranges::equal(run(*engine, text, others), extend(*alone, own, others)));
 }
 
 TEST_F(HostTrees, need_an_engine_for_more_than_one_sequence) {
