@@ -18,9 +18,10 @@ using gpu::microseconds_since, gpu::test_policy;
 constexpr std::chrono::milliseconds kBound{5000};  // generous: the first launch of a kernel may compile it
 
 void run_single(const cl::CommandQueue& queue, const cl::Kernel& kernel, size_t items, const std::string& object) {
-  check(queue.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(items), cl::NDRange(1)), "clEnqueueNDRangeKernel",
-        object);
-  check(queue.finish(), "clFinish", object);
+  run_queued(queue, object, [&] {
+    check(queue.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(items), cl::NDRange(1)),
+          "clEnqueueNDRangeKernel", object);
+  });
 }
 
 void set_buffer(cl::Kernel& kernel, cl_uint index, const cl::Buffer& buffer, const std::string& object) {
