@@ -63,12 +63,15 @@ std::vector<std::string> available(const std::function<bool(const DeviceFactory&
   return gpus;
 }
 
-// A hint for errors: the available devices, and the unusable ones of the interface that `id` names.
+// A hint for errors: the available devices, the unusable ones of the interface that `id` names, and why its drivers do
+// not list their devices.
 std::string what_there_is(std::string_view id) {
   std::string hint = "available: " + joined(available_devices());
   for (const proof::Api api : kApis) {
     if (!id.starts_with(proof::name_of(api))) continue;
     for (const proof::Unusable& one : proof::unusable(api)) hint += "; " + one.id + " is left out: " + one.reason;
+    const std::string failure = api == proof::Api::opencl ? opencl_listing_failure() : vulkan_listing_failure();
+    if (!failure.empty()) hint += "; " + failure;
   }
   return hint;
 }

@@ -26,8 +26,8 @@ struct MatrixUnitCase {
   // The sizes behind the bytes of a panel in a product's arguments: columns, first row, end of the rows, words of a
   // token's codes, sums of a token, tokens.
   static std::array<int32_t, 6> sizes();
-  // Whether y [tokens, rows] has the bits of act_i8_product(). Every eighth sum is compared, so that all rows and tokens
-  // have some: each start of a device waits for this.
+  // Whether y [tokens, rows] has the bits of act_i8_product(). Every eighth sum is compared, so that all rows and
+  // tokens have some: each start of a device waits for this.
   bool has_plain_bits(std::span<const float> y) const;
 };
 

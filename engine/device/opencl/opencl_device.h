@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/device/device_factory.h"
@@ -15,6 +16,7 @@ namespace tandem {
 
 DeviceCount opencl_device_count();                 // none without a driver; never throws
 std::vector<proof::Identity> opencl_identities();  // the devices opencl:0, opencl:1, ...; never throws
+std::string opencl_listing_failure();              // why a driver did not list its devices, for hints; "": all did
 std::vector<KnownGpu> known_opencl_gpus();         // as DeviceFactory::known
 void configure_opencl(const DeviceOptions& options);
 std::unique_ptr<Device> open_opencl_device(int index, const DeviceOptions& options);

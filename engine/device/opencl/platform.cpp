@@ -33,7 +33,7 @@ void configure_process(size_t workers) {
 }
 
 // The order of calls matters: variables are set and fatal drivers are hidden before the loader is used.
-std::vector<FoundDevice> find_devices() {
+std::vector<FoundDevice> find_devices(std::string* failures) {
   configure_process(0);
   proof::make_room_for_pocl();
   // The verdict hides drivers from the loader that would end this process.
@@ -48,8 +48,12 @@ std::vector<FoundDevice> find_devices() {
   std::vector<FoundDevice> gpus, others;
   for (const cl::Platform& platform : platforms) {
     std::vector<cl::Device> devices;
-    if (platform.getDevices(CL_DEVICE_TYPE_ALL, &devices) != CL_SUCCESS)
-      continue;  // CL_DEVICE_NOT_FOUND: an empty platform
+    const cl_int listed = platform.getDevices(CL_DEVICE_TYPE_ALL, &devices);
+    if (listed != CL_SUCCESS && listed != CL_DEVICE_NOT_FOUND && failures) {
+      *failures += (failures->empty() ? "" : "; ") + platform.getInfo<CL_PLATFORM_NAME>() +
+                   " does not list its devices: clGetDeviceIDs failed with " + code_name(listed);
+    }
+    if (listed != CL_SUCCESS) continue;  // CL_DEVICE_NOT_FOUND: an empty platform
     for (const cl::Device& device : devices) {
       const bool cpu = is_cpu(device);
       (cpu ? others : gpus).push_back({platform, device});
@@ -96,6 +100,18 @@ DeviceCount opencl_device_count() {
   } catch (const std::exception&) {
     return {};  // the driver is broken; opening a device says why
   }
+}
+
+std::string opencl_listing_failure() {
+  std::string failures;
+  try {
+    opencl::find_devices(&failures);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return failures;
 }
 
 std::vector<KnownGpu> known_opencl_gpus() { return proof::known_gpus(proof::Api::opencl, opencl_identities); }

@@ -26,7 +26,8 @@ std::vector<proof::Identity> identities(const std::vector<FoundDevice>& found);
 
 // All devices of all platforms, in the order that opencl:N counts: GPUs and accelerators first, then
 // CPUs. Empty without a driver. The first call lets a child process try the drivers, if that was not done
-// before (engine/device/proof/).
-std::vector<FoundDevice> find_devices();
+// before (engine/device/proof/). failures: gets the platforms that do not list their devices, with the driver's code; a
+// platform without devices is no failure.
+std::vector<FoundDevice> find_devices(std::string* failures = nullptr);
 
 }  // namespace tandem::opencl

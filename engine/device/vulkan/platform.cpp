@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <thread>
 
@@ -214,6 +215,24 @@ DeviceCount vulkan_device_count() {
   } catch (const std::exception&) {
     return {};  // there is no driver, or a broken one; opening a device says why
   }
+}
+
+// A machine without any driver has no instance. That is no failure.
+std::string vulkan_listing_failure() {
+  std::optional<vulkan::Instance> instance;
+  try {
+    instance.emplace(nullptr);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::exception&) {
+    return "";
+  }
+  try {
+    vulkan::find_devices(*instance);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
 }
 
 std::vector<KnownGpu> known_vulkan_gpus() { return proof::known_gpus(proof::Api::vulkan, vulkan_identities); }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/device/device_factory.h"
@@ -17,7 +18,8 @@ namespace tandem {
 
 DeviceCount vulkan_device_count();                 // none without a driver; never throws
 std::vector<proof::Identity> vulkan_identities();  // the devices vulkan:0, vulkan:1, ...; never throws
-std::vector<KnownGpu> known_vulkan_gpus();         // as DeviceFactory::known
+std::string vulkan_listing_failure();       // why the drivers did not list their devices, for hints; "": they did
+std::vector<KnownGpu> known_vulkan_gpus();  // as DeviceFactory::known
 void configure_vulkan(const DeviceOptions& options);
 std::unique_ptr<Device> open_vulkan_device(int index, const DeviceOptions& options);
 

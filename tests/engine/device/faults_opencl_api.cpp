@@ -15,6 +15,13 @@ using tandem::testing::real;
 
 extern "C" {
 
+cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint count, cl_device_id* devices,
+                      cl_uint* found) {
+  REAL(clGetDeviceIDs);
+  if (const auto code = injected("clGetDeviceIDs")) return *code;
+  return call(platform, type, count, devices, found);
+}
+
 cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t* offset,
                               const size_t* global, const size_t* local, cl_uint count, const cl_event* waits,
                               cl_event* event) {

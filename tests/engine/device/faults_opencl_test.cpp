@@ -44,6 +44,20 @@ TEST_P(OpenclFaults, a_device_lost_at_any_call_of_a_run_is_named_and_runs_the_ne
   EXPECT_GT(seen, 0);
 }
 
+TEST(OpenclListing, that_fails_is_named_where_its_device_is_asked_for) {
+  if (device_factory("opencl:0").count().all == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
+  const FailingCall fault("clGetDeviceIDs", CL_OUT_OF_RESOURCES, 0, 1000);
+  const std::string error = message_of([] { open_device("opencl:0", {}); });
+  EXPECT_THAT(error, HasSubstr("there is no such device"));
+  EXPECT_THAT(error, HasSubstr("does not list its devices: clGetDeviceIDs failed with CL_OUT_OF_RESOURCES"));
+}
+
+TEST(OpenclListing, of_no_devices_is_no_failure) {
+  if (device_factory("opencl:0").count().all == 0) SKIP_FOR_WANT_OF(opencl, "no OpenCL device");
+  const FailingCall fault("clGetDeviceIDs", CL_DEVICE_NOT_FOUND, 0, 1000);
+  EXPECT_THAT(message_of([] { open_device("opencl:0", {}); }), ::testing::Not(HasSubstr("does not list")));
+}
+
 TEST_P(OpenclFaults, a_device_lost_in_mid_plan_can_be_closed_and_opened_again) {
   OPEN_BENCH(bench);
   ASSERT_TRUE(bench.runs_well());

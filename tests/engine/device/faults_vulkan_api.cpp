@@ -10,6 +10,12 @@ using tandem::testing::real;
 
 extern "C" {
 
+VkResult vkEnumeratePhysicalDevices(VkInstance instance, uint32_t* count, VkPhysicalDevice* devices) {
+  REAL(vkEnumeratePhysicalDevices);
+  if (const auto code = injected("vkEnumeratePhysicalDevices")) return static_cast<VkResult>(*code);
+  return call(instance, count, devices);
+}
+
 VkResult vkQueueSubmit(VkQueue queue, uint32_t count, const VkSubmitInfo* submits, VkFence fence) {
   REAL(vkQueueSubmit);
   if (const auto code = injected("vkQueueSubmit")) return static_cast<VkResult>(*code);

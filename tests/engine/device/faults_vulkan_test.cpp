@@ -96,6 +96,12 @@ TEST_P(VulkanFaults, memory_that_the_device_does_not_have_is_named_and_can_be_ha
   EXPECT_GT(seen, 0);
 }
 
+TEST(VulkanListing, that_fails_is_named_where_its_device_is_asked_for) {
+  if (vulkan_device_count().all == 0) SKIP_FOR_WANT_OF(vulkan, "no Vulkan device");
+  const FailingCall fault("vkEnumeratePhysicalDevices", VK_ERROR_INITIALIZATION_FAILED, 0, 1000);
+  EXPECT_THAT(message_of([] { open_device("vulkan:0", {}); }), HasSubstr("VK_ERROR_INITIALIZATION_FAILED"));
+}
+
 TEST(VulkanWeights, that_a_card_has_no_room_for_are_the_hosts) {
   if (vulkan_device_count().all == 0) SKIP_FOR_WANT_OF(vulkan, "no Vulkan device");
   sync::Pool pool;
