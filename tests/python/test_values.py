@@ -518,9 +518,9 @@ def test_finished_texts_leave_room_for_sequences():
 
 
 def test_warnings_about_drafts_come_once(tmp_path, capfd):
-    where = {"device": "opencl:0,npu:0", "plan": "tensor", "history": tmp_path / "none" / "history"}
+    where = {"device": "opencl:0,npu:0", "act": "f32", "history": tmp_path / "none" / "history"}
     with tandem.Model.load(MODEL, **where) as model:
-        assert model.info["bits_depend_on_passes"], "F32 weights on an NPU"
+        assert model.info["bits_depend_on_passes"], "an NPU rounds activations"
         for spec in ("auto", "none"):
             model.generate("Once", predict=2, spec=spec)
         assert "may change" not in capfd.readouterr().err
