@@ -80,8 +80,7 @@ INLINE float2 load_pair(__global const ELEMENT *base, const size_t at, const int
   return (float2)(LOAD1(base + at), left > 1 ? LOAD1(base + at + 1) : 0.0f);
 }
 
-// For each query of the tile, the results of the splits so far; `values` are this work-item's pairs, for the queries of its
-// part.
+// For each query of the tile, the results of the splits so far; `values` are this work-item's pairs for its own queries.
 typedef struct {
   int first[TILE];  // the first position that the query sees
   int last[TILE];   // the query's own position, the last one that it sees

@@ -125,7 +125,7 @@ TEST_F(VulkanActI8, has_the_same_bits_on_emulated_matrix_units) {
   expect_bits_without_units(gpu::MatrixUnits::emulated);
 }
 
-// Debian 12's lavapipe has no matrix units. Mesa 26.1's lavapipe has them.
+// The lavapipe of Debian 12 has no matrix units; Mesa 26.1 has some.
 TEST_F(VulkanActI8, has_the_same_bits_on_matrix_units) {
   Handle handle(0, {}, nullptr);
   if (!handle.matrix_units()) GTEST_SKIP() << "skipped: the device has no cooperative matrices of signed bytes";
