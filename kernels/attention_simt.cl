@@ -25,7 +25,7 @@
 //   exp is exp1 of common.cl. Its sum is 64 lane sums and a tree in the order of group_sum.
 //   A value element is one fma chain over ascending positions. merge() merges splits in ascending order.
 // Limits: HEAD_DIM, HEAD_DIM_V >= 1; TILE 1..8; positions[s] < pages_each * SPLIT; local memory TILE * (SPLIT +
-//   HEAD_DIM + 3 + 72) * 4 bytes.
+//   HEAD_DIM + 3 + 79) * 4 bytes.
 #ifndef HEAD_DIM
 #define HEAD_DIM 64
 #endif
@@ -80,14 +80,11 @@ INLINE float2 load_pair(__global const ELEMENT *base, const size_t at, const int
   return (float2)(LOAD1(base + at), left > 1 ? LOAD1(base + at + 1) : 0.0f);
 }
 
-// For each query of the tile, the results of the splits so far; `values` are this work-item's pairs for its own queries.
+// A tile of queries. `values` are this work-item's pairs for its own queries, of the splits so far.
 typedef struct {
-  int first[TILE];  // the first position that the query sees
-  int last[TILE];   // the query's own position, the last one that it sees
-  int furthest;     // the largest of `last`
-  int nearest;      // the smallest of `last`
-  int earliest;     // the smallest of `first`
-  float top[TILE], sum[TILE];
+  int furthest;  // the largest of the queries' own positions
+  int nearest;   // the smallest of them
+  int earliest;  // the smallest of the first positions that they see
   float2 values[EACH][VALUES];
 #if TREES
   Path path;
@@ -102,22 +99,32 @@ typedef struct {
 #define UNROLL _Pragma("unroll")
 #endif
 
-// The group's local memory: the queries, their scores or weights, and for the trees the sums (or maxima) of a split and
-// eighths of the trees.
+// The group's local memory. The queries, their scores or weights, and for the trees the sums (or maxima) of a split and
+// eighths of the trees. For each query: the maximum and the sum of the splits so far, the factors that joined the last one,
+// its maximum, the first position that the query sees, and its own, the last one.
 #define LOCAL_MEMORY                                                   \
   __local float4 q_vectors[TILE * QUERY_VECTORS], p_vectors[TILE * SPLIT / 4]; \
   __local float4 part_vectors[TILE * 16], eighth_vectors[TILE * 2];    \
-  const Memory memory = {(__local float *)q_vectors, (__local float *)p_vectors, (__local float *)part_vectors, (__local float *)eighth_vectors}
+  __local float results[5 * TILE];                                     \
+  __local int seen[2 * TILE];                                          \
+  const Memory memory = {(__local float *)q_vectors, (__local float *)p_vectors, (__local float *)part_vectors, \
+                         (__local float *)eighth_vectors, results, results + TILE, results + 2 * TILE,          \
+                         results + 3 * TILE, results + 4 * TILE, seen, seen + TILE}
 typedef struct {
-  __local float *q, *p, *parts, *eighths;
+  __local float *q, *p, *parts, *eighths, *tops, *sums, *keeps, *takes, *split_tops;
+  __local int *firsts, *lasts;
 } Memory;
+// Vectors in local memory at places that are aligned for them. vload4() promises no alignment, so a card would load four
+// numbers one by one.
+#define FOUR_AT(p) (*(__local const float4 *)(p))
+#define TWO_AT(p) (*(__local float2 *)(p))
 
 // The tree of 64 sums, 64 -> 32 -> ... -> 1 (group_sum): first an eighth of it, from sum j of 0..7 on, then the rest.
 INLINE float eighth_of_tree(__local const float *a) {
   return ((a[0] + a[32]) + (a[16] + a[48])) + ((a[8] + a[40]) + (a[24] + a[56]));
 }
 INLINE float tree_of_eighths(__local const float *eighths) {
-  const float4 low = vload4(0, eighths), high = vload4(1, eighths), sums = low + high;
+  const float4 low = FOUR_AT(eighths), high = FOUR_AT(eighths + 4), sums = low + high;
   return (sums.x + sums.z) + (sums.y + sums.w);
 }
 INLINE float largest_eighth(__local const float *a) {
@@ -147,7 +154,7 @@ INLINE void score_split(Tile *t, const Memory memory, __global const ELEMENT *k,
         const float2 pair0 = PAIR_OF_KEYS(d), pair1 = PAIR_OF_KEYS(d + 1), pair2 = PAIR_OF_KEYS(d + 2), pair3 = PAIR_OF_KEYS(d + 3);
         UNROLL
         for (int i = 0; i < TILE; ++i) {
-          const float4 q = vload4(i * QUERY_VECTORS + d / 4, memory.q);
+          const float4 q = FOUR_AT(memory.q + i * QUERY_VECTORS * 4 + d);
           scores[i] = fma(q.x, pair0, scores[i]);
           scores[i] = fma(q.y, pair1, scores[i]);
           scores[i] = fma(q.z, pair2, scores[i]);
@@ -163,15 +170,14 @@ INLINE void score_split(Tile *t, const Memory memory, __global const ELEMENT *k,
     UNROLL
     for (int i = 0; i < TILE; ++i) {
       const float2 scaled = scores[i] * scale;
-      vstore2((float2)(n >= t->first[i] && n <= t->last[i] ? scaled.x : -INFINITY,
-                       n + 1 >= t->first[i] && n + 1 <= t->last[i] ? scaled.y : -INFINITY),
-              0, memory.p + i * SPLIT + at);
+      TWO_AT(memory.p + i * SPLIT + at) = (float2)(n >= memory.firsts[i] && n <= memory.lasts[i] ? scaled.x : -INFINITY,
+                                                   n + 1 >= memory.firsts[i] && n + 1 <= memory.lasts[i] ? scaled.y : -INFINITY);
     }
   }
 }
 
 // Turns the scores of a split into weights, and joins their maxima and sums to those of the earlier splits.
-INLINE void weigh_split(Tile *t, const Memory memory, const int first, const float soft_cap, float *keep, float *take) {
+INLINE void weigh_split(Tile *t, const Memory memory, const int first, const float soft_cap) {
   const int lane = get_local_id(0);
   UNROLL
   for (int i = 0; i < TILE; ++i) {
@@ -191,11 +197,10 @@ INLINE void weigh_split(Tile *t, const Memory memory, const int first, const flo
   __local const float *tree = memory.parts + lane / 8 * 64 + lane % 8;  // of query lane / 8
   if (lane < TILE * 8) memory.eighths[lane] = largest_eighth(tree);
   barrier(CLK_LOCAL_MEM_FENCE);
-  float tops[TILE];
   UNROLL
   for (int i = 0; i < TILE; ++i) {
-    tops[i] = largest_of_eighths(memory.eighths + i * 8);
-    const float base = tops[i] == -INFINITY ? 0.0f : tops[i];
+    const float top = largest_of_eighths(memory.eighths + i * 8), base = top == -INFINITY ? 0.0f : top;
+    if (lane == i) memory.split_tops[i] = top;
     float sum = 0.0f;
     for (int n = lane; n < SPLIT; n += 64) {
       const float e = exp1(memory.p[i * SPLIT + n] - base);
@@ -207,26 +212,23 @@ INLINE void weigh_split(Tile *t, const Memory memory, const int first, const flo
   barrier(CLK_LOCAL_MEM_FENCE);
   if (lane < TILE * 8) memory.eighths[lane] = eighth_of_tree(tree);
   barrier(CLK_LOCAL_MEM_FENCE);
-  UNROLL
-  for (int i = 0; i < TILE; ++i) {
-    const Merge m = merge(t->top[i], tops[i]);
-    t->top[i] = m.top;
-    t->sum[i] = fma(tree_of_eighths(memory.eighths + i * 8), m.take, t->sum[i] * m.keep);
-    keep[i] = m.keep;
-    take[i] = m.take;
+  if (lane < TILE) {
+    const Merge m = merge(memory.tops[lane], memory.split_tops[lane]);
+    memory.tops[lane] = m.top;
+    memory.sums[lane] = fma(tree_of_eighths(memory.eighths + lane * 8), m.take, memory.sums[lane] * m.keep);
+    memory.keeps[lane] = m.keep;
+    memory.takes[lane] = m.take;
   }
 }
 
-// The first query of a work-item's part, and the entry of its query i in a private array. The last part may lack a query;
-// then it repeats one. Indices are constants, because other arrays do not stay in registers.
+// The first query of a work-item's part, and its query i. The last part may lack a query; then it repeats one.
 #define FIRST_OF_PART ((int)(get_local_id(0) / PART_ITEMS) * EACH)
-#define OF_PART(array, i) select(array[EACH + (i) < TILE ? EACH + (i) : TILE - 1], array[i], PARTS == 1 || FIRST_OF_PART == 0)
-#define WEIGHTS_OF_PART(i) (memory.p + min(FIRST_OF_PART + (i), TILE - 1) * SPLIT)
+#define OF_PART(i) min(FIRST_OF_PART + (i), TILE - 1)
+#define WEIGHTS_OF_PART(i) (memory.p + OF_PART(i) * SPLIT)
 #define FIRST_PAIR (2 * (get_local_id(0) % PART_ITEMS))
 
 // Adds up the weighted values of a split.
-INLINE void add_values(Tile *t, const Memory memory, __global const ELEMENT *v, const int first, const int end, const float *keep,
-                       const float *take) {
+INLINE void add_values(Tile *t, const Memory memory, __global const ELEMENT *v, const int first, const int end) {
   const int shared_end = min(end, t->nearest + 1);  // all queries see the positions before it
   UNROLL
   for (int c = 0; c < VALUES; ++c) {
@@ -247,7 +249,7 @@ INLINE void add_values(Tile *t, const Memory memory, __global const ELEMENT *v, 
                    pair3 = PAIR_OF_VALUES(n + 3);
       UNROLL
       for (int i = 0; i < EACH; ++i) {
-        const float4 weights = vload4((n - first) / 4, WEIGHTS_OF_PART(i));
+        const float4 weights = FOUR_AT(WEIGHTS_OF_PART(i) + n - first);
         acc[i] = fma(weights.x, pair0, acc[i]);
         acc[i] = fma(weights.y, pair1, acc[i]);
         acc[i] = fma(weights.z, pair2, acc[i]);
@@ -259,11 +261,11 @@ INLINE void add_values(Tile *t, const Memory memory, __global const ELEMENT *v, 
       UNROLL
       for (int i = 0; i < EACH; ++i) {
         // A query must not even multiply an unseen position by zero: the cache may hold anything there.
-        if (n <= OF_PART(t->last, i)) acc[i] = fma(WEIGHTS_OF_PART(i)[n - first], pair, acc[i]);
+        if (n <= memory.lasts[OF_PART(i)]) acc[i] = fma(WEIGHTS_OF_PART(i)[n - first], pair, acc[i]);
       }
     }
     UNROLL
-    for (int i = 0; i < EACH; ++i) t->values[i][c] = fma(acc[i], OF_PART(take, i), t->values[i][c] * OF_PART(keep, i));
+    for (int i = 0; i < EACH; ++i) t->values[i][c] = fma(acc[i], memory.takes[OF_PART(i)], t->values[i][c] * memory.keeps[OF_PART(i)]);
   }
 }
 
@@ -271,16 +273,16 @@ INLINE void add_values(Tile *t, const Memory memory, __global const ELEMENT *v, 
 INLINE void attend_split(Tile *t, const Memory memory, __global const ELEMENT *k, __global const ELEMENT *v, const int first,
                          const float scale, const float soft_cap) {
   const int end = min(first + SPLIT, t->furthest + 1);
-  float keep[TILE], take[TILE];
   score_split(t, memory, k, first, end, scale);
   barrier(CLK_LOCAL_MEM_FENCE);
-  weigh_split(t, memory, first, soft_cap, keep, take);  // its barriers also order the weights for the sums of values
-  add_values(t, memory, v, first, end, keep, take);
+  weigh_split(t, memory, first, soft_cap);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  add_values(t, memory, v, first, end);
   barrier(CLK_LOCAL_MEM_FENCE);  // the next split writes the scores
 }
 
 // Loads the tile's queries. A last tile that is not full repeats its last query; the repeats are not stored.
-INLINE void load_tile(Tile *t, __local float *to, __global const float *q, __global const int *positions,
+INLINE void load_tile(Tile *t, const Memory memory, __global const float *q, __global const int *positions,
                       const Queries queries, const int kv_head, const int group, const int q_stride, const int window) {
   t->furthest = 0;
   t->nearest = t->earliest = INT_MAX;
@@ -288,14 +290,17 @@ INLINE void load_tile(Tile *t, __local float *to, __global const float *q, __glo
   for (int i = 0; i < TILE; ++i) {
     const int n = min(queries.first + i, queries.queries - 1), s = queries.token + n / group;
     __global const float *from = q + (size_t)s * q_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM;
-    for (int d = get_local_id(0); d < HEAD_DIM; d += 64) to[i * QUERY_VECTORS * 4 + d] = from[d];
-    t->last[i] = positions[s];
-    t->first[i] = FIRST_SEEN(t->last[i], window);
-    t->earliest = min(t->earliest, t->first[i]);
-    t->furthest = max(t->furthest, t->last[i]);
-    t->nearest = min(t->nearest, t->last[i]);
-    t->top[i] = -INFINITY;
-    t->sum[i] = 0.0f;
+    for (int d = get_local_id(0); d < HEAD_DIM; d += 64) memory.q[i * QUERY_VECTORS * 4 + d] = from[d];
+    const int last = positions[s], earliest = FIRST_SEEN(last, window);
+    t->earliest = min(t->earliest, earliest);
+    t->furthest = max(t->furthest, last);
+    t->nearest = min(t->nearest, last);
+    if (get_local_id(0) == 0) {
+      memory.firsts[i] = earliest;
+      memory.lasts[i] = last;
+      memory.tops[i] = -INFINITY;
+      memory.sums[i] = 0.0f;
+    }
   }
   UNROLL
   for (int i = 0; i < EACH; ++i) {
@@ -328,7 +333,7 @@ __kernel void attention_simt(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(beg
   if (queries.segment < 0) return;  // the whole group returns
   Tile t;
   FOLLOW_PATH(t);
-  load_tile(&t, memory.q, PTR(const float, q), PTR(const int, positions), queries, kv_head, group, q_stride, window);
+  load_tile(&t, memory, PTR(const float, q), PTR(const int, positions), queries, kv_head, group, q_stride, window);
   LOAD_SLOPES(t);
   for (int first = t.earliest / SPLIT * SPLIT; first <= t.furthest; first += SPLIT) {
     attend_split(&t, memory, CACHE_OF(cache_k, HEAD_DIM, first), CACHE_OF(cache_v, HEAD_DIM_V, first), first, scale, soft_cap);
@@ -338,7 +343,7 @@ __kernel void attention_simt(BUFFER(q), BUFFER(y), BUFFER(positions), BUFFER(beg
     const int own = FIRST_OF_PART + i, n = queries.first + own, s = queries.token + n / group;
     if (own >= TILE || n >= queries.queries) break;
     __global float *y = PTR(float, y) + (size_t)s * y_stride + (size_t)(kv_head * group + n % group) * HEAD_DIM_V;
-    const float sum = sum_with_sink(OF_PART(t.sum, i), OF_PART(t.top, i), PTR(const float, sinks), kv_head * group + n % group);
+    const float sum = sum_with_sink(memory.sums[own], memory.tops[own], PTR(const float, sinks), kv_head * group + n % group);
     UNROLL
     for (int c = 0; c < VALUES; ++c) {
       const int d = FIRST_PAIR + c * 2 * PART_ITEMS;
@@ -361,7 +366,7 @@ __kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(begins),
   const int heads = get_num_groups(1) * group;
   Tile t;
   FOLLOW_PATH(t);
-  load_tile(&t, memory.q, PTR(const float, q), PTR(const int, positions), queries, kv_head, group, q_stride, window);
+  load_tile(&t, memory, PTR(const float, q), PTR(const int, positions), queries, kv_head, group, q_stride, window);
   LOAD_SLOPES(t);
   // The group runs a split that the tile does not see over no positions, since all must meet the barriers. The merge
   // does not read it.
@@ -374,8 +379,8 @@ __kernel void attention_split_simt(BUFFER(q), BUFFER(positions), BUFFER(begins),
     const size_t query = (size_t)(queries.token + n / group) * heads + kv_head * group + n % group;
     __global float *record = PTR(float, scratch) + (query * pages_each + split) * RECORD;
     if (get_local_id(0) % PART_ITEMS == 0) {
-      record[0] = OF_PART(t.top, i);
-      record[1] = OF_PART(t.sum, i);
+      record[0] = memory.tops[own];
+      record[1] = memory.sums[own];
     }
     UNROLL
     for (int c = 0; c < VALUES; ++c) {
