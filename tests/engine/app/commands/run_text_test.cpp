@@ -28,7 +28,8 @@ TEST_F(RunText, comes_as_json_with_what_the_interface_promises) {
   for (const char* prompt : {"story", "lily"}) {
     const json expected = golden(prompt);
     const size_t n = expected.at("greedy_ids").size();
-    const json answer = json_of(run({"-p", expected.at("prompt"), "--predict", std::to_string(n)}));
+    // Drafts would be used where passes of several tokens pay, so the passes would depend on the machine.
+    const json answer = json_of(run({"-p", expected.at("prompt"), "--predict", std::to_string(n), "--spec", "none"}));
     EXPECT_EQ(answer.at("text"), expected.at("greedy_text"));
     EXPECT_EQ(answer.at("prompt_ids"), expected.at("prompt_ids"));
     EXPECT_EQ(answer.at("ids"), expected.at("greedy_ids"));
