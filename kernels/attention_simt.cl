@@ -69,15 +69,20 @@
 #include "distance_bias.cl"
 #include "visible.cl"
 
-// Elements `at` and at + 1 of a cache, and 0 behind the `left` elements. Pairs of halves at even places are loaded as words.
-INLINE float2 load_pair(__global const ELEMENT *base, const size_t at, const int left) {
+// Two neighbouring elements of a cache, and 0 behind the `left` elements. is_word: halves begin at a multiple of four bytes.
+INLINE float2 load_pair(__global const ELEMENT *at, const int left, const int is_word) {
 #if KV_F16
-  if (left > 1 && at % 2 == 0) {
-    const uint word = *(__global const uint *)(base + at);
+  if (left > 1 && is_word) {
+    const uint word = *(__global const uint *)at;
     return (float2)(vload_half(0, (__private const half *)&word), vload_half(1, (__private const half *)&word));
   }
 #endif
-  return (float2)(LOAD1(base + at), left > 1 ? LOAD1(base + at + 1) : 0.0f);
+  return (float2)(LOAD1(at), left > 1 ? LOAD1(at + 1) : 0.0f);
+}
+
+// Adds four pairs, each times its factor, in ascending order.
+INLINE float2 add_four(const float4 factors, const float2 a, const float2 b, const float2 c, const float2 d, const float2 sum) {
+  return fma(factors.w, d, fma(factors.z, c, fma(factors.y, b, fma(factors.x, a, sum))));
 }
 
 // A tile of queries. `values` are this work-item's pairs for its own queries, of the splits so far.
@@ -99,9 +104,10 @@ typedef struct {
 #define UNROLL _Pragma("unroll")
 #endif
 
-// The group's local memory. The queries, their scores or weights, and for the trees the sums (or maxima) of a split and
-// eighths of the trees. For each query: the maximum and the sum of the splits so far, the factors that joined the last one,
-// its maximum, the first position that the query sees, and its own, the last one.
+// The group's local memory.
+//   q, p: the queries, and their scores or weights. parts, eighths: sums (or maxima) of a split, and eighths of their trees.
+//   tops, sums: of each query, over the splits so far. keeps, takes, split_tops: the factors and the maximum of the last split.
+//   firsts, lasts: the first position that a query sees, and its own.
 #define LOCAL_MEMORY                                                   \
   __local float4 q_vectors[TILE * QUERY_VECTORS], p_vectors[TILE * SPLIT / 4]; \
   __local float4 part_vectors[TILE * 16], eighth_vectors[TILE * 2];    \
@@ -147,7 +153,7 @@ INLINE void score_split(Tile *t, const Memory memory, __global const ELEMENT *k,
       __global const ELEMENT *next_key = KEY_AT(min(n + 1, end - 1));
 #define PAIR_OF_KEYS(d) (float2)(LOAD1(key + (d)*16), LOAD1(next_key + (d)*16))
 #else
-#define PAIR_OF_KEYS(d) load_pair(key, (d)*16, 2)
+#define PAIR_OF_KEYS(d) load_pair(key + (d)*16, 2, 1)
 #endif
       int d = 0;
       for (; d < HEAD_DIM / 4 * 4; d += 4) {
@@ -155,10 +161,7 @@ INLINE void score_split(Tile *t, const Memory memory, __global const ELEMENT *k,
         UNROLL
         for (int i = 0; i < TILE; ++i) {
           const float4 q = FOUR_AT(memory.q + i * QUERY_VECTORS * 4 + d);
-          scores[i] = fma(q.x, pair0, scores[i]);
-          scores[i] = fma(q.y, pair1, scores[i]);
-          scores[i] = fma(q.z, pair2, scores[i]);
-          scores[i] = fma(q.w, pair3, scores[i]);
+          scores[i] = add_four(q, pair0, pair1, pair2, pair3, scores[i]);
         }
       }
       for (; d < HEAD_DIM; ++d) {
@@ -237,7 +240,8 @@ INLINE void add_values(Tile *t, const Memory memory, __global const ELEMENT *v, 
     float2 acc[EACH];
     UNROLL
     for (int i = 0; i < EACH; ++i) acc[i] = 0.0f;
-#define PAIR_OF_VALUES(n) load_pair(VALUES_AT(n), d, left)
+// Rows of an odd number of values begin at odd halves too.
+#define PAIR_OF_VALUES(n) load_pair(VALUES_AT(n) + d, left, HEAD_DIM_V % 2 == 0)
     int n = max(first, t->earliest);  // the weight of positions before a query's first one is 0
     for (; n < shared_end && n % 4 != 0; ++n) {
       const float2 pair = PAIR_OF_VALUES(n);
@@ -250,10 +254,7 @@ INLINE void add_values(Tile *t, const Memory memory, __global const ELEMENT *v, 
       UNROLL
       for (int i = 0; i < EACH; ++i) {
         const float4 weights = FOUR_AT(WEIGHTS_OF_PART(i) + n - first);
-        acc[i] = fma(weights.x, pair0, acc[i]);
-        acc[i] = fma(weights.y, pair1, acc[i]);
-        acc[i] = fma(weights.z, pair2, acc[i]);
-        acc[i] = fma(weights.w, pair3, acc[i]);
+        acc[i] = add_four(weights, pair0, pair1, pair2, pair3, acc[i]);
       }
     }
     for (; n < end; ++n) {

@@ -12,8 +12,6 @@ __attribute__((overloadable, always_inline)) float2 fused(float2 a, float b, flo
 #define min(a, b) ((a) < (b) ? (a) : (b))
 #define max(a, b) ((a) > (b) ? (a) : (b))
 #define fabs(x) __builtin_fabsf(x)
-__attribute__((overloadable, always_inline)) float select(float a, float b, int takes_b) { return takes_b ? b : a; }
-__attribute__((overloadable, always_inline)) int select(int a, int b, int takes_b) { return takes_b ? b : a; }
 #define barrier(fence) __asm__ volatile("bar.sync 0;" ::: "memory")
 #define OF_DIMENSION(d, name) \
   ((d) == 0 ? __nvvm_read_ptx_sreg_##name##_x() : (d) == 1 ? __nvvm_read_ptx_sreg_##name##_y() : __nvvm_read_ptx_sreg_##name##_z())
