@@ -12,7 +12,7 @@ constexpr uint32_t kSignedByte = 3, kSignedWord = 5, kSubgroupScope = 3;
 constexpr uint32_t kGroup = 128;     // invocations of a work-group
 constexpr uint32_t kSide = 64;       // rows of its tile, and tokens
 constexpr uint32_t kMostSums = 256;  // of a matrix: the shader has memory for 4 of them
-constexpr uint32_t kLeastSubgroups = 1, kMostSubgroups = 16;
+constexpr uint32_t kMostSubgroups = 16;
 
 bool has_features(VkPhysicalDevice device) {
   auto matrices = typed<CooperativeMatrixFeatures>(kCooperativeMatrixFeatures);
@@ -51,7 +51,7 @@ std::optional<gpu::MatrixShape> shape_for(const CooperativeMatrixProperties& off
   if (offered.added != kSignedWord || offered.sums != kSignedWord || offered.saturates) return std::nullopt;
   if (offered.scope != kSubgroupScope || subgroup_size == 0 || kGroup % subgroup_size != 0) return std::nullopt;
   const uint32_t subgroups = kGroup / subgroup_size;
-  if (subgroups < kLeastSubgroups || subgroups > kMostSubgroups) return std::nullopt;
+  if (subgroups > kMostSubgroups) return std::nullopt;
   if (offered.columns != 8 && offered.columns != 16 && offered.columns != 32) return std::nullopt;
   // The subgroups cut the tile as the shader's SUBGROUP_ROWS and SUBGROUP_TOKENS say.
   const uint32_t along_tokens = subgroups >= 4 ? 2 : 1, along_rows = subgroups / along_tokens;

@@ -173,15 +173,11 @@ bool prove_packed_dot(Handle& handle, Pipelines& pipelines) {
 
 // Without fused fma the host's bits are no reference, so products without units are.
 bool prove_matrix_units(Handle& handle, Pipelines& pipelines, const gpu::LoweringContext& context, bool fused_fma) {
-  if (!handle.matrix_units()) return false;
   gpu::LoweringContext plain = context;
   plain.matrix_units = gpu::MatrixUnits::none;
-  gpu::LoweringContext with_units = context;
-  with_units.matrix_units = gpu::MatrixUnits::cooperative;
-  with_units.matrix_shape = handle.matrix_units()->shape;
   try {
     for (const gpu::MatrixUnitCase& units : gpu::matrix_unit_cases()) {
-      const std::vector<float> sums = product_of(units, with_units, handle, pipelines);
+      const std::vector<float> sums = product_of(units, context, handle, pipelines);
       const bool same =
           fused_fma ? units.has_plain_bits(sums) : same_bits(sums, product_of(units, plain, handle, pipelines));
       if (!same) return false;

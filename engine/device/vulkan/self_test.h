@@ -24,8 +24,8 @@ bool prove_quotients(Handle& handle, Pipelines& pipelines);  // whether quotient
 // Whether sums of four products of bytes are exact, at both ends of what a byte may be. False if the device lacks them.
 bool prove_packed_dot(Handle& handle, Pipelines& pipelines);
 // Whether products on cooperative matrices (shaders/matmul_units.glsl) have the bits of products without them: 64 rows
-// and 64 tokens, codes of 4 and of 8 bits. False where the handle has no matrix units. context: of the device, without
-// units. fused_fma: result of prove_fused_fma(); then the bits must be the host's, too.
+// and 64 tokens, codes of 4 and of 8 bits. context: of the device, with its units. fused_fma: result of
+// prove_fused_fma(); then the bits must be the host's.
 bool prove_matrix_units(Handle& handle, Pipelines& pipelines, const gpu::LoweringContext& context, bool fused_fma);
 // Number of loop iterations that an invocation may run; 0: any number. lavapipe ends loops after 65,535
 // iterations, silently.

@@ -180,9 +180,11 @@ class VulkanDevice final : public Device, private DeviceLab, private PrivateSlot
   // do not try them.
   void settle_matrix_units(const Precautions& precautions, gpu::LoweringContext& context) {
     if (info_.family != KernelFamily::simt || precautions.against("matrix units")) return;
-    if (prove_matrix_units(handle_, pipelines_, context, info_.fused_fma)) {
-      context.matrix_units = gpu::MatrixUnits::cooperative;
-      context.matrix_shape = handle_.matrix_units()->shape;
+    gpu::LoweringContext with_units = context;
+    with_units.matrix_units = gpu::MatrixUnits::cooperative;
+    with_units.matrix_shape = handle_.matrix_units()->shape;
+    if (prove_matrix_units(handle_, pipelines_, with_units, info_.fused_fma)) {
+      context = with_units;
     } else {
       precautions.lacks("matrix units", "their kernels do not compile, or do not give the bits of other kernels");
     }

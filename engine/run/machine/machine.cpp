@@ -35,7 +35,7 @@ DeviceOptions beside_gpu_cores(DeviceOptions options) {
   return options;
 }
 
-// What runs texts if there is no GPU.
+// The devices of texts if there is no GPU.
 std::vector<std::string> npu_and_host() { return {first_device(DeviceKind::npu), first_device(DeviceKind::host)}; }
 
 // Key on disk of the time in seconds that one text's kernels took to compile for a card.
