@@ -116,6 +116,13 @@ struct ExpertSumArgs {
   float* y;
 };
 
+// What one look at a row of logits finds.
+struct LogitScan {
+  float largest;   // minus infinity if no logit is above it
+  int64_t first;   // the lowest index of it; 0 if no logit is above minus infinity
+  bool is_finite;  // all of them
+};
+
 struct HostLoops {
   InstructionSet set;
   void (*rms_norm)(const NormArgs& args);
@@ -131,6 +138,9 @@ struct HostLoops {
   void (*route)(const RouteArgs& args);
   void (*expert_sum)(const ExpertSumArgs& args);
   void (*to_halves)(const float* from, uint16_t* to, int64_t count);  // rounds to nearest even
+  LogitScan (*scan_logits)(const float* x, int64_t count);
+  // The sum of exp((x - largest) * factor); no x is above `largest`, and factor > 0 is finite.
+  double (*sum_of_exp)(const float* x, int64_t count, float largest, float factor);
 };
 
 const HostLoops& best_loops();                    // the fastest ones for this machine

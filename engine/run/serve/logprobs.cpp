@@ -2,18 +2,13 @@
 #include "engine/run/serve/logprobs.h"
 
 #include <algorithm>
-#include <cmath>
 
-#include "engine/run/serve/sampler.h"
+#include "engine/run/serve/candidates.h"
 
 namespace tandem {
 
-// Subtracting the largest logit keeps exp() from overflowing.
 ChosenToken with_logprobs(std::span<const float> logits, int32_t id, int64_t count) {
-  const double largest = *std::ranges::max_element(logits);
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(logit - largest);
-  const double scale = largest + std::log(sum);
+  const double scale = log_sum_of_exp(logits);
   const auto logprob = [&](float logit) { return static_cast<float>(logit - scale); };
   ChosenToken chosen{id, logprob(logits[static_cast<size_t>(id)]), {}};
   if (count <= 0) return chosen;

@@ -1,9 +1,9 @@
 // How well a model predicts a text: the mean negative logarithm of each token's probability.
 #include "engine/run/serve/perplexity.h"
 
-#include <algorithm>
 #include <cmath>
 
+#include "engine/run/serve/candidates.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -21,13 +21,9 @@ void require_two_tokens(std::span<const int32_t> ids, const std::string& name) {
               "A perplexity needs two tokens: nothing predicts the first one");
 }
 
-// The largest logit is subtracted before exp(), so that exp() cannot overflow, and is added to the logarithm again.
 double negative_log_likelihood(std::span<const float> logits, int32_t target) {
   TANDEM_CHECK(target >= 0 && target < static_cast<int64_t>(logits.size()), "target token");
-  const double largest = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (float logit : logits) sum += std::exp(logit - largest);
-  return largest + std::log(sum) - logits[static_cast<size_t>(target)];
+  return log_sum_of_exp(logits) - logits[static_cast<size_t>(target)];
 }
 
 }  // namespace tandem

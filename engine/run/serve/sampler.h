@@ -14,15 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "engine/run/serve/candidates.h"
 #include "tandem/generate.h"
 
 namespace tandem {
-
-struct Candidate {
-  int32_t id = 0;
-  float logit = 0;
-  float probability = 0;
-};
 
 class Sampler {
  public:
@@ -31,13 +26,13 @@ class Sampler {
   // allowed: a bit for each token, at least one of them set; a token without one is never chosen. Empty: all tokens.
   std::optional<int32_t> sample(std::span<const float> logits, std::span<const uint64_t> allowed = {});
   void accept(int32_t id);  // a token from elsewhere (the prompt), for the repeat penalty
-  bool plain_greedy() const {
-    return options_.temperature <= 0 && options_.repeat_penalty == 1.0f && !counts_generated() &&
-           options_.logit_bias.empty();
-  }
+  bool plain_greedy() const { return options_.temperature <= 0 && !adjusts(); }
 
  private:
-  int32_t choose(std::vector<float> adjusted);
+  // Whether a step in front of the filters changes logits.
+  bool adjusts() const { return options_.repeat_penalty != 1.0f || counts_generated() || !options_.logit_bias.empty(); }
+  void adjust(std::span<float> logits) const;
+  int32_t choose(std::span<const float> logits);
   bool counts_generated() const { return options_.presence_penalty != 0 || options_.frequency_penalty != 0; }
   SamplerOptions options_;
   std::map<int32_t, int64_t> generated_;  // how often each token was chosen, if that counts
@@ -45,9 +40,7 @@ class Sampler {
   std::deque<int32_t> recent_;
 };
 
-// The steps of the chain, pure functions. Candidates are always sorted by falling logit.
-int32_t greedy_choice(std::span<const float> logits);                           // the first one among equals
-std::optional<int32_t> greedy_choice_of_finite(std::span<const float> logits);  // nothing: a logit is not finite
+// The steps that change logits, pure functions. Those that choose among them are in candidates.h.
 // Divides positive logits of the recent tokens by the penalty, and multiplies negative ones by it (Keskar et al. 2019).
 void apply_repeat_penalty(std::span<float> logits, std::span<const int32_t> recent, float penalty);
 // Subtracts presence + count * frequency from the logits of generated tokens (OpenAI's penalties).
@@ -57,12 +50,5 @@ void apply_count_penalties(std::span<float> logits, const std::map<int32_t, int6
 void apply_bias(std::span<float> logits, std::span<const std::pair<int32_t, float>> bias);
 // Sets the logits of tokens without a bit to minus infinity; of those beyond the bits, too.
 void exclude(std::span<float> logits, std::span<const uint64_t> allowed);
-std::vector<Candidate> keep_top_k(std::span<const float> logits, int k);  // k <= 0: all
-void to_probabilities(std::vector<Candidate>& candidates, float temperature);
-// Keeps the shortest prefix whose probabilities sum to p or more, at least one candidate.
-void keep_top_p(std::vector<Candidate>& candidates, float p);
-// Keeps candidates with at least p times the probability of the best one.
-void keep_min_p(std::vector<Candidate>& candidates, float p);
-int32_t draw(std::span<const Candidate> candidates, double uniform);  // uniform in [0, 1)
 
 }  // namespace tandem

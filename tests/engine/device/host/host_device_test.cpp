@@ -204,6 +204,61 @@ std::vector<const host::HostLoops*> all_loops() {  // the loops that this machin
   return all;
 }
 
+// Rows of any length, whose largest value stands anywhere and often twice.
+TEST(HostLoops, find_the_first_of_the_largest_logits) {
+  std::mt19937 random(3);
+  for (const host::HostLoops* loops : all_loops()) {
+    for (const int64_t count : {1, 15, 16, 17, 63, 64, 65, 200, 4097}) {
+      for (const uint32_t values : {1u, 4u, 100'000u}) {
+        std::vector<float> x(static_cast<size_t>(count));
+        for (float& each : x) each = static_cast<float>(random() % values) - 70'000;
+        const host::LogitScan found = loops->scan_logits(x.data(), count);
+        const auto first = std::ranges::max_element(x);
+        EXPECT_EQ(found.largest, *first) << to_string(loops->set) << ", " << count;
+        EXPECT_EQ(found.first, first - x.begin()) << to_string(loops->set) << ", " << count;
+        EXPECT_TRUE(found.is_finite);
+      }
+    }
+  }
+}
+
+TEST(HostLoops, see_logits_that_are_not_finite_wherever_they_are) {
+  for (const host::HostLoops* loops : all_loops()) {
+    for (const int64_t at : {0, 16, 63, 64, 127, 129}) {
+      for (const float bad : {NAN, INFINITY, -INFINITY}) {
+        std::vector<float> x(130, -2.0f);
+        x[70] = 5;
+        x[static_cast<size_t>(at)] = bad;
+        const host::LogitScan found = loops->scan_logits(x.data(), 130);
+        EXPECT_FALSE(found.is_finite) << to_string(loops->set) << ", " << bad << " at " << at;
+        EXPECT_EQ(found.first, bad == INFINITY ? at : 70) << "no number is never the largest";
+      }
+    }
+    const std::vector<float> none(20, NAN);
+    EXPECT_EQ(loops->scan_logits(none.data(), 20).largest, -INFINITY);
+  }
+}
+
+// Beside sums in double precision, and with the same bits by all instructions.
+TEST(HostLoops, add_up_a_softmax_over_a_vocabulary) {
+  std::mt19937 random(4);
+  std::normal_distribution<float> normal(0, 4);
+  for (const int64_t count : {1, 17, 4096, 4097, 50'003}) {
+    std::vector<float> x(static_cast<size_t>(count));
+    for (float& each : x) each = normal(random);
+    x.back() = -INFINITY;
+    x.front() = 20;
+    for (const float factor : {1.0f, 0.3f, 1e30f}) {
+      double expected = 0;
+      for (const float each : x) expected += std::exp((double{each} - 20) * factor);
+      const double first = all_loops().front()->sum_of_exp(x.data(), count, 20, factor);
+      EXPECT_NEAR(first, expected, 1e-6 * expected) << count << ", " << factor;
+      for (const host::HostLoops* loops : all_loops())
+        EXPECT_EQ(loops->sum_of_exp(x.data(), count, 20, factor), first) << to_string(loops->set);
+    }
+  }
+}
+
 // Attention with random queries over a cache that holds NaN beyond the last position. The values of the last position
 // are infinite: the queries before it must not even multiply them by zero.
 struct AttentionCase {

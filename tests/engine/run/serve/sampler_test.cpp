@@ -187,30 +187,35 @@ std::set<int32_t> drawn(const SamplerOptions& options, std::span<const float> lo
 
 const float kLogits[] = {std::log(0.6f), std::log(0.3f), std::log(0.1f)};
 
+// With k = 3 all tokens are sorted; with k = 0 other code finds those that are needed.
 TEST(Sampler, draws_nothing_that_a_limit_leaves_out) {
-  const SamplerOptions all{.temperature = 1, .top_k = 0, .top_p = 1, .min_p = 0, .seed = 3};
-  EXPECT_THAT(drawn(all, kLogits), ElementsAre(0, 1, 2)) << "0.9^400 = 5e-19 that one is missing";
-  SamplerOptions limited = all;
-  limited.top_k = 2;
-  EXPECT_THAT(drawn(limited, kLogits), ElementsAre(0, 1));
-  limited = all;
-  limited.top_p = 0.5f;
-  EXPECT_THAT(drawn(limited, kLogits), ElementsAre(0));
-  limited = all;
-  limited.min_p = 0.4f;
-  EXPECT_THAT(drawn(limited, kLogits), ElementsAre(0, 1)) << "0.3 is half of 0.6, 0.1 a sixth";
+  for (const int k : {0, 3}) {
+    const SamplerOptions all{.temperature = 1, .top_k = k, .top_p = 1, .min_p = 0, .seed = 3};
+    EXPECT_THAT(drawn(all, kLogits), ElementsAre(0, 1, 2)) << "0.9^400 = 5e-19 that one is missing";
+    SamplerOptions limited = all;
+    limited.top_k = 2;
+    EXPECT_THAT(drawn(limited, kLogits), ElementsAre(0, 1));
+    limited = all;
+    limited.top_p = 0.5f;
+    EXPECT_THAT(drawn(limited, kLogits), ElementsAre(0));
+    limited = all;
+    limited.min_p = 0.4f;
+    EXPECT_THAT(drawn(limited, kLogits), ElementsAre(0, 1)) << "0.3 is half of 0.6, 0.1 a sixth";
+  }
 }
 
 // At temperature 1/4 the probabilities are in proportion to 0.6^4, 0.3^4 and 0.1^4: 0.941, 0.059 and 0.0007. At
 // temperature 4 they are in proportion to the fourth roots: 0.40, 0.34 and 0.26.
 TEST(Sampler, cuts_off_by_probabilities_at_the_temperature) {
-  SamplerOptions options{.temperature = 0.25f, .top_k = 0, .top_p = 0.85f, .min_p = 0, .seed = 3};
-  EXPECT_THAT(drawn(options, kLogits), ElementsAre(0)) << "0.6 alone would not be 0.85";
-  options.temperature = 4;
-  EXPECT_THAT(drawn(options, kLogits), ElementsAre(0, 1, 2)) << "nor are 0.74";
-  options.top_p = 1;
-  options.min_p = 0.5f;
-  EXPECT_THAT(drawn(options, kLogits), ElementsAre(0, 1, 2)) << "all have more than half of the best";
+  for (const int k : {0, 3}) {
+    SamplerOptions options{.temperature = 0.25f, .top_k = k, .top_p = 0.85f, .min_p = 0, .seed = 3};
+    EXPECT_THAT(drawn(options, kLogits), ElementsAre(0)) << "0.6 alone would not be 0.85";
+    options.temperature = 4;
+    EXPECT_THAT(drawn(options, kLogits), ElementsAre(0, 1, 2)) << "nor are 0.74";
+    options.top_p = 1;
+    options.min_p = 0.5f;
+    EXPECT_THAT(drawn(options, kLogits), ElementsAre(0, 1, 2)) << "all have more than half of the best";
+  }
 }
 
 // The masked tokens have the largest logits. 64 of the bits fill a word.
