@@ -112,6 +112,12 @@ bool copies_asked_for(const DeviceId& id) {
   throw Error("'" + found->second + "' is no value of copies", id.prefix, "It is 0 or 1");
 }
 
+std::vector<KnownGpu> known_gpus_without(std::span<const UnusableDevice> left_out) {
+  std::vector<KnownGpu> known = known_gpus();
+  std::erase_if(known, [&](const KnownGpu& gpu) { return is_among(left_out, gpu.id); });
+  return known;
+}
+
 }  // namespace
 
 // The fields of a row are those of DeviceFactory, in their order. GPUs come first, and added kinds come last. The
@@ -195,6 +201,10 @@ std::string first_device(DeviceKind kind) {
   return ids.empty() ? "" : ids.front();
 }
 
+bool is_among(std::span<const UnusableDevice> devices, const std::string& id) {
+  return std::ranges::find(devices, id, &UnusableDevice::id) != devices.end();
+}
+
 std::vector<KnownGpu> known_gpus() {
   std::vector<KnownGpu> all;
   for (const DeviceFactory& factory : device_factories()) {
@@ -206,9 +216,10 @@ std::vector<KnownGpu> known_gpus() {
 }
 
 // If the first available GPU is none of the known real ones (a CPU device, for example), it stays the choice.
-std::string best_gpu() {
+std::string best_gpu(std::span<const UnusableDevice> left_out) {
   const std::string first = first_device(DeviceKind::gpu);
-  const std::vector<KnownGpu> known = first.empty() ? std::vector<KnownGpu>() : known_gpus();
+  const std::vector<KnownGpu> known = first.empty() ? std::vector<KnownGpu>() : known_gpus_without(left_out);
+  if (is_among(left_out, first)) return known.empty() ? "" : known[best_of(known)].id;
   if (known.empty() || known.front().id != first) return first;
   return known[best_of(known)].id;
 }
@@ -219,8 +230,8 @@ bool may_have_card() {
 }
 
 // A card counts as discrete when any interface to it says so.
-std::optional<KnownGpu> default_card() {
-  const std::vector<KnownGpu> known = known_gpus();
+std::optional<KnownGpu> default_card(std::span<const UnusableDevice> left_out) {
+  const std::vector<KnownGpu> known = known_gpus_without(left_out);
   if (known.empty()) return std::nullopt;
   const auto of_a_card = [&](const KnownGpu& gpu) { return gpu.discrete && is_same_card(gpu, known.front()); };
   KnownGpu best = known[best_of(known)];

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,22 +31,25 @@ std::unique_ptr<Device> open_unit_on(Device& other, std::string_view id, const D
 DeviceFactory device_factory(std::string_view id);  // the one that open_device() would use; Error when no kind fits
 inline DeviceKind device_kind(std::string_view id) { return device_factory(id).kind; }
 std::string first_device(DeviceKind kind);  // the first available one; "": there is none
+// A device that the program does not choose, with the reason.
+struct UnusableDevice {
+  std::string id, name, reason;
+};
+bool is_among(std::span<const UnusableDevice> devices, const std::string& id);
+
 // The GPU for text generation: the first available one, or a better interface to the same card (best_of()). "": there
-// is none.
-std::string best_gpu();
+// is none. left_out: GPUs that are not chosen.
+std::string best_gpu(std::span<const UnusableDevice> left_out = {});
 // The real GPUs that can be used, in order of preference.
 std::vector<KnownGpu> known_gpus();
-// The best GPU if it is a card with its own memory; otherwise nothing.
-std::optional<KnownGpu> default_card();
+// The best GPU if it is a card with its own memory; otherwise nothing. left_out as above.
+std::optional<KnownGpu> default_card(std::span<const UnusableDevice> left_out = {});
 // False: the kernel offers no GPU that could be such a card. Takes a few looks at the file system; no driver is loaded
 // or tried.
 bool may_have_card();
 
 // Devices and whole drivers that exist here but end the process that uses them. The program never chooses them, and
 // opening one is an Error. A child process finds them (proof/proof.h), once for each version of a driver.
-struct UnusableDevice {
-  std::string id, name, reason;
-};
 std::vector<UnusableDevice> unusable_devices();
 // Interfaces whose drivers could not be tried in a child process, each with the reason.
 std::vector<std::string> untried_interfaces();

@@ -21,8 +21,8 @@ int64_t widest_feed_forward(const ModelConfig& c) {
 
 }  // namespace
 
-// Takes a slot for each buffer, in the order of a pass. Without a pool all operands stay empty. Tables of rotations and
-// the first positions are written at once.
+// Takes a slot for each buffer, in the order of a pass. Without a pool all operands stay empty. The first positions are
+// written at once.
 Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::Pool* pool) : sizes(s), pool_(pool) {
   TANDEM_CHECK(s.tokens > 0 && s.logit_rows >= 0 && s.positions > 0 && s.positions % 64 == 0, "activation sizes");
   const auto floats = [this](int64_t rows, int64_t width, const char* label) {
@@ -112,15 +112,9 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
   logits_bytes_ = static_cast<size_t>(logit_rows * (s.hidden_states ? c.hidden : c.vocabulary)) * sizeof(float);
   add_logits();
   rope_table = constants(s.positions, c.rope.dim, "rope table");
-  if (pool_ && c.rope.dim > 0) fill_rope_table(c.rope, s.positions, rope_table.as<float>());
   if (c.window_rope) window_rope_table = constants(s.positions, c.window_rope->dim, "rope table of windows");
-  if (pool_ && c.window_rope) fill_rope_table(*c.window_rope, s.positions, window_rope_table.as<float>());
   if (c.has_temperature(s.positions)) query_rope_table = constants(s.positions, c.rope.dim, "rope table of queries");
-  if (query_rope_table) fill_rope_table(c.rope, s.positions, query_rope_table.as<float>(), &*c.temperature);
-  if (c.has_unrotated_temperature()) {
-    temperature_table = constants(s.positions, c.head_dim, "factors on queries");
-    if (pool_) fill_temperature_table(*c.temperature, s.positions, c.head_dim, temperature_table.as<float>());
-  }
+  if (c.has_unrotated_temperature()) temperature_table = constants(s.positions, c.head_dim, "factors on queries");
   if (c.alibi > 0) {
     slopes = constants(c.heads, 1, "slopes of heads");
     if (pool_) std::ranges::copy(alibi_slopes(c.heads, c.alibi), slopes.as<float>());
@@ -152,6 +146,16 @@ Activations::Activations(const ModelConfig& c, const ActivationSizes& s, sync::P
     for (int64_t l = layer + 1; l < c.layers && std::ssize(routes.guesses) < guesses; ++l)
       if (c.has_experts(l)) routes.guesses.push_back(floats(rows, routes.width, "guessed scores of experts"));
   }
+  if (pool_) fill_tables(c);
+}
+
+// Tables of millions of positions take seconds, so they come when all memory is there.
+void Activations::fill_tables(const ModelConfig& c) {
+  if (c.rope.dim > 0) fill_rope_table(c.rope, sizes.positions, rope_table.as<float>());
+  if (c.window_rope) fill_rope_table(*c.window_rope, sizes.positions, window_rope_table.as<float>());
+  if (query_rope_table) fill_rope_table(c.rope, sizes.positions, query_rope_table.as<float>(), &*c.temperature);
+  if (temperature_table)
+    fill_temperature_table(*c.temperature, sizes.positions, c.head_dim, temperature_table.as<float>());
 }
 
 Activations::~Activations() {

@@ -138,6 +138,7 @@ class Activations {
   size_t bytes() const;  // of all buffers except the caches and the rotation's table (H10)
 
  private:
+  void fill_tables(const ModelConfig& config);
   Operand take(size_t bytes, sync::SlotUse use, std::string label, bool keepable = false);
   sync::Pool* pool_;
   size_t logits_bytes_ = 0;  // of one buffer

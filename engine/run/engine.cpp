@@ -3,6 +3,7 @@
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
+#include <exception>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -101,9 +102,13 @@ class Engine::State : public DeviceUser {
   void run_batch(PassPlans::Entry& entry, const PassTokens& pass);
 };
 
+namespace {
+
 // The file is opened before the devices, because its tensors decide which kernels texts need. If these are not compiled
-// yet, the devices open without the GPU, or this process compiles.
-std::unique_ptr<Engine> Engine::open(const EngineOptions& given) {
+// yet, the devices open without the GPU, or this process compiles. machine: receives the machine, which stays if a
+// later step fails.
+std::unique_ptr<Engine> open_on(const EngineOptions& given, const std::vector<UnusableDevice>& left_out,
+                                std::shared_ptr<Machine>& machine) {
   const Strategy* asked = chosen_strategy(given.plan);  // Error for an unknown name, before anything is loaded
   GgufFile file = GgufFile::open(given.model_path);
   const ModelConfig config = read_config(file);
@@ -113,9 +118,29 @@ std::unique_ptr<Engine> Engine::open(const EngineOptions& given) {
   MachineOptions machine_options = options;
   if (options.sequences > 1 || (options.drafts && has_kernels_of_many(options, file)))
     machine_options.listed_tokens = std::max(options.listed_tokens, kListedTokens);
-  auto machine = std::make_shared<Machine>(machine_options, asked);
+  machine = std::make_shared<Machine>(machine_options, asked, left_out);
   begin_without_kernels(options, file, *machine);
-  return std::make_unique<Engine>(std::make_shared<LoadedModel>(std::move(machine), options, std::move(file)), options);
+  return std::make_unique<Engine>(std::make_shared<LoadedModel>(machine, options, std::move(file)), options);
+}
+
+}  // namespace
+
+// Nobody has asked for a default GPU. If one fails at the start, the next one is tried, and in the end no GPU. If that
+// fails too, no GPU is the reason, and the first error says more.
+std::unique_ptr<Engine> Engine::open(const EngineOptions& options) {
+  std::vector<UnusableDevice> left_out;
+  std::exception_ptr first;
+  for (;;) {
+    std::shared_ptr<Machine> machine;
+    try {
+      return open_on(options, left_out, machine);
+    } catch (const Error& error) {
+      if (!first) first = std::current_exception();
+      const DeviceInfo* gpu = machine ? machine->default_gpu() : nullptr;
+      if (gpu == nullptr || is_among(left_out, gpu->id)) std::rethrow_exception(first);
+      left_out.push_back({gpu->id, gpu->name, std::string("it failed at the start: ") + error.what()});
+    }
+  }
 }
 
 Engine::Engine(std::shared_ptr<LoadedModel> model, const TextOptions& options)
@@ -206,6 +231,7 @@ void Engine::State::rebuild() {
   const CompileClock compiling(*machine_);
   contract_ = find_contract(machine_->infos());
   plans_->rebuild();
+  if (asked_) plans_->planner().make(*asked_, {1, 1}, 0);  // its Error comes before kernels are compiled
   plans_->prepare_kernels(std::vector<Batch>{{1, 1}});
   if (const auto batches = listed_batches(*machine_, sizes()); !batches.empty()) plans_->prepare_kernels(batches);
   plans_->probe_devices();

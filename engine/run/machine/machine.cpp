@@ -68,9 +68,10 @@ void require_hand_over(Device& a, Device& b, sync::Pool& pool) {
 
 // The layout of the cores decides who may spin. Devices are opened later, because a caller may still name a GPU that
 // others wait for.
-Machine::Machine(const MachineOptions& options, const Strategy* plan)
+Machine::Machine(const MachineOptions& options, const Strategy* plan, std::vector<UnusableDevice> left_out)
     : options_(options),
       plan_(plan),
+      left_out_(std::move(left_out)),
       layout_(lay_out_cores(usable_cores(), options.threads)),
       cache_(options.measurements ? *options.measurements : DiskCache::default_path()) {
   // The executor ends a pass at its deadline, whatever deadline the devices have. So theirs may be longer. It is at
@@ -121,7 +122,7 @@ bool holds_weights(const DeviceInfo& device, uint64_t bytes) {
 std::optional<KnownGpu> Machine::card() const {
   if (!may_have_card()) return std::nullopt;
   configure_drivers(device_options_);
-  return default_card();
+  return default_card(left_out_);
 }
 
 void Machine::compile_for_card(const KnownGpu& card, std::unique_ptr<Warming> warming, const std::string& note) {
@@ -153,10 +154,12 @@ std::vector<std::string> Machine::default_devices() {
   const auto only_on = [&](DeviceRole role) { return plan_ && plan_->only == role; };
   const std::string npu = first_device(DeviceKind::npu), host = first_device(DeviceKind::host);
   if (only_on(DeviceRole::helper)) return {host};
-  for (const UnusableDevice& one : unusable_devices())
+  std::vector<UnusableDevice> unusable = unusable_devices();
+  unusable.insert(unusable.end(), left_out_.begin(), left_out_.end());
+  for (const UnusableDevice& one : unusable)
     diagnostics_.push_back(one.id + " (" + one.name + ") is left out: " + one.reason);
-  const std::string gpu = best_gpu();
-  const std::optional<KnownGpu> card = default_card();
+  const std::string gpu = best_gpu(left_out_);
+  const std::optional<KnownGpu> card = default_card(left_out_);
   if (only_on(DeviceRole::general)) {
     if (card) return {default_id(*card)};
     if (gpu.empty())
@@ -191,6 +194,13 @@ std::unique_ptr<Device> Machine::open_default_gpu(std::vector<std::string>& name
     names = npu_and_host();
     return nullptr;
   }
+}
+
+// The GPU is the first of the default devices.
+const DeviceInfo* Machine::default_gpu() const {
+  if (!options_.devices.empty() || plan_ != nullptr || devices_.empty()) return nullptr;
+  const DeviceInfo& first = devices_.front()->info();
+  return first.kind == DeviceKind::gpu ? &first : nullptr;
 }
 
 // Threads of drivers inherit the cores of the thread that opens them.
@@ -369,7 +379,7 @@ bool Machine::admit_card() {
 void Machine::leave_memory_of_card(const std::string& why) {
   if (!users_.empty()) return;
   const std::string id = devices_.front()->info().id;
-  const std::optional<KnownGpu> card = default_card();
+  const std::optional<KnownGpu> card = default_card(left_out_);
   const bool shares = card && card->id == id && card->shares_memory;
   diagnostics_.push_back(id + (shares ? " works in the host's memory: " : " is left out: ") + why);
   in_place_of_card_ = shares ? std::vector{id} : npu_and_host();

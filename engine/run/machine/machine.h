@@ -65,8 +65,10 @@ bool holds_weights(const DeviceInfo& device, uint64_t bytes);
 
 class Machine {
  public:
-  // plan: the strategy whose devices are opened if the options name none; nullptr: `auto`.
-  explicit Machine(const MachineOptions& options, const Strategy* plan = nullptr);
+  // plan: the strategy whose devices are opened if the options name none; nullptr: `auto`. left_out: GPUs that are not
+  // chosen by default.
+  explicit Machine(const MachineOptions& options, const Strategy* plan = nullptr,
+                   std::vector<UnusableDevice> left_out = {});
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
@@ -94,6 +96,7 @@ class Machine {
   // The card that is alone works in the host's memory from now on, if its driver shares that. Else the host's cores
   // take its place. Nothing happens if engines use the machine. why: for a note.
   void leave_memory_of_card(const std::string& why);
+  const DeviceInfo* default_gpu() const;  // that is open though the user named no devices and no plan; or nullptr
   bool waits_for_gpu() const { return !warming_.empty() || card_; }
   // host_for: why the host is needed too ("it fetches experts"); empty: it is not.
   void open_devices(const std::string& host_for = "");
@@ -156,6 +159,7 @@ class Machine {
 
   const MachineOptions options_;
   const Strategy* const plan_;
+  const std::vector<UnusableDevice> left_out_;
   const CoreLayout layout_;
   DiskCache cache_;
   sync::Pool pool_;

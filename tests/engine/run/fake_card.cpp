@@ -24,7 +24,10 @@ std::unique_ptr<Device> open_computing(const FakeInterface& interface, const Dev
 class FakeDevice final : public Device {
  public:
   FakeDevice(const FakeInterface& interface, const DeviceOptions& options)
-      : refuses_(interface.refuses), computes_(open_computing(interface, options)), info_(computes_->info()) {
+      : refuses_(interface.refuses),
+        prepares_nothing_(interface.prepares_nothing),
+        computes_(open_computing(interface, options)),
+        info_(computes_->info()) {
     info_.id = interface.known.id;
     info_.name = interface.known.name;
     info_.driver = "of the tests";
@@ -45,9 +48,11 @@ class FakeDevice final : public Device {
     return computes_->supports(op);
   }
   std::unique_ptr<Program> prepare(std::span<const Operator> operators) override {
+    require_preparation();
     return computes_->prepare(operators);
   }
   std::unique_ptr<Program> prepare_keeping(std::span<const Operator> operators, const KeptSlots& kept) override {
+    require_preparation();
     return computes_->prepare_keeping(operators, kept);
   }
   void launch(std::shared_ptr<const LaunchSequence> sequence, uint32_t base) override {
@@ -59,7 +64,10 @@ class FakeDevice final : public Device {
   DeviceLab& lab() override { return lab_of(*computes_); }
 
  private:
-  const std::string refuses_;
+  void require_preparation() const {
+    if (!prepares_nothing_.empty()) throw Error("a card compiles no kernel", info_.id, prepares_nothing_);
+  }
+  const std::string refuses_, prepares_nothing_;
   const std::unique_ptr<Device> computes_;
   DeviceInfo info_;
 };
@@ -109,7 +117,7 @@ FakeInterface& fake_vk() {
 FakeCard::FakeCard() {
   const KnownGpu card{
       "fakecl:0", "a fake card", {"0123456789abcdef0123456789abcdef", "0000:65:00.0"}, true, true, 6, 132, 0};
-  fake_cl() = {true, card, "", "", 0, "", 0, 0};
+  fake_cl() = {true, card, "", "", 0, "", 0, 0, ""};
   fake_vk() = fake_cl();
   fake_vk().known.id = "fakevk:0";
 }

@@ -14,10 +14,11 @@ struct FakeInterface {
   KnownGpu known;
   std::string refuses;  // a kind of operator: "swiglu"
   std::string runs_on;  // the device that computes, with the kernels of cards and without shared memory: "opencl:0"
-  int64_t memory_bytes = 0;  // 0: the device that computes says it
-  std::string fails;         // why it cannot be opened
-  int opened = 0;            // the number of opens
-  int copies = 0;            // the number of opens as a device without shared memory
+  int64_t memory_bytes = 0;      // 0: the device that computes says it
+  std::string fails;             // why it cannot be opened
+  int opened = 0;                // the number of opens
+  int copies = 0;                // the number of opens as a device without shared memory
+  std::string prepares_nothing;  // why it prepares no program; empty: it does
 };
 
 FakeInterface& fake_cl();

@@ -20,6 +20,7 @@
 namespace tandem::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Each;
 using ::testing::HasSubstr;
@@ -178,6 +179,48 @@ TEST_F(OnACard, texts_go_on_without_it_if_it_cannot_be_opened) {
   plan.plan = "gpu-only";
   for (const EngineOptions& asked : {named, plan})
     EXPECT_THAT(message_of([&] { Engine::open(asked); }), HasSubstr("a card does not answer"));
+}
+
+// The card opens, and then its driver makes no program. Its other interface is tried first.
+TEST_F(OnACard, texts_go_on_without_it_if_it_fails_at_the_start) {
+  test::fake_vk().known.look_seconds = 1e-6;
+  test::fake_vk().prepares_nothing = "Update the driver";
+  test::fake_cl().known.look_seconds = 9e-6;
+  const auto other = Engine::open(options());
+  EXPECT_EQ(other->machine().device_names(), "fakecl:0");
+  const auto left_out = AllOf(HasSubstr("fakevk:0 (a fake card) is left out: it failed at the start: "),
+                              HasSubstr("a card compiles no kernel"), HasSubstr("Update the driver"));
+  EXPECT_THAT(other->diagnostics(), Contains(left_out));
+
+  test::fake_cl().prepares_nothing = "Update the driver";
+  const auto without = Engine::open(options()), host = files_.open();
+  EXPECT_EQ(without->machine().device_names(), "npu:0,host");
+  EXPECT_THAT(without->diagnostics(), Contains(left_out));
+  write(*without, 2);
+
+  EngineOptions named = options(), plan = options();
+  named.devices = {"fakevk:0"};
+  plan.plan = "gpu-only";
+  for (const EngineOptions& asked : {named, plan})
+    EXPECT_THAT(message_of([&] { Engine::open(asked); }), HasSubstr("a card compiles no kernel"));
+}
+
+// Compiling takes seconds, and a plan that cannot be made needs no kernels.
+TEST_F(OnACard, a_plan_that_cannot_be_made_is_refused_before_kernels_are) {
+  test::fake_vk().prepares_nothing = "Update the driver";
+  EngineOptions asked = options();
+  asked.devices = {"fakevk:0"};
+  asked.plan = "layer";
+  EXPECT_THAT(message_of([&] { Engine::open(asked); }), AllOf(HasSubstr("layer"), Not(HasSubstr("kernel"))));
+}
+
+// Without the card the same is wrong, so the first message stays.
+TEST_F(OnACard, is_not_left_out_for_what_others_refuse_too) {
+  EngineOptions asked = options();
+  asked.split = {0.7, 0.7};
+  const std::string message = message_of([&] { Engine::open(asked); });
+  EXPECT_THAT(message, Not(HasSubstr("left out")));
+  EXPECT_GT(message.size(), 0u);
 }
 
 TEST_F(OnACard, an_operator_that_it_refuses_is_the_hosts) {
@@ -364,7 +407,9 @@ TEST_F(OnACard, experts_move_if_they_do_not_fit_its_memory) {
   EXPECT_EQ(logits_of(*engine, ids), expected);
   EXPECT_GT(engine->model().expert_store()->of_prompts().choices, 0);
   test::fake_cl().memory_bytes = test::fake_vk().memory_bytes = 1000;
-  EXPECT_THAT(message_of([&] { Engine::open(mixture); }), HasSubstr("the memory of fakecl:0"));
+  const auto without = Engine::open(mixture);
+  EXPECT_EQ(without->machine().device_names(), "npu:0,host");
+  EXPECT_THAT(without->diagnostics(), Contains(HasSubstr("the memory of fakecl:0")));
 }
 
 TEST_F(OnACard, works_in_the_hosts_memory_or_not_at_all_if_weights_do_not_fit_its_own) {
