@@ -116,7 +116,7 @@ struct ExpertSumArgs {
   float* y;
 };
 
-// What one look at a row of logits finds.
+// The result of a look at a row of logits.
 struct LogitScan {
   float largest;   // minus infinity if no logit is above it
   int64_t first;   // the lowest index of it; 0 if no logit is above minus infinity

@@ -18,7 +18,7 @@ host::LogitScan scan(std::span<const float> logits) {
   return host::best_loops().scan_logits(logits.data(), std::ssize(logits));
 }
 
-// The first of the largest logits. Where none is above minus infinity, the first that is a number.
+// The index of the first of the largest logits. If none is above minus infinity, that of the first number.
 int32_t first_largest(std::span<const float> logits, const host::LogitScan& found) {
   if (!std::isinf(found.largest)) return static_cast<int32_t>(found.first);
   const auto first = std::ranges::find(logits, found.largest);

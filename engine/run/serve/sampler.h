@@ -40,7 +40,8 @@ class Sampler {
   std::deque<int32_t> recent_;
 };
 
-// The steps that change logits, pure functions. Those that choose among them are in candidates.h.
+// The steps that change logits. They are pure functions.
+
 // Divides positive logits of the recent tokens by the penalty, and multiplies negative ones by it (Keskar et al. 2019).
 void apply_repeat_penalty(std::span<float> logits, std::span<const int32_t> recent, float penalty);
 // Subtracts presence + count * frequency from the logits of generated tokens (OpenAI's penalties).

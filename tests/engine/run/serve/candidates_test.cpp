@@ -20,8 +20,8 @@ std::vector<float> some_logits(size_t size, size_t likely, float spread, std::mt
   return logits;
 }
 
-// What the chain of filters does with a vocabulary that is sorted as a whole. Probabilities are rounded to f32, so
-// draws near a border between two tokens may take another one.
+// Expects the token that the chain of filters draws from a vocabulary that is sorted as a whole. Probabilities are
+// rounded to f32, so a draw near a border between two tokens may take the other one.
 void expect_as_of_sorted(std::span<const float> logits, const Filters& filters) {
   std::vector<Candidate> all = keep_top_k(logits, 0);
   drop_excluded(all);
