@@ -341,7 +341,7 @@ void PassPlans::run_in_graphs(Entry& entry, int64_t position) {
     return planner().shared_seconds({std::min(tokens, activations_.sizes.tokens), 0}, position);
   };
   Timeline* const timeline = executor.timeline();
-  const size_t first_span = timeline ? timeline->spans().size() : 0;
+  const size_t first_span = timeline ? timeline->count() : 0;
   graphs_->run(*entry.graphs, {entry.batch.S, chunks_behind(entry.batch, position), predict});
   std::vector<Span> spans = memory.take_spans();
   if (!timeline) return;

@@ -444,7 +444,8 @@ nlohmann::json bits_json(const Engine& engine) {
 }
 
 // The machine records only if there is a file for it.
-TraceFile::TraceFile(const CommonFlags& flags, Engine& engine) : path_(flags.trace), engine_(engine) {
+TraceFile::TraceFile(const CommonFlags& flags, Engine& engine)
+    : path_(flags.trace), engine_(engine), is_quiet_(flags.quiet()) {
   if (path_.empty()) return;
   engine_.machine().record(&timeline_);
   if (ExpertStore* store = engine_.model().expert_store()) store->record_reads(true);
@@ -472,6 +473,9 @@ void TraceFile::stop() {
 void TraceFile::finish() {
   if (path_.empty()) return;
   stop();
+  if (timeline_.dropped() > 0 && !is_quiet_)
+    std::fprintf(stderr, "note: the trace has the last %zu of %zu spans\n", timeline_.spans().size(),
+                 timeline_.count());
   const bool draws = path_.ends_with(".svg");
   write_output(path_, draws ? trace_picture(timeline_) : timeline_.trace_json(), while_unread(path_));
 }

@@ -46,7 +46,8 @@ void print_notes(const CommonFlags& flags, const Engine& engine, int64_t tokens 
 // "" if the model was trained for so many tokens, or if its file does not say.
 std::string note_on_length(const ModelConfig& config, int64_t tokens);
 
-// Records a command's spans for --trace, and writes the file in finish(). Does nothing without the flag.
+// Records a command's spans for --trace, and writes the file in finish(). Does nothing without the flag. Of a long
+// command it keeps the last spans, and a note on stderr says so.
 class TraceFile {
  public:
   TraceFile(const CommonFlags& flags, Engine& engine);
@@ -57,9 +58,11 @@ class TraceFile {
 
  private:
   void stop();
+  static constexpr size_t kMostSpans = 1'000'000;  // of 250 to 300 bytes each
   std::string path_;
   Engine& engine_;
-  Timeline timeline_;
+  const bool is_quiet_;
+  Timeline timeline_{kMostSpans};
 };
 
 // N10: how the experts' rows on the NPU were used since the engine was opened. null: no expert ran there.

@@ -377,8 +377,11 @@ void ExpertStore::start_reading(const ExpertRecords& records, std::vector<Reside
   if (disk_bytes_per_second_ > 0)
     reads_end_ =
         std::max(reads_end_, now_seconds()) + static_cast<double>(blocks.size() * bytes) / disk_bytes_per_second_;
-  if (records_reads_)
+  if (records_reads_) {
+    constexpr size_t kMostReads = 100'000;
+    if (file_reads_.size() == kMostReads) file_reads_.pop_front();
     file_reads_.push_back({records.layer, std::ssize(blocks), blocks.size() * bytes, now_seconds(), 0});
+  }
   reader_.start(std::move(blocks), [this, &to, bytes, number = records.layer, loads = std::move(loads)](size_t i) {
     const size_t offset = static_cast<size_t>(loads[i].slot) * bytes;
     arrived_.store(now_seconds(), std::memory_order_relaxed);
@@ -429,6 +432,11 @@ void ExpertStore::copy(const Layer& layer, std::span<const ResidentExperts::Load
   for (const ResidentExperts::Load& load : held) layer.memory->changed(static_cast<size_t>(load.slot) * bytes, bytes);
   wait_for_reads();
   if (copies_->gbps > 0) sync::wait_until(start + static_cast<double>(loads.size() * bytes) / (copies_->gbps * 1e9));
+}
+
+std::vector<ExpertStore::FileRead> ExpertStore::take_reads() {
+  const std::deque<FileRead> reads = std::exchange(file_reads_, {});
+  return {reads.begin(), reads.end()};
 }
 
 }  // namespace tandem

@@ -120,7 +120,7 @@ class ExpertStore final : public ExpertSource, private HotTaker {
   std::string how() const { return reader_.how(); }
   // For traces, while no pass runs: whether reads are recorded from now on, and what was recorded since the last call.
   void record_reads(bool on) { records_reads_ = on; }
-  std::vector<FileRead> take_reads() { return std::exchange(file_reads_, {}); }
+  std::vector<FileRead> take_reads();
   const Totals& of_text() const { return of_text_; }
   const Totals& of_prompts() const { return of_prompts_; }
 
@@ -175,8 +175,8 @@ class ExpertStore final : public ExpertSource, private HotTaker {
   };
   Ahead ahead_;
   bool records_reads_ = false;
-  std::vector<FileRead> file_reads_;
-  std::atomic<double> arrived_{0};  // when the last record of a read was there
+  std::deque<FileRead> file_reads_;  // the last ones
+  std::atomic<double> arrived_{0};   // when the last record of a read was there
   sync::BlockReader reader_;
   std::vector<sync::Slot*> landings_;
   std::unique_ptr<HostTier> tier_;

@@ -23,6 +23,20 @@ const char* class_of(SpanKind kind) {
   }
 }
 
+// Half of the spans go at a time, so that each span moves at most once.
+void Timeline::add(Span span) {
+  if (spans_.size() >= most_) {
+    const size_t half = (spans_.size() + 1) / 2;
+    spans_.erase(spans_.begin(), spans_.begin() + static_cast<std::ptrdiff_t>(half));
+    dropped_ += half;
+  }
+  spans_.push_back(std::move(span));
+}
+
+std::span<const Span> Timeline::since(size_t first) const {
+  return std::span(spans_).subspan(std::max(first, dropped_) - dropped_);
+}
+
 double Timeline::busy_seconds(const std::string& track) const {
   double sum = 0;
   for (const Span& span : spans_) {
@@ -33,7 +47,7 @@ double Timeline::busy_seconds(const std::string& track) const {
 
 // A stable partition keeps the order of both the removed spans and those that stay.
 std::vector<Span> Timeline::remove(const std::string& track, size_t first) {
-  const auto begin = spans_.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto begin = spans_.begin() + static_cast<std::ptrdiff_t>(std::max(first, dropped_) - dropped_);
   const auto removed =
       std::stable_partition(begin, spans_.end(), [&](const Span& span) { return span.track != track; });
   std::vector<Span> spans(std::make_move_iterator(removed), std::make_move_iterator(spans_.end()));
@@ -42,36 +56,39 @@ std::vector<Span> Timeline::remove(const std::string& track, size_t first) {
 }
 
 // Each track gets a thread number and a name when its first span comes. "M" events are names, and "X" events are spans.
+// Events become text one by one, because a document of all of them is several times as large.
 std::string Timeline::trace_json() const {
   using nlohmann::json;
   double origin = spans_.empty() ? 0 : spans_.front().start_seconds;
   for (const Span& span : spans_) origin = std::min(origin, span.start_seconds);
   std::map<std::string, int> threads;
-  json events = json::array();
-  events.push_back({{"ph", "M"}, {"pid", 1}, {"name", "process_name"}, {"args", {{"name", "tandem"}}}});
+  std::string text = R"({"displayTimeUnit":"ms","traceEvents":[)";
+  text += json{{"ph", "M"}, {"pid", 1}, {"name", "process_name"}, {"args", {{"name", "tandem"}}}}.dump();
   for (const Span& span : spans_) {
     const auto [thread, is_new] = threads.emplace(span.track, static_cast<int>(threads.size()) + 1);
     if (is_new) {
-      events.push_back({{"ph", "M"},
-                        {"pid", 1},
-                        {"tid", thread->second},
-                        {"name", "thread_name"},
-                        {"args", {{"name", span.track}}}});
+      text += "," + json{{"ph", "M"},
+                         {"pid", 1},
+                         {"tid", thread->second},
+                         {"name", "thread_name"},
+                         {"args", {{"name", span.track}}}}
+                        .dump();
     }
     json args = {{"clock", span.modelled ? "modelled" : "measured"}};
     if (span.bytes > 0) args["bytes"] = span.bytes;
     if (span.flops > 0) args["flops"] = span.flops;
     if (span.joules > 0) args["joules"] = span.joules;
-    events.push_back({{"ph", "X"},
-                      {"pid", 1},
-                      {"tid", thread->second},
-                      {"name", span.name},
-                      {"cat", span.modelled ? "modelled" : "measured"},
-                      {"ts", (span.start_seconds - origin) * 1e6},
-                      {"dur", (span.end_seconds - span.start_seconds) * 1e6},
-                      {"args", std::move(args)}});
+    text += "," + json{{"ph", "X"},
+                       {"pid", 1},
+                       {"tid", thread->second},
+                       {"name", span.name},
+                       {"cat", span.modelled ? "modelled" : "measured"},
+                       {"ts", (span.start_seconds - origin) * 1e6},
+                       {"dur", (span.end_seconds - span.start_seconds) * 1e6},
+                       {"args", std::move(args)}}
+                      .dump();
   }
-  return json{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}}.dump();
+  return text + "]}";
 }
 
 void Timeline::write_trace(const std::string& path) const { write_output(path, trace_json()); }

@@ -5,7 +5,10 @@
 // of a processor's profile). Not thread-safe: one thread adds.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,9 +34,15 @@ struct Span {
 
 class Timeline {
  public:
-  void add(Span span) { spans_.push_back(std::move(span)); }
-  const std::vector<Span>& spans() const { return spans_; }
-  // Removes the spans of `track` from the index `first` on, and returns them.
+  // most: so many spans are kept at most, and at least the last half of so many.
+  explicit Timeline(size_t most = std::numeric_limits<size_t>::max()) : most_(most) {}
+  void add(Span span);
+  const std::vector<Span>& spans() const { return spans_; }  // those that are kept
+  size_t dropped() const { return dropped_; }                // earlier spans, which are not kept
+  size_t count() const { return dropped_ + spans_.size(); }  // of all spans so far
+  // The spans that were added when there were `first` already, without dropped ones. Valid until the next change.
+  std::span<const Span> since(size_t first) const;
+  // Removes the spans of `track` from these, and returns them.
   std::vector<Span> remove(const std::string& track, size_t first);
   // Sum of the lengths of the spans of `track`, in seconds. Spans of one track do not overlap.
   double busy_seconds(const std::string& track) const;
@@ -43,6 +52,8 @@ class Timeline {
   std::string trace_json() const;
 
  private:
+  const size_t most_;
+  size_t dropped_ = 0;
   std::vector<Span> spans_;
 };
 

@@ -18,7 +18,7 @@ StepRecorder::StepRecorder(Machine& machine, bool is_on) : machine_(machine) {
   if (!is_on) return;
   recorded_ = machine.executor().timeline();
   if (recorded_) {
-    first_ = recorded_->spans().size();
+    first_ = recorded_->count();
     return;
   }
   recorded_ = &own_;
@@ -33,8 +33,8 @@ std::vector<Span> StepRecorder::take() {
   Timeline* const recorded = std::exchange(recorded_, nullptr);
   if (!recorded) return {};
   if (recorded == &own_) machine_.record(nullptr);
-  const std::vector<Span>& spans = recorded->spans();
-  return {spans.begin() + static_cast<std::ptrdiff_t>(first_), spans.end()};
+  const std::span<const Span> spans = recorded->since(first_);
+  return {spans.begin(), spans.end()};
 }
 
 }  // namespace tandem

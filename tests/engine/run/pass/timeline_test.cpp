@@ -63,6 +63,27 @@ TEST(Timeline, marks_measured_and_modelled_time) {
   }
 }
 
+// A server may record for days. Places of spans count the dropped ones, so a pass finds its own spans.
+TEST(Timeline, keeps_the_last_spans_of_many) {
+  Timeline timeline(4);
+  for (int i = 0; i < 101; ++i) {
+    const size_t first = timeline.count();
+    timeline.add({i % 2 ? "npu:0" : "opencl:0", std::to_string(i), 1.0 * i, 1.0 * i + 1});
+    ASSERT_EQ(timeline.count(), static_cast<size_t>(i) + 1);
+    ASSERT_EQ(timeline.since(first).size(), 1u);
+    ASSERT_EQ(timeline.since(first).front().name, std::to_string(i));
+    ASSERT_LE(timeline.spans().size(), 4u);
+    ASSERT_GE(timeline.spans().size(), std::min(static_cast<size_t>(i) + 1, size_t{2})) << "half stay";
+  }
+  EXPECT_EQ(timeline.dropped() + timeline.spans().size(), 101u);
+  EXPECT_EQ(timeline.since(0).size(), timeline.spans().size()) << "all that are kept";
+  const size_t kept = timeline.spans().size();
+  const std::vector<Span> last = timeline.remove("opencl:0", 100);
+  ASSERT_EQ(last.size(), 1u);
+  EXPECT_EQ(last.front().name, "100");
+  EXPECT_EQ(timeline.spans().size(), kept - 1);
+}
+
 // A pass of three fragments, behind a pass that was none.
 TEST(Timeline, joins_the_passes_of_fragments_into_one_that_comes_last) {
   Timeline timeline;
