@@ -9,6 +9,7 @@
 
 #include "engine/device/lab/lab.h"
 #include "engine/plan/partition/matmul_shape.h"
+#include "engine/run/pass/pass_deadline.h"
 #include "engine/run/pass/timeline_pass.h"
 #include "sync/clock.h"
 #include "sync/error.h"
@@ -93,6 +94,8 @@ std::unique_ptr<PreparedPlan> Executor::prepare(Plan plan, bool whole_pass) {
     const auto d = static_cast<size_t>(step.device);
     prepared->programs_.push_back(prepared->devices_[d]->prepare_keeping(step.operators, kept[d]));
   }
+  const bool is_default = options_.deadline == sync::kWaitDeadline;
+  prepared->deadline_ = is_default ? pass_deadline(plan, options_.deadline) : options_.deadline;
   prepared->plan_ = std::move(plan);
   make_sequences(*prepared);
   return prepared;
@@ -324,7 +327,7 @@ void Executor::await(PreparedPlan& prepared, int step, uint32_t base, sync::Dura
   context.step = name;
   context.device = prepared.plan_.devices[d];
   context.predicted_seconds = predictor.predict();
-  context.deadline = options_.deadline;
+  context.deadline = prepared.deadline_;
   context.advice = kLateAdvice;
   if (prepared.devices_[d]->info().queued) context.block = look_again;
   sync::Waiter& waiter = shares_core(prepared, d) ? *blocking_ : *waiter_;
@@ -349,7 +352,7 @@ bool Executor::wait_all(const Flight& flight) {
     context.step = name;
     context.device = prepared.plan_.devices[d];
     context.predicted_seconds = prepared.predictor_.predict_after(now_seconds() - begin);
-    context.deadline = options_.deadline;
+    context.deadline = prepared.deadline_;
     context.advice = kLateAdvice;
     if (is_last_on(flight, device))
       context.block = [device](std::chrono::milliseconds deadline) { device->finish(deadline); };
@@ -408,8 +411,10 @@ void Executor::recover(Flight& failed, std::exception_ptr reason) noexcept {
   for (auto& [id, flag] : flags_) flag.fail(kAbandoned);
   for (Device* device : devices_) {
     try {
-      // A slow device still uses programs that the caller may destroy when it catches this run's error.
-      device->finish(std::max(options_.deadline, sync::kWaitDeadline));
+      // A slow device still uses programs that the caller may destroy when it catches this run's error. The threads of
+      // this process end in any case; a driver may not.
+      const bool ends = !device->info().queued;
+      device->finish(ends ? std::chrono::hours(24) : std::max(options_.deadline, sync::kWaitDeadline));
     } catch (const std::exception&) {
       // The caller gets the run's first failure.
     }

@@ -41,7 +41,8 @@ struct ExecutorOptions {
   // How the executor waits for the end of a run (docs/sync.md). With "gate" it first fills the devices' queues behind a
   // flag, and then raises the flag.
   sync::Policy sync_policy = sync::Policy::predict;
-  std::chrono::milliseconds deadline = sync::kWaitDeadline;  // of one run
+  // Of one run. The default is longer for plans with much work (pass_deadline()).
+  std::chrono::milliseconds deadline = sync::kWaitDeadline;
   // Devices whose host threads share the orchestrator's core. Waits for them never spin.
   std::vector<std::string> shares_core;
 };
@@ -62,6 +63,7 @@ class PreparedPlan {
   // One for each device of the plan: the launches of its steps, in order. Devices on one thread share a sequence. It
   // stands at the first of them, and the others have none. Step i raises epoch i, counted from the run's base.
   std::vector<std::shared_ptr<const LaunchSequence>> sequences_;
+  std::chrono::milliseconds deadline_{};
   std::vector<int> last_steps_;  // index of each device's last step; -1: it has no step
   sync::DurationPredictor predictor_;
   std::vector<sync::DurationPredictor> submission_waits_;  // one for each step, in a plan that the NPU dominates

@@ -36,7 +36,7 @@ void Bench::report_messages() {
 void Bench::run(std::span<const Operator> operators) {
   const auto program = device->prepare(operators);
   launch_one(*device, *program, {}, {done, ++epoch});
-  device->finish(std::chrono::seconds(60));
+  device->finish(std::chrono::minutes(10));
   if (!done.reached(epoch)) throw Error("the device finished without raising its signal", device->info().id);
 }
 
