@@ -1,5 +1,5 @@
 // y[s, n] = sum over k of w[n, k] * x[s, k] (simd family). The activations are codes (act_i8.glsl), the weights packed.
-// kernels: matmul_gemm grouped_small_batch matmul_gemm_dot grouped_small_batch_dot
+// kernels: matmul_gemm grouped_small_batch grouped_gemm matmul_gemm_dot grouped_small_batch_dot grouped_gemm_dot
 //
 // Contract: the runs of product_runs.glsl, over groups of GROUP columns in ascending order. Integers add up the
 //   products of a group exactly. Then acc = fma(sum, scale of weights * scale of activations, acc). A minimum adds
@@ -8,7 +8,8 @@
 // Layout: w as in matmul_i4_simt.comp (BITS 4) and matmul_i8_simt.comp (BITS 8), scales as in packed_tiles.glsl.
 //   Strides of x count words.
 // Work mapping: a group of 64 is a panel, an invocation a row. matmul_gemm: dimension 1 is a tile of TOKENS <= 4 tokens
-//   of S. grouped_small_batch: one token (TOKENS = 1) and slot each (matmul_args.glsl).
+//   of S. grouped_small_batch: one token (TOKENS = 1) and slot each. grouped_gemm: a tile of TOKENS choices of a matrix's
+//   list (matmul_args.glsl).
 //   _dot: for devices that add four products of bytes at once (VK_KHR_shader_integer_dot_product); the sums are
 //   the same.
 // Limits: K is a multiple of 32 (of 256 with SUPER), at most TANDEM_MAX_K on drivers that count loops. For the same
@@ -21,6 +22,10 @@
 #endif
 #ifdef KERNEL_grouped_small_batch_dot
 #define KERNEL_grouped_small_batch
+#define PACKED_DOT
+#endif
+#ifdef KERNEL_grouped_gemm_dot
+#define KERNEL_grouped_gemm
 #define PACKED_DOT
 #endif
 #ifdef PACKED_DOT
@@ -54,10 +59,15 @@ int weight_code(uint quants, uint column, uint r) {
 #define START(t) precise float acc##t, total##t = 0.0;
 #define START_RUN(t) acc##t = 0.0;
 #define END_RUN(t) total##t += acc##t;
-#ifdef GROUPED
+// A place behind the list's choices of this matrix reads the last one's row and is not stored.
+#if defined(GROUPED) && defined(FEW)
 #define LOCATE(t) uint a##t = X_ROW(work_begin + t);
 #define RESULT(t) Y_ROW(work_begin + t) + row
 #define IS_THERE(t) (t < TOKENS)
+#elif defined(GROUPED)
+#define LOCATE(t) uint a##t = X_ROW(min(work_begin + t, work_end - 1));
+#define RESULT(t) Y_ROW(work_begin + t) + row
+#define IS_THERE(t) (t < TOKENS && work_begin + t < work_end)
 #else
 #define LOCATE(t) uint a##t = x_offset + uint(first + t) * uint(x_stride);
 #define RESULT(t) y_offset + uint(first + t) * uint(y_stride) + row
@@ -109,6 +119,7 @@ void main() {
   const uint first_row = uint(row_begin) + gl_WorkGroupID.x * 64u, row = first_row + r;
 #ifdef GROUPED
   find_work(TOKENS);
+  if (work_begin >= work_end) return;
 #else
   const int first = int(gl_WorkGroupID.y) * TOKENS;
 #endif

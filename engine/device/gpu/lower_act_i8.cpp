@@ -72,7 +72,8 @@ std::vector<KernelLaunch> lower_act_i8(const GroupedMatMul& op, bool small_batch
                            .grouped = true,
                            .act_i8 = true,
                            .tokens = small_batch ? 1 : kAnyTokens,
-                           .row_pieces = in_row_pieces(op.w.matrix(0), context)};
+                           .row_pieces = in_row_pieces(op.w.matrix(0), context),
+                           .listed_only = op.listed_only};
   const ProductKernel& kernel = product_kernel(shape, context);
   const bool by_choice = kernel.is_small_batch();
   // If all slots of a token share a row of x, its codes are made once. The step from slot to slot is then 0.

@@ -41,6 +41,9 @@ const char* lacks_registers(const ProductShape& shape, const LoweringContext& co
   return context.vector_registers >= 32 ? nullptr : "32 vector registers";
 }
 
+// A kernel that finds its matrix by ids serves every choice, also those that another wave or device computes.
+const char* lacks_lists(const ProductShape& shape, const LoweringContext&) { return shape.listed_only ? nullptr : ""; }
+
 constexpr auto simd = KernelFamily::simd, simt = KernelFamily::simt;
 constexpr auto any_op = Operators::both;
 constexpr auto opencl = Interfaces::opencl, vulkan = Interfaces::vulkan, any_api = Interfaces::both;
@@ -150,6 +153,11 @@ constexpr ProductKernel kTable[] = {
     {"groups of 64 rows and 4 tokens",
      {simd, Operators::matmul, vulkan, act_i8, panels},
      nullptr,
+     {64, 4, {64, 1}},
+     {gemm, "", "", true}},
+    {"groups of 64 rows and 4 listed choices",
+     {simd, Operators::grouped_matmul, vulkan, act_i8, panels},
+     lacks_lists,
      {64, 4, {64, 1}},
      {gemm, "", "", true}},
     {"groups of 64 rows for each choice",

@@ -30,6 +30,8 @@ struct ProductShape {
   bool act_i8 = false;      // 8-bit activations; false: exact sums
   int64_t tokens = 1;       // that one matrix is multiplied with at once; kAnyTokens: more than any small batch
   bool row_pieces = false;  // the weights lie in pieces of rows (row_pieces.h); false: in panels
+  // Only choices in lists are multiplied (GroupedMatMul::listed_only), so the kernel must read lists.
+  bool listed_only = false;
 };
 
 enum class Operators : uint8_t { matmul, grouped_matmul, both };

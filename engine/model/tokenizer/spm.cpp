@@ -56,6 +56,9 @@ struct SpmModel::Candidate {
 struct SpmModel::Scratch {
   std::vector<Piece> pieces;
   std::vector<Candidate> heap;
+  // Length of the left part of each possible merge into an unused token, by the text of both. The last one counts, as
+  // in SentencePiece.
+  std::unordered_map<std::string_view, size_t> left_parts;
 };
 
 // Only tokens that text may become are in the table of merges.
@@ -67,7 +70,9 @@ SpmModel::SpmModel(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {
     ids_[text] = id;
     longest_ = std::max(longest_, text.size());
     // A token with a blank behind another character reaches into the next word.
-    words_are_apart_ = words_are_apart_ && word_length(text) == text.size();
+    // The parts of an unused token depend on all of the text.
+    words_are_apart_ =
+        words_are_apart_ && word_length(text) == text.size() && vocabulary.kinds[id] == TokenKind::normal;
   }
 }
 
@@ -76,6 +81,28 @@ int32_t SpmModel::find(std::string_view text) const {
   if (text.size() > longest_) return -1;
   const auto at = ids_.find(text);
   return at == ids_.end() ? -1 : at->second;
+}
+
+// A token, a character that is none, or the parts of an unused token. Parts may be unused tokens too.
+void SpmModel::append(std::string_view text, const Scratch& scratch, bool& after_unknown,
+                      std::vector<int32_t>& ids) const {
+  std::vector<std::string_view> rest = {text};
+  while (!rest.empty()) {
+    const std::string_view piece = rest.back();
+    rest.pop_back();
+    const int32_t id = find(piece);
+    const bool is_unused = id >= 0 && vocabulary_.kinds[id] == TokenKind::unused;
+    const auto parts = is_unused ? scratch.left_parts.find(piece) : scratch.left_parts.end();
+    if (parts != scratch.left_parts.end()) {
+      rest.push_back(piece.substr(parts->second));
+      rest.push_back(piece.substr(0, parts->second));
+    } else if (id < 0) {
+      append_unmerged(piece, after_unknown, ids);
+    } else {
+      ids.push_back(id);
+      after_unknown = false;
+    }
+  }
 }
 
 // A character that is no token: its bytes, if all have tokens, else one unknown token for the whole run.
@@ -92,6 +119,7 @@ void SpmModel::merge(std::string_view word, Scratch& scratch) const {
   std::vector<Candidate>& heap = scratch.heap;
   pieces.clear();
   heap.clear();
+  scratch.left_parts.clear();
   for (size_t at = 0; at < word.size();) {
     const size_t size = utf8::step(word.substr(at)).length;
     const auto index = static_cast<int64_t>(pieces.size());
@@ -104,8 +132,10 @@ void SpmModel::merge(std::string_view word, Scratch& scratch) const {
   const auto consider = [&](int64_t left, int64_t right) {
     if (left < 0 || right < 0) return;
     const size_t size = pieces[left].size + pieces[right].size;
-    const int32_t id = find({pieces[left].begin, size});
+    const std::string_view both(pieces[left].begin, size);
+    const int32_t id = find(both);
     if (id < 0) return;
+    if (vocabulary_.kinds[id] == TokenKind::unused) scratch.left_parts[both] = pieces[left].size;
     heap.push_back({vocabulary_.scores[id], left, right, size});
     std::push_heap(heap.begin(), heap.end());
   };
@@ -141,16 +171,8 @@ void SpmModel::encode(std::string_view text, bool at_start, std::vector<int32_t>
   for (std::string_view rest = prepared; !rest.empty();) {
     const size_t length = words_are_apart_ ? word_length(rest) : rest.size();
     merge(rest.substr(0, length), scratch);
-    for (int64_t i = 0; i >= 0; i = scratch.pieces[i].next) {
-      const std::string_view piece = scratch.pieces[i].text();
-      const int32_t id = find(piece);
-      if (id < 0) {
-        append_unmerged(piece, after_unknown, ids);
-      } else {
-        ids.push_back(id);
-        after_unknown = false;
-      }
-    }
+    for (int64_t i = 0; i >= 0; i = scratch.pieces[i].next)
+      append(scratch.pieces[i].text(), scratch, after_unknown, ids);
     rest.remove_prefix(length);
   }
 }

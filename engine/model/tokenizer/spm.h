@@ -2,6 +2,7 @@
 //
 // Contract: blanks are U+2581 internally, so a literal U+2581 in text decodes to a blank. Characters outside the
 // vocabulary become byte tokens. A run of characters whose byte tokens are missing too becomes one unknown token.
+// Merges go through unused tokens, but the text has the tokens that an unused one was merged from.
 // Refers to the vocabulary. Thread-safe.
 #pragma once
 
@@ -26,6 +27,7 @@ class SpmModel : public TextModel {
 
   int32_t find(std::string_view text) const;  // -1: no token
   void merge(std::string_view word, Scratch& scratch) const;
+  void append(std::string_view text, const Scratch& scratch, bool& after_unknown, std::vector<int32_t>& ids) const;
   void append_unmerged(std::string_view character, bool& after_unknown, std::vector<int32_t>& ids) const;
 
   const Vocabulary& vocabulary_;

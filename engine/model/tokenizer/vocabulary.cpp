@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "engine/model/tokenizer/pre_tokenizer.h"
+#include "engine/model/tokenizer/sentence_piece.h"
 #include "sync/error.h"
 
 namespace tandem {
@@ -120,6 +121,13 @@ std::optional<uint8_t> byte_of(std::string_view text) {
   const auto [stop, error] = std::from_chars(text.data() + 3, end, value, 16);
   if (error != std::errc() || stop != end) return std::nullopt;
   return static_cast<uint8_t>(value);
+}
+
+// SentencePiece's own user-defined tokens have U+2581 for blanks. They are looked for in texts, which have blanks.
+void show_blanks_of_user_defined_tokens(Vocabulary& vocabulary) {
+  for (size_t id = 0; id < vocabulary.texts.size(); ++id)
+    if (vocabulary.kinds[id] == TokenKind::user_defined)
+      vocabulary.texts[id] = sentence_piece::replaced(vocabulary.texts[id], sentence_piece::kBlank, " ");
 }
 
 // A published table is an array of signed or unsigned bytes.
@@ -262,6 +270,7 @@ Vocabulary load_vocabulary(const GgufFile& file) {
   if (spm || unigram) {
     read_scores(file, vocabulary);
     read_byte_tokens(vocabulary);
+    show_blanks_of_user_defined_tokens(vocabulary);
     vocabulary.add_space_prefix = file.get_bool(key_of("add_space_prefix")).value_or(true);
     vocabulary.remove_extra_whitespaces = file.get_bool(key_of("remove_extra_whitespaces")).value_or(unigram);
     if (unigram) read_charsmap(file, vocabulary);

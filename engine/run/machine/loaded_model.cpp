@@ -72,7 +72,7 @@ struct LoadedModel::State {
   State& operator=(const State&) = delete;
   void load(const ModelOptions& options);
   void require_npu_for(const ModelOptions& options) const;
-  void make_graph_memory(const ModelOptions& options, std::span<const size_t> slot_bytes);
+  void make_graph_memory(const ModelOptions& options);
   std::optional<CopiedExperts> slots_of_experts(const ModelOptions& options, const ModelLoading& loading);
   void load_with_moving_experts(const ModelOptions& options, ModelLoading& loading, const CopiedExperts& experts);
   void open_packed(const ModelOptions& options, std::span<const size_t> slot_bytes);
@@ -176,7 +176,7 @@ void LoadedModel::State::load(const ModelOptions& options) {
   malloc_trim(0);
 #endif
   model_ = loading.finish(cores, options.load_progress);
-  if (options.npu_memory_bytes > 0) make_graph_memory(options, slot_bytes);
+  if (options.npu_memory_bytes > 0) make_graph_memory(options);
 }
 
 // How many slots the budgets leave to each layer; nothing: all experts stay in memory. Without copies the host's memory
@@ -320,12 +320,10 @@ void LoadedModel::State::pack_records(const ModelOptions& options, ModelLoading&
                 "Give a folder with room for them and a model that is a file");
   if (on_long_work_) on_long_work_("packing the weights into a file, from which experts are read");
   const int cores = static_cast<int>(usable_cores().size());
-  pack_cache_.write([&](PackedFileWriter& file) {
+  packed_ = pack_cache_.write([&](PackedFileWriter& file) {
     loading.pack_pieces(cores, kPieceBytes, options.load_progress,
                         [&file](std::span<const std::byte> piece) { file.write(piece); });
   });
-  packed_ = pack_cache_.find(file_.identity(), slot_bytes);
-  TANDEM_CHECK(packed_.has_value(), "a packed file that was just written");
 }
 
 // An NPU without graphs of its own has no memory that a budget could limit.
@@ -336,11 +334,10 @@ void LoadedModel::State::require_npu_for(const ModelOptions& options) const {
 }
 
 // Packed weights that were not kept before are kept now, because graphs are loaded from their file.
-void LoadedModel::State::make_graph_memory(const ModelOptions& options, std::span<const size_t> slot_bytes) {
+void LoadedModel::State::make_graph_memory(const ModelOptions& options) {
   if (!packed_) {
     if (on_long_work_) on_long_work_("keeping the packed weights, from which the NPU's graphs are loaded");
-    pack_cache_.keep(model_.weights.slots, model_.weights.records);
-    packed_ = pack_cache_.find(file_.identity(), slot_bytes);
+    packed_ = pack_cache_.keep(model_.weights.slots, model_.weights.records);
   }
   if (!packed_)
     throw Error("packed weights are not kept, so the NPU's graphs cannot be loaded from them",

@@ -20,6 +20,7 @@ constexpr const char *kSuffix = ".packed", *kStampSuffix = ".stamp";
 
 // An unfinished file of this age was left by a process that was killed while it wrote. No program writes for so long.
 constexpr auto kAbandoned = std::chrono::hours(1);
+constexpr int kMostTries = 3;  // to write a file that other processes remove
 
 void remove_abandoned(const std::string& folder) {
   std::error_code ignored;
@@ -54,12 +55,12 @@ void remove_packed(const fs::path& packed) {
   fs::remove(hot_file_of(packed.string()), ignored);
 }
 
-// Removes files, those used longest ago first, until the rest has at most `most_bytes`.
-void keep_last_used(const std::string& folder, uint64_t most_bytes) {
+// Removes files other than `own`, those used longest ago first, until the rest has at most `most_bytes`.
+void keep_last_used(const std::string& folder, const fs::path& own, uint64_t most_bytes) {
   std::vector<std::pair<fs::file_time_type, fs::path>> files;
   uint64_t sum = 0;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    if (!entry.is_regular_file() || entry.path().extension() != kSuffix) continue;
+    if (!entry.is_regular_file() || entry.path().extension() != kSuffix || entry.path() == own) continue;
     files.emplace_back(used(entry.path()), entry.path());
     sum += entry.file_size();
   }
@@ -67,6 +68,17 @@ void keep_last_used(const std::string& folder, uint64_t most_bytes) {
   for (size_t i = 0; i < files.size() && sum > most_bytes; ++i) {
     sum -= fs::file_size(files[i].second);
     remove_packed(files[i].second);
+  }
+}
+
+// Writes the file's stamp. Another process may replace the file meanwhile, so the file is looked at again behind it. It
+// may remove the file too, which then needs no stamp.
+void write_stamp(const std::string& packed) {
+  for (std::string written; fs::exists(packed);) {
+    const std::string text = text_of(stamp_at(packed));
+    if (text == written) return;
+    write_whole_file(stamp_path(packed), text);
+    written = text;
   }
 }
 
@@ -99,24 +111,27 @@ std::optional<PackedFile> PackCache::find(const std::optional<GgufIdentity>& mod
 }
 
 // Every record gets its checksum first. Records have room for it, so no weight changes.
-void PackCache::keep(std::span<const sync::Slot* const> slots, std::span<const ExpertRecords> records) noexcept {
-  if (!wanted_) return;
+std::optional<PackedFile> PackCache::keep(std::span<const sync::Slot* const> slots,
+                                          std::span<const ExpertRecords> records) noexcept {
+  if (!wanted_) return std::nullopt;
   try {
     for (const ExpertRecords& each : records)
       for (int64_t e = 0; e < each.count; ++e)
         seal_record({slots[each.slot]->data() + each.offset + static_cast<size_t>(e) * each.bytes, each.bytes},
                     each.layer, e);
-    write([&](PackedFileWriter& file) {
+    return write([&](PackedFileWriter& file) {
       for (const sync::Slot* slot : slots) file.write({slot->data(), slot->size_bytes()});
     });
   } catch (const std::exception& error) {
     spdlog::warn("packed weights are not kept: {}", error.what());
+    return std::nullopt;
   }
 }
 
 // Makes room first: removes this model's unusable file, unfinished files, and files that were used longest ago. The
-// stamp is written last, so a file without a complete stamp is not used.
-void PackCache::write(const std::function<void(PackedFileWriter&)>& fill) {
+// stamp is written last, so a file without a complete stamp is not used. The file is opened before that: another
+// process may replace or remove it at any time, and an open file stays.
+PackedFile PackCache::write(const std::function<void(PackedFileWriter&)>& fill) {
   TANDEM_CHECK(wanted_.has_value(), "packed weights that are wanted");
   const Wanted wanted = *std::exchange(wanted_, std::nullopt);
   const uint64_t bytes = PackedFileWriter::file_bytes(wanted.slot_bytes);
@@ -131,14 +146,23 @@ void PackCache::write(const std::function<void(PackedFileWriter&)>& fill) {
         "Set XDG_CACHE_HOME to a folder that can be written, or name a file: tandem pack -o FILE, then --packed "
         "FILE");
   const std::string path = (fs::path(folder_) / PackedFile::name(wanted.model)).string();
-  remove_packed(path);  // a file that cannot be used does not count
+  std::string why;
+  // Another process may have written it since find().
+  if (!PackedFile::open(path, wanted.model, wanted.slot_bytes, why)) remove_packed(path);
   remove_abandoned(folder_);
-  keep_last_used(folder_, most_bytes_ - bytes);
-  PackedFileWriter file(path, wanted.model, wanted.slot_bytes);
-  fill(file);
-  file.commit();
-  write_whole_file(stamp_path(path), text_of(stamp_at(path)));
-  spdlog::info("packed weights are kept for the next start: {}", path);
+  keep_last_used(folder_, path, most_bytes_ - bytes);
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    PackedFileWriter file(path, wanted.model, wanted.slot_bytes);
+    fill(file);
+    file.commit();
+    std::optional<PackedFile> written = PackedFile::open(path, wanted.model, wanted.slot_bytes, why);
+    if (!written) continue;  // another process has removed it at once
+    write_stamp(path);
+    spdlog::info("packed weights are kept for the next start: {}", path);
+    return *std::move(written);
+  }
+  throw Error("packed weights vanish as soon as they are written" + (why.empty() ? "" : " (" + why + ")"), path,
+              "Try again when no other program packs a model into this folder");
 }
 
 }  // namespace tandem

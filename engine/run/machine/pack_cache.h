@@ -37,10 +37,13 @@ class PackCache {
   std::optional<PackedFile> find(const std::optional<GgufIdentity>& model, std::span<const size_t> slot_bytes) noexcept;
   // Whether find() found nothing usable, so that keep() would write a file.
   bool wants() const { return wanted_.has_value(); }
-  // slots: the model's packed weights; writes the checksums of these records into them.
-  void keep(std::span<const sync::Slot* const> slots, std::span<const ExpertRecords> records) noexcept;
-  // Writes the file whose slots `fill` writes, in their order. Error when it cannot be written.
-  void write(const std::function<void(PackedFileWriter&)>& fill);
+  // slots: the model's packed weights; writes the checksums of these records into them. Returns the file as write()
+  // does; nothing: it was not written.
+  std::optional<PackedFile> keep(std::span<const sync::Slot* const> slots,
+                                 std::span<const ExpertRecords> records) noexcept;
+  // Writes the file whose slots `fill` writes, in their order. Returns it open, so that other processes cannot take it
+  // away. `fill` may be called again. Error when it cannot be written.
+  PackedFile write(const std::function<void(PackedFileWriter&)>& fill);
 
  private:
   std::string folder_;

@@ -616,10 +616,14 @@ std::vector<OpCase> grouped_matmul_cases() {
 
 std::vector<OpCase> wave_cases() {
   std::vector<OpCase> cases;
-  for (const GroupedShape& shape : {GroupedShape{{7, 5, 3}, 200, 96, true, true}, {{2, 5, 3}, 64, 96, true, true}})
-    cases.push_back({"grouped_matmul Q4_1 of a wave" + size_text("S", shape.choices.S) + size_text("N", shape.N),
-                     [=](CaseMemory& memory) { return build_grouped_of_wave(memory, StorageType::q4_1, shape, 7); },
-                     packed_format(StorageType::q4_1).exact_in_f16_contract()});
+  for (const bool act_i8 : {false, true})
+    for (GroupedShape shape : {GroupedShape{{7, 5, 3}, 200, 96, true, true}, {{2, 5, 3}, 64, 96, true, true}}) {
+      shape.act_i8 = act_i8;
+      cases.push_back({std::string("grouped_matmul Q4_1 of a wave") + (act_i8 ? " of 8-bit activations" : "") +
+                           size_text("S", shape.choices.S) + size_text("N", shape.N),
+                       [=](CaseMemory& memory) { return build_grouped_of_wave(memory, StorageType::q4_1, shape, 7); },
+                       packed_format(StorageType::q4_1).exact_in_f16_contract()});
+    }
   return cases;
 }
 

@@ -117,6 +117,25 @@ TEST(LowerActI8, simd_shaders_have_an_invocation_a_row_and_four_tokens) {
   EXPECT_EQ(launches[1].global, (std::array<size_t, 3>{192, 2, 1}));
 }
 
+// A kernel that goes by ids would compute choices of other waves, and write over their results.
+TEST(LowerActI8, simd_shaders_read_lists_where_only_listed_choices_are_multiplied) {
+  GroupedMatMul op;
+  op.S = 5, op.slots = 2, op.act_i8 = true, op.routed = true;
+  op.w = {packed_format(StorageType::q8_0), 3, 130, 64, {}, 0};
+  op.x_stride = 64, op.y_slot = 130, op.y_stride = 260;
+  sync::Pool pool;
+  op.lists = Operand{&pool.acquire(64, sync::SlotUse::activations, "operand"), 0};
+  LoweringContext context;
+  context.shaders = true;
+  EXPECT_EQ(lower_grouped_matmul(op, context)[1].kernel, "grouped_small_batch");
+  op.listed_only = true;
+  const auto listed = lower_grouped_matmul(op, context);
+  EXPECT_EQ(listed[1].kernel, "grouped_gemm");
+  EXPECT_EQ(buffer_arg(listed[1], 3).at, op.lists);
+  // Tiles of 4 for 10 choices of 3 experts: (10 + 3 * 3) / 4.
+  EXPECT_EQ(listed[1].global, (std::array<size_t, 3>{192, 4, 1}));
+}
+
 TEST(LowerActI8, experts_on_graphics_cards_come_in_tiles_of_64_choices_where_they_are_many) {
   GroupedMatMul op;
   op.S = 100, op.slots = 2, op.act_i8 = true, op.routed = true;

@@ -47,6 +47,8 @@ std::vector<ProductShape> all_products(KernelFamily family) {
             if (act_i8 && type == StorageType::f16) continue;
             if (row_pieces && family == KernelFamily::simd) continue;
             all.push_back({packed_format(type), grouped, act_i8, tokens, row_pieces});
+            if (grouped && tokens == kAnyTokens)
+              all.push_back({packed_format(type), grouped, act_i8, tokens, row_pieces, true});
           }
         }
       }
@@ -65,6 +67,16 @@ TEST(ProductKernels, have_a_row_for_every_product_and_a_product_for_every_row) {
     }
   }
   for (const ProductKernel& kernel : product_kernels()) EXPECT_EQ(chosen.count(&kernel), 1u) << kernel.name;
+}
+
+// A small batch goes by ids, and would multiply the choices of other waves and devices too.
+TEST(ProductKernels, of_listed_choices_alone_read_lists) {
+  for (const LoweringContext& context : all_devices()) {
+    for (const ProductShape& shape : all_products(context.family)) {
+      if (!shape.listed_only) continue;
+      EXPECT_FALSE(product_kernel(shape, context).is_small_batch());
+    }
+  }
 }
 
 TEST(ProductKernels, of_a_small_batch_have_its_tokens_as_a_constant) {

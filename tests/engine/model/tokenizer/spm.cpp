@@ -85,6 +85,24 @@ TEST(Spm, a_token_across_words_is_found) {
   EXPECT_THAT(pieces(*tokenizer, "hello wo", kNoBos), ElementsAre(" hello w", "o"));
 }
 
+// SentencePiece 0.2.2 gives these ids for such a vocabulary.
+TEST(Spm, an_unused_token_is_merged_further_but_is_never_a_token_of_the_text) {
+  VocabularyFile file = small_spm();
+  file.kinds()[static_cast<size_t>(id_of(file, "ll"))] = 5;
+  EXPECT_THAT(pieces(*file.tokenizer(), "hello ll", kNoBos), ElementsAre(" hello", " ", "l", "l"));
+  // Parts of an unused token may be unused as well.
+  file.kinds()[static_cast<size_t>(id_of(file, "llo"))] = 5;
+  EXPECT_THAT(pieces(*file.tokenizer(), "llo", kNoBos), ElementsAre(" ", "l", "l", "o"));
+}
+
+TEST(Spm, user_defined_tokens_may_have_visible_blanks) {
+  VocabularyFile file = small_spm();
+  file.add("▁▁", 4);
+  const auto tokenizer = file.tokenizer();
+  EXPECT_THAT(pieces(*tokenizer, "he  ld", kNoBos), ElementsAre(" he", "  ", " ", "ld"));
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode("he  ld", kNoBos), false), "he  ld");
+}
+
 TEST(Spm, special_and_byte_texts_written_by_a_user_stay_text) {
   VocabularyFile file = small_spm();
   file.add("<", 1, -30);

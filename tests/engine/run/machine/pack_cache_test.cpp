@@ -63,6 +63,25 @@ TEST_F(PackCacheTest, finds_what_was_kept_with_the_bytes_of_its_slots) {
   EXPECT_TRUE(run(2));
 }
 
+// Two processes begin together: both find nothing. Each ends with a file, whatever the other one does.
+TEST_F(PackCacheTest, gives_each_of_two_writers_a_file_that_the_other_cannot_take_away) {
+  PackCache first = cache(kFile), second = cache(kFile);
+  EXPECT_FALSE(first.find(model(1), slot_bytes_).has_value());
+  EXPECT_FALSE(second.find(model(1), slot_bytes_).has_value());
+  const auto of_first = first.keep(slots_, {});
+  ASSERT_TRUE(of_first);
+  const PackedFile of_second = second.write([this](PackedFileWriter& file) {
+    EXPECT_TRUE(fs::exists(path(1))) << "the first one's file stays until it is replaced";
+    for (const sync::Slot* slot : slots_) file.write({slot->data(), slot->size_bytes()});
+  });
+  EXPECT_TRUE(run(1)) << "the file and its stamp belong together";
+  fs::remove(path(1));
+  for (const PackedFile* file : {&*of_first, &of_second}) {
+    std::vector<std::byte> bytes(file->bytes_of_slots(0, 2));
+    EXPECT_NO_THROW(file->copy_slots(0, 2, bytes.data()));
+  }
+}
+
 TEST_F(PackCacheTest, writes_a_damaged_file_anew) {
   run(1);
   fs::resize_file(path(1), kFile - 1);
