@@ -52,7 +52,7 @@ class Timeline {
   std::string trace_json() const;
 
  private:
-  const size_t most_;
+  size_t most_;
   size_t dropped_ = 0;
   std::vector<Span> spans_;
 };
