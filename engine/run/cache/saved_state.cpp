@@ -148,7 +148,8 @@ SavedState::SavedState(const std::string& path, const std::string& description)
              "Load it with the model and the flags that it was saved with");
   }
   ids_.resize(header.tokens);
-  std::memcpy(ids_.data(), bytes.data() + sizeof header + header.description_bytes, ids_.size() * sizeof(int32_t));
+  if (!ids_.empty())
+    std::memcpy(ids_.data(), bytes.data() + sizeof header + header.description_bytes, ids_.size() * sizeof(int32_t));
   begin_ = aligned(sizeof header + header.description_bytes + ids_.size() * sizeof(int32_t));
 }
 
