@@ -1,7 +1,8 @@
 """The result of each test of a batch. A later result of a test replaces an earlier one.
 
 If a program dies or hangs, the running test has failed, and another process runs the remaining tests. If a program ends
-badly although none of its tests failed, each of them runs alone, so that the report names the guilty one.
+badly although none of its tests failed, each of them runs alone, so that the report names the guilty one. A program
+that takes too much memory is ended between two tests, and another process runs the remaining ones.
 """
 
 import time
@@ -10,10 +11,10 @@ from process import Process
 from said import Result, Said, how_it_ended, judged_alone
 
 
-def run(batch, stop):
-    """Yields results as they arrive. Raises Ended when `stop` is set."""
+def run(batch, stop, most_bytes=None):
+    """Yields results as they arrive. Raises Ended when `stop` is set. `most_bytes`: of a program's memory between two tests."""
     if len(batch.tests) > 1:
-        yield from joined(list(batch.tests), stop)
+        yield from joined(list(batch.tests), stop, most_bytes)
     else:
         yield alone(batch.tests[0], stop)
 
@@ -36,22 +37,29 @@ def alone(test, stop):
     return judged_alone(test, "\n".join(lines), process.child.returncode, why, time.monotonic() - begun)
 
 
-def joined(tests, stop):
-    """Runs tests of one GoogleTest program in one process."""
+def joined(tests, stop, most_bytes):
+    """Runs tests of one GoogleTest program in one process, or in several if it takes much memory."""
     while len(tests) > 1:
-        said, why = Said(tests), ""
+        said, why, is_full = Said(tests), "", False
         try:
             with Process(tests) as process:
                 try:
                     for line in process.lines(stop, lambda: said.hangs):
                         said.line(line)
-                        yield from said.take()
+                        results = said.take()
+                        yield from results
+                        is_full = bool(results and said.waiting) and process.takes_more_than(most_bytes)
+                        if is_full:
+                            break
                 except TimeoutError:
                     why = f"no end within {said.patience:.0f} s"
         except OSError:
             yield from each_alone(tests, stop)
             return
         status, left = process.child.returncode, list(said.waiting.values())
+        if is_full:
+            tests = left
+            continue
         if said.running:
             said.finish("failed", why or how_it_ended(status))
             yield from said.take()

@@ -51,6 +51,14 @@ class Process:
         self.child.wait()
         self.child.stdout.close()
 
+    def takes_more_than(self, most_bytes):
+        """Whether the program itself has so much memory now. `most_bytes`: None for no bound."""
+        try:
+            with open(f"/proc/{self.child.pid}/statm") as sizes:
+                return most_bytes is not None and int(sizes.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") > most_bytes
+        except (OSError, IndexError):  # it has ended
+            return False
+
     def lines(self, stop, hangs):
         """Yields whole lines until the end. Raises TimeoutError when hangs() holds, and Ended when `stop` is set."""
         while True:

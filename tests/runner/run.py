@@ -6,11 +6,13 @@ Each test is still counted, timed, limited and named separately (outcomes.py). S
 """
 
 import argparse
+import os
 import signal
 import sys
 import threading
 from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from pathlib import Path
 
 from batches import batches
 from listing import ListingError, read_tests
@@ -42,11 +44,23 @@ def begin_possible(waiting, held, room):
     return begun
 
 
-def run_all(waiting, jobs, report, stop):
+def most_bytes_of(build, jobs):
+    """The memory that a program may keep from test to test: PoCL's compiler keeps some of each kernel. Sanitizers look for
+    leaks at a program's own end, so it has no bound there."""
+    try:
+        cache = Path(build, "CMakeCache.txt").read_text()
+    except OSError:
+        cache = ""
+    if any(line.startswith("TANDEM_SANITIZE:") and not line.endswith("=") for line in cache.splitlines()):
+        return None
+    return min(2 << 30, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // (4 * jobs))
+
+
+def run_all(waiting, jobs, report, stop, most_bytes=None):
     held, at_work, lock = set(), {}, threading.Lock()
 
     def work(batch):
-        for result in run(batch, stop):
+        for result in run(batch, stop, most_bytes):
             with lock:
                 report.add(result)
 
@@ -84,7 +98,8 @@ def main(words):
         tests = read_tests(options.build, options.only, options.without, options.timeout)
         report = Report(len(tests), say)
         try:
-            run_all(batches(tests, options.alone), max(1, options.jobs), report, stop)
+            jobs = max(1, options.jobs)
+            run_all(batches(tests, options.alone), jobs, report, stop, most_bytes_of(options.build, jobs))
         finally:
             report.write(options.junit)
         if options.without:

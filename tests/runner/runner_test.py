@@ -26,9 +26,9 @@ def toy(inside, seconds=60):
                       "properties": properties}, 0)
 
 
-def results_of(*names, seconds=60):
+def results_of(*names, seconds=60, most_bytes=None):
     """The last result of each test of one batch."""
-    results = run(Batch(tuple(toy(name, seconds) for name in names)), threading.Event())
+    results = run(Batch(tuple(toy(name, seconds) for name in names)), threading.Event(), most_bytes)
     return {result.test.inside: result for result in results}
 
 
@@ -56,6 +56,20 @@ class ABatch(unittest.TestCase):
         self.assertEqual(states(results), {"Toy.passes": "passed", "Toy.hangs": "failed", "Toy.passes_behind_the_hang": "passed"})
         self.assertEqual(results["Toy.hangs"].why, "no end within 2 s")
         self.assertIn("hangs says this", results["Toy.hangs"].output)
+
+    def test_goes_on_in_another_process_where_one_takes_much_memory(self):
+        names = ("Toy.passes", "Toy.keeps_much_memory", "Toy.has_little_memory", "Toy.has_little_memory_too")
+        self.assertEqual(states(results_of(*names, most_bytes=200 << 20)), dict.fromkeys(names, "passed"))
+        self.assertEqual(states(results_of(*names))["Toy.has_little_memory"], "failed")
+
+    def test_has_a_bound_of_memory_but_under_sanitizers(self):
+        with tempfile.TemporaryDirectory() as build:
+            cache = Path(build, "CMakeCache.txt")
+            self.assertGreater(runner.most_bytes_of(build, 2), 0)
+            cache.write_text("TANDEM_SANITIZE:STRING=\n")
+            self.assertGreater(runner.most_bytes_of(build, 1), runner.most_bytes_of(build, 100))
+            cache.write_text("TANDEM_SANITIZE:STRING=address,undefined\n")
+            self.assertIsNone(runner.most_bytes_of(build, 2))
 
     def test_fails_a_test_that_ends_the_program_with_status_0(self):
         results = results_of("Toy.ends_the_program", "Toy.leaves_a_child", "Toy.passes")

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 namespace {
 
@@ -32,6 +33,12 @@ TEST(Toy, leaves_a_child) {
 TEST(Toy, breaks_the_end) {
   std::atexit([] { _exit(3); });
 }
+
+// The second one fails in a process that the first one has left much memory.
+std::vector<char> kept;
+TEST(Toy, keeps_much_memory) { kept.assign(300 << 20, 1); }
+TEST(Toy, has_little_memory) { EXPECT_TRUE(kept.empty()); }
+TEST(Toy, has_little_memory_too) { EXPECT_TRUE(kept.empty()); }
 
 // Each test passes alone. A process that runs both ends badly.
 class Pair : public ::testing::Test {
