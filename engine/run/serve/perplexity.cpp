@@ -21,9 +21,14 @@ void require_two_tokens(std::span<const int32_t> ids, const std::string& name) {
               "A perplexity needs two tokens: nothing predicts the first one");
 }
 
+// The sum is in double precision, because figures are compared to many digits. The largest logit is subtracted before
+// exp(), so that exp() cannot overflow, and is added to the logarithm again.
 double negative_log_likelihood(std::span<const float> logits, int32_t target) {
   TANDEM_CHECK(target >= 0 && target < static_cast<int64_t>(logits.size()), "target token");
-  return log_sum_of_exp(logits) - logits[static_cast<size_t>(target)];
+  const double largest = logits[static_cast<size_t>(greedy_choice(logits))];
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(logit - largest);
+  return largest + std::log(sum) - logits[static_cast<size_t>(target)];
 }
 
 }  // namespace tandem
