@@ -31,6 +31,7 @@ std::unique_ptr<Device> open_unit_on(Device& other, std::string_view id, const D
 DeviceFactory device_factory(std::string_view id);  // the one that open_device() would use; Error when no kind fits
 inline DeviceKind device_kind(std::string_view id) { return device_factory(id).kind; }
 std::string first_device(DeviceKind kind);  // the first available one; "": there is none
+
 // A device that the program does not choose, with the reason.
 struct UnusableDevice {
   std::string id, name, reason;

@@ -99,6 +99,8 @@ class Engine::State : public DeviceUser {
   BitsContract find_contract(std::span<const DeviceInfo* const> devices) const;
   PassLimits limits() const;
   void set_up();
+  void make_planner();
+  void prepare_kernels();
   void run_batch(PassPlans::Entry& entry, const PassTokens& pass);
 };
 
@@ -158,7 +160,8 @@ Engine::State::State(std::shared_ptr<LoadedModel> model, const TextOptions& opti
 }
 
 // The type of activations comes first, because it depends on the devices and decides about bits. Then the sizes follow
-// from options and model, and the buffers from the sizes. rebuild() makes the planner, which needs all of them.
+// from options and model, and the buffers from the sizes. The planner needs all of them. A plan that cannot be made is
+// an Error before kernels are compiled.
 void Engine::State::set_up() {
   require_logits(model_->config(), options_, model_->file().path());
   require_shares(options_.split);
@@ -183,10 +186,11 @@ void Engine::State::set_up() {
 
   // A card may refuse operators of this model, and then the host joins it.
   if (machine_->card_is_alone()) machine_->add_host_for(plans_->operators_for({sizes().tokens, 1}));
-  rebuild();
+  make_planner();
   if (asked_) {
     for (const std::string& note : plans_->planner().make(*asked_, {1, 1}, 0).notes) diagnostics_.push_back(note);
   }
+  prepare_kernels();
   machine_->add_user(*this);  // last: after an exception the destructor, which removes the user, does not run
 }
 
@@ -224,14 +228,21 @@ bool Engine::State::accepts(std::span<const DeviceInfo* const> devices) const {
   return find_contract(devices).other_bits == contract_.other_bits;
 }
 
-// Makes the planner for the machine's present devices, and compiles the kernels that every plan needs. A list kernel
-// (engine/device/opencl/list_launcher.h) is compiled for a set of kernels. The set that the model's single tokens need
-// serves every plan.
 void Engine::State::rebuild() {
-  const CompileClock compiling(*machine_);
+  make_planner();
+  prepare_kernels();
+}
+
+// For the machine's present devices.
+void Engine::State::make_planner() {
   contract_ = find_contract(machine_->infos());
   plans_->rebuild();
-  if (asked_) plans_->planner().make(*asked_, {1, 1}, 0);  // its Error comes before kernels are compiled
+}
+
+// Compiles the kernels that every plan needs. A list kernel (engine/device/opencl/list_launcher.h) is compiled for a
+// set of kernels. The set that the model's single tokens need serves every plan.
+void Engine::State::prepare_kernels() {
+  const CompileClock compiling(*machine_);
   plans_->prepare_kernels(std::vector<Batch>{{1, 1}});
   if (const auto batches = listed_batches(*machine_, sizes()); !batches.empty()) plans_->prepare_kernels(batches);
   plans_->probe_devices();

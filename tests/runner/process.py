@@ -53,9 +53,11 @@ class Process:
 
     def takes_more_than(self, most_bytes):
         """Whether the program itself has so much memory now. `most_bytes`: None for no bound."""
+        if most_bytes is None:
+            return False
         try:
             with open(f"/proc/{self.child.pid}/statm") as sizes:
-                return most_bytes is not None and int(sizes.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") > most_bytes
+                return int(sizes.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") > most_bytes
         except (OSError, IndexError):  # it has ended
             return False
 

@@ -1,11 +1,11 @@
 #include "engine/run/pass/not_finite.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <variant>
 #include <vector>
 
+#include "engine/device/host/loops.h"
 #include "engine/model/layer_names.h"
 #include "engine/plan/schedule.h"
 #include "engine/run/pass/body_views.h"
@@ -46,16 +46,8 @@ std::string describe(const Operator& op, const Device& device) {
 
 }  // namespace
 
-// Adds up x * 0 in many independent lanes. No value needs a branch, so compilers use vectors.
 bool all_finite(std::span<const float> values) {
-  constexpr size_t kLanes = 64;          // so many that compilers use vectors
-  std::array<float, kLanes> lanes = {};  // x * 0 is 0 where x is finite, and NaN elsewhere
-  size_t i = 0;
-  for (; i + kLanes <= values.size(); i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) lanes[lane] += values[i + lane] * 0.0f;
-  }
-  for (; i < values.size(); ++i) lanes[0] += values[i] * 0.0f;
-  return std::ranges::all_of(lanes, [](float lane) { return lane == 0; });
+  return host::best_loops().scan_logits(values.data(), std::ssize(values)).is_finite;
 }
 
 // Runs the operators one at a time, and looks at the values that each has written. The first one with a bad value is

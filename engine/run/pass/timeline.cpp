@@ -33,9 +33,7 @@ void Timeline::add(Span span) {
   spans_.push_back(std::move(span));
 }
 
-std::span<const Span> Timeline::since(size_t first) const {
-  return std::span(spans_).subspan(std::max(first, dropped_) - dropped_);
-}
+std::span<const Span> Timeline::since(size_t first) const { return std::span(spans_).subspan(place_of(first)); }
 
 double Timeline::busy_seconds(const std::string& track) const {
   double sum = 0;
@@ -47,7 +45,7 @@ double Timeline::busy_seconds(const std::string& track) const {
 
 // A stable partition keeps the order of both the removed spans and those that stay.
 std::vector<Span> Timeline::remove(const std::string& track, size_t first) {
-  const auto begin = spans_.begin() + static_cast<std::ptrdiff_t>(std::max(first, dropped_) - dropped_);
+  const auto begin = spans_.begin() + static_cast<std::ptrdiff_t>(place_of(first));
   const auto removed =
       std::stable_partition(begin, spans_.end(), [&](const Span& span) { return span.track != track; });
   std::vector<Span> spans(std::make_move_iterator(removed), std::make_move_iterator(spans_.end()));

@@ -52,6 +52,7 @@ class Timeline {
   std::string trace_json() const;
 
  private:
+  size_t place_of(size_t first) const { return first > dropped_ ? first - dropped_ : 0; }
   size_t most_;
   size_t dropped_ = 0;
   std::vector<Span> spans_;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "engine/device/host/loops.h"
 #include "sync/error.h"
@@ -68,7 +69,6 @@ class Distances {
     std::vector<Candidate> found;
     for (size_t i = 0; i < logits_.size(); ++i)
       if (level_of(logits_[i]) <= last) found.push_back({static_cast<int32_t>(i), logits_[i], 0});
-    drop_excluded(found);
     std::ranges::sort(found, is_better);
     return found;
   }
@@ -123,10 +123,6 @@ double log_sum_of_exp(std::span<const float> logits) {
   return largest + std::log(host::best_loops().sum_of_exp(logits.data(), std::ssize(logits), largest, 1));
 }
 
-void drop_excluded(std::vector<Candidate>& candidates) {
-  std::erase_if(candidates, [](const Candidate& c) { return c.logit == -std::numeric_limits<float>::infinity(); });
-}
-
 // A heap of the k best candidates so far needs no look at a block whose largest logit is too small. With k = 0 all
 // candidates are sorted.
 std::vector<Candidate> keep_top_k(std::span<const float> logits, int k) {
@@ -163,23 +159,26 @@ void to_probabilities(std::vector<Candidate>& candidates, float temperature, std
   for (Candidate& c : candidates) c.probability = static_cast<float>(c.probability / sum.value_or(total));
 }
 
+int32_t draw_filtered(std::vector<Candidate> candidates, const Filters& filters, std::optional<double> sum) {
+  std::erase_if(candidates, [](const Candidate& c) { return c.logit == -std::numeric_limits<float>::infinity(); });
+  to_probabilities(candidates, filters.temperature, sum);
+  keep_top_p(candidates, filters.top_p);
+  keep_min_p(candidates, filters.min_p);
+  const bool has_others = sum && filters.top_p >= 1 && filters.min_p <= 0;
+  return draw(candidates, filters.uniform, has_others ? std::optional(1.0) : std::nullopt);
+}
+
 // The likeliest tokens have nearly all of the mass, so it is seldom that more than the first ones are needed.
 int32_t draw_of_all(std::span<const float> logits, const Filters& filters) {
   constexpr int kFirst = 256;
-  const float largest = scan(logits).largest;
+  std::vector<Candidate> candidates = keep_top_k(logits, kFirst);
+  const float largest = candidates.front().logit;
   const float factor = std::min(1 / filters.temperature, std::numeric_limits<float>::max());
   const double sum = host::best_loops().sum_of_exp(logits.data(), std::ssize(logits), largest, factor);
-  std::vector<Candidate> candidates = keep_top_k(logits, kFirst);
-  drop_excluded(candidates);
   to_probabilities(candidates, filters.temperature, sum);
-  if (!reach_far_enough(candidates, filters)) {
+  if (!reach_far_enough(candidates, filters))
     candidates = Distances(logits, largest, filters.temperature).candidates(filters, sum);
-    to_probabilities(candidates, filters.temperature, sum);
-  }
-  const bool is_filtered = filters.top_p < 1 || filters.min_p > 0;
-  keep_top_p(candidates, filters.top_p);
-  keep_min_p(candidates, filters.min_p);
-  return draw(candidates, filters.uniform, is_filtered ? std::nullopt : std::optional(1.0));
+  return draw_filtered(std::move(candidates), filters, sum);
 }
 
 // The candidate with which the sum reaches p is kept too.

@@ -21,7 +21,6 @@ int32_t greedy_choice(std::span<const float> logits);                           
 std::optional<int32_t> greedy_choice_of_finite(std::span<const float> logits);  // nothing: a logit is not finite
 // The logarithm of the sum of exp(logit): a logit less this is the logarithm of its token's probability.
 double log_sum_of_exp(std::span<const float> logits);
-void drop_excluded(std::vector<Candidate>& candidates);                   // tokens with logits of minus infinity
 std::vector<Candidate> keep_top_k(std::span<const float> logits, int k);  // k <= 0: all
 // sum: of exp((logit - largest) / temperature) over all tokens, if there are others than the candidates, which are less
 // likely than the first one.
@@ -31,8 +30,10 @@ struct Filters {
   float temperature = 1, top_p = 1, min_p = 0;
   double uniform = 0;  // the draw, in [0, 1)
 };
-// Draws from all tokens, as draw() from the sorted vocabulary does behind keep_top_p() and keep_min_p(). It sorts only
-// the likeliest ones that the filters and the draw can reach.
+// Draws from candidates by the chain temperature, top-p, min-p, draw. Tokens with logits of minus infinity are none.
+// sum: as above. Without filters, others than the candidates count as behind them.
+int32_t draw_filtered(std::vector<Candidate> candidates, const Filters& filters, std::optional<double> sum = {});
+// The same for a whole vocabulary. It sorts only the likeliest tokens that the filters and the draw can reach.
 int32_t draw_of_all(std::span<const float> logits, const Filters& filters);
 // Keeps the shortest prefix whose probabilities sum to p or more, at least one candidate.
 void keep_top_p(std::vector<Candidate>& candidates, float p);

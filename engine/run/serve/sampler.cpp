@@ -46,18 +46,13 @@ void Sampler::adjust(std::span<float> logits) const {
   apply_count_penalties(logits, generated_, options_.presence_penalty, options_.frequency_penalty);
 }
 
-// The filters run in this order: top k, temperature, top p, min p. Excluded tokens are no candidates. The draw has 53
-// random bits: the same on every machine, which std::uniform_real_distribution does not promise.
+// The draw has 53 random bits: the same on every machine, which std::uniform_real_distribution does not promise.
 int32_t Sampler::choose(std::span<const float> logits) {
   if (options_.temperature <= 0) return greedy_choice(logits);
-  const double uniform = static_cast<double>(random_() >> 11) * 0x1.0p-53;
-  if (options_.top_k <= 0) return draw_of_all(logits, {options_.temperature, options_.top_p, options_.min_p, uniform});
-  std::vector<Candidate> candidates = keep_top_k(logits, options_.top_k);
-  drop_excluded(candidates);
-  to_probabilities(candidates, options_.temperature);
-  keep_top_p(candidates, options_.top_p);
-  keep_min_p(candidates, options_.min_p);
-  return draw(candidates, uniform);
+  const Filters filters{options_.temperature, options_.top_p, options_.min_p,
+                        static_cast<double>(random_() >> 11) * 0x1.0p-53};
+  if (options_.top_k <= 0) return draw_of_all(logits, filters);
+  return draw_filtered(keep_top_k(logits, options_.top_k), filters);
 }
 
 // A token is penalised once, however often it occurred. Positive logits are divided and negative ones multiplied, so

@@ -85,6 +85,15 @@ class OnACard : public ::testing::Test {
     return {logits.begin(), logits.end()};
   }
 
+  // Who names the card, or a plan for it, is told why it cannot be had.
+  void expect_error_where_it_is_named(const std::string& device, const std::string& message) {
+    EngineOptions named = options(), plan = options();
+    named.devices = {device};
+    plan.plan = "gpu-only";
+    for (const EngineOptions& asked : {named, plan})
+      EXPECT_THAT(message_of([&] { Engine::open(asked); }), HasSubstr(message));
+  }
+
   const test::FakeCard card_;
   const HostEngines files_{"fake_card"};
   const ScratchFolder folder_;
@@ -174,11 +183,7 @@ TEST_F(OnACard, texts_go_on_without_it_if_it_cannot_be_opened) {
   EXPECT_EQ(engine->machine().device_names(), "npu:0,host");
   EXPECT_THAT(engine->diagnostics(), Contains(AllOf(HasSubstr("is left out, because it cannot be opened: "),
                                                     HasSubstr("a card does not answer: fakecl:0"))));
-  EngineOptions named = options(), plan = options();
-  named.devices = {"fakecl:0"};
-  plan.plan = "gpu-only";
-  for (const EngineOptions& asked : {named, plan})
-    EXPECT_THAT(message_of([&] { Engine::open(asked); }), HasSubstr("a card does not answer"));
+  expect_error_where_it_is_named("fakecl:0", "a card does not answer");
 }
 
 // The card opens, and then its driver makes no program. Its other interface is tried first.
@@ -198,11 +203,7 @@ TEST_F(OnACard, texts_go_on_without_it_if_it_fails_at_the_start) {
   EXPECT_THAT(without->diagnostics(), Contains(left_out));
   write(*without, 2);
 
-  EngineOptions named = options(), plan = options();
-  named.devices = {"fakevk:0"};
-  plan.plan = "gpu-only";
-  for (const EngineOptions& asked : {named, plan})
-    EXPECT_THAT(message_of([&] { Engine::open(asked); }), HasSubstr("a card compiles no kernel"));
+  expect_error_where_it_is_named("fakevk:0", "a card compiles no kernel");
 }
 
 // Compiling takes seconds, and a plan that cannot be made needs no kernels.

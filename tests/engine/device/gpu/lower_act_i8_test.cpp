@@ -117,14 +117,20 @@ TEST(LowerActI8, simd_shaders_have_an_invocation_a_row_and_four_tokens) {
   EXPECT_EQ(launches[1].global, (std::array<size_t, 3>{192, 2, 1}));
 }
 
+// The product of S tokens with two of `experts` matrices [130, 64] each, which lists name.
+GroupedMatMul two_of_experts(sync::Pool& pool, StorageType type, int64_t S, int64_t experts) {
+  GroupedMatMul op;
+  op.S = S, op.slots = 2, op.act_i8 = true, op.routed = true;
+  op.w = {packed_format(type), experts, 130, 64, {}, 0};
+  op.x_stride = 64, op.y_slot = 130, op.y_stride = 260;
+  op.lists = Operand{&pool.acquire(64, sync::SlotUse::activations, "operand"), 0};
+  return op;
+}
+
 // A kernel that goes by ids would compute choices of other waves, and write over their results.
 TEST(LowerActI8, simd_shaders_read_lists_where_only_listed_choices_are_multiplied) {
-  GroupedMatMul op;
-  op.S = 5, op.slots = 2, op.act_i8 = true, op.routed = true;
-  op.w = {packed_format(StorageType::q8_0), 3, 130, 64, {}, 0};
-  op.x_stride = 64, op.y_slot = 130, op.y_stride = 260;
   sync::Pool pool;
-  op.lists = Operand{&pool.acquire(64, sync::SlotUse::activations, "operand"), 0};
+  GroupedMatMul op = two_of_experts(pool, StorageType::q8_0, 5, 3);
   LoweringContext context;
   context.shaders = true;
   EXPECT_EQ(lower_grouped_matmul(op, context)[1].kernel, "grouped_small_batch");
@@ -137,12 +143,8 @@ TEST(LowerActI8, simd_shaders_read_lists_where_only_listed_choices_are_multiplie
 }
 
 TEST(LowerActI8, experts_on_graphics_cards_come_in_tiles_of_64_choices_where_they_are_many) {
-  GroupedMatMul op;
-  op.S = 100, op.slots = 2, op.act_i8 = true, op.routed = true;
-  op.w = {packed_format(StorageType::q4_0), 8, 130, 64, {}, 0};
-  op.x_stride = 64, op.y_slot = 130, op.y_stride = 260;
   sync::Pool pool;
-  op.lists = Operand{&pool.acquire(64, sync::SlotUse::activations, "operand"), 0};
+  GroupedMatMul op = two_of_experts(pool, StorageType::q4_0, 100, 8);
   const LoweringContext context = graphics_card(false);
   const auto many = lower_grouped_matmul(op, context);
   EXPECT_EQ(many[1].kernel, "grouped_gemm");

@@ -24,7 +24,7 @@ std::vector<float> some_logits(size_t size, size_t likely, float spread, std::mt
 // rounded to f32, so a draw near a border between two tokens may take the other one.
 void expect_as_of_sorted(std::span<const float> logits, const Filters& filters) {
   std::vector<Candidate> all = keep_top_k(logits, 0);
-  drop_excluded(all);
+  std::erase_if(all, [](const Candidate& c) { return std::isinf(c.logit); });
   to_probabilities(all, filters.temperature);
   keep_top_p(all, filters.top_p);
   keep_min_p(all, filters.min_p);
