@@ -46,8 +46,8 @@ void print_notes(const CommonFlags& flags, const Engine& engine, int64_t tokens 
 // "" if the model was trained for so many tokens, or if its file does not say.
 std::string note_on_length(const ModelConfig& config, int64_t tokens);
 
-// Records a command's spans for --trace, and writes the file in finish(). It keeps the last spans of a long command, and
-// a note on stderr says so. Does nothing without the flag.
+// Records a command's spans for --trace, and writes the file in finish(). It keeps the last spans of a long command,
+// and a note on stderr says so. Does nothing without the flag.
 class TraceFile {
  public:
   TraceFile(const CommonFlags& flags, Engine& engine);
